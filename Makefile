@@ -1,0 +1,109 @@
+# Needs python3 (3.11 or newer) and make; everything else is installed into .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+
+DEMO_QUESTION := How fast is the universe expanding, why do the measurements disagree, \
+and when will the disagreement be settled?
+
+# Stamps live inside the environment, are written last and go with it, so an interrupted install is taken up
+# again by the next call. An environment whose interpreter is gone (a system upgrade) counts as none.
+ifneq ($(wildcard $(STAMPS)),)
+$(shell $(BIN)/python -c '' 2>/dev/null || rm -rf $(STAMPS))
+endif
+
+# uv installs in seconds. Where it fails, say because only pip knows of a package mirror, pip installs the
+# same pins: --no-deps, since the lock is complete and pip's resolver backtracks for minutes on this set.
+define install
+$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) \
+	|| $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $(1)
+endef
+
+COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
+	--no-emit-index-url --no-annotate --no-header $(UPGRADE)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help venv dev browser demo check test requirements bench lock clean distclean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+		printf '  make %-13s %s\n' "$$name" "$$text"; done
+
+venv: $(STAMPS)/project ## install Assay into .venv
+
+dev: $(STAMPS)/dev ## install what checks, tests and benchmarks need
+
+browser: $(STAMPS)/dev ## find or install a Chromium for the browser tests
+	@test -e $(STAMPS)/browser || { $(find_browser); }
+
+demo: venv ## research a question on the example library, offline
+	@$(BIN)/assay research "$(DEMO_QUESTION)" --docs examples/library --yes
+
+check: dev ## format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: dev browser check ## everything: checks, tests, requirements
+	@mkdir -p .reports
+	@status=0; $(BIN)/python -m pytest -n 2 --junitxml=.reports/junit.xml || status=$$?; \
+	$(BIN)/python tests/traceability.py || status=1; exit $$status
+
+requirements: dev ## each requirement with its tests, as the last full test run left them
+	@$(BIN)/python tests/traceability.py
+
+bench: dev ## run the benchmarks
+	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newer versions)
+	$(COMPILE) pyproject.toml -o requirements/runtime.lock
+	$(COMPILE) requirements/bootstrap.in -c requirements/runtime.lock -o requirements/bootstrap.lock
+	$(COMPILE) pyproject.toml --extra dev -c requirements/runtime.lock -c requirements/bootstrap.lock \
+		-o requirements/dev.lock
+
+clean: ## remove caches and reports
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .reports .requirements.json dist
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv as well
+	rm -rf $(VENV)
+
+$(STAMPS)/bootstrap: requirements/bootstrap.lock
+	@command -v $(PYTHON) >/dev/null \
+		|| { echo "error: $(PYTHON) not found; install Python 3.11 or newer, or name one: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "error: Assay needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+		|| { echo "error: this Python cannot make environments; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/runtime: requirements/runtime.lock $(STAMPS)/bootstrap
+	$(call install,$<)
+	@touch $@
+
+$(STAMPS)/project: pyproject.toml $(STAMPS)/runtime
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMPS)/dev: requirements/dev.lock $(STAMPS)/project
+	$(call install,$<)
+	@touch $@
+
+# Never fails: without a browser its tests skip and say so. No stamp then, so the next call tries again.
+define find_browser
+found() { echo "browser: $$1"; touch $(STAMPS)/browser; exit 0; }; \
+command -v chromium >/dev/null && found "$$(command -v chromium)"; \
+test -x /usr/bin/chromium && found /usr/bin/chromium; \
+if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium; } \
+		>/dev/null && found "Debian's chromium"; \
+fi; \
+$(BIN)/playwright install chromium >/dev/null && found "Playwright's chromium"; \
+echo "browser: none found and none could be installed; the browser tests will be skipped"
+endef

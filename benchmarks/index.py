@@ -1,0 +1,143 @@
+"""How long the library index takes to build and to ask: python benchmarks/index.py [--json]
+
+Text is drawn from a vocabulary that follows Zipf's law; a question is 3 to 8 words of some passage, so that
+common words are in it as often as in what people ask. Wanted: 1,000 documents of 5 KB far below 30 s, and a
+p95 below 50 ms over 100,000 passages.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from statistics import median, quantiles
+
+from assay.model.source import Document, Passage
+from assay.ports import FileStamp
+from assay.storage import library
+from assay.storage.library import LibraryIndex
+
+WORDS_A_PASSAGE = 80
+PASSAGES_A_DOCUMENT = 8  # which makes 5 KB
+DOCUMENTS, MANY_DOCUMENTS = 1_000, 12_500
+QUESTIONS, HITS = 200, 30
+
+Figures = dict[str, float]
+
+
+class Language:
+    """Made-up words; the n-th is used 1/n as often as the first."""
+
+    def __init__(self, seed: int, words: int = 50_000) -> None:
+        self._random = random.Random(seed)
+        syllables = [consonant + vowel for consonant in "bcdfghklmnprstv" for vowel in "aeiou"]
+        found: set[str] = set()
+        while len(found) < words:
+            stem = "".join(self._random.choices(syllables, k=self._random.choice((1, 2, 2, 3, 3, 4))))
+            found.add(stem + self._random.choice(("", "", "s", "ing", "ed", "r")))
+        self._words = sorted(found)
+        self._random.shuffle(self._words)
+        self._weights = list(accumulate(1 / rank for rank in range(1, words + 1)))
+
+    def words(self, count: int) -> list[str]:
+        return self._random.choices(self._words, cum_weights=self._weights, k=count)
+
+    def question(self, text: str) -> list[str]:
+        return self._random.sample(text.split(), self._random.randint(3, 8))
+
+
+def cut(document: Document) -> list[Passage]:
+    """Passages of some 80 words."""
+    passages, start = [], 0
+    words = document.text.split(" ")
+    for first in range(0, len(words), WORDS_A_PASSAGE):
+        text = " ".join(words[first : first + WORDS_A_PASSAGE])
+        passages.append(Passage(document=document.hash, start=start, end=start + len(text), text=text))
+        start += len(text) + 1
+    return passages
+
+
+def documents(language: Language, count: int) -> list[tuple[Document, list[Passage]]]:
+    made = []
+    for number in range(count):
+        text = " ".join(language.words(PASSAGES_A_DOCUMENT * WORDS_A_PASSAGE))
+        document = Document(
+            hash=hashlib.sha256(text.encode()).hexdigest(),
+            text=text,
+            url=f"file:///{number}.txt",
+            title=" ".join(language.words(5)),
+            fetched=datetime.now(UTC),
+        )
+        made.append((document, cut(document)))
+    return made
+
+
+def fill(index: LibraryIndex, made: list[tuple[Document, list[Passage]]]) -> None:
+    for number, (document, passages) in enumerate(made):
+        index.replace(f"{number}.txt", FileStamp(len(document.text), number), document, passages)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def building(folder: Path, language: Language) -> Figures:
+    made = documents(language, DOCUMENTS)
+    with LibraryIndex(folder / "batch.db") as index, LibraryIndex(folder / "single.db") as single:
+
+        def in_one_batch() -> None:
+            with index.batch():
+                fill(index, made)
+
+        return {
+            "KB a document": sum(len(document.text) for document, _ in made) / DOCUMENTS / 1_000,
+            "one batch, s": seconds(in_one_batch),
+            "file by file, s": seconds(lambda: fill(single, made)),
+        }
+
+
+def asking(folder: Path, language: Language) -> dict[str, Figures]:
+    made = documents(language, MANY_DOCUMENTS)
+    texts = [passage.text for _, passages in made for passage in passages]
+    questions = [language.question(random.Random(n).choice(texts)) for n in range(QUESTIONS)]
+    with LibraryIndex(folder / "large.db") as index:
+        with index.batch():
+            fill(index, made)
+        limited = times(index, questions)
+        library._ROWS_SCORED = len(texts) * len(questions)
+        name = f"ask {len(texts):,} passages"
+        return {f"{name}, rarest words": limited, f"{name}, all words": times(index, questions)}
+
+
+def times(index: LibraryIndex, questions: list[list[str]]) -> Figures:
+    taken = [1_000 * seconds(partial(index.match, words, limit=HITS)) for words in questions]
+    return {"p50, ms": median(taken), "p95, ms": quantiles(taken, n=20)[-1], "max, ms": max(taken)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    as_json = parser.parse_args().json
+    language = Language(seed=7)
+    with tempfile.TemporaryDirectory() as folder:
+        figures = {
+            f"build {DOCUMENTS:,} documents": building(Path(folder), language),
+            **asking(Path(folder), language),
+        }
+    if as_json:
+        print(json.dumps(figures, indent=2))
+        return
+    for name, row in figures.items():
+        print(f"{name:45}", "  ".join(f"{key} {value:,.1f}" for key, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The only place that names concrete classes: settings in, a running engine out."""
+
+import asyncio
+import hashlib
+import logging
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from assay.embedding.minilm import MiniLM
+from assay.embedding.vectors import CachedEmbedder
+from assay.engine import Engine
+from assay.errors import AssayError, ConfigurationError, StorageError
+from assay.export.report import Report
+from assay.harvest.files import FileReader
+from assay.harvest.walk import walk
+from assay.model.event import RunStatus
+from assay.model.thread import Options
+from assay.ports import Folder, Source
+from assay.reasoning.embedded import EmbeddedReasoner
+from assay.search.demo import aliases
+from assay.search.registry import Bench, build
+from assay.settings import Settings, load
+from assay.storage.documents import SqliteDocuments
+from assay.storage.events import SqliteEvents
+from assay.storage.library import LibraryIndex
+from assay.storage.sqlite import Database
+from assay.storage.threads import SqliteThreads
+from assay.trust.support import WordsAndMeaning
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+_log = logging.getLogger("assay")
+
+DEMO_NOTICE = (
+    "No documents were given (--docs) and no web source is configured, so this answer comes from the built-in "
+    "demo data on five companies."
+)
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
+    """An engine on the settings' data directory; everything it opened is closed again."""
+    async with AsyncExitStack() as stack:
+        folder = _data_dir(settings, stack)
+        database = Database(folder / "assay.sqlite3")
+        stack.callback(database.close)
+        documents = SqliteDocuments(database)
+        embedder = CachedEmbedder(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
+        stack.callback(embedder.close)
+        sources = SourceChooser(settings, folder, documents, embedder)
+        stack.callback(sources.close)
+        engine = Engine(
+            settings=settings,
+            threads=SqliteThreads(database),
+            events=SqliteEvents(database),
+            documents=documents,
+            reasoner=EmbeddedReasoner(embedder, WordsAndMeaning(embedder), aliases()),
+            checkpointer=await stack.enter_async_context(_checkpointer(folder / "checkpoints.sqlite3")),
+            sources=sources,
+            now=lambda: datetime.now(UTC),
+        )
+        stack.push_async_callback(engine.close)
+        yield engine
+
+
+def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
+    if settings.persistence.backend == "memory":
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-")))
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot use the data directory {settings.data_dir}: {error.strerror}",
+            help="Set ASSAY_DATA_DIR to a folder you can write to.",
+        ) from error
+    return settings.data_dir
+
+
+@asynccontextmanager
+async def _checkpointer(path: Path) -> "AsyncIterator[BaseCheckpointSaver[Any]]":
+    import aiosqlite
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    async with aiosqlite.connect(path) as connection:
+        saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        await saver.setup()
+        yield saver
+
+
+class SourceChooser:
+    """Which sources a run asks. Nothing about a person's documents leaves the machine."""
+
+    def __init__(self, settings: Settings, folder: Path, documents: SqliteDocuments, embedder: CachedEmbedder) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._documents = documents
+        self._embedder = embedder
+        self._indexes: dict[Path, LibraryIndex] = {}
+
+    def __call__(self, options: Options) -> tuple[list[Source], dict[str, str]]:
+        """The sources, and notices about the choice that the person must see."""
+        name, notices = options.source, {}
+        if name == "auto":
+            name = "documents" if options.docs else "demo"
+            if name == "demo":
+                notices["source"] = DEMO_NOTICE
+        if name == "documents" and not options.docs:
+            raise ConfigurationError("the documents source needs a folder", help="Name one with --docs PATH.")
+        source = build(name, self._bench(options.docs if name == "documents" else ()))
+        return [source], notices
+
+    def _bench(self, docs: Sequence[str]) -> Bench:
+        reading = self._settings.reading
+        return Bench(
+            store=self._documents,
+            embedder=self._embedder,
+            reader=FileReader(max_bytes=reading.max_file_mb * 1_000_000),
+            open_index=self._index,
+            folders=[_folder(Path(path)) for path in docs],
+        )
+
+    def _index(self, root: Path) -> LibraryIndex:
+        """One index file a folder, so that folders never mix and one can be thrown away."""
+        if root not in self._indexes:
+            name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+            self._indexes[root] = LibraryIndex(self._folder / "libraries" / f"{name}.sqlite3")
+        return self._indexes[root]
+
+    def close(self) -> None:
+        for index in self._indexes.values():
+            index.close()
+
+
+def _folder(path: Path) -> Folder:
+    found = walk(path)
+    return Folder(path.resolve(), found.files, found.skipped)
+
+
+async def aresearch(
+    question: str,
+    *,
+    docs: Sequence[str | Path] = (),
+    depth: Literal["quick", "standard", "comprehensive"] | None = None,
+    source: str | None = None,
+    thread: str | None = None,
+    **settings: Any,
+) -> Report:
+    """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
+    chosen = load(depth=depth, source=source, **settings)
+    options = Options(
+        depth=chosen.depth, docs=tuple(str(path) for path in docs), source=chosen.source,
+        style=chosen.style_guide, words=chosen.target_length,
+    )  # fmt: skip
+    async with open_engine(chosen) as engine:
+        run = await engine.start(question, options, thread=thread)
+        outcome = await engine.wait(run.id)
+    if outcome.report is None:
+        reason = outcome.run.error or f"the run ended as {RunStatus(outcome.run.status)}"
+        raise AssayError(reason, help=f"Go on with: assay resume {run.thread}")
+    return outcome.report
+
+
+def research(question: str, **options: Any) -> Report:
+    """`aresearch` for code without an event loop."""
+    return asyncio.run(aresearch(question, **options))

@@ -1,0 +1,107 @@
+"""`assay doctor`: what this machine has, and what to do about what is missing."""
+
+import json as jsonlib
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import typer
+
+from assay.errors import AssayError
+from assay.settings import Settings, config_file, load
+
+
+class Finding(NamedTuple):
+    name: str
+    good: bool
+    detail: str
+    help: str = ""
+
+
+def doctor(as_json: bool) -> None:
+    findings = list(_examine())
+    if as_json:
+        typer.echo(jsonlib.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            typer.echo(f"{'ok ' if finding.good else 'BAD'}  {finding.name:14} {finding.detail}")
+            if finding.help and not finding.good:
+                typer.echo(f"     {'':14} {finding.help}")
+    raise typer.Exit(0 if all(finding.good for finding in findings) else 1)
+
+
+def _examine() -> Iterator[Finding]:
+    yield Finding("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer.")
+    try:
+        settings = load()
+    except AssayError as error:
+        yield Finding("settings", False, error.message, error.help)
+        return
+    yield Finding(
+        "settings",
+        True,
+        f"config file: {config_file() if config_file().is_file() else 'none'}, hash {settings.fingerprint()}",
+    )
+    for check in (_full_text, _data_dir, _encoder, _pdf, _sources, _reasoner):
+        yield check(settings)
+
+
+def _full_text(settings: Settings) -> Finding:
+    with sqlite3.connect(":memory:") as connection:
+        has = connection.execute(
+            "SELECT 1 FROM pragma_compile_options WHERE compile_options = 'ENABLE_FTS5'"
+        ).fetchone()
+    connection.close()
+    return Finding(
+        "full text", bool(has), f"SQLite {sqlite3.sqlite_version} with FTS5", "Use a Python whose SQLite has FTS5."
+    )
+
+
+def _data_dir(settings: Settings) -> Finding:
+    place = settings.data_dir if settings.data_dir.exists() else settings.data_dir.absolute().parent
+    free = shutil.disk_usage(place).free / 1e9 if place.exists() else 0.0
+    good = os.access(place, os.W_OK) and free > 0.2
+    return Finding(
+        "data",
+        good,
+        f"{settings.data_dir} ({free:.1f} GB free)",
+        "Set ASSAY_DATA_DIR to a folder with room you can write to.",
+    )
+
+
+def _encoder(settings: Settings) -> Finding:
+    from assay.embedding.minilm import MiniLM
+
+    began = time.perf_counter()
+    return _try(
+        "encoder",
+        lambda: f"{MiniLM().embed(['ready?']).shape[1]} dimensions, loaded in {time.perf_counter() - began:.2f} s",
+    )
+
+
+def _pdf(settings: Settings) -> Finding:
+    from importlib.metadata import version
+
+    return Finding("pdf", True, f"pypdf {version('pypdf')} in a process of its own")
+
+
+def _sources(settings: Settings) -> Finding:
+    from assay.search.registry import available
+
+    return Finding("sources", True, ", ".join(available()))
+
+
+def _reasoner(settings: Settings) -> Finding:
+    keys = [name for name, value in settings.keys if value is not None]
+    return Finding("reasoner", True, f"embedded (no language model needed); keys found: {', '.join(keys) or 'none'}")
+
+
+def _try(name: str, detail: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, True, detail())
+    except AssayError as error:
+        return Finding(name, False, error.message, error.help)

@@ -1,0 +1,325 @@
+"""Starting, following, answering and resuming runs. Every front end calls this and nothing below it.
+
+A run is detached from whoever started it: it appends events, and the checkpointer alone decides how it goes on.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from langgraph.types import Command
+
+from assay.deps import Deps
+from assay.errors import AnswerError, AssayError, NotFoundError, QuestionError, ThreadBusyError
+from assay.export.report import Report
+from assay.graph import build
+from assay.model.event import Event, EventKind, RunStatus, Status
+from assay.model.question import LONGEST
+from assay.model.record import Record
+from assay.model.source import Document
+from assay.model.thread import Options, Run, Thread
+from assay.ports import DocumentStore, EventLog, Prepared, Source, ThreadStore
+from assay.reasoning.protocol import Reasoner
+from assay.settings import Settings
+from assay.stages.approve import DECISIONS
+from assay.state import new_question
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.types import StateSnapshot
+
+STEPS = 200  # supersteps of one run; every loop of the graph is bounded far below this
+TICK = 0.5  # seconds after which a reader of events looks again by itself
+
+
+class OpenQuestion(Record):
+    """Something a run waits for. `id` names it; answers to any other id are refused."""
+
+    id: str
+    kind: str
+    question: str
+    options: tuple[str, ...] = ()
+    shown: dict[str, Any] = {}
+
+
+class Outcome(Record):
+    """Where a run stands once it no longer moves by itself."""
+
+    run: Run
+    report: Report | None = None
+    questions: tuple[OpenQuestion, ...] = ()
+
+
+class Engine:
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        threads: ThreadStore,
+        events: EventLog,
+        documents: DocumentStore,
+        reasoner: Reasoner,
+        checkpointer: "BaseCheckpointSaver[Any]",
+        sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self.settings = settings
+        self.threads = threads
+        self._events = events
+        self._documents = documents
+        self._reasoner = reasoner
+        self._sources = sources
+        self._now = now
+        self._checkpointer = checkpointer
+        self._graph = build(checkpointer)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._news: dict[str, asyncio.Event] = {}
+
+    # -- runs ---------------------------------------------------------------------------------------------
+
+    async def start(self, question: str, options: Options, *, thread: str | None = None) -> Run:
+        """A new run, on a new thread unless one is named. Nothing is written before the input is accepted."""
+        question = accepted(question, options)
+        sources, notices = self._sources(options)
+        now = self._now()
+        if thread is None:
+            thread = uuid4().hex[:12]
+            await self.threads.create(Thread(id=thread, title=title(question), created=now, updated=now))
+        else:
+            await self.threads.get(thread)
+        run = Run(
+            id=uuid4().hex[:12], thread=thread, question=question, status=RunStatus.RUNNING, started=now,
+            settings=self.settings.fingerprint(), options=options.plain(),
+        )  # fmt: skip
+        await self.threads.begin(run)
+        self._spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices)
+        return run
+
+    async def answer(self, thread: str, question: str, value: object) -> Run:
+        """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
+        run = await self._latest(thread)
+        waiting = {item.id: item for item in await self.open_questions(thread)}
+        if question not in waiting or run.status is not RunStatus.WAITING:
+            raise AnswerError(
+                "this question is not open any more", help=f"See what is open with: assay threads {thread}"
+            )
+        checked = validated(waiting[question], value)
+        await self.threads.update(run.id, status=RunStatus.RUNNING)
+        self._spawn(run, self._sources(_options(run))[0], Command(resume={question: checked}))
+        return run
+
+    async def resume(self, thread: str) -> Run:
+        """Go on from the last good checkpoint; what was finished is not done again."""
+        run = await self._latest(thread)
+        if run.status is RunStatus.DONE:
+            raise ThreadBusyError("this thread's last question is already answered", help="Ask a new one on it.")
+        if run.id in self._tasks:
+            raise ThreadBusyError("this thread is already running here")
+        if run.status is RunStatus.WAITING:
+            return run
+        state = await self._state(thread)
+        untouched = not state.values or state.values.get("run") != run.id
+        sources, notices = self._sources(_options(run))
+        work = new_question(run.question, run.id, run.options, notices) if untouched else None
+        await self.threads.update(run.id, status=RunStatus.RUNNING)
+        self._spawn(run, sources, work)
+        return run
+
+    async def cancel(self, run: str) -> None:
+        """Stop a run of this process; it can be resumed."""
+        task = self._tasks.get(run)
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def wait(self, run: str) -> Outcome:
+        """Until the run is done, failed, cancelled or waits for a person."""
+        if task := self._tasks.get(run):
+            await asyncio.wait([task])
+        return await self.outcome(run)
+
+    async def outcome(self, run: str) -> Outcome:
+        current = await self.threads.run(run)
+        state = await self._state(current.thread)
+        mine = state.values.get("run") == run
+        report = state.values.get("report") if mine and current.status is RunStatus.DONE else None
+        return Outcome(
+            run=current,
+            report=Report.model_validate(report) if report else None,
+            questions=tuple(await self.open_questions(current.thread)) if current.status is RunStatus.WAITING else (),
+        )
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    async def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
+        """Every event from `after` on, then new ones as they come, until the run stands still."""
+        news = self._news.setdefault(run, asyncio.Event())
+        while True:
+            news.clear()
+            still = run not in self._tasks
+            for event in await self._events.since(run, after):
+                after = event.seq
+                yield event
+            if still:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), TICK)
+
+    async def state(self, thread: str) -> dict[str, Any]:
+        return dict((await self._state(thread)).values)
+
+    async def open_questions(self, thread: str) -> list[OpenQuestion]:
+        state = await self._state(thread)
+        return [
+            OpenQuestion(
+                id=item.id, kind=item.value["kind"], question=item.value["question"],
+                options=tuple(item.value.get("options", ())),
+                shown={k: v for k, v in item.value.items() if k not in ("kind", "question", "options")},
+            )
+            for item in state.interrupts
+        ]  # fmt: skip
+
+    async def document(self, hash: str) -> Document:
+        return await self._documents.get(hash)
+
+    async def report(self, thread: str) -> Report:
+        """The thread's latest finished report."""
+        values = await self.state(thread)
+        if not values.get("report"):
+            raise NotFoundError(f"thread {thread} has no finished report", help=f"Go on with: assay resume {thread}")
+        return Report.model_validate(values["report"])
+
+    async def delete(self, thread: str) -> None:
+        """The thread with its runs, events and checkpoints. Snapshots stay: other threads may cite them."""
+        await self.threads.get(thread)
+        await self.threads.delete(thread)
+        await self._checkpointer.adelete_thread(thread)
+
+    async def close(self) -> None:
+        for run in list(self._tasks):
+            await self.cancel(run)
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    def _spawn(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str] | None = None) -> None:
+        task = asyncio.create_task(self._execute(run, sources, work, notices or {}), name=f"run-{run.id}")
+        self._tasks[run.id] = task
+
+    async def _execute(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str]) -> None:
+        status, error = RunStatus.FAILED, None
+        try:
+            await self._append(run.id, "run", "", {"status": RunStatus.RUNNING})
+            for notice in notices.values():
+                await self._append(run.id, "notice", "", {"text": notice})
+            await self._prepare(run.id, sources)
+            await self._drive(run, sources, work)
+            status = await self._standing(run)
+        except asyncio.CancelledError:
+            status = RunStatus.CANCELLED
+            raise
+        except AssayError as problem:
+            error = problem.message
+            await self._append(run.id, "error", "", {"message": problem.message, "help": problem.help})
+        except Exception as problem:  # noqa: BLE001  # the last line of defence: a run never takes its caller down
+            error = f"{type(problem).__name__}: {problem}"
+            await self._append(run.id, "error", "", {"message": error})
+        finally:
+            # Shielded: a cancelled run must still be marked as such, or its thread would stay busy.
+            await asyncio.shield(self._settle(run.id, status, error))
+
+    async def _settle(self, run: str, status: RunStatus, error: str | None) -> None:
+        stage = Status.FAILED if status is RunStatus.FAILED else Status.COMPLETED if status is RunStatus.DONE else None
+        await self.threads.update(run, status=status, stage=stage, error=error)
+        await self._append(run, "run", "", {"status": status, "error": error})
+        self._tasks.pop(run, None)
+        self._news.setdefault(run, asyncio.Event()).set()
+
+    async def _prepare(self, run: str, sources: list[Source]) -> None:
+        for source in sources:
+            if isinstance(source, Prepared):
+                done = await source.prepare()
+                await self._append(
+                    run, "read", "prepare", {"files": done.files, "new": done.new, "removed": done.removed}
+                )
+                for path, reason in done.skipped:
+                    await self._append(run, "skip", "prepare", {"path": path, "reason": reason})
+
+    async def _drive(self, run: Run, sources: list[Source], work: Any) -> None:
+        async def append(kind: EventKind, stage: str, data: dict[str, object]) -> None:
+            await self._append(run.id, kind, stage, data)
+            if kind == "enter" and "status" in data:
+                await self.threads.update(run.id, stage=Status(str(data["status"])))
+
+        deps = Deps(
+            run=run.id, thread=run.thread, options=_options(run), settings=self.settings, reasoner=self._reasoner,
+            sources=sources, documents=self._documents, started=run.started, now=self._now, append=append,
+        )  # fmt: skip
+        await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")
+
+    async def _standing(self, run: Run) -> RunStatus:
+        questions = await self.open_questions(run.thread)
+        for question in questions:
+            await self._append(run.id, "interrupt", "", question.plain())
+        return RunStatus.WAITING if questions else RunStatus.DONE
+
+    async def _append(self, run: str, kind: EventKind, stage: str, data: dict[str, object]) -> None:
+        await self._events.append(Event(run=run, time=self._now(), kind=kind, stage=stage, data=data))
+        if run in self._news:
+            self._news[run].set()
+
+    async def _latest(self, thread: str) -> Run:
+        await self.threads.get(thread)
+        runs = await self.threads.runs(thread)
+        if not runs:
+            raise NotFoundError(f"thread {thread} has no run")
+        return max(runs, key=lambda run: run.started)
+
+    async def _state(self, thread: str) -> "StateSnapshot":
+        return await self._graph.aget_state(_config(thread))
+
+
+def _config(thread: str) -> "RunnableConfig":
+    return cast("RunnableConfig", {"configurable": {"thread_id": thread}, "recursion_limit": STEPS})
+
+
+def _options(run: Run) -> Options:
+    return Options.model_validate(run.options)
+
+
+def title(question: str) -> str:
+    line = " ".join(question.split())
+    return (line if len(line) <= 80 else f"{line[:79]}…") or "Untitled"
+
+
+def accepted(question: str, options: Options) -> str:
+    """A question that may enter a run, or QuestionError saying what is wrong with it."""
+    controls = sum(not character.isprintable() and not character.isspace() for character in question)
+    if controls or "\ufffd" in question or any("\ud800" <= character <= "\udfff" for character in question):
+        raise QuestionError("the question is not readable text", help="Give it in words, as UTF-8 text.")
+    question = question.strip()
+    if len(question) > LONGEST:
+        raise QuestionError(
+            f"the question has {len(question):,} characters; at most {LONGEST:,} are taken",
+            help="Shorten it, and put background into a file given with --docs.",
+        )
+    if not question and not options.interactive:
+        raise QuestionError("the question is empty", help='Ask like this: assay research "How did X change?"')
+    return question
+
+
+def validated(question: OpenQuestion, value: object) -> object:
+    """An answer of the form its question needs; anything else leaves the question open."""
+    if question.kind.startswith("approve_"):
+        decision = value.get("decision") if isinstance(value, dict) else value
+        if str(decision).strip().lower() not in DECISIONS:
+            raise AnswerError(f"{decision!r} is not a decision", help=f"Answer one of: {', '.join(DECISIONS)}.")
+        return value if isinstance(value, dict) else str(value).strip().lower()
+    text = str(value).strip() if isinstance(value, str) else ""
+    if not text or len(text) > LONGEST:
+        raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters.")
+    return text

@@ -1,0 +1,117 @@
+"""Every error Assay raises on purpose.
+
+AssayError
+├── UsageError               the caller asked for something that cannot be            exit 2
+│   ├── QuestionError        the question is empty, too long or not text
+│   ├── PathError            a --docs path is missing, empty or unreadable
+│   └── NotFoundError        no such thread, run or document
+├── ConfigurationError       a setting or an installed file is wrong                  exit 2
+├── SourceError              a source could not be searched (says if a retry helps)
+├── ReadError                one page or file could not be read
+├── EvidenceError            a span or a snapshot does not hold
+├── ReasoningError           a reasoner's answer could not be used
+├── StorageError             the database could not be used
+├── ThreadBusyError          another run is active on this thread
+├── AnswerError              an answer to an open question was not accepted
+└── BudgetError              the run may not spend what it would need                 exit 4
+
+Each carries its context (run, stage, provider, path), says whether a retry can help, and has a `help`
+line that the command line prints below the message.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Category(StrEnum):
+    """What kind of thing went wrong; a handler is chosen by it."""
+
+    API = "api"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    VALIDATION = "validation"
+    PARSING = "parsing"
+    CONTEXT_OVERFLOW = "context_overflow"
+    INTERNAL = "internal"
+
+
+class Severity(StrEnum):
+    """What it means for the run."""
+
+    RECOVERABLE = "recoverable"
+    DEGRADED = "degraded"
+    FATAL = "fatal"
+
+
+class AssayError(Exception):
+    """Base of all errors raised on purpose."""
+
+    category: ClassVar[Category] = Category.INTERNAL
+    severity: ClassVar[Severity] = Severity.FATAL
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, help: str = "", retryable: bool = False, **context: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+        self.retryable = retryable
+        self.context = context
+
+
+class UsageError(AssayError):
+    category = Category.VALIDATION
+    exit_code = 2
+
+
+class QuestionError(UsageError):
+    pass
+
+
+class PathError(UsageError):
+    pass
+
+
+class NotFoundError(UsageError):
+    pass
+
+
+class ConfigurationError(AssayError):
+    category = Category.VALIDATION
+    exit_code = 2
+
+
+class SourceError(AssayError):
+    category = Category.API
+    severity = Severity.DEGRADED
+
+
+class ReadError(AssayError):
+    category = Category.PARSING
+    severity = Severity.RECOVERABLE
+
+
+class EvidenceError(AssayError):
+    pass
+
+
+class ReasoningError(AssayError):
+    category = Category.PARSING
+    severity = Severity.DEGRADED
+
+
+class StorageError(AssayError):
+    pass
+
+
+class ThreadBusyError(AssayError):
+    category = Category.VALIDATION
+
+
+class AnswerError(AssayError):
+    category = Category.VALIDATION
+    exit_code = 2
+
+
+class BudgetError(AssayError):
+    category = Category.VALIDATION
+    exit_code = 4

@@ -1,0 +1,221 @@
+"""The whole research graph.
+
+    START -> understand --unclear--> clarify -> understand
+                 |--cancelled--> publish
+                 v
+               gate --plan mode--> question (one by one) --> plan
+                 |--auto--> plan -> [approve_plan] -> dispatch
+    dispatch ==> search x sub-questions ==> fuse -> [approve_harvest] ==> read x sub-questions ==> consolidate
+    consolidate -> analyse --gaps--> dispatch        (quick and sure: consolidate -> verify)
+                     |--else--> verify -> write -> review --revise--> write
+                                                     |--critical--> [approve_critical]
+                                                     |--approved--> [approve_output] -> publish -> END
+                                                     |--rejected, out of rounds--> fallback -> END
+
+Names in brackets are human breakpoints, off by default. Retries live in the sources and the model router, so a
+node is tried once; a failing search or read loses its own sub-question only.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from langgraph.errors import GraphBubbleUp
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from assay.deps import Deps
+from assay.model.event import Status
+from assay.model.question import Clarity, Depth
+from assay.stages.analyse import SURE, analyse
+from assay.stages.approve import approve_critical, approve_harvest, approve_output, approve_plan
+from assay.stages.clarify import clarify
+from assay.stages.consolidate import consolidate
+from assay.stages.dispatch import dispatch
+from assay.stages.fallback import fallback
+from assay.stages.fuse import fuse
+from assay.stages.gate import gate
+from assay.stages.plan import plan
+from assay.stages.publish import publish
+from assay.stages.question import question
+from assay.stages.read import read
+from assay.stages.review import review
+from assay.stages.search import read_failed, search, search_failed
+from assay.stages.understand import understand
+from assay.stages.verify import verify
+from assay.stages.write import write
+from assay.state import State
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph.state import CompiledStateGraph
+
+# What the status of requirement F-01 is while a stage is at work.
+STATUS = {
+    "understand": Status.PLANNING, "clarify": Status.PLANNING, "gate": Status.PLANNING, "question": Status.PLANNING,
+    "plan": Status.PLANNING, "approve_plan": Status.PLANNING, "dispatch": Status.SEARCHING, "search": Status.SEARCHING,
+    "fuse": Status.SEARCHING, "approve_harvest": Status.SEARCHING, "read": Status.SEARCHING,
+    "consolidate": Status.ANALYZING, "analyse": Status.ANALYZING, "verify": Status.ANALYZING, "write": Status.WRITING,
+    "review": Status.REVIEWING, "approve_critical": Status.REVIEWING, "approve_output": Status.REVIEWING,
+    "publish": Status.WRITING, "fallback": Status.WRITING,
+}  # fmt: skip
+
+
+def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
+    graph = StateGraph(State, context_schema=Deps)
+    for node in (understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest, consolidate,
+                 analyse, verify, write, review, approve_critical, approve_output, publish, fallback):  # fmt: skip
+        graph.add_node(node.__name__, observed(node))
+    graph.add_node("search", observed(search), error_handler=search_failed)
+    graph.add_node("read", observed(read), error_handler=read_failed)
+
+    graph.add_edge(START, "understand")
+    graph.add_conditional_edges("understand", after_understanding)
+    graph.add_edge("clarify", "understand")
+    graph.add_conditional_edges("gate", still_asking)
+    graph.add_conditional_edges("question", still_asking)
+    graph.add_conditional_edges("plan", after_planning)
+    graph.add_conditional_edges("approve_plan", after_plan_approval)
+    graph.add_conditional_edges("dispatch", to_searches, ["search", "verify"])
+    graph.add_edge("search", "fuse")
+    graph.add_conditional_edges("fuse", after_fusing, ["approve_harvest", "read", "consolidate"])
+    graph.add_conditional_edges("approve_harvest", after_harvest_approval, ["read", "consolidate", "fallback"])
+    graph.add_edge("read", "consolidate")
+    graph.add_conditional_edges("consolidate", after_consolidating)
+    graph.add_conditional_edges("analyse", after_analysis)
+    graph.add_conditional_edges("verify", after_verifying)
+    graph.add_edge("write", "review")
+    graph.add_conditional_edges("review", after_review)
+    graph.add_conditional_edges("approve_critical", after_critical_approval)
+    graph.add_conditional_edges("approve_output", after_output_approval)
+    graph.add_edge("publish", END)
+    graph.add_edge("fallback", END)
+    return graph.compile(checkpointer=checkpointer, name="assay")
+
+
+def after_understanding(state: State) -> Literal["clarify", "gate", "publish"]:
+    if state["clarity_status"] == Clarity.NEEDS_CLARIFICATION:
+        return "clarify"
+    return "publish" if (state["understanding"] or {})["intent"] in ("cancel", "small_talk") else "gate"
+
+
+def still_asking(state: State) -> Literal["question", "plan"]:
+    return "question" if len(state["planner_answers"]) < len(state["planner_questions"]) else "plan"
+
+
+def after_planning(state: State, runtime: Runtime[Deps]) -> Literal["approve_plan", "dispatch"]:
+    return "approve_plan" if _asks(runtime, runtime.context.settings.hitl_after_planning) else "dispatch"
+
+
+def after_plan_approval(state: State) -> Literal["dispatch", "fallback"]:
+    return "fallback" if state["rejected"] else "dispatch"
+
+
+def to_searches(state: State) -> Sequence[Send] | Literal["verify"]:
+    """One search a sub-question; with nothing left to ask, what there is gets verified and written."""
+    return [Send("search", task) for task in state["tasks"]] or "verify"
+
+
+def after_fusing(state: State, runtime: Runtime[Deps]) -> Sequence[Send] | Literal["approve_harvest", "consolidate"]:
+    if _asks(runtime, runtime.context.settings.breakpoints.before_harvest):
+        return "approve_harvest"
+    return to_readings(state)
+
+
+def after_harvest_approval(state: State) -> Sequence[Send] | Literal["consolidate", "fallback"]:
+    return "fallback" if state["rejected"] else to_readings(state)
+
+
+def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
+    """Each sub-question of this round reads the passages chosen for it; a passage read before is not read again."""
+    sends = [
+        Send("read", {**task, "passages": state["selected"].get(task["question"]["id"], [])})
+        for task in state["tasks"]
+        if state["selected"].get(task["question"]["id"])
+    ]
+    return sends or "consolidate"
+
+
+def after_consolidating(state: State, runtime: Runtime[Deps]) -> Literal["analyse", "verify"]:
+    quick = runtime.context.options.depth is Depth.QUICK
+    return "verify" if quick and state["confidence"] >= SURE[Depth.QUICK] * 10 else "analyse"
+
+
+def after_analysis(state: State) -> Literal["dispatch", "verify"]:
+    return "verify" if (state["analysis"] or {})["stop_reason"] else "dispatch"
+
+
+def after_verifying(state: State) -> Literal["write", "fallback"]:
+    return "write" if any(claim["verdict"] == "supported" for claim in state["claims"]) else "fallback"
+
+
+def after_review(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["write", "approve_critical", "approve_output", "publish", "fallback"]:
+    settings, critique = runtime.context.settings, state["critique"] or {}
+    if any(issue["severity"] == "critical" for issue in state["issues"]) and _asks(
+        runtime, settings.breakpoints.on_critical
+    ):
+        return "approve_critical"
+    if critique["recommendation"] == "approve":
+        return "approve_output" if _asks(runtime, settings.hitl_before_output) else "publish"
+    if critique["recommendation"] == "revise" and state["iteration"] < settings.max_iterations:
+        return "write"
+    return "fallback"
+
+
+def after_critical_approval(state: State) -> Literal["publish", "fallback"]:
+    return "fallback" if state["rejected"] else "publish"
+
+
+def after_output_approval(state: State) -> Literal["publish", "fallback"]:
+    return "fallback" if state["rejected"] else "publish"
+
+
+def _asks(runtime: Runtime[Deps], wanted: bool) -> bool:
+    """A breakpoint stands only where somebody can answer it."""
+    return wanted and runtime.context.options.interactive
+
+
+Stage = Callable[..., Awaitable[State]]
+
+
+def observed(stage: Stage) -> Stage:
+    """Every entry, exit and failure of a stage is an event with its status and time."""
+    name = stage.__name__
+    takes_runtime = "runtime" in stage.__annotations__
+
+    @wraps(stage)
+    async def node(state: Any, runtime: Runtime[Deps]) -> State:
+        deps = runtime.context
+        began = deps.now()
+        await deps.emit("enter", name, status=STATUS[name])
+        try:
+            update = await (stage(state, runtime) if takes_runtime else stage(state))
+        except GraphBubbleUp:
+            raise  # an open question, not a failure
+        except Exception as error:
+            await deps.emit("error", name, message=str(error), type=type(error).__name__)
+            raise
+        await deps.emit("leave", name, status=STATUS[name], seconds=round((deps.now() - began).total_seconds(), 3))
+        return plain(update)
+
+    node.__annotations__ = {
+        "state": stage.__annotations__.get("task") or State,
+        "runtime": Runtime[Deps],
+        "return": State,
+    }
+    return node
+
+
+def plain(update: State) -> State:
+    """Enumerations become their values: under strict serialisation only plain data survive a checkpoint."""
+    values = {key: value.value if isinstance(value, StrEnum) else value for key, value in update.items()}
+    return cast("State", values)
+
+
+def drawing() -> str:
+    """The graph as Mermaid, drawn from the compiled graph itself."""
+    return build().get_graph().draw_mermaid()

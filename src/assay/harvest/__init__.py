@@ -1,0 +1,1 @@
+"""Turning files and pages into clean text: untrusted bytes in, sanitised documents out."""

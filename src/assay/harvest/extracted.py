@@ -1,0 +1,16 @@
+"""What every reader of one format hands back."""
+
+from dataclasses import dataclass
+from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """Clean text and what the file says about itself; `notes` tells what was left out."""
+
+    text: str
+    title: str = ""
+    author: str | None = None
+    published: date | None = None
+    origin: str | None = None
+    notes: tuple[str, ...] = ()

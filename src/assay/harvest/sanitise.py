@@ -1,0 +1,123 @@
+"""Text without invisible characters, and paragraphs without line breaks in the middle of sentences."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+_SPACES = "\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+
+# What a reader cannot see but a model obeys: controls, soft hyphen, zero-width and bidirectional marks,
+# invisible operators, interlinear notes, tags and supplementary variation selectors. U+200C and U+200D stay:
+# Persian, Indic scripts and emoji are misspelt without them.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_GAP = re.compile(f"[ {_SPACES}]+")
+_BLANKS = re.compile(r"\n{3,}")
+
+
+def clean(text: str) -> str:
+    """Sanitise; a second pass changes nothing, so offsets into the result are stable."""
+    text = _LINE_END.sub("\n", text)
+    text = _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
+    text = unicodedata.normalize("NFC", _GAP.sub(" ", text))
+    lines = "\n".join(line.strip(" ") for line in text.split("\n"))
+    return _BLANKS.sub("\n\n", lines).strip("\n")
+
+
+_ITEM = re.compile(r"(?:[-*+•‣▪●○◦\u2013—☐☒]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)])\s+\S")
+_HEADING = re.compile(
+    r"#{1,6}\s|(?:note|item|part|chapter|section)\s+[\dIVX]+[A-Z]?\b[.:\s\u2013—-]*[A-Z]", re.IGNORECASE
+)
+_FIGURE = r"[$€£(]*\s?(?:\d(?:[\d,.]*\d)?|[—\u2013])\s?[)%]*"
+_ROW = re.compile(rf"\|.*\||\S\t+\S|\s{{3,}}{_FIGURE}\s*$|(?:\s{_FIGURE}){{2,}}\s*$")
+_CLOSED = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
+_OPEN = re.compile(
+    r"\w,$|\b(?:a|an|and|as|at|by|for|from|in|is|its|of|on|or|our|than|that|the|their|to|was|we|which|with)$"
+)
+_LOWER = re.compile(r"[^\W\d_A-Z](?![A-Z])")  # not iPhone
+_HYPHEN = re.compile(r"\b([A-Za-z]?[a-z]{2,})-$")
+_HYPHENATED_NEXT = re.compile(r"[a-z]{2,}(?![a-z]*-)")
+
+_NARROWEST = 40  # below this a column of short lines is an address or a poem, not wrapped prose
+_WIDEST = 200  # above this a line is a whole paragraph already
+
+
+def reflow(text: str) -> str:
+    """Join hard-wrapped lines; list items, headings, table rows and blank lines stay as they are."""
+    return "\n".join(line for block in _blocks(text.split("\n")) for line in _joined(block))
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    block: list[str] = []
+    for line in lines:
+        if line.strip():
+            block.append(line)
+            continue
+        if block:
+            yield block
+        yield [""]
+        block = []
+    if block:
+        yield block
+
+
+def _joined(block: list[str]) -> list[str]:
+    width = max(_NARROWEST, *(len(line.strip()) for line in block))
+    joined: list[str] = []
+    previous = ""
+    for line in block:
+        if joined and _continues(previous, line, width):
+            joined[-1] = _join(joined[-1], line.strip())
+        else:
+            joined.append(line.rstrip())
+        previous = line
+    return joined
+
+
+def _continues(previous: str, line: str, width: int) -> bool:
+    if _ROW.search(previous) or _ROW.search(line):
+        return False
+    previous, line = previous.strip(), line.strip()
+    if _ITEM.match(line):
+        return False
+    if is_open(previous):
+        return True
+    if _HEADING.match(line) or (_HEADING.match(previous) and len(previous) < 0.7 * width):
+        return False
+    if _CLOSED.search(previous):
+        # A full line that ends a sentence usually goes on; two paragraphs joined by mistake cut no sentence.
+        return width <= _WIDEST and _was_full(previous, line, 0.85 * width) and not previous.endswith(":")
+    if _LOWER.match(line) and line[0].islower():
+        return True
+    return width <= _WIDEST and _was_full(previous, line, 0.7 * width)
+
+
+def is_open(line: str) -> bool:
+    """Whether the line ends in a comma or in a word that ends no sentence and no heading."""
+    return _OPEN.search(line) is not None
+
+
+def _was_full(previous: str, line: str, width: float) -> bool:
+    """Whether the next word would not have fitted: then the width broke the line, not the author."""
+    return len(previous) + 1 + len(line.split(maxsplit=1)[0]) > width
+
+
+# First halves that are words of a compound far more often than a torn word.
+_COMPOUND = re.compile(
+    "co|cross|ex|first|full|half|high|long|low|multi|non|off|on|one|over|post|pre|second|self|short|stock|third|"
+    "three|two|well|year",
+    re.IGNORECASE,
+)
+
+
+def _join(left: str, right: str) -> str:
+    if not left.endswith("-"):
+        return f"{left} {right}"
+    torn = _HYPHEN.search(left)
+    if torn is None or _COMPOUND.fullmatch(torn[1]) or not _HYPHENATED_NEXT.match(right):
+        return left + right
+    return left[:-1] + right

@@ -1,0 +1,67 @@
+"""The research plan, and what makes one valid."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from assay.model.question import Depth
+from assay.model.record import Record
+
+QueryType = Literal["web", "academic", "news", "code"]
+
+# Which kinds of source a depth may ask.
+TYPES_BY_DEPTH: dict[Depth, tuple[QueryType, ...]] = {
+    Depth.QUICK: ("web",),
+    Depth.STANDARD: ("web", "academic"),
+    Depth.COMPREHENSIVE: ("web", "academic", "news"),
+}
+
+
+class SearchQuery(Record):
+    id: str
+    text: str = Field(min_length=1)
+    question: str
+    type: QueryType = "web"
+    priority: int = Field(default=1, ge=1, le=5)
+    status: Literal["pending", "completed", "failed"] = "pending"
+
+
+class SubQuestion(Record):
+    id: str
+    text: str = Field(min_length=1)
+    section: str
+    topic: str = ""  # what the whole question is about, where the sub-question itself does not say
+
+    @property
+    def in_context(self) -> str:
+        return f"{self.text} ({self.topic})" if self.topic else self.text
+
+
+class Plan(Record):
+    goal: str
+    depth: Depth
+    constraints: tuple[str, ...] = ()
+    deliverable: str = "report"
+    questions: tuple[SubQuestion, ...]
+    queries: tuple[SearchQuery, ...]
+    sections: tuple[str, ...]
+    methodology: str
+    reasoning: tuple[str, ...] = ()
+    confidence: float = Field(ge=0, le=1)
+    warnings: tuple[str, ...] = ()
+    estimated_complexity: Literal["simple", "moderate", "complex"] = "moderate"
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "Plan":
+        """3-7 sub-questions and 5-15 queries; a quick answer may do with one of each."""
+        fewest_questions, fewest_queries = (1, 1) if self.depth is Depth.QUICK else (3, 5)
+        if not fewest_questions <= len(self.questions) <= 7:
+            raise ValueError(f"a {self.depth} plan has {fewest_questions}-7 sub-questions, not {len(self.questions)}")
+        if not fewest_queries <= len(self.queries) <= 15:
+            raise ValueError(f"a {self.depth} plan has {fewest_queries}-15 queries, not {len(self.queries)}")
+        known = {question.id for question in self.questions}
+        if strays := {query.question for query in self.queries} - known:
+            raise ValueError(f"queries for unknown sub-questions: {sorted(strays)}")
+        if missing := {question.section for question in self.questions} - set(self.sections):
+            raise ValueError(f"sub-questions for unknown sections: {sorted(missing)}")
+        return self

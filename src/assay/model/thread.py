@@ -1,0 +1,44 @@
+"""A thread is a conversation; a run is one execution on it."""
+
+from datetime import datetime
+from typing import Literal
+
+from assay.model.event import RunStatus, Status
+from assay.model.question import Depth, Mode
+from assay.model.record import Record
+
+
+class Thread(Record):
+    id: str
+    title: str
+    created: datetime
+    updated: datetime
+
+
+class Run(Record):
+    id: str
+    thread: str
+    question: str
+    status: RunStatus = RunStatus.QUEUED
+    stage: Status = Status.PENDING
+    started: datetime
+    finished: datetime | None = None
+    settings: str = ""  # hash of the settings the run was started with
+    options: dict[str, object] = {}  # what the caller chose; a resumed run is rebuilt from it
+    error: str | None = None
+
+    @property
+    def active(self) -> bool:
+        return self.status in (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
+
+
+class Options(Record):
+    """What a caller chose for one question; everything else comes from the settings."""
+
+    depth: Depth = Depth.STANDARD
+    mode: Mode = Mode.AUTO
+    interactive: bool = False  # whether somebody can answer questions
+    docs: tuple[str, ...] = ()
+    source: str = "auto"
+    style: Literal["academic", "technical", "executive"] = "academic"
+    words: int = 2000

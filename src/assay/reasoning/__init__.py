@@ -1,0 +1,1 @@
+"""All thinking goes through one protocol; `embedded` needs no language model."""

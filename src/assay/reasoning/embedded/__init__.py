@@ -1,0 +1,90 @@
+"""The reasoner that needs no language model: rules, word statistics and a small sentence encoder.
+
+It is the default without a key and the floor under a language model. It never composes a statement about
+the world: findings, claims and report sentences are sentences of the sources.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from assay.model.claim import Claim, Judgement, Verdict
+from assay.model.evidence import Analysis, Disagreement
+from assay.model.plan import Plan, SubQuestion
+from assay.model.question import PlannerQuestion, Turn, Understanding
+from assay.model.report import Critique
+from assay.model.source import Passage
+from assay.ports import Embedder, SupportScorer
+from assay.reasoning.embedded.analysing import analyse, disagreements
+from assay.reasoning.embedded.claiming import claims
+from assay.reasoning.embedded.conversation import condense
+from assay.reasoning.embedded.critique import critique
+from assay.reasoning.embedded.planning import plan, planner_questions, queries
+from assay.reasoning.embedded.reading import read
+from assay.reasoning.embedded.understanding import understand
+from assay.reasoning.embedded.writing import write
+from assay.reasoning.protocol import (
+    AnalysisRequest,
+    Conversation,
+    CritiqueRequest,
+    Draft,
+    DraftClaim,
+    Evidence,
+    PlanRequest,
+    Quote,
+    WriteRequest,
+)
+
+SUPPORTED, PARTLY = 0.62, 0.40
+
+
+class EmbeddedReasoner:
+    """Implements `reasoning.protocol.Reasoner`. Work on the processor runs in a thread."""
+
+    name = "embedded"
+
+    def __init__(self, embedder: Embedder, support: SupportScorer, known: Mapping[str, str]) -> None:
+        self._embedder = embedder
+        self._support = support
+        self._known = known
+
+    async def understand(self, message: str, conversation: Conversation) -> Understanding:
+        return understand(message, conversation, self._known)
+
+    async def questions(self, understanding: Understanding) -> Sequence[PlannerQuestion]:
+        return planner_questions(understanding)
+
+    async def plan(self, request: PlanRequest) -> Plan:
+        subjects = request.understanding.subjects
+        return plan(request, company=len(subjects) == 1 and subjects[0] in self._known.values())
+
+    async def queries(self, question: SubQuestion, understanding: Understanding, count: int) -> Sequence[str]:
+        return queries(question, understanding, count)
+
+    async def read(self, question: SubQuestion, passages: Sequence[Passage], limit: int) -> Sequence[Quote]:
+        return await asyncio.to_thread(read, question, passages, limit, self._embedder)
+
+    async def analyse(self, request: AnalysisRequest) -> Analysis:
+        return await asyncio.to_thread(analyse, request)
+
+    async def claims(self, plan: Plan, evidence: Sequence[Evidence]) -> Sequence[DraftClaim]:
+        return await asyncio.to_thread(claims, plan, evidence)
+
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Judgement]:
+        return await asyncio.to_thread(lambda: [self._judge(text, quotes) for text, quotes in statements])
+
+    def _judge(self, statement: str, quotes: Sequence[str]) -> Judgement:
+        score = max((self._support.score(statement, quote) for quote in quotes), default=0.0)
+        verdict = Verdict.SUPPORTED if score >= SUPPORTED else Verdict.PARTLY if score >= PARTLY else Verdict.NOT_FOUND
+        return Judgement(verdict=verdict, score=round(score, 4), reason=f"support {score:.2f} by words and meaning")
+
+    async def disagreements(self, claims: Sequence[Claim]) -> Sequence[Disagreement]:
+        return await asyncio.to_thread(disagreements, claims)
+
+    async def write(self, request: WriteRequest) -> Draft:
+        return write(request)
+
+    async def critique(self, request: CritiqueRequest) -> Critique:
+        return critique(request)
+
+    async def condense(self, turns: Sequence[Turn], summary: str) -> str:
+        return condense(turns, summary)

@@ -1,0 +1,69 @@
+"""Claims from findings: a source's own sentence is the statement; sentences that say the same become one."""
+
+import re
+from collections.abc import Sequence
+
+from assay.model.plan import Plan
+from assay.reasoning.protocol import DraftClaim, Evidence
+from assay.text.overlap import jaccard
+from assay.text.relations import relate
+from assay.text.words import stems
+
+COVERED = 0.7  # share of a sentence's words that another must have to vouch for it
+ALIKE = 0.7  # shared over all stems: one sentence is a copy or a light rewording of the other
+
+_LEAD = re.compile(
+    r"^(?:however|moreover|furthermore|in addition|additionally|meanwhile|nevertheless|nonetheless|by contrast|"
+    r"in contrast|similarly|likewise|as a result|consequently|therefore|thus|indeed|notably|importantly|in fact|"
+    r"of course|also|still|and|but|so|yet)\b,?\s+",
+    re.I,
+)
+
+
+def claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
+    """One claim a fact, best first. The longest-standing wording is the most relevant finding's own."""
+    ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
+    groups: list[list[Evidence]] = []
+    for item in ordered:
+        for group in groups:
+            if _same(group[0].finding.span.quote, item.finding.span.quote):
+                group.append(item)
+                break
+        else:
+            groups.append([item])
+    return [_claim(group) for group in groups]
+
+
+def _same(left: str, right: str) -> bool:
+    return (
+        left == right
+        or relate(left, right) == "same"
+        or (jaccard(left, right) >= ALIKE and relate(left, right) is None)
+    )
+
+
+def _claim(group: Sequence[Evidence]) -> DraftClaim:
+    return DraftClaim(
+        text=wording(_spokesman(group).finding.span.quote),
+        findings=tuple(dict.fromkeys(item.finding.id for item in group)),
+        questions=tuple(dict.fromkeys(item.finding.question for item in group)),
+        relevance=group[0].finding.relevance,
+    )
+
+
+def _spokesman(group: Sequence[Evidence]) -> Evidence:
+    """Whose wording the others bear out best: a sentence with more detail than its fellows is vouched for by fewer."""
+
+    def vouched(item: Evidence) -> int:
+        mine = set(stems(item.finding.span.quote))
+        others = (set(stems(other.finding.span.quote)) for other in group if other is not item)
+        return sum(len(mine & theirs) >= COVERED * len(mine) for theirs in others)
+
+    return max(group, key=lambda item: (vouched(item), item.finding.relevance, -len(item.finding.span.quote)))
+
+
+def wording(quote: str) -> str:
+    """A quote as a sentence of a report: one line, no connective to a neighbour that is not there."""
+    text = _LEAD.sub("", " ".join(quote.split()))
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "。", "”", '"')) else f"{text}."

@@ -1,0 +1,152 @@
+"""Reading without a model: which sentences of the passages answer a sub-question."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from assay.model.plan import SubQuestion
+from assay.model.source import Passage
+from assay.ports import Embedder
+from assay.reasoning.embedded.rarity import rarity, recall
+from assay.reasoning.protocol import Quote
+from assay.text.overlap import jaccard
+from assay.text.quantities import quantities
+from assay.text.sentences import Piece, is_statement, sentences
+from assay.text.words import fold, stems
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Encoding is the slow part (under a hundred sentences a second on two cores), so words choose what is encoded.
+ENCODED = 60
+FLOOR = 0.34  # below this a sentence is about something else
+TOO_ALIKE = 0.75  # two quotes this alike from one document say the same
+PER_DOCUMENT = 4  # quotes from one document, so that others are heard too
+FEEDBACK_FROM, FEEDBACK = 5, 0.35  # the best sentences pull the question towards their own words
+
+_DANGLING = re.compile(
+    r"^(?:it|its|they|their|this|these|that|those|he|she|his|her|such|both|here|there|however|but|also|thus|hence|"
+    r"therefore|instead|nevertheless|meanwhile|similarly|likewise|moreover|furthermore|in addition|as a result|"
+    r"for example|for instance|by contrast|in contrast|on the other hand|either|neither|another|"
+    r"the (?:latter|former|same|result|difference|second|third|other|new|study|team|company))\b",
+    re.I,
+)
+_CAUSAL = re.compile(
+    r"\b(?:because|due to|caused? by|causes?|caused|driven by|drove|owing to|result(?:s|ed)? (?:of|from)|explain\w*|"
+    r"reason\w*|attribut\w+|stems? from|reflect\w*|partially offset|primarily|systematic|bias\w*|account for)\b",
+    re.I,
+)
+_FUTURE = re.compile(
+    r"\b(?:will|expect\w*|plan(?:s|ned)?|schedul\w+|forecast\w*|by (?:19|20)\d{2}|due in|aims?)\b", re.I
+)
+_AMOUNT = re.compile(
+    r"\bhow (?:much|many|fast|big|large|long|far|high|old|often)\b|\bfigures?\b|"
+    r"\b(?:value|price|rate|cost|size|number) of\b|\bhow (?:did|has|have|do|does) .*\bchang",
+    re.I,
+)
+_WHEN = re.compile(r"^when\b")
+_WHEN_WILL = re.compile(r"^when (?:will|is|are) \b")
+_WHY = re.compile(r"^why\b|\bdrove\b|\bexplan|\bcause|\breason")
+
+
+class _Candidate(NamedTuple):
+    passage: int
+    piece: Piece
+    words: float
+
+
+def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedder: Embedder) -> list[Quote]:
+    """The best sentences, most relevant first, without repeating one document's own words."""
+    candidates = [c for c in _by_words(question.in_context, passages) if could_answer(question.text, c.piece.text)][
+        :ENCODED
+    ]
+    if not candidates:
+        return []
+    meaning = _meaning(question, candidates, embedder)
+    weigh = _weigher(question.text)
+    scored = sorted(
+        ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
+        key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
+    )
+    return _distinct(scored, passages, limit)
+
+
+def _by_words(question: str, passages: Sequence[Passage]) -> list[_Candidate]:
+    weights = rarity(passage.text for passage in passages)
+    wanted = list(dict.fromkeys(stems(question)))
+    found: dict[str, _Candidate] = {}
+    for number, passage in enumerate(passages):
+        around = recall(wanted, passage.text, weights)
+        for piece in sentences(passage.text):
+            if is_statement(piece.text):
+                own = recall(wanted, piece.text, weights)
+                found.setdefault(
+                    f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * own + 0.25 * around)
+                )
+    return sorted(found.values(), key=lambda candidate: -candidate.words)
+
+
+def could_answer(question: str, sentence: str) -> bool:
+    """A question for a time needs one in its answer; a question for a time to come needs one that lies ahead."""
+    plain = fold(question)
+    if _WHEN.match(plain) and not any(quantity.kind in ("year", "date") for quantity in quantities(sentence)):
+        return False
+    return not _WHEN_WILL.match(plain) or bool(_FUTURE.search(sentence))
+
+
+def _meaning(question: SubQuestion, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
+    """Cosines to the question, moved a little towards its best answers: their words are the topic's own."""
+    vectors = embedder.embed([question.in_context, *(candidate.piece.text for candidate in candidates)])
+    asked, said = vectors[0], vectors[1:]
+    first = 0.5 * (said @ asked) + 0.5 * _column([candidate.words for candidate in candidates])
+    best = first.argsort()[::-1][:FEEDBACK_FROM]
+    moved = asked + FEEDBACK * said[best].mean(axis=0)
+    moved /= (moved @ moved) ** 0.5
+    cosines: list[float] = (said @ moved).tolist()
+    return cosines
+
+
+def _column(values: Sequence[float]) -> "NDArray[np.float32]":
+    import numpy as np
+
+    return np.array(values, dtype=np.float32)
+
+
+def _weigher(question: str) -> Callable[[_Candidate, float], float]:
+    """Words and meaning, plus what an answer of the asked kind must have."""
+    amount, why = bool(_AMOUNT.search(question)), bool(_WHY.search(fold(question)))
+
+    def weigh(candidate: _Candidate, cosine: float) -> float:
+        text = candidate.piece.text
+        score = 0.35 * candidate.words + 0.65 * max(0.0, cosine)
+        if amount:
+            score += 0.12 if _has_amount(text) else -0.08
+        if why:
+            score += 0.10 if _CAUSAL.search(text) else -0.05
+        if _DANGLING.match(text):
+            score -= 0.15  # without its neighbour the reader cannot tell what it speaks of
+        return min(1.0, max(0.0, score))
+
+    return weigh
+
+
+def _has_amount(text: str) -> bool:
+    return any(
+        quantity.unit or quantity.kind in ("percent", "money")
+        for quantity in quantities(text)
+        if quantity.kind not in ("year", "date")
+    )
+
+
+def _distinct(scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage], limit: int) -> list[Quote]:
+    kept: list[tuple[str, Quote]] = []
+    for score, candidate in scored:
+        if score < FLOOR or len(kept) >= limit:
+            break
+        document = passages[candidate.passage].document
+        mine = [quote.text for other, quote in kept if other == document]
+        if len(mine) >= PER_DOCUMENT or any(jaccard(candidate.piece.text, text) >= TOO_ALIKE for text in mine):
+            continue
+        kept.append((document, Quote(passage=candidate.passage, text=candidate.piece.text, relevance=round(score, 4))))
+    return [quote for _, quote in kept]

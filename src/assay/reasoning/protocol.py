@@ -1,0 +1,135 @@
+"""What a reasoner does. Plumbing (search, spans, budget, storage) is not its business.
+
+A reasoner is never trusted: quotes are located in the snapshot, statements are checked against their
+spans, plans are validated. It raises ReasoningError when it has no usable answer.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from assay.model.claim import Claim, Judgement
+from assay.model.evidence import Analysis, Disagreement, Finding
+from assay.model.plan import Plan, SubQuestion
+from assay.model.question import Depth, PlannerQuestion, Turn, Understanding
+from assay.model.record import Record
+from assay.model.report import Critique, Role
+from assay.model.source import Passage
+
+
+class Conversation(Record):
+    """What a new message is understood against."""
+
+    turns: tuple[Turn, ...] = ()
+    summary: str = ""
+    subject: str | None = None
+    clarified: tuple[str, ...] = ()  # answers given so far to clarifying questions about this message
+
+
+class PlanRequest(Record):
+    understanding: Understanding
+    depth: Depth
+    answers: dict[str, str] = {}  # planner question id -> the person's answer
+    deliverable: str = "report"
+
+
+class Quote(Record):
+    """A stretch copied verbatim from a passage, and how well it answers."""
+
+    passage: int
+    text: str
+    relevance: float = Field(ge=0, le=1)
+
+
+class Evidence(Record):
+    """A finding together with what its document says of itself."""
+
+    finding: Finding
+    title: str
+    published: str | None = None
+
+
+class AnalysisRequest(Record):
+    plan: Plan
+    evidence: tuple[Evidence, ...]
+    coverage: dict[str, float]  # sub-question id -> confidence, as counted from the findings
+    previous: Analysis | None = None
+    asked: tuple[str, ...] = ()  # queries of earlier rounds, never to be repeated
+
+
+class DraftClaim(Record):
+    """A statement to be verified; the findings it was drawn from are candidates, not proof."""
+
+    text: str
+    findings: tuple[str, ...]
+    questions: tuple[str, ...]
+    relevance: float = Field(ge=0, le=1)
+
+
+class WriteRequest(Record):
+    plan: Plan
+    claims: tuple[Claim, ...]
+    disagreements: tuple[Disagreement, ...] = ()  # sides name claims here
+    unanswered: tuple[str, ...] = ()
+    style: Literal["academic", "technical", "executive"] = "academic"
+    words: int = 2000
+    banned: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()  # what the reviewer asked for
+
+
+class DraftSentence(Record):
+    text: str
+    claims: tuple[str, ...] = ()  # empty: the sentence speaks of the research, not of the world
+
+
+class DraftSection(Record):
+    title: str
+    role: Role = "body"
+    sentences: tuple[DraftSentence, ...] = ()
+
+
+class Draft(Record):
+    title: str
+    sections: tuple[DraftSection, ...]
+    version: int = 1
+    notes: tuple[str, ...] = ()
+
+
+class CritiqueRequest(Record):
+    plan: Plan
+    draft: Draft
+    claims: tuple[Claim, ...]
+    unanswered: tuple[str, ...] = ()
+    dropped: int = 0  # sentences that failed their check and were replaced or removed
+    banned: tuple[str, ...] = ()
+    words: int = 2000
+
+
+class Reasoner(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def understand(self, message: str, conversation: Conversation) -> Understanding: ...
+
+    async def questions(self, understanding: Understanding) -> Sequence[PlannerQuestion]: ...
+
+    async def plan(self, request: PlanRequest) -> Plan: ...
+
+    async def queries(self, question: SubQuestion, understanding: Understanding, count: int) -> Sequence[str]: ...
+
+    async def read(self, question: SubQuestion, passages: Sequence[Passage], limit: int) -> Sequence[Quote]: ...
+
+    async def analyse(self, request: AnalysisRequest) -> Analysis: ...
+
+    async def claims(self, plan: Plan, evidence: Sequence[Evidence]) -> Sequence[DraftClaim]: ...
+
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Judgement]: ...
+
+    async def disagreements(self, claims: Sequence[Claim]) -> Sequence[Disagreement]: ...
+
+    async def write(self, request: WriteRequest) -> Draft: ...
+
+    async def critique(self, request: CritiqueRequest) -> Critique: ...
+
+    async def condense(self, turns: Sequence[Turn], summary: str) -> str: ...

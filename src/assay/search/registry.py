@@ -1,0 +1,41 @@
+"""Sources by name. Built-in ones register through the same entry points as a plugin would."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from assay.errors import ConfigurationError
+from assay.ports import DocumentStore, Embedder, FileReader, Folder, PassageIndex, Source
+
+GROUP = "assay.sources"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a source may be built from; it takes what it needs."""
+
+    store: DocumentStore
+    embedder: Embedder
+    reader: FileReader
+    open_index: Callable[[Path], PassageIndex]
+    folders: Sequence[Folder] = ()
+
+
+def available() -> list[str]:
+    return sorted({point.name for point in entry_points(group=GROUP)})
+
+
+def build(name: str, bench: Bench) -> Source:
+    """The source registered under a name; a misspelt one is an error, never another source."""
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            source: Source = point.load().build(bench)
+            return source
+    known: Sequence[str] = available()
+    near = difflib.get_close_matches(name, known, n=1)
+    raise ConfigurationError(
+        f"there is no source called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+        help=f"Installed sources: auto, {', '.join(known)}.",
+    )

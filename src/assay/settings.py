@@ -1,0 +1,225 @@
+"""All settings, with their defaults, and the only place that reads the environment.
+
+Priority: defaults < config.yaml < environment (and .env) < what the caller passes. Every key can be set as
+`ASSAY_<KEY>`, nested ones as `ASSAY_LLM__MODEL`. API keys keep their vendors' names.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings.exceptions import SettingsError
+
+from assay.errors import ConfigurationError
+from assay.model.question import Depth, Mode
+
+Role = Literal["planner", "searcher", "analyst", "writer", "reviewer", "judge"]
+
+# Variables with our prefix that are not settings of a run.
+NOT_SETTINGS = frozenset({"ASSAY_CONFIG", "ASSAY_EVAL_DATA", "ASSAY_TEST_MODEL_URL"})
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RoleTuning(Part):
+    temperature: float = Field(ge=0, le=2)
+    max_tokens: int = Field(ge=1)
+
+
+class Models(Part):
+    """Which models think. Without a key the embedded reasoner does, and none of this is used."""
+
+    reasoner: Literal["auto", "embedded"] = "auto"
+    model: str = "anthropic:claude-sonnet-4-5-20250929"
+    fallback_model: str = "openai:gpt-4o"
+    budget_model: str = "google:gemini-2.0-flash"
+    planner: RoleTuning = RoleTuning(temperature=0.3, max_tokens=4000)
+    searcher: RoleTuning = RoleTuning(temperature=0.1, max_tokens=4000)
+    analyst: RoleTuning = RoleTuning(temperature=0.2, max_tokens=4000)
+    writer: RoleTuning = RoleTuning(temperature=0.4, max_tokens=8000)
+    reviewer: RoleTuning = RoleTuning(temperature=0.1, max_tokens=4000)
+    judge: RoleTuning = RoleTuning(temperature=0.0, max_tokens=2000)
+
+
+class Budget(Part):
+    usd: float = Field(default=2.0, ge=0)
+    tokens: int = Field(default=2_000_000, ge=0)
+    requests: int = Field(default=2_000, ge=0)
+    verification_share: float = Field(default=0.15, ge=0, lt=1)
+
+
+class Persistence(Part):
+    backend: Literal["sqlite", "memory"] = "sqlite"
+    connection_string: str | None = None
+    ttl_hours: float | None = Field(default=None, gt=0)
+
+
+class Breakpoints(Part):
+    """Seconds a person has to answer, and what happens when nobody does."""
+
+    plan_timeout: int = Field(default=1800, gt=0)
+    output_timeout: int = Field(default=3600, gt=0)
+    critical_timeout: int = Field(default=7200, gt=0)
+    before_harvest: bool = False
+    on_critical: bool = False
+
+
+class Reading(Part):
+    max_file_mb: int = Field(default=50, gt=0)
+    pdf_seconds: int = Field(default=60, gt=0)
+    documents_per_question: int = Field(default=12, ge=1, le=50)
+    passages_per_question: int = Field(default=36, ge=1, le=200)
+
+
+class Keys(BaseSettings):
+    """Secrets under their vendors' own names; none is ever printed."""
+
+    model_config = SettingsConfigDict(env_file=".env", extra="ignore", frozen=True)
+
+    anthropic_api_key: SecretStr | None = None
+    openai_api_key: SecretStr | None = None
+    google_api_key: SecretStr | None = None
+    tavily_api_key: SecretStr | None = None
+    exa_api_key: SecretStr | None = None
+    serper_api_key: SecretStr | None = None
+    brave_api_key: SecretStr | None = None
+    news_api_key: SecretStr | None = None
+    database_url: SecretStr | None = None
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="ASSAY_", env_nested_delimiter="__", env_file=".env", extra="forbid", frozen=True
+    )
+
+    data_dir: Path = Path("data")
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+
+    depth: Depth = Depth.STANDARD
+    mode: Mode = Mode.AUTO
+    auto_gate: bool = True
+    style_guide: Literal["academic", "technical", "executive"] = "academic"
+    target_length: int = Field(default=2000, ge=50, le=20_000)
+    banned_words: tuple[str, ...] = (
+        "delve", "realm", "harness", "unlock", "tapestry", "paradigm", "cutting-edge", "revolutionize",
+        "landscape", "crucial", "pivotal", "groundbreaking", "leverage", "synergy", "innovative",
+        "game-changer", "holistic", "transformative", "seamless", "robust", "breakthrough", "empower",
+    )  # fmt: skip
+
+    max_iterations: int = Field(default=3, ge=1, le=10)
+    max_search_iterations: int = Field(default=5, ge=1, le=20)
+    max_gap_searches: int = Field(default=2, ge=0, le=10)
+    max_search_errors: int = Field(default=3, ge=1, le=100)
+    max_clarifications: int = Field(default=2, ge=0, le=5)
+    query_variations: int = Field(default=3, ge=1, le=5)
+    results_per_query: int = Field(default=15, ge=1, le=50)
+
+    hitl_after_planning: bool = False
+    hitl_before_output: bool = False
+
+    planner_model: str | None = None
+    searcher_model: str | None = None
+    analyst_model: str | None = None
+    writer_model: str | None = None
+    reviewer_model: str | None = None
+    judge_model: str | None = None
+
+    source: str = "auto"
+    llm: Models = Models()
+    budget: Budget = Budget()
+    persistence: Persistence = Persistence()
+    breakpoints: Breakpoints = Breakpoints()
+    reading: Reading = Reading()
+    keys: Keys = Field(default_factory=Keys, exclude=True)
+
+    def model_for(self, role: Role) -> str:
+        """The model a role asks: its own where one is set, else the first tier."""
+        return getattr(self, f"{role}_model") or self.llm.model
+
+    def fingerprint(self) -> str:
+        """What a run stores to say which settings made it; where data lie does not matter to a result."""
+        values = self.model_dump(mode="json", exclude={"data_dir", "log_level", "keys"})
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        yaml = YamlConfigSettingsSource(settings_cls, yaml_file=config_file())
+        return init_settings, env_settings, _OurVariables(settings_cls, dotenv_settings), yaml
+
+
+class _OurVariables(PydanticBaseSettingsSource):
+    """A .env file also holds other programs' variables and our API keys: only our prefix counts here."""
+
+    def __init__(self, settings_cls: type[BaseSettings], dotenv: PydanticBaseSettingsSource) -> None:
+        super().__init__(settings_cls)
+        self._dotenv = dotenv
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        return self._dotenv.get_field_value(field, field_name)
+
+    def __call__(self) -> dict[str, Any]:
+        return {key: value for key, value in self._dotenv().items() if key in self.settings_cls.model_fields}
+
+
+def config_file() -> Path:
+    return Path(os.environ.get("ASSAY_CONFIG", "config.yaml"))
+
+
+def load(**overrides: object) -> Settings:
+    """Settings from all layers; anything wrong is one ConfigurationError that names every bad key."""
+    from yaml import YAMLError
+
+    _refuse_unknown_variables()
+    if "ASSAY_CONFIG" in os.environ and not config_file().is_file():
+        raise ConfigurationError(
+            f"ASSAY_CONFIG names {config_file()}, which is not a file", help="Correct it or unset it."
+        )
+    try:
+        return Settings(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise ConfigurationError("; ".join(_explain(error)), help=_HELP) from error
+    except (SettingsError, YAMLError, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"cannot read the configuration: {reason}", help=_HELP) from error
+
+
+_HELP = "See docs/reference/settings.md for every key and its values."
+
+
+def _explain(error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors():
+        key = ".".join(str(part) for part in problem["loc"]) or "config.yaml"
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"unknown setting {key}{_nearest(key.rpartition('.')[2], Settings.model_fields)}")
+        else:
+            lines.append(f"{key}: {problem['msg'].lower()}, not {problem['input']!r}")
+    return lines
+
+
+def _refuse_unknown_variables() -> None:
+    """A misspelt ASSAY_DETPH would otherwise be ignored without a word."""
+    known = {f"ASSAY_{name}".upper() for name in Settings.model_fields}
+    for variable in sorted(os.environ):
+        stem = variable.upper().split("__")[0]
+        if variable.startswith("ASSAY_") and stem not in known and variable not in NOT_SETTINGS:
+            raise ConfigurationError(f"unknown variable {variable}{_nearest(stem, known)}", help=_HELP)
+
+
+def _nearest(word: str, known: Any) -> str:
+    match = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {match[0]}?)" if match else ""

@@ -1,0 +1,70 @@
+"""Validator: how sure each section is, what is missing, and whether another round is worth it."""
+
+from langgraph.runtime import Runtime
+
+from assay.deps import Deps
+from assay.model.evidence import Analysis, Finding
+from assay.model.plan import Plan
+from assay.model.question import Depth
+from assay.reasoning.protocol import AnalysisRequest, Evidence
+from assay.settings import Settings
+from assay.state import State
+
+SURE = {Depth.QUICK: 0.6, Depth.STANDARD: 0.85, Depth.COMPREHENSIVE: 0.85}
+SMALL_GAIN = 0.05
+
+
+async def analyse(state: State, runtime: Runtime[Deps]) -> State:
+    deps = runtime.context
+    plan = Plan.model_validate(state["plan"])
+    previous = Analysis.model_validate(state["analysis"]) if state["analysis"] else None
+    analysis = await deps.reasoner.analyse(
+        AnalysisRequest(plan=plan, evidence=evidence(state), coverage=state["coverage"], previous=previous,
+                        asked=tuple(line.partition(" ")[2] for line in state["asked"]))
+    )  # fmt: skip
+    reason = stop_reason(analysis, previous, state["round"], plan.depth, deps.settings, len(state["failures"]))
+    analysis = analysis.model_copy(update={"stop_reason": reason})
+    await deps.emit(
+        "notice", "analyse", text=reason or analysis.feedback, confidence=analysis.confidence, gaps=len(analysis.gaps)
+    )
+    return {
+        "analysis": analysis.plain(),
+        "validation_result": "sufficient" if not analysis.gaps else "insufficient",
+        "validation_feedback": analysis.feedback,
+        "current_agent": "validator",
+    }
+
+
+def evidence(state: State) -> tuple[Evidence, ...]:
+    """Findings with the titles and dates of their documents."""
+    cards = {source["document"]: source for source in state["sources"]}
+    findings = [Finding.model_validate(item) for item in state["findings"]]
+    return tuple(
+        Evidence(
+            finding=finding,
+            title=cards[finding.span.document]["title"],
+            published=cards[finding.span.document]["published"],
+        )
+        for finding in findings
+    )
+
+
+def stop_reason(
+    analysis: Analysis, previous: Analysis | None, rounds: int, depth: Depth, settings: Settings, failures: int
+) -> str | None:
+    """Why research ends here, or None when another round is worth it."""
+    most = min(settings.max_gap_searches + 1, 3)
+    if rounds >= most:
+        return f"stopped after {rounds} rounds"
+    if failures >= settings.max_search_errors:
+        return f"stopped after {failures} failed searches"
+    if not analysis.gaps:
+        return "every sub-question has evidence"
+    if analysis.confidence >= SURE[depth]:
+        return f"confidence {analysis.confidence:.2f} is enough"
+    # A quick question is tried again even when nothing new came (C-04); deeper ones stop (S-08).
+    if previous is not None and depth is not Depth.QUICK and analysis.confidence - previous.confidence < SMALL_GAIN:
+        return "the last round added too little"
+    if not analysis.refinements:
+        return "there is nothing new to ask"
+    return None

@@ -1,0 +1,39 @@
+"""Human breakpoints. Each only asks; whether it stands in the way is decided by the edges in graph.py."""
+
+from typing import Any
+
+from langgraph.types import interrupt
+
+from assay.state import State
+
+DECISIONS = ("approve", "reject", "modify", "skip")
+
+
+async def approve_plan(state: State) -> State:
+    decision = _ask("plan", "Is this plan what you want?", plan=state["plan"])
+    if decision["decision"] == "modify":
+        return {"plan": decision["value"], "plan_approved": True}
+    return {"plan_approved": decision["decision"] != "reject", "rejected": decision["decision"] == "reject"}
+
+
+async def approve_harvest(state: State) -> State:
+    pages = sum(len(passages) for passages in state["selected"].values())
+    decision = _ask("harvest", f"Read {pages} passages, about $0.00?", passages=pages, usd=0.0)
+    return {"rejected": decision["decision"] == "reject"}
+
+
+async def approve_output(state: State) -> State:
+    decision = _ask("output", "Publish this report?", draft=state["draft"], critique=state["critique"])
+    return {"rejected": decision["decision"] == "reject"}
+
+
+async def approve_critical(state: State) -> State:
+    decision = _ask(
+        "critical", "The review found a critical issue. Go on?", issues=state["issues"], draft=state["draft"]
+    )
+    return {"rejected": decision["decision"] == "reject"}
+
+
+def _ask(kind: str, question: str, **shown: Any) -> dict[str, Any]:
+    answer = interrupt({"kind": f"approve_{kind}", "question": question, "options": list(DECISIONS), **shown})
+    return answer if isinstance(answer, dict) else {"decision": str(answer).strip().lower(), "value": None}

@@ -1,0 +1,159 @@
+"""Turning the state into the report that leaves the graph."""
+
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+
+from assay.deps import Deps
+from assay.model.claim import Claim, Mark, Verdict
+from assay.model.evidence import Span
+from assay.model.plan import Plan
+from assay.model.report import (
+    Coverage,
+    Issue,
+    Level,
+    Metadata,
+    Provenance,
+    ReportClaim,
+    ReportData,
+    ReportSpan,
+    ReportStatus,
+    Section,
+    Sentence,
+    SourceCard,
+)
+from assay.model.source import Document
+from assay.reasoning.protocol import Draft
+from assay.state import State
+from assay.trust.credibility import assess
+from assay.trust.independence import groups
+
+SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
+MOST_CITED = 4  # citations behind one sentence; the claim keeps all its spans
+
+
+async def compose(state: State, deps: Deps, sections: Sequence[Section], status: ReportStatus) -> ReportData:
+    """`sections` are already checked; everything else is gathered from the state."""
+    claims = [Claim.model_validate(item) for item in state["claims"]]
+    plan = Plan.model_validate(state["plan"]) if state["plan"] else None
+    cards = await _cards(state, claims, deps)
+    ids = {card.document: card.id for card in cards}
+    score = float((state["critique"] or {}).get("score", 0.0))
+    coverage = covered(claims, state["statements"])
+    return ReportData(
+        question=(state["understanding"] or {}).get("question") or state["original_query"],
+        title=title(state),
+        status=status,
+        confidence=level(score, status),
+        confidence_score=round(state["confidence"] / 10, 2),
+        plan=plan,
+        sections=tuple(sections),
+        claims=tuple(_claim(claim, ids) for claim in claims),
+        sources=tuple(cards),
+        coverage=coverage,
+        hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
+        issues=tuple(Issue.model_validate(issue) for issue in state["issues"]),
+        notices=tuple(state["notices"].values()),
+        metadata=_metadata(state, deps, sections, cards, score),
+        provenance=_provenance(state, deps, plan),
+    )
+
+
+def covered(claims: Sequence[Claim], retold: dict[str, int]) -> Coverage:
+    """Every statement drafted counts: each claim, and each sentence that says it in other words."""
+    supported = sum(claim.verdict is Verdict.SUPPORTED for claim in claims)
+    drafted, failed = retold.get("retold", 0), retold.get("failed", 0)
+    return Coverage(checked=supported + drafted - failed, total=len(claims) + drafted)
+
+
+def title(state: State) -> str:
+    question = (state["understanding"] or {}).get("question") or state["original_query"]
+    return str((state["draft"] or {}).get("title") or question).strip() or "No question"
+
+
+def level(score: float, status: ReportStatus) -> Level:
+    if status is not ReportStatus.COMPLETE:
+        return "low"
+    return "high" if score >= 8.0 else "medium"
+
+
+def published(draft: Draft, claims: Iterable[Claim], sources: Sequence[dict[str, str]]) -> tuple[Section, ...]:
+    """The draft with citations and marks on every statement of fact."""
+    by_id = {claim.id: claim for claim in claims}
+    ids = {source["document"]: source["id"] for source in sources}
+    return tuple(
+        Section(title=section.title, role=section.role,
+                sentences=tuple(_sentence(s.text, [by_id[name] for name in s.claims], ids) for s in section.sentences))
+        for section in draft.sections
+    )  # fmt: skip
+
+
+def _sentence(text: str, bound: Sequence[Claim], ids: dict[str, str]) -> Sentence:
+    if not bound:
+        return Sentence(text=text, kind="frame")
+    cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
+    marks = [claim.mark for claim in bound if claim.mark]
+    return Sentence(
+        text=text,
+        kind="fact",
+        claims=tuple(claim.id for claim in bound),
+        citations=tuple(list(cited)[:MOST_CITED]),
+        mark=min(marks, key=SURENESS.index) if marks else Mark.SINGLE,
+    )
+
+
+def _claim(claim: Claim, ids: dict[str, str]) -> ReportClaim:
+    return ReportClaim(
+        id=claim.id, text=claim.text, verdict=claim.verdict, confidence=claim.confidence, mark=claim.mark,
+        spans=_spans(claim.spans, ids), against=_spans(claim.against, ids), reasons=claim.reasons,
+        questions=claim.questions, disputed_by=claim.disputed_by, superseded_by=claim.superseded_by,
+    )  # fmt: skip
+
+
+def _spans(spans: Iterable[Span], ids: dict[str, str]) -> tuple[ReportSpan, ...]:
+    return tuple(
+        ReportSpan(source=ids[s.document], document=s.document, start=s.start, end=s.end, quote=s.quote) for s in spans
+    )
+
+
+async def _cards(state: State, claims: Sequence[Claim], deps: Deps) -> list[SourceCard]:
+    """Sources that a claim rests on, under the numbers they were given when they were found."""
+    used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
+    chosen = [source for source in state["sources"] if source["document"] in used]
+    documents = {source["document"]: await deps.documents.get(source["document"]) for source in chosen}
+    together = groups({name: document.text for name, document in documents.items()})
+    return [_card(source["id"], documents[source["document"]], together, claims) for source in chosen]
+
+
+def _card(id: str, document: Document, together: dict[str, str], claims: Sequence[Claim]) -> SourceCard:
+    credibility = assess(document)
+    behind = [claim.id for claim in claims if any(span.document == document.hash for span in claim.spans)]
+    return SourceCard(
+        id=id, title=document.title, url=document.url, document=document.hash, group=together[document.hash],
+        why_used=f"supports {len(behind)} statement{'s' * (len(behind) != 1)}: {', '.join(behind[:8])}",
+        host=document.host, kind=document.kind, author=document.author,
+        published=document.published.isoformat() if document.published else None,
+        primary=credibility.primary, credibility=credibility.score, credibility_reasons=credibility.reasons,
+    )  # fmt: skip
+
+
+def _metadata(
+    state: State, deps: Deps, sections: Sequence[Section], cards: Sequence[SourceCard], score: float
+) -> Metadata:
+    finished = deps.now()
+    return Metadata(
+        iterations=state["iteration"], rounds=state["round"], score=score, sources=len(cards),
+        words=sum(len(sentence.text.split()) for section in sections for sentence in section.sentences),
+        started=deps.started.isoformat(timespec="seconds"), finished=finished.isoformat(timespec="seconds"),
+        seconds=round((finished - deps.started).total_seconds(), 2),
+        settings=deps.settings.fingerprint(), version=version("assay"),
+    )  # fmt: skip
+
+
+def _provenance(state: State, deps: Deps, plan: Plan | None) -> Provenance:
+    return Provenance(
+        question=state["original_query"],
+        sub_questions=tuple(question.text for question in plan.questions) if plan else (),
+        queries=tuple(dict.fromkeys(line.partition(" ")[2] for line in state["asked"])),
+        thread=deps.thread,
+        run=deps.run,
+    )

@@ -1,0 +1,58 @@
+"""Bringing the rounds together: sources S1, S2, ... and evidence E1, E2, ..., each once, and how far they reach."""
+
+from collections.abc import Sequence
+
+from langgraph.runtime import Runtime
+
+from assay.deps import Deps
+from assay.model.event import Status
+from assay.model.evidence import Finding
+from assay.model.plan import Plan
+from assay.state import Plain, State
+from assay.trust.coverage import confidence_of
+
+
+async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
+    plan = Plan.model_validate(state["plan"])
+    findings = _distinct([Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]])
+    sources = await _sources(findings, state, runtime.context)
+    coverage = {
+        question.id: confidence_of([finding for finding in findings if finding.question == question.id])
+        for question in plan.questions
+    }
+    overall = sum(coverage.values()) / len(coverage) if coverage else 0.0
+    return {
+        "findings": [finding.plain() for finding in findings],
+        "sources": sources,
+        "coverage": coverage,
+        "confidence": round(overall * 10, 1),
+        "status": Status.ANALYZING,
+        "current_agent": "research",
+    }
+
+
+def _distinct(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding per span and sub-question, named E1, E2, ... from the most relevant on."""
+    best: dict[tuple[str, str, int], Finding] = {}
+    for finding in findings:
+        key = (finding.question, finding.span.document, finding.span.start)
+        if key not in best or finding.relevance > best[key].relevance:
+            best[key] = finding
+    ordered = sorted(best.values(), key=lambda finding: (-finding.relevance, finding.id))
+    return [finding.model_copy(update={"id": f"E{n}"}) for n, finding in enumerate(ordered, 1)]
+
+
+async def _sources(findings: Sequence[Finding], state: State, deps: Deps) -> list[Plain]:
+    """Documents keep the number they were given in an earlier round; those without a finding come last, since
+    they may still bear witness to another's statement."""
+    sources = list(state["sources"])
+    numbered = {source["document"] for source in sources}
+    chosen = [place["document"] for passages in state["selected"].values() for place in passages]
+    for name in (*(finding.span.document for finding in findings), *chosen):
+        if name not in numbered:
+            numbered.add(name)
+            document = await deps.documents.get(name)
+            date = document.published.isoformat() if document.published else None
+            number = f"S{len(sources) + 1}"
+            sources.append({"id": number, "document": name, "title": document.title, "published": date})
+    return sources

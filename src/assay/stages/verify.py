@@ -1,0 +1,125 @@
+"""Every claim against the passages it came from, before anything may be written."""
+
+from collections.abc import Iterable, Sequence
+
+from langgraph.runtime import Runtime
+
+from assay.deps import Deps
+from assay.model.claim import Claim, Judgement
+from assay.model.evidence import Disagreement, Span
+from assay.model.plan import Plan
+from assay.model.source import Document, Passage
+from assay.reasoning.protocol import DraftClaim, Evidence
+from assay.stages.analyse import evidence
+from assay.state import Plain, State
+from assay.trust.credibility import assess
+from assay.trust.figures import check
+from assay.trust.independence import groups
+from assay.trust.quotes import verify as stands
+from assay.trust.verdict import Weighed, decide
+from assay.trust.witnesses import Witnesses
+
+MOST_SPANS = 6  # candidates per claim; a seventh witness would change nothing
+
+
+async def verify(state: State, runtime: Runtime[Deps]) -> State:
+    deps = runtime.context
+    plan = Plan.model_validate(state["plan"])
+    places = [place for passages in state["selected"].values() for place in passages]
+    documents = await _documents([source["document"] for source in state["sources"]], deps)
+    found = with_witnesses(evidence(state), Witnesses(_passages(places, documents)), documents)
+    drafts = await deps.reasoner.claims(plan, found)
+    spans = {item.finding.id: item.finding.span for item in found}
+    candidates = [_candidates(draft, spans, documents) for draft in drafts]
+    judged = await _judge(drafts, candidates, deps)
+    verdicts = _decide(drafts, candidates, judged, documents)
+    disagreements = await deps.reasoner.disagreements([claim for claim in verdicts if claim.verdict == "supported"])
+    verdicts = [_related(claim, disagreements) for claim in verdicts]
+    counts = {
+        verdict: sum(claim.verdict == verdict for claim in verdicts)
+        for verdict in ("supported", "partly", "contradicted", "not_found")
+    }
+    await deps.emit("leave", "verify", claims=len(verdicts), **counts)
+    return {
+        "claims": [claim.plain() for claim in verdicts],
+        "disagreements": [item.plain() for item in disagreements],
+        "current_agent": "verify",
+    }
+
+
+async def _documents(names: Iterable[str], deps: Deps) -> dict[str, Document]:
+    return {name: await deps.documents.get(name) for name in dict.fromkeys(names)}
+
+
+def _passages(places: Sequence[Plain], documents: dict[str, Document]) -> list[Passage]:
+    distinct = {(place["document"], place["start"]): place for place in places}.values()
+    return [
+        Passage(**place, text=documents[place["document"]].text[place["start"] : place["end"]]) for place in distinct
+    ]
+
+
+def with_witnesses(
+    found: Sequence[Evidence], witnesses: Witnesses, documents: dict[str, Document]
+) -> tuple[Evidence, ...]:
+    """The findings, and W1, W2, ... for sentences elsewhere that state the same figure."""
+    known = {(item.finding.span.document, item.finding.span.start) for item in found}
+    added: list[Evidence] = []
+    for item in found:
+        for span in witnesses.of(item.finding.span):
+            if (span.document, span.start) in known:
+                continue
+            known.add((span.document, span.start))
+            finding = item.finding.model_copy(update={"id": f"W{len(added) + 1}", "span": span})
+            document = documents[span.document]
+            date = document.published.isoformat() if document.published else None
+            added.append(Evidence(finding=finding, title=document.title, published=date))
+    return (*found, *added)
+
+
+def _candidates(draft: DraftClaim, spans: dict[str, Span], documents: dict[str, Document]) -> list[Span]:
+    """Spans that truly stand in their snapshot; anything else is not evidence."""
+    chosen = [spans[name] for name in draft.findings if name in spans]
+    standing = [span for span in chosen if stands(span, documents[span.document].text)]
+    return list({(span.document, span.start): span for span in standing}.values())[:MOST_SPANS]
+
+
+async def _judge(
+    drafts: Sequence[DraftClaim], candidates: Sequence[Sequence[Span]], deps: Deps
+) -> list[list[Judgement]]:
+    pairs = [(draft.text, [span.quote]) for draft, spans in zip(drafts, candidates, strict=True) for span in spans]
+    judgements = iter(await deps.reasoner.judge(pairs))
+    return [[next(judgements) for _ in spans] for spans in candidates]
+
+
+def _decide(
+    drafts: Sequence[DraftClaim],
+    candidates: Sequence[Sequence[Span]],
+    judged: Sequence[Sequence[Judgement]],
+    documents: dict[str, Document],
+) -> list[Claim]:
+    together = groups({name: document.text for name, document in documents.items()})
+    credibility = {name: assess(document) for name, document in documents.items()}
+    verdicts = []
+    for number, (draft, spans, judgements) in enumerate(zip(drafts, candidates, judged, strict=True), 1):
+        claim = Claim(id=f"C{number}", text=draft.text, questions=draft.questions, relevance=draft.relevance)
+        weighed = [
+            Weighed(span, check(draft.text, [span.quote], known=documents[span.document].title.split()), judgement)
+            for span, judgement in zip(spans, judgements, strict=True)
+        ]
+        verdicts.append(decide(claim, weighed, together, credibility))
+    return verdicts
+
+
+def _related(claim: Claim, disagreements: Sequence[Disagreement]) -> Claim:
+    """Who disputes a claim, and what has superseded it."""
+    disputed: list[str] = []
+    superseded = None
+    for matter in disagreements:
+        first, second = matter.sides
+        if matter.resolved:
+            superseded = first[0] if claim.id in second else superseded
+        elif claim.id in first:
+            disputed += second
+        elif claim.id in second:
+            disputed += first
+    return claim.model_copy(update={"disputed_by": tuple(dict.fromkeys(disputed)), "superseded_by": superseded})

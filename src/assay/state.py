@@ -1,0 +1,137 @@
+"""What the graph remembers: plain data only, with hashes and ids in place of documents.
+
+Fields of one question are reset by `new_question`; a thread keeps `messages`, `conversation_summary` and
+`subject` (requirements C-02 and C-03). Page text never enters the state, so its size stays bounded.
+"""
+
+from typing import Annotated, Any, Literal, TypedDict
+
+from assay.model.event import Status
+from assay.model.question import Clarity
+
+Plain = dict[str, Any]
+
+
+def append(old: list[Plain] | None, new: list[Plain] | Plain) -> list[Plain]:
+    """Messages grow; `{"replace": [...]}` is how a long conversation is condensed."""
+    if isinstance(new, dict):
+        return list(new["replace"])
+    return [*(old or []), *new]
+
+
+def collect(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
+    """Results of parallel tasks by task key, so that a repeated task overwrites itself; None starts afresh."""
+    return {} if new is None else {**(old or {}), **new}
+
+
+class State(TypedDict, total=False):
+    # the thread
+    messages: Annotated[list[Plain], append]
+    conversation_summary: str
+    subject: str | None
+
+    # the question
+    run: str
+    options: Plain
+    original_query: str
+    clarity_status: str  # model.question.Clarity
+    clarification_attempts: int
+    clarification_question: str | None
+    clarified: list[str]
+    understanding: Plain | None
+    current_agent: str
+    status: str  # model.event.Status
+
+    # the plan
+    gate: Plain | None
+    planner_questions: list[Plain]
+    planner_answers: dict[str, str]
+    plan: Plain | None
+    plan_approved: bool
+
+    # research, by rounds
+    round: int
+    research_attempts: int
+    tasks: list[Plain]
+    asked: list[str]
+    searched: Annotated[dict[str, Plain], collect]
+    selected: dict[str, list[Plain]]
+    read: Annotated[dict[str, list[Plain]], collect]
+    failures: Annotated[dict[str, str], collect]
+    sources: list[Plain]
+    findings: list[Plain]
+    coverage: dict[str, float]
+    confidence: float
+    analysis: Plain | None
+    validation_result: Literal["pending", "sufficient", "insufficient"]
+    validation_feedback: str
+
+    # the report
+    claims: list[Plain]
+    disagreements: list[Plain]
+    draft: Plain | None
+    statements: dict[str, int]
+    critique: Plain | None
+    iteration: int
+    rejected: bool
+    issues: list[Plain]
+    notices: dict[str, str]
+    report: Plain | None
+    final_summary: str
+
+
+class Task(TypedDict):
+    """The smallest argument a parallel search or read can do with."""
+
+    key: str
+    question: Plain
+    queries: list[str]
+    passages: list[Plain]
+
+
+def new_question(message: str, run: str, options: Plain, notices: dict[str, str]) -> Plain:
+    """The input that starts a question on a thread, new or old; None empties a collected field."""
+    return {
+        "messages": [{"role": "user", "content": message}],
+        "run": run,
+        "options": options,
+        "original_query": message,
+        "clarity_status": Clarity.PENDING.value,
+        "clarification_attempts": 0,
+        "clarification_question": None,
+        "clarified": [],
+        "understanding": None,
+        "current_agent": "understand",
+        "status": Status.PENDING.value,
+        "gate": None,
+        "planner_questions": [],
+        "planner_answers": {},
+        "plan": None,
+        "plan_approved": False,
+        "round": 0,
+        "research_attempts": 0,
+        "tasks": [],
+        "asked": [],
+        "searched": None,
+        "selected": {},
+        "read": None,
+        "failures": None,
+        "sources": [],
+        "findings": [],
+        "coverage": {},
+        "confidence": 0.0,
+        "analysis": None,
+        "validation_result": "pending",
+        "validation_feedback": "",
+        "claims": [],
+        "disagreements": [],
+        "draft": None,
+        "statements": {},
+        "critique": None,
+        "iteration": 0,
+        "rejected": False,
+        "issues": [],
+        "notices": notices,
+        "report": None,
+        "final_summary": "",
+    }

@@ -1,0 +1,11 @@
+"""What Assay keeps, in SQLite.
+
+    sqlite.py       Database: one file, its connections, transactions and migrations
+    documents.py    snapshots by content hash                          ports.DocumentStore
+    threads.py      threads and their runs                             ports.ThreadStore
+    events.py       what happened in a run, in order                   ports.EventLog
+    library.py      full-text index of one folder, a file of its own   ports.PassageIndex
+    migrations/     main/ and library/: numbered SQL files; one that was released never changes
+
+Errors leave here as StorageError, with the path of the database and what to do next.
+"""

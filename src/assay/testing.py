@@ -1,0 +1,194 @@
+"""Fakes of the ports, in memory. Each passes the contract tests of the real thing (tests/contract/)."""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from assay.errors import NotFoundError
+from assay.model.event import Event, RunStatus, Status
+from assay.model.source import Document, Passage
+from assay.model.thread import Run, Thread
+from assay.ports import FileStamp, IndexedPassage
+from assay.storage.documents import check_hash, checked_prefix, the_only
+from assay.storage.events import plain_data
+from assay.storage.library import check_indexable
+from assay.storage.threads import ENDED, busy, no_run, no_thread, taken, utc_now
+
+
+class MemoryDocuments:
+    """A ports.DocumentStore."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Document] = {}
+
+    async def put(self, document: Document) -> None:
+        check_hash(document)
+        self.stored.setdefault(document.hash, document)
+
+    async def get(self, hash: str) -> Document:
+        prefix = checked_prefix(hash)
+        document = the_only([kept for key, kept in self.stored.items() if key.startswith(prefix)], hash)
+        check_hash(document)
+        return document
+
+
+class MemoryThreads:
+    """A ports.ThreadStore."""
+
+    def __init__(self, now: Callable[[], datetime] = utc_now) -> None:
+        self._now = now
+        self._threads: dict[str, Thread] = {}
+        self._runs: dict[str, Run] = {}
+
+    async def create(self, thread: Thread) -> None:
+        if thread.id in self._threads:
+            raise taken("thread", thread.id)
+        self._threads[thread.id] = thread
+
+    async def get(self, id: str) -> Thread:
+        if id not in self._threads:
+            raise no_thread(id)
+        return self._threads[id]
+
+    async def recent(self, *, limit: int) -> list[Thread]:
+        newest = sorted(self._threads.values(), key=lambda thread: (thread.updated, thread.created), reverse=True)
+        return newest[: max(limit, 0)]
+
+    async def delete(self, id: str) -> None:
+        await self.get(id)
+        del self._threads[id]
+        self._runs = {name: run for name, run in self._runs.items() if run.thread != id}
+
+    async def begin(self, run: Run) -> None:
+        await self.get(run.thread)
+        if run.id in self._runs:
+            raise taken("run", run.id)
+        self._keep(Run.model_validate(run.plain()))
+
+    async def update(
+        self,
+        run: str,
+        *,
+        status: RunStatus | None = None,
+        stage: Status | None = None,
+        error: str | None = None,
+    ) -> None:
+        before = await self.run(run)
+        goes_on = status is not None and status not in ENDED
+        finished = None if goes_on else before.finished or (self._now() if status in ENDED else None)
+        kept_error = None if goes_on and before.finished else before.error
+        changes = {
+            "status": status or before.status,
+            "stage": stage or before.stage,
+            "error": kept_error if error is None else error,
+            "finished": finished,
+        }
+        self._keep(before.model_copy(update=changes))
+
+    async def run(self, id: str) -> Run:
+        if id not in self._runs:
+            raise no_run(id)
+        return self._runs[id]
+
+    async def runs(self, thread: str) -> list[Run]:
+        await self.get(thread)
+        return sorted((run for run in self._runs.values() if run.thread == thread), key=lambda run: run.started)
+
+    def _keep(self, run: Run) -> None:
+        others = (other for other in self._runs.values() if other.thread == run.thread and other.id != run.id)
+        if run.active and any(other.active for other in others):
+            raise busy(run.id)
+        self._runs[run.id] = run
+        touched = self._threads[run.thread].model_copy(update={"updated": self._now()})
+        self._threads[run.thread] = touched
+
+
+class MemoryEvents:
+    """A ports.EventLog of the runs of a MemoryThreads."""
+
+    def __init__(self, threads: MemoryThreads) -> None:
+        self._threads = threads
+        self._events: dict[str, list[Event]] = {}
+
+    async def append(self, event: Event) -> Event:
+        await self._threads.run(event.run)
+        log = self._events.setdefault(event.run, [])
+        log.append(event.model_copy(update={"seq": len(log) + 1, "data": plain_data(event)}))
+        return log[-1]
+
+    async def since(self, run: str, seq: int) -> list[Event]:
+        try:
+            await self._threads.run(run)
+        except NotFoundError:  # its events went with its thread
+            return []
+        return self._events.get(run, [])[max(seq, 0) :]
+
+
+class _File(NamedTuple):
+    stamp: FileStamp
+    document: Document | None
+    passages: Sequence[Passage]
+
+
+class MemoryIndex:
+    """A ports.PassageIndex that goes through all passages; words count by their rarity, twice in a title."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        before = dict(self._files)
+        with ExitStack() as undo:
+            undo.callback(self._files.update, before)
+            undo.callback(self._files.clear)
+            yield
+            undo.pop_all()
+
+    def stamps(self) -> dict[str, FileStamp]:
+        return {path: file.stamp for path, file in sorted(self._files.items())}
+
+    def replace(self, path: str, stamp: FileStamp, document: Document | None, passages: Sequence[Passage]) -> None:
+        check_indexable(path, document, passages)
+        self._files[path] = _File(stamp, document, tuple(passages))
+
+    def remove(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self._files.pop(path, None)
+
+    def match(self, words: Sequence[str], *, limit: int) -> list[IndexedPassage]:
+        asked = _words(" ".join(words))
+        entries = [
+            (document, passage, _words(document.title), _words(passage.text))
+            for document, passages in self._documents().values()
+            for passage in passages
+        ]
+        holders = {word: sum(word in title | text for _, _, title, text in entries) for word in asked}
+        weight = {word: math.log(1 + len(entries) / count) for word, count in holders.items() if count}
+        found = [
+            IndexedPassage(passage, document.title, document.url, score)
+            for document, passage, title, text in entries
+            if (score := sum(weight.get(word, 0) * (2 * (word in title) + (word in text)) for word in asked))
+        ]
+        return sorted(found, key=lambda match: -match.score)[: max(limit, 0)]
+
+    def document(self, hash: str) -> Document:
+        documents = self._documents()
+        return the_only([documents[hash][0]] if hash in documents else [], hash)
+
+    def _documents(self) -> dict[str, tuple[Document, Sequence[Passage]]]:
+        """Files with the same text share a document: that of the first path."""
+        shared: dict[str, tuple[Document, Sequence[Passage]]] = {}
+        for _, file in sorted(self._files.items()):
+            if file.document:
+                shared.setdefault(file.document.hash, (file.document, file.passages))
+        return shared
+
+
+def _words(text: str) -> set[str]:
+    letters = (c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
+    return set(re.findall(r"[^\W_]+", "".join(letters)))

@@ -1,0 +1,1 @@
+"""Reading text without a model: sentences, words, names, passages, quantities, negation."""

@@ -1,0 +1,308 @@
+"""What turns a statement round: negation, direction words (rose, fell) and hedges (may, is expected to).
+
+A cue is found by its words and reaches over the content words that follow it in its clause. That is a window,
+not a parse; the checks built on it doubt, they never vouch.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from assay.text.words import STOP_WORDS, fold, stem
+
+
+class Word(NamedTuple):
+    text: str  # folded
+    stem: str
+    start: int
+    end: int
+    clause: int
+    titled: bool  # begins with a capital
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """`word` is the stem the cue turns first; `scope` holds it and what else stands in the window."""
+
+    cue: str
+    word: str
+    scope: tuple[str, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A direction word: `family` amount, `rises` True for rose, grew, more; `clause` is what it is about."""
+
+    family: str
+    rises: bool
+    cue: str
+    clause: frozenset[str]
+    start: int
+    end: int
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_BREAK = re.compile(r"[,;:.!?](?=\s|$)|[()—…]|\s[-–]\s")
+_BREAKING_WORDS = frozenset("but while whereas although though and because however yet".split())
+_SCOPE = 5  # content words a cue reaches over
+_REACH = 60  # characters between a negation and the direction word it turns
+
+_NEGATIVE = frozenset(
+    "not no never none neither nor without cannot nobody nothing nowhere hardly barely scarcely "
+    "unlikely deny denies denied denying lack lacks lacked lacking refuse refuses refused refusing "
+    "unable dismiss dismisses dismissed ain't".split()
+)
+_NEGATIVE_RUNS = tuple(
+    run.split()
+    for run in (
+        "failed to|fails to|fail to|failing to|failure to|ruled out|rules out|rule out|ruling out|"
+        "no longer|rather than|instead of|absence of|far from|ceased to|prevented from|"
+        "declined to|declines to|neglected to|yet to|by no means|not yet"
+    ).split("|")
+)
+# They look like negation and are not.
+_HARMLESS_RUNS = tuple(
+    run.split()
+    for run in (
+        "not only|not just|not merely|not least|not to mention|no doubt|no less than|no fewer than|"
+        "no more than|no later than|no matter|whether or not|nothing but|no sooner|not until"
+    ).split("|")
+)
+_HEDGE = frozenset(
+    "may might could possibly perhaps probably potentially reportedly allegedly apparently seemingly "
+    "likely unlikely suggest suggests suggested suggesting "
+    "expect expects expected projected forecast forecasts believed alleged purported predicted "
+    "predicts tentative tentatively hypothesized hypothesised estimated anticipated anticipates "
+    "possible".split()
+)
+_HEDGE_RUNS = tuple(
+    run.split()
+    for run in (
+        "plans to|planned to|planning to|plan to|aims to|aimed to|aim to|intends to|intended to|"
+        "intend to|hopes to|hoped to|set to|due to be|proposed to|proposes to|seeks to|in talks to|"
+        "considering|appear to|appears to|appeared to|seem to|seems to|seemed to|seems that|appears that|"
+        "thought to"
+    ).split("|")
+)
+# What keeps a statement from being flat, besides the cues above.
+_SOFT = frozenset(
+    "can would should potential possibility likelihood indicate indicates indicated estimate "
+    "estimates target targets goal projection projections prediction predictions forecasting "
+    "speculated uncertain propose proposed proposes proposal plan plans planned aim aims intend "
+    "intends hope hopes anticipate expectation expectations consider considered considering guidance "
+    "outlook imply implies implied hint hints approximately roughly hypothesis supposedly "
+    "supposed".split()
+)
+_LIGHT = STOP_WORDS | frozenset(
+    "be being any yet ever longer significantly it he she they one all even quite also still that "
+    "evidence sign plan plans way".split()
+)
+
+_PAIRS: Mapping[str, tuple[str, str]] = {
+    "amount": (
+        "rise rises rose risen rising increase increases increased increasing grow grows grew grown "
+        "growing growth gain gains gained climb climbs climbed climbing jump jumps jumped surge surges "
+        "surged surging soar soars soared soaring expand expands expanded expanding expansion double "
+        "doubles doubled tripled raise raises raised raising boost boosts boosted more higher greater "
+        "larger bigger above exceed exceeds exceeded exceeding accelerate accelerated accelerates "
+        "upward uptick advanced strengthened highest largest biggest most maximum",
+        "fall falls fell fallen falling decrease decreases decreased decreasing decline declines "
+        "declined declining drop drops dropped dropping shrink shrinks shrank shrunk shrinking reduce "
+        "reduces reduced reducing reduction cut cuts slump slumps slumped plunge plunges plunged "
+        "plunging tumble tumbled sink sank contracted contraction halved less lower lowered "
+        "lowers lowering fewer smaller below slid slide dip dipped diminish diminished downward "
+        "weakened slowed slows lowest smallest fewest least minimum",
+    ),
+    "result": (
+        "profit profits profitable surplus",
+        "loss losses unprofitable deficit deficits",
+    ),
+    "contest": (
+        "win wins won winning winner victory",
+        "lose loses lost losing loser",
+    ),
+    "order": ("first before earlier earliest precede precedes preceded oldest",
+              "last final after later latest follow follows followed second third youngest newest"),
+    "stance": (
+        "support supports supported supporting accept accepts accepted accepting approve approves "
+        "approved approving approval agree agrees agreed endorse endorses endorsed backed "
+        "favour favours favoured favor favors favored allow allows allowed allowing permit "
+        "permits permitted confirm confirms confirmed adopt adopted uphold upheld affirm "
+        "affirmed",
+        "oppose opposes opposed opposing opposition reject rejects rejected rejecting rejection "
+        "disapprove disapproved disagree disagrees disagreed ban bans banned banning prohibit "
+        "prohibits prohibited forbid forbids forbidden block blocked refute refutes refuted contradict "
+        "contradicts contradicted veto vetoed overturn overturned condemn condemned",
+    ),
+    "begin": (
+        "begin begins began begun beginning start starts started starting open opens opened opening "
+        "launch launched",
+        "end ends ended ending finish finished close closes closed closing stop stops stopped "
+        "halted",
+    ),
+    "quality": (
+        "improve improves improved improving improvement better best stronger strengthen strengthens "
+        "safe safer success successful succeeded succeed positive effective",
+        "worsen worsens worsened worsening worse worst weaker weaken weakens unsafe dangerous failure "
+        "unsuccessful negative ineffective",
+    ),
+    "trade": ("buy buys bought buying purchase purchased acquire acquires acquired import imports",
+              "sell sells sold selling divest divested export exports"),
+    "width": ("widen widens widened widening", "narrow narrows narrowed narrowing"),
+    "speed": ("fast faster fastest quicker", "slow slower slowest"),
+    "law": ("legal lawful guilty convicted", "illegal unlawful innocent acquitted"),
+    "truth": ("true correct", "false incorrect wrong untrue"),
+    "cause": ("cause causes caused causing trigger triggers triggered",
+              "prevent prevents prevented preventing"),
+    "compass": ("north northern northwards", "south southern southwards"),
+    "side": ("east eastern", "west western"),
+    "sex": ("male man men boy", "female woman women girl"),
+    "majority": ("majority", "minority"),
+    "presence": ("include includes included including presence contains",
+                 "exclude excludes excluded excluding absent"),
+}  # fmt: skip
+_DIRECTIONS = {
+    word: (family, rises)
+    for family, sides in _PAIRS.items()
+    for rises, side in zip((True, False), sides, strict=True)
+    for word in side.split()
+}
+# "up" and "down" are mostly particles (set up, shut down); before a figure they are directions.
+_UP_DOWN = re.compile(r"\s(?:[$€£]?\d|from\b|by\b|sharply\b|slightly\b|about\b|nearly\b)")
+
+
+@lru_cache(maxsize=512)  # each of negations, hedges and turns reads the same sentence
+def words(text: str) -> tuple[Word, ...]:
+    """All words with their clause; commas, brackets and conjunctions part clauses."""
+    breaks = [match.start() for match in _BREAK.finditer(text)]
+    found: list[Word] = []
+    clause = passed = 0
+    for match in _WORD.finditer(text):
+        while passed < len(breaks) and breaks[passed] < match.start():
+            passed, clause = passed + 1, clause + 1
+        raw = match.group()
+        folded = raw.lower() if raw.isascii() else fold(raw.replace("’", "'"))
+        if folded in _BREAKING_WORDS:
+            clause += 1
+        found.append(Word(folded, stem(folded), match.start(), match.end(), clause, match.group()[:1].isupper()))
+    return tuple(found)
+
+
+def negations(text: str) -> tuple[Cue, ...]:
+    found = words(text)
+    spans = _runs(found, _NEGATIVE_RUNS)
+    for index, word in enumerate(found):
+        if word.text in _NEGATIVE or word.text.endswith("n't"):
+            spans.setdefault(index, 1)
+    for first, length in _runs(found, _HARMLESS_RUNS).items():
+        for index in range(first, first + length):
+            spans.pop(index, None)
+    return tuple(
+        _cue(found, index, length) for index, length in sorted(spans.items()) if not _numbering(text, found, index)
+    )
+
+
+def negated(text: str) -> bool:
+    return bool(negations(text))
+
+
+def hedges(text: str) -> tuple[Cue, ...]:
+    found = words(text)
+    spans = _runs(found, _HEDGE_RUNS)
+    for index, word in enumerate(found):
+        if word.text in _HEDGE and not _is_month(found, index):
+            spans.setdefault(index, 1)
+    return tuple(_cue(found, index, length) for index, length in sorted(spans.items()))
+
+
+def hedged(text: str) -> bool:
+    """Whether anything in the text keeps it from being a flat assertion."""
+    return bool(hedges(text)) or any(word.text in _SOFT for word in words(text))
+
+
+def turns(text: str) -> tuple[Turn, ...]:
+    """Direction words; one that is negated points the other way."""
+    found = words(text)
+    content: dict[int, set[str]] = {}
+    for word in found:
+        if word.text not in STOP_WORDS:
+            content.setdefault(word.clause, set()).add(word.stem)
+    denied = negations(text)
+    ends = [cue.end for cue in denied]
+    result = []
+    for word in found:
+        family, rises = _DIRECTIONS.get(word.text) or _particle(text, word)
+        if family:
+            before = denied[bisect_left(ends, word.start - _REACH) : bisect_right(ends, word.start)]
+            turned = any(cue.word == word.stem for cue in before)
+            clause = frozenset(content.get(word.clause, set()) - {word.stem})
+            result.append(Turn(family, rises != turned, word.text, clause, word.start, word.end))
+    return tuple(result)
+
+
+def directions(text: str) -> frozenset[str]:
+    """The ways a text points, as "amount+" or "amount-"."""
+    return frozenset(f"{turn.family}{'+' if turn.rises else '-'}" for turn in turns(text))
+
+
+def _particle(text: str, word: Word) -> tuple[str, bool]:
+    if word.text in ("up", "down") and _UP_DOWN.match(text, word.end):
+        return "amount", word.text == "up"
+    return "", False
+
+
+def _runs(found: tuple[Word, ...], runs: tuple[list[str], ...]) -> dict[int, int]:
+    """Where one of the phrases begins, and its length in words."""
+    spans: dict[int, int] = {}
+    openers = {run[0] for run in runs}
+    for index, word in enumerate(found):
+        if word.text in openers:
+            for run in runs:
+                if [following.text for following in found[index : index + len(run)]] == run:
+                    spans[index] = max(spans.get(index, 0), len(run))
+    return spans
+
+
+def _cue(found: tuple[Word, ...], index: int, length: int) -> Cue:
+    last = found[index + length - 1]
+    scope: list[str] = []
+    for word in found[index + length : index + length + 3 * _SCOPE]:
+        if word.clause != last.clause or len(scope) == _SCOPE:
+            break
+        if word.text not in STOP_WORDS:
+            scope.append(word.stem)
+    head = _head(found[index + length : index + length + 3 * _SCOPE], last.clause)
+    name = " ".join(word.text for word in found[index : index + length])
+    return Cue(name, head, tuple(scope), found[index].start, last.end)
+
+
+def _head(following: tuple[Word, ...], clause: int) -> str:
+    """The first word that carries the meaning: "rise" in "did not significantly rise"."""
+    for word in following:
+        if word.clause != clause:
+            break
+        if word.text not in _LIGHT and not word.text.endswith("ly"):
+            return word.stem
+        if word.text in _DIRECTIONS:
+            return word.stem
+    return ""
+
+
+def _numbering(text: str, found: tuple[Word, ...], index: int) -> bool:
+    """No. 5 is a number, not a denial."""
+    word = found[index]
+    return word.text == "no" and bool(re.compile(r"\.?\s?\d").match(text, word.end))
+
+
+def _is_month(found: tuple[Word, ...], index: int) -> bool:
+    word = found[index]
+    if word.text != "may" or not word.titled:
+        return False
+    opens = index == 0 or found[index - 1].clause != word.clause
+    follows_figure = index + 1 < len(found) and found[index + 1].text[:1].isdigit()
+    return not opens or follows_figure

@@ -1,0 +1,1 @@
+"""Is it true: quotes that exist, figures that agree, support, independence, credibility, verdict."""

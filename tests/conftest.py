@@ -1,0 +1,150 @@
+"""What every test gets: no way out to the network, a clean environment, and a record of what it proves.
+
+Any whole run (no paths, -k or -m) leaves `.requirements.json` for tests/traceability.py; a partial run leaves
+the last record alone unless --requirements-record names a file.
+"""
+
+import ipaddress
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EVAL_DATA = os.environ.get("ASSAY_EVAL_DATA")
+PROPERTY = "requirement"
+
+
+# Requirements ----------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--requirements-record", metavar="FILE", help="write which requirements the tests proved")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    on_a_worker = hasattr(config, "workerinput")
+    target = config.getoption("--requirements-record")
+    if target is None and _is_whole_run(config):
+        target = config.rootpath / ".requirements.json"
+    if target is not None and not on_a_worker:
+        config.pluginmanager.register(RequirementsRecord(Path(target)), "requirements-record")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        ids = {str(name) for mark in item.iter_markers("requirement") for name in mark.args}
+        item.user_properties.extend((PROPERTY, name) for name in sorted(ids))
+
+
+class RequirementsRecord:
+    """Gathers reports where they all arrive: in the controller under xdist, else in the one process."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.tests: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        ids = [value for name, value in report.user_properties if name == PROPERTY]
+        if not ids:
+            return
+        test = self.tests.setdefault(report.nodeid, {"requirements": ids, "outcome": "passed"})
+        if report.outcome == "failed" or (report.outcome == "skipped" and test["outcome"] != "failed"):
+            test["outcome"] = report.outcome
+
+    def pytest_sessionfinish(self) -> None:
+        self.target.write_text(json.dumps({"tests": self.tests}, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def _is_whole_run(config: pytest.Config) -> bool:
+    narrowed = any(config.getoption(name, None) for name in ("keyword", "markexpr", "lf", "collectonly"))
+    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed
+
+
+# Isolation -------------------------------------------------------------------------------------------
+
+
+class CalledOutError(AssertionError):
+    """Not an OSError: code under test must not be able to take it for an ordinary outage."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_calls_out() -> Iterator[None]:
+    def guarded(name: str) -> Any:
+        real = getattr(socket.socket, name)
+
+        def call(self: socket.socket, *args: Any) -> Any:
+            address = args[-1]  # sendto(data, [flags,] address), connect(address)
+            if self.family != socket.AF_UNIX and not _is_loopback(address[0]):
+                raise CalledOutError(f"tests never call out: {name} to {address[0]}")
+            return real(self, *args)
+
+        return call
+
+    def lookup(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _needs_no_lookup(host):
+            raise CalledOutError(f"tests never call out: name lookup of {host}")
+        return real_lookup(host, *args, **kwargs)
+
+    real_lookup = socket.getaddrinfo
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex", "sendto"):
+            patch.setattr(socket.socket, name, guarded(name))
+        patch.setattr(socket, "getaddrinfo", lookup)
+        yield
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _needs_no_lookup(host: str | bytes | None) -> bool:
+    """The machine itself, or an address already: nothing is asked of a name server."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in (None, "", "localhost", socket.gethostname()):
+        return True
+    try:
+        ipaddress.ip_address(str(name))
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting or key of the person running the tests; no config.yaml that lies about."""
+    for name in os.environ:
+        if name.startswith(("ASSAY_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    config = tmp_path / "isolated-config.yaml"
+    config.write_text("{}\n", encoding="utf-8")
+    monkeypatch.setenv("ASSAY_CONFIG", str(config))
+    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+
+
+# Reference material ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of outside checks and third-party data kept beside the checkout, where there is one."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("no ../shared beside this checkout: its outside checks and data are not available")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def eval_data() -> Path:
+    """Third-party data: ASSAY_EVAL_DATA, else ../shared/data."""
+    folder = Path(EVAL_DATA) if EVAL_DATA else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no evaluation data at {'ASSAY_EVAL_DATA' if EVAL_DATA else '../shared/data'}")
+    return folder

@@ -1,0 +1,274 @@
+"""What every ThreadStore does; above all, that a thread has one active run."""
+
+import asyncio
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from assay.errors import NotFoundError, StorageError, ThreadBusyError
+from assay.model.event import RunStatus, Status
+from assay.model.thread import Run, Thread
+from assay.ports import ThreadStore
+from assay.storage.sqlite import Database
+from assay.storage.threads import SqliteThreads
+from assay.testing import MemoryThreads
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ACTIVE = [RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING]
+ENDED = [RunStatus.CANCELLED, RunStatus.DONE, RunStatus.FAILED]
+
+
+def clock() -> Callable[[], datetime]:
+    """An hour passes each time somebody looks."""
+    hours = itertools.count(1)
+    return lambda: START + timedelta(hours=next(hours))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database(tmp_path / "main.db") as database:
+        yield database
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest) -> ThreadStore:
+    if request.param == "memory":
+        return MemoryThreads(now=clock())
+    return SqliteThreads(request.getfixturevalue("database"), now=clock())
+
+
+def thread(id: str = "t", *, minutes: int = 0) -> Thread:
+    moment = START + timedelta(minutes=minutes)
+    return Thread(id=id, title="Kilns?", created=moment, updated=moment)
+
+
+def run(id: str = "r", of: str = "t", *, status: RunStatus = RunStatus.QUEUED, minutes: int = 0) -> Run:
+    return Run(id=id, thread=of, question="How hot?", status=status, started=START + timedelta(minutes=minutes))
+
+
+async def test_a_thread_comes_back_as_it_was(store: ThreadStore) -> None:
+    elsewhere = START.astimezone(timezone(timedelta(hours=-7)))
+    kept = Thread(id="t", title="\N{FIRE} 'quoted' \x00", created=elsewhere, updated=elsewhere)
+    await store.create(kept)
+    assert await store.get("t") == kept
+
+
+async def test_a_run_comes_back_as_it_was(store: ThreadStore) -> None:
+    await store.create(thread())
+    kept = Run(
+        id="r",
+        thread="t",
+        question="How hot?\n\u202ehot",
+        status=RunStatus.RUNNING,
+        stage=Status.PLANNING,
+        started=START,
+        settings="abc",
+        options={"depth": "quick", "docs": ["a", "b"], "limits": {"usd": 0.5}, "none": None},
+    )
+    await store.begin(kept)
+    assert await store.run("r") == kept
+
+
+async def test_the_most_recently_used_thread_is_first(store: ThreadStore) -> None:
+    for minutes, id in enumerate("abc"):
+        await store.create(thread(id, minutes=minutes))
+    assert [found.id for found in await store.recent(limit=10)] == ["c", "b", "a"]
+    await store.begin(run(of="a"))
+    assert [found.id for found in await store.recent(limit=2)] == ["a", "c"]
+    assert await store.recent(limit=0) == []
+    assert await store.recent(limit=-1) == []
+
+
+async def test_runs_are_listed_in_the_order_they_began(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.create(thread("other"))
+    await store.begin(run("z", status=RunStatus.DONE, minutes=0))
+    await store.begin(run("m", status=RunStatus.DONE, minutes=1))
+    await store.begin(run("a", status=RunStatus.DONE, minutes=1))
+    assert [found.id for found in await store.runs("t")] == ["z", "m", "a"]
+    assert await store.runs("other") == []
+
+
+async def test_what_is_not_there_is_not_found(store: ThreadStore) -> None:
+    missing = [
+        store.get("x"),
+        store.delete("x"),
+        store.run("x"),
+        store.runs("x"),
+        store.begin(run(of="x")),
+        store.update("x", stage=Status.WRITING),
+    ]
+    for call in missing:
+        with pytest.raises(NotFoundError) as caught:
+            await call
+        assert caught.value.help
+
+
+async def test_an_id_is_used_once(store: ThreadStore) -> None:
+    await store.create(thread())
+    with pytest.raises(StorageError):
+        await store.create(thread())
+    await store.begin(run(status=RunStatus.DONE))
+    with pytest.raises(StorageError):
+        await store.begin(run(status=RunStatus.DONE))
+
+
+@pytest.mark.parametrize("status", ACTIVE)
+async def test_an_active_run_keeps_others_out(store: ThreadStore, status: RunStatus) -> None:
+    await store.create(thread())
+    await store.create(thread("other"))
+    await store.begin(run("first", status=status))
+    with pytest.raises(ThreadBusyError) as caught:
+        await store.begin(run("second"))
+    assert caught.value.help
+    assert [found.id for found in await store.runs("t")] == ["first"]
+    await store.begin(run("elsewhere", of="other"))
+
+
+@pytest.mark.parametrize("status", ENDED)
+async def test_an_ended_run_lets_the_next_begin(store: ThreadStore, status: RunStatus) -> None:
+    await store.create(thread())
+    await store.begin(run("first"))
+    await store.update("first", status=status)
+    await store.begin(run("second"))
+    with pytest.raises(ThreadBusyError):
+        await store.update("first", status=RunStatus.RUNNING)
+    assert (await store.run("first")).status is status
+
+
+async def test_an_update_changes_what_it_names(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.begin(run())
+    await store.update("r", stage=Status.SEARCHING)
+    await store.update("r", status=RunStatus.WAITING)
+    await store.update("r", error="slow")
+    found = await store.run("r")
+    assert (found.status, found.stage, found.error) == (RunStatus.WAITING, Status.SEARCHING, "slow")
+    assert found.finished is None
+
+
+@pytest.mark.parametrize("status", ENDED)
+async def test_the_end_is_dated_once(store: ThreadStore, status: RunStatus) -> None:
+    await store.create(thread())
+    await store.begin(run())
+    await store.update("r", status=status, error="why")
+    finished = (await store.run("r")).finished
+    assert finished is not None
+    assert finished > START
+    await store.update("r", status=status)
+    assert (await store.run("r")).finished == finished
+
+
+async def test_a_run_that_goes_on_has_not_ended(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.begin(run())
+    await store.update("r", status=RunStatus.FAILED, error="no power")
+    await store.update("r", status=RunStatus.RUNNING)
+    found = await store.run("r")
+    assert (found.finished, found.error) == (None, None)
+
+
+async def test_every_update_touches_the_thread(store: ThreadStore) -> None:
+    await store.create(thread())
+    seen = [(await store.get("t")).updated]
+    await store.begin(run())
+    seen.append((await store.get("t")).updated)
+    await store.update("r", stage=Status.WRITING)
+    seen.append((await store.get("t")).updated)
+    assert seen == sorted(set(seen))
+    assert (await store.get("t")).created == START
+
+
+async def test_deleting_a_thread_takes_its_runs(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.create(thread("other"))
+    await store.begin(run())
+    await store.begin(run("kept", of="other"))
+    await store.delete("t")
+    with pytest.raises(NotFoundError):
+        await store.run("r")
+    assert (await store.run("kept")).thread == "other"
+    await store.create(thread())
+    assert await store.runs("t") == []
+
+
+async def test_one_of_many_begins(store: ThreadStore) -> None:
+    await store.create(thread())
+    tries = await asyncio.gather(*(store.begin(run(f"r{n}")) for n in range(30)), return_exceptions=True)
+    assert sum(outcome is None for outcome in tries) == 1
+    assert sum(isinstance(outcome, ThreadBusyError) for outcome in tries) == 29
+
+
+# SQLite -----------------------------------------------------------------------------------------------
+
+BEGIN = """
+import asyncio, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from assay.errors import ThreadBusyError
+from assay.model.thread import Run
+from assay.storage.sqlite import Database
+from assay.storage.threads import SqliteThreads
+
+with Database(Path(sys.argv[1])) as database:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for thread in range(20):
+        run = Run(id=f"{sys.argv[2]}-{thread}", thread=str(thread), question="?", started=datetime.now(UTC))
+        try:
+            asyncio.run(SqliteThreads(database).begin(run))
+        except ThreadBusyError:
+            continue
+        print(thread, flush=True)
+"""
+
+
+async def test_one_of_many_processes_begins(database: Database) -> None:
+    store = SqliteThreads(database)
+    for number in range(20):
+        await store.create(thread(str(number)))
+    won = _winners(BEGIN, database.path)
+    assert sorted(won, key=int) == [str(number) for number in range(20)]
+    assert [len(await store.runs(str(number))) for number in range(20)] == [1] * 20
+
+
+def _winners(script: str, path: Path) -> list[str]:
+    """What four processes print that were let go at the same moment."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", script, path, str(number)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for child in children:
+        assert child.stdout
+        assert child.stdout.readline() == "ready\n"
+    for child in children:
+        assert child.stdin
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    won = [line for child in children for line in child.communicate()[0].split()]
+    assert [child.returncode for child in children] == [0] * 4
+    return won
+
+
+async def test_a_time_without_zone_is_refused(database: Database) -> None:
+    naive = thread().model_copy(update={"updated": datetime(2026, 1, 1)})
+    with pytest.raises(StorageError, match="time zone"):
+        await SqliteThreads(database).create(naive)
+
+
+async def test_a_lone_surrogate_is_our_error(database: Database) -> None:
+    with pytest.raises(StorageError, match="surrogate"):
+        await SqliteThreads(database).create(thread().model_copy(update={"title": "\ud800"}))
