@@ -30,7 +30,7 @@ class SubQuestion(Record):
     id: str
     text: str = Field(min_length=1)
     section: str
-    topic: str = ""  # what the whole question is about, where the sub-question itself does not say
+    topic: str = ""  # what the whole question is about, and when, where the sub-question itself does not say
 
     @property
     def in_context(self) -> str:

@@ -120,7 +120,7 @@ async def _cards(state: State, claims: Sequence[Claim], deps: Deps) -> list[Sour
     used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
     chosen = [source for source in state["sources"] if source["document"] in used]
     documents = {source["document"]: await deps.documents.get(source["document"]) for source in chosen}
-    together = groups({name: document.text for name, document in documents.items()})
+    together = groups(documents.values())
     return [_card(source["id"], documents[source["document"]], together, claims) for source in chosen]
 
 

@@ -97,7 +97,7 @@ def _decide(
     judged: Sequence[Sequence[Judgement]],
     documents: dict[str, Document],
 ) -> list[Claim]:
-    together = groups({name: document.text for name, document in documents.items()})
+    together = groups(documents.values())
     credibility = {name: assess(document) for name, document in documents.items()}
     verdicts = []
     for number, (draft, spans, judgements) in enumerate(zip(drafts, candidates, judged, strict=True), 1):

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 from assay.text.names import names
 from assay.text.overlap import overlap
-from assay.text.quantities import quantities
+from assay.text.quantities import Quantity, quantities
+from assay.text.sentences import is_row
 from assay.text.words import fold, stems
 
 Relation = Literal["same", "disagree", "newer", "older"]
@@ -30,7 +31,7 @@ def relate(left: str, right: str) -> Relation | None:
     """How `left` stands to `right`; None when they speak of different things or nothing can be told."""
     a, b = measure(left), measure(right)
     if a is None or b is None:
-        return "same" if a is b and overlap(left, right) >= 0.8 and _figures(left) == _figures(right) else None
+        return "same" if a is b and overlap(left, right) >= 0.8 and stated(left) == stated(right) else None
     if a.unit != b.unit or _shared(a, b) < SAME_MATTER:
         return None
     if math.isclose(a.value, b.value, rel_tol=1e-9):
@@ -54,14 +55,25 @@ def _differing(left: str, right: str, a: Measure, b: Measure) -> Relation | None
 
 @lru_cache(maxsize=8192)
 def measure(text: str) -> Measure | None:
+    """None for a table row, which states many figures, and for a statement with none."""
+    if is_row(text):
+        return None
     found = quantities(text)
     for at, quantity in enumerate(found):
-        if quantity.kind in ("number", "percent", "money") and quantity.unit:
+        if _measures(quantity):
             follower = found[at + 1] if at + 1 < len(found) else None
             uncertainty = float(follower.value) if follower and follower.kind == "uncertainty" else None
             matter = tuple(stems(text[: quantity.start])[-WINDOW:])
             return Measure(float(quantity.value), quantity.unit, uncertainty, matter)
     return None
+
+
+def _measures(quantity: Quantity) -> bool:
+    """A figure with a unit; spans of time only say over what something was measured."""
+    return quantity.kind in ("number", "percent", "money") and bool(quantity.unit) and quantity.unit not in _TIMES
+
+
+_TIMES = frozenset("s min h day week month quarter year decade century".split())
 
 
 def years(text: str) -> frozenset[int]:
@@ -74,8 +86,10 @@ def _shared(a: Measure, b: Measure) -> float:
     return max(len(x & y) / min(len(x), len(y)) if x and y else 0.0 for x, y in pairs)
 
 
-def _figures(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset((str(quantity.value), quantity.unit) for quantity in quantities(text))
+def stated(text: str) -> frozenset[str]:
+    """Every figure, date and name of a statement: what must agree before two wordings can be one fact."""
+    figures = {f"{quantity.value} {quantity.unit} {quantity.when} {quantity.label}" for quantity in quantities(text)}
+    return frozenset(figures | {fold(word) for name in names(text) for word in name.split()})
 
 
 def _same_period(left: str, right: str) -> bool:
@@ -91,7 +105,7 @@ def _same_author(left: str, right: str) -> bool:
 
 
 def _authors(text: str) -> set[str]:
-    figure = next((q.start for q in quantities(text) if q.kind in ("number", "percent", "money") and q.unit), len(text))
+    figure = next((quantity.start for quantity in quantities(text) if _measures(quantity)), len(text))
     return {fold(word) for name in names(text[:figure]) for word in name.split()} - _ANYBODY
 
 

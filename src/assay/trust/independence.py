@@ -1,8 +1,9 @@
 """Which documents are one source: syndicated, copied or republished text counts once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from zlib import crc32
 
+from assay.model.source import Document
 from assay.text.words import words
 
 SHINGLE = 4
@@ -12,19 +13,23 @@ COPIED = 0.5
 LONGEST = 20_000  # words looked at; more would only slow the comparison
 
 
-def groups(texts: Mapping[str, str]) -> dict[str, str]:
-    """Document hash -> group id (G1, G2, ...), numbered in the order given."""
-    shingles = {name: _shingles(text) for name, text in texts.items()}
+def groups(documents: Iterable[Document]) -> dict[str, str]:
+    """Document hash -> group id (G1, G2, ...), numbered in the order given. One publisher is one witness too."""
     found: dict[str, str] = {}
-    heads: list[str] = []
-    for name in texts:
-        head = next((head for head in heads if _copied(shingles[name], shingles[head])), None)
+    heads: list[tuple[Document, frozenset[int]]] = []
+    for document in documents:
+        shingles = _shingles(document.text)
+        head = next((head for head, known in heads if _one_source(document, shingles, head, known)), None)
         if head is None:
-            heads.append(name)
-            found[name] = f"G{len(heads)}"
+            heads.append((document, shingles))
+            found[document.hash] = f"G{len(heads)}"
         else:
-            found[name] = found[head]
+            found[document.hash] = found[head.hash]
     return found
+
+
+def _one_source(document: Document, shingles: frozenset[int], head: Document, known: frozenset[int]) -> bool:
+    return bool(document.host and document.host == head.host) or _copied(shingles, known)
 
 
 def _shingles(text: str) -> frozenset[int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from assay.model.plan import Plan
 from assay.reasoning.protocol import DraftClaim, Evidence
 from assay.text.overlap import jaccard
-from assay.text.relations import relate
+from assay.text.relations import relate, stated
 from assay.text.words import stems
 
 COVERED = 0.7  # share of a sentence's words that another must have to vouch for it
@@ -35,11 +35,10 @@ def claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
 
 
 def _same(left: str, right: str) -> bool:
-    return (
-        left == right
-        or relate(left, right) == "same"
-        or (jaccard(left, right) >= ALIKE and relate(left, right) is None)
-    )
+    """The same figure for the same matter, or nearly the same words with all the same figures and names."""
+    if left == right or relate(left, right) == "same":
+        return True
+    return jaccard(left, right) >= ALIKE and stated(left) == stated(right)
 
 
 def _claim(group: Sequence[Evidence]) -> DraftClaim:
@@ -65,5 +64,6 @@ def _spokesman(group: Sequence[Evidence]) -> Evidence:
 def wording(quote: str) -> str:
     """A quote as a sentence of a report: one line, no connective to a neighbour that is not there."""
     text = _LEAD.sub("", " ".join(quote.split()))
-    text = text[:1].upper() + text[1:]
+    first = text.split(" ", 1)[0]
+    text = text[:1].upper() + text[1:] if first.islower() else text  # "the team" but not "iPad"
     return text if text.endswith((".", "!", "?", "。", "”", '"')) else f"{text}."

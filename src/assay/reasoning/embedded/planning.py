@@ -133,7 +133,10 @@ _ABOUT = {
 def _context(text: str, understanding: Understanding) -> str:
     """The topic, for a clause that leans on another: 'why do the measurements disagree?'"""
     topic = set(stems(understanding.topic_focus))
-    return "" if topic & set(stems(text)) else understanding.topic_focus
+    parts = [] if topic & set(stems(text)) else [understanding.topic_focus]
+    if understanding.temporal_scope and understanding.temporal_scope not in text:
+        parts.append(understanding.temporal_scope)
+    return ", ".join(part for part in parts if part)
 
 
 def _clauses(question: str) -> list[str]:

@@ -11,6 +11,7 @@ from assay.reasoning.embedded.rarity import rarity, recall
 from assay.reasoning.protocol import Quote
 from assay.text.overlap import jaccard
 from assay.text.quantities import quantities
+from assay.text.relations import years
 from assay.text.sentences import Piece, is_statement, sentences
 from assay.text.words import fold, stems
 
@@ -45,6 +46,7 @@ _AMOUNT = re.compile(
     r"\b(?:value|price|rate|cost|size|number) of\b|\bhow (?:did|has|have|do|does) .*\bchang",
     re.I,
 )
+_TOTAL = re.compile(r"\b(?:total|overall)\b", re.I)
 _WHEN = re.compile(r"^when\b")
 _WHEN_WILL = re.compile(r"^when (?:will|is|are) \b")
 _WHY = re.compile(r"^why\b|\bdrove\b|\bexplan|\bcause|\breason")
@@ -64,7 +66,7 @@ def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedde
     if not candidates:
         return []
     meaning = _meaning(question, candidates, embedder)
-    weigh = _weigher(question.text)
+    weigh = _weigher(question)
     scored = sorted(
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
         key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
@@ -113,15 +115,20 @@ def _column(values: Sequence[float]) -> "NDArray[np.float32]":
     return np.array(values, dtype=np.float32)
 
 
-def _weigher(question: str) -> Callable[[_Candidate, float], float]:
+def _weigher(question: SubQuestion) -> Callable[[_Candidate, float], float]:
     """Words and meaning, plus what an answer of the asked kind must have."""
-    amount, why = bool(_AMOUNT.search(question)), bool(_WHY.search(fold(question)))
+    amount, why = bool(_AMOUNT.search(question.text)), bool(_WHY.search(fold(question.text)))
+    asked_years = years(question.in_context)
 
     def weigh(candidate: _Candidate, cosine: float) -> float:
         text = candidate.piece.text
         score = 0.35 * candidate.words + 0.65 * max(0.0, cosine)
         if amount:
             score += 0.12 if _has_amount(text) else -0.08
+            score += 0.08 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
+        if asked_years and (said := years(text)):
+            score += 0.05 if asked_years & said else -0.10
+            score -= 0.05 if max(said) < min(asked_years) else 0.0
         if why:
             score += 0.10 if _CAUSAL.search(text) else -0.05
         if _DANGLING.match(text):
