@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-DEMO_QUESTION := How fast is the universe expanding, why do the measurements disagree, \
+DEMO_QUESTION := What is the value of the Hubble constant, why do measurements of it disagree, \
 and when will the disagreement be settled?
 
 # Stamps live inside the environment, are written last and go with it, so an interrupted install is taken up

@@ -45,6 +45,7 @@ DEMO_NOTICE = (
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """An engine on the settings' data directory; everything it opened is closed again."""
+    _log.setLevel(settings.log_level.upper())
     async with AsyncExitStack() as stack:
         folder = _data_dir(settings, stack)
         database = Database(folder / "assay.sqlite3")

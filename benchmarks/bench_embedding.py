@@ -1,4 +1,4 @@
-"""Passages a second of the embedded model and of its cache: `python benchmarks/embedding.py`."""
+"""Passages a second of the embedded model and of its cache: `python benchmarks/bench_embedding.py`."""
 
 from __future__ import annotations
 
