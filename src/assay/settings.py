@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     max_search_errors: int = Field(default=3, ge=1, le=100)
     max_clarifications: int = Field(default=2, ge=0, le=5)
     query_variations: int = Field(default=3, ge=1, le=5)
-    results_per_query: int = Field(default=15, ge=1, le=50)
+    results_per_query: int = Field(default=25, ge=1, le=50)
 
     hitl_after_planning: bool = False
     hitl_before_output: bool = False

@@ -59,9 +59,10 @@ class AnalysisRequest(Record):
 
 
 class DraftClaim(Record):
-    """A statement to be verified; the findings it was drawn from are candidates, not proof."""
+    """A statement to be verified; the findings it was drawn from are candidates, not proof. Of several wordings the one
+    that most independent sources bear out is kept."""
 
-    text: str
+    wordings: tuple[str, ...] = Field(min_length=1)
     findings: tuple[str, ...]
     questions: tuple[str, ...]
     relevance: float = Field(ge=0, le=1)

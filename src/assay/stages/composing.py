@@ -52,7 +52,7 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
         coverage=coverage,
         hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
         issues=tuple(Issue.model_validate(issue) for issue in state["issues"]),
-        notices=tuple(state["notices"].values()),
+        notices=tuple(state["notices"].values()) if status is not ReportStatus.CANCELLED else (),
         metadata=_metadata(state, deps, sections, cards, score),
         provenance=_provenance(state, deps, plan),
     )

@@ -1,12 +1,17 @@
 """Choosing what to read: the best passages of each sub-question, counted before anything is read."""
 
+from collections.abc import Iterable, Sequence
+
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
+from assay.model.question import Understanding
 from assay.model.source import Hit
 from assay.search.fuse import fuse as fuse_hits
 from assay.settings import Reading
 from assay.state import Plain, State
+from assay.text.words import words
+from assay.trust.aboutness import is_about
 
 
 async def fuse(state: State, runtime: Runtime[Deps]) -> State:
@@ -15,15 +20,40 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     for key in sorted(state["searched"]):
         result = state["searched"][key]
         by_question.setdefault(result["question"], []).append([Hit.model_validate(hit) for hit in result["hits"]])
+    fused = {question: fuse_hits(lists) for question, lists in sorted(by_question.items())}
+    subjects = Understanding.model_validate(state["understanding"]).subjects
+    off_subject = await _off_subject(fused.values(), subjects, deps)
+    asked = state["original_query"]
     selected = {
-        question: choose(fuse_hits(lists), deps.settings.reading) for question, lists in sorted(by_question.items())
+        question: choose(
+            _named_first([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading
+        )
+        for question, hits in fused.items()
     }
     documents = {passage["document"] for passages in selected.values() for passage in passages}
     await deps.emit("search", "fuse", documents=len(documents), passages=sum(map(len, selected.values())))
     return {"selected": selected, "current_agent": "research"}
 
 
-def choose(hits: list[Hit], limits: Reading) -> list[Plain]:
+async def _off_subject(lists: Iterable[Sequence[Hit]], subjects: Sequence[str], deps: Deps) -> set[str]:
+    """Documents that are about somebody else: their "we" and "the company" would be taken for the subject's."""
+    off = set()
+    for name in dict.fromkeys(hit.document for hits in lists for hit in hits if hit.document):
+        document = await deps.documents.get(name)
+        if subjects and not any(is_about(document, subject) for subject in subjects):
+            off.add(name)
+            reason = f"is not about {' or '.join(subjects)}"
+            await deps.emit("skip", "fuse", path=document.title, reason=reason)
+    return off
+
+
+def _named_first(hits: Sequence[Hit], asked: str) -> list[Hit]:
+    """Documents whose titles carry the periods a question names ("Q3 2023") come before the others."""
+    labels = {word for word in words(asked) if any(character.isdigit() for character in word)}
+    return sorted(hits, key=lambda hit: -len(labels & set(words(hit.title))))
+
+
+def choose(hits: Sequence[Hit], limits: Reading) -> list[Plain]:
     """In order of rank, from a bounded number of documents."""
     chosen: list[Plain] = []
     documents: set[str] = set()

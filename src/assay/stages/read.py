@@ -13,7 +13,7 @@ from assay.reasoning.protocol import Quote
 from assay.state import State, Task
 from assay.trust.quotes import find
 
-FINDINGS = 12  # per sub-question and round
+FINDINGS = 16  # per sub-question and round
 
 
 async def read(task: Task, runtime: Runtime[Deps]) -> State:

@@ -1,11 +1,12 @@
 """Every claim against the passages it came from, before anything may be written."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
-from assay.model.claim import Claim, Judgement
+from assay.model.claim import Claim, Judgement, Mark, Verdict
 from assay.model.evidence import Disagreement, Span
 from assay.model.plan import Plan
 from assay.model.source import Document, Passage
@@ -22,6 +23,15 @@ from assay.trust.witnesses import Witnesses
 MOST_SPANS = 6  # candidates per claim; a seventh witness would change nothing
 
 
+class Variant(NamedTuple):
+    """One wording of a drafted claim, with the spans it may rest on."""
+
+    id: str
+    draft: DraftClaim
+    text: str
+    spans: list[Span]
+
+
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     plan = Plan.model_validate(state["plan"])
@@ -30,9 +40,12 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     found = with_witnesses(evidence(state), Witnesses(_passages(places, documents)), documents)
     drafts = await deps.reasoner.claims(plan, found)
     spans = {item.finding.id: item.finding.span for item in found}
-    candidates = [_candidates(draft, spans, documents) for draft in drafts]
-    judged = await _judge(drafts, candidates, deps)
-    verdicts = _decide(drafts, candidates, judged, documents)
+    variants = [
+        Variant(f"C{number}", draft, wording, _candidates(draft, spans, documents))
+        for number, draft in enumerate(drafts, 1)
+        for wording in draft.wordings
+    ]
+    verdicts = _best(_decide(variants, await _judge(variants, deps), documents))
     disagreements = await deps.reasoner.disagreements([claim for claim in verdicts if claim.verdict == "supported"])
     verdicts = [_related(claim, disagreements) for claim in verdicts]
     counts = {
@@ -83,31 +96,40 @@ def _candidates(draft: DraftClaim, spans: dict[str, Span], documents: dict[str, 
     return list({(span.document, span.start): span for span in standing}.values())[:MOST_SPANS]
 
 
-async def _judge(
-    drafts: Sequence[DraftClaim], candidates: Sequence[Sequence[Span]], deps: Deps
-) -> list[list[Judgement]]:
-    pairs = [(draft.text, [span.quote]) for draft, spans in zip(drafts, candidates, strict=True) for span in spans]
+async def _judge(variants: Sequence[Variant], deps: Deps) -> list[list[Judgement]]:
+    pairs = [(variant.text, [span.quote]) for variant in variants for span in variant.spans]
     judgements = iter(await deps.reasoner.judge(pairs))
-    return [[next(judgements) for _ in spans] for spans in candidates]
+    return [[next(judgements) for _ in variant.spans] for variant in variants]
 
 
 def _decide(
-    drafts: Sequence[DraftClaim],
-    candidates: Sequence[Sequence[Span]],
-    judged: Sequence[Sequence[Judgement]],
-    documents: dict[str, Document],
+    variants: Sequence[Variant], judged: Sequence[Sequence[Judgement]], documents: dict[str, Document]
 ) -> list[Claim]:
     together = groups(documents.values())
     credibility = {name: assess(document) for name, document in documents.items()}
     verdicts = []
-    for number, (draft, spans, judgements) in enumerate(zip(drafts, candidates, judged, strict=True), 1):
-        claim = Claim(id=f"C{number}", text=draft.text, questions=draft.questions, relevance=draft.relevance)
+    for variant, judgements in zip(variants, judged, strict=True):
+        draft = variant.draft
+        claim = Claim(id=variant.id, text=variant.text, questions=draft.questions, relevance=draft.relevance)
         weighed = [
-            Weighed(span, check(draft.text, [span.quote], known=documents[span.document].title.split()), judgement)
-            for span, judgement in zip(spans, judgements, strict=True)
+            Weighed(span, check(variant.text, [span.quote], known=documents[span.document].title.split()), judgement)
+            for span, judgement in zip(variant.spans, judgements, strict=True)
         ]
         verdicts.append(decide(claim, weighed, together, credibility))
     return verdicts
+
+
+def _best(verdicts: Sequence[Claim]) -> list[Claim]:
+    """Of each claim the wording that is borne out best; the reasoner's first choice where there is no difference."""
+    best: dict[str, Claim] = {}
+    for claim in verdicts:
+        if claim.id not in best or _standing(claim) > _standing(best[claim.id]):
+            best[claim.id] = claim
+    return list(best.values())
+
+
+def _standing(claim: Claim) -> tuple[bool, bool, float]:
+    return claim.verdict is Verdict.SUPPORTED, claim.mark is Mark.CORROBORATED, claim.confidence
 
 
 def _related(claim: Claim, disagreements: Sequence[Disagreement]) -> Claim:

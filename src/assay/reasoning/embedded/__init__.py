@@ -54,8 +54,9 @@ class EmbeddedReasoner:
         return planner_questions(understanding)
 
     async def plan(self, request: PlanRequest) -> Plan:
-        subjects = request.understanding.subjects
-        return plan(request, company=len(subjects) == 1 and subjects[0] in self._known.values())
+        asked = request.understanding
+        company = len(asked.subjects) == 1 and asked.subjects[0] in self._known.values()
+        return plan(request, company=company and asked.query_class == "overview")
 
     async def queries(self, question: SubQuestion, understanding: Understanding, count: int) -> Sequence[str]:
         return queries(question, understanding, count)

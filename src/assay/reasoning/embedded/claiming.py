@@ -7,9 +7,8 @@ from assay.model.plan import Plan
 from assay.reasoning.protocol import DraftClaim, Evidence
 from assay.text.overlap import jaccard
 from assay.text.relations import relate, stated
-from assay.text.words import stems
 
-COVERED = 0.7  # share of a sentence's words that another must have to vouch for it
+MOST_WORDINGS = 5
 ALIKE = 0.7  # shared over all stems: one sentence is a copy or a light rewording of the other
 
 _LEAD = re.compile(
@@ -21,7 +20,7 @@ _LEAD = re.compile(
 
 
 def claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
-    """One claim a fact, best first. The longest-standing wording is the most relevant finding's own."""
+    """One claim a fact, best first."""
     ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
     groups: list[list[Evidence]] = []
     for item in ordered:
@@ -43,22 +42,11 @@ def _same(left: str, right: str) -> bool:
 
 def _claim(group: Sequence[Evidence]) -> DraftClaim:
     return DraftClaim(
-        text=wording(_spokesman(group).finding.span.quote),
+        wordings=tuple(dict.fromkeys(wording(item.finding.span.quote) for item in group))[:MOST_WORDINGS],
         findings=tuple(dict.fromkeys(item.finding.id for item in group)),
         questions=tuple(dict.fromkeys(item.finding.question for item in group)),
         relevance=group[0].finding.relevance,
     )
-
-
-def _spokesman(group: Sequence[Evidence]) -> Evidence:
-    """Whose wording the others bear out best: a sentence with more detail than its fellows is vouched for by fewer."""
-
-    def vouched(item: Evidence) -> int:
-        mine = set(stems(item.finding.span.quote))
-        others = (set(stems(other.finding.span.quote)) for other in group if other is not item)
-        return sum(len(mine & theirs) >= COVERED * len(mine) for theirs in others)
-
-    return max(group, key=lambda item: (vouched(item), item.finding.relevance, -len(item.finding.span.quote)))
 
 
 def wording(quote: str) -> str:

@@ -8,6 +8,7 @@ from assay.model.plan import SubQuestion
 from assay.model.source import Passage
 from assay.ports import Embedder
 from assay.reasoning.embedded.rarity import rarity, recall
+from assay.reasoning.embedded.understanding import classify
 from assay.reasoning.protocol import Quote
 from assay.text.overlap import jaccard
 from assay.text.quantities import quantities
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 # Encoding is the slow part (under a hundred sentences a second on two cores), so words choose what is encoded.
 ENCODED = 60
 FLOOR = 0.34  # below this a sentence is about something else
+NEAR_BEST = 0.6  # a pointed question is answered by its best sentences; an overview takes all that is above the floor
 TOO_ALIKE = 0.75  # two quotes this alike from one document say the same
-PER_DOCUMENT = 4  # quotes from one document, so that others are heard too
+PER_DOCUMENT = 3  # quotes from one document, so that others are heard too
 FEEDBACK_FROM, FEEDBACK = 5, 0.35  # the best sentences pull the question towards their own words
 
 _DANGLING = re.compile(
@@ -71,7 +73,8 @@ def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedde
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
         key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
     )
-    return _distinct(scored, passages, limit)
+    floor = FLOOR if classify(question.text) == "overview" else max(FLOOR, NEAR_BEST * scored[0][0])
+    return _distinct([item for item in scored if item[0] >= floor], passages, limit)
 
 
 def _by_words(question: str, passages: Sequence[Passage]) -> list[_Candidate]:
@@ -149,7 +152,7 @@ def _has_amount(text: str) -> bool:
 def _distinct(scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage], limit: int) -> list[Quote]:
     kept: list[tuple[str, Quote]] = []
     for score, candidate in scored:
-        if score < FLOOR or len(kept) >= limit:
+        if len(kept) >= limit:
             break
         document = passages[candidate.passage].document
         mine = [quote.text for other, quote in kept if other == document]

@@ -13,12 +13,12 @@ from assay.text.relations import years
 
 ABSTRACT_WORDS = 170
 QUICK_WORDS = 220
-PER_SECTION = {Depth.QUICK: 10, Depth.STANDARD: 7, Depth.COMPREHENSIVE: 12}
+PER_SECTION = {Depth.QUICK: 10, Depth.STANDARD: 8, Depth.COMPREHENSIVE: 12}
 REPEATED = 0.6
 PER_SIDE = 3
 
 _STOCK = re.compile(
-    r"\b(?:stock|shares?|trad(?:ed|ing)|market (?:cap|value)|price-earnings|P/E|dividend|year to date|AAPL|TSLA)\b",
+    r"\b(?:stock|shares?|trad(?:ed|ing)|market (?:cap\w*|value)|price-earnings|P/E|dividend|year to date|AAPL|TSLA)\b",
     re.I,
 )
 _NEWS = re.compile(
