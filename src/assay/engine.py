@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
+from unicodedata import category
 from uuid import uuid4
 
 from langgraph.types import Command
@@ -105,7 +106,7 @@ class Engine:
         waiting = {item.id: item for item in await self.open_questions(thread)}
         if question not in waiting or run.status is not RunStatus.WAITING:
             raise AnswerError(
-                "this question is not open any more", help=f"See what is open with: assay threads {thread}"
+                "this question is not open any more", help=f"See what is open with: assay threads show {thread}"
             )
         checked = validated(waiting[question], value)
         await self.threads.update(run.id, status=RunStatus.RUNNING)
@@ -298,8 +299,7 @@ def title(question: str) -> str:
 
 def accepted(question: str, options: Options) -> str:
     """A question that may enter a run, or QuestionError saying what is wrong with it."""
-    controls = sum(not character.isprintable() and not character.isspace() for character in question)
-    if controls or "\ufffd" in question or any("\ud800" <= character <= "\udfff" for character in question):
+    if not is_readable(question):
         raise QuestionError("the question is not readable text", help="Give it in words, as UTF-8 text.")
     question = question.strip()
     if len(question) > LONGEST:
@@ -312,6 +312,12 @@ def accepted(question: str, options: Options) -> str:
     return question
 
 
+def is_readable(text: str) -> bool:
+    """No control codes, no bytes that were not UTF-8. Format characters are text: Persian joins with U+200C, Arabic
+    and Hebrew are marked with U+200F, emoji joined with U+200D."""
+    return "\ufffd" not in text and not any(category(mark) in ("Cc", "Cs") and not mark.isspace() for mark in text)
+
+
 def validated(question: OpenQuestion, value: object) -> object:
     """An answer of the form its question needs; anything else leaves the question open."""
     if question.kind.startswith("approve_"):
@@ -322,4 +328,6 @@ def validated(question: OpenQuestion, value: object) -> object:
     text = str(value).strip() if isinstance(value, str) else ""
     if not text or len(text) > LONGEST:
         raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters.")
+    if not is_readable(text):
+        raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
     return text

@@ -229,3 +229,18 @@ def test_what_passes_here_passes_outside(statement: str, quotes: list[str]) -> N
         if check(statement, passages).agrees:
             numbers = set().union(*(outside.numbers(quote) for quote in passages), set())
             assert outside.digits_only(statement) <= numbers
+
+
+@pytest.mark.parametrize(
+    ("statement", "quote", "agrees"),
+    [
+        ("The value was inferred from the map alone.", "The value was inferred from the map.", False),
+        ("Every ship was inspected.", "Ships were inspected.", False),
+        ("All ships were inspected.", "Every ship was inspected.", True),
+        ("The harbour is the largest in the north.", "The harbour is large, in the north.", False),
+        ("Only two ships returned.", "Just two ships returned.", True),
+    ],
+)
+@pytest.mark.requirement("X-03")
+def test_a_statement_may_not_reach_further_than_its_passage(statement: str, quote: str, agrees: bool) -> None:
+    assert check(statement, [quote]).agrees is agrees

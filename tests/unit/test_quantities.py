@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.text.quantities import Quantity, When, quantities
+from assay.text.dates import When
+from assay.text.quantities import Quantity, quantities
 
 
 def _one(text: str) -> Quantity:

@@ -1,7 +1,8 @@
 """Figures of a text: numbers with unit and magnitude, money, percentages, dates, ranges, uncertainties.
 
-Every pattern is anchored on a character it must consume and has no nested repetition, so a hostile text
-costs no more than an ordinary one of the same length (1 MB of digits, months or number words: see the tests).
+Every pattern, here and in `dates`, `spelled` and `units`, is anchored on a character it must consume and has no
+nested repetition, so a hostile text costs no more than an ordinary one of the same length (1 MB of digits, months
+or number words: see the tests).
 """
 
 import re
@@ -9,6 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple
+
+from assay.text.dates import DATE_FORMS, When, clock, dates
+from assay.text.spelled import AND_A_HALF, FRACTIONS, ORDINALS, WORD_FORM, WORDS, count, number_words, parts_of
+from assay.text.units import BASIS, CURRENCY, MAGNITUDE_WORD, MARK, PERCENT, POINTS, scale_at, unit_at
 
 Kind = Literal[
     "number",
@@ -26,16 +31,6 @@ Kind = Literal[
 ]
 
 
-class When(NamedTuple):
-    """A date as far as it is told; `part` is a quarter (Q3), a half (H1) or, for a fiscal year, FY."""
-
-    year: int | None = None
-    month: int | None = None
-    day: int | None = None
-    part: str = ""
-    fiscal: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Quantity:
     value: Decimal
@@ -50,120 +45,23 @@ class Quantity:
     label: str = ""
 
 
-def _table(pairs: str) -> dict[str, str]:
-    """a=b c=d as a mapping: a table of eighty units should not take eighty lines."""
-    return dict(pair.split("=") for pair in pairs.split())
-
-
-_MONTHS = "January February March April May June July August September October November December".split()
-_SHORT = {name[:3]: number for number, name in enumerate(_MONTHS, 1)} | {"Sept": 9}
-_MONTH = "(?:" + "|".join([*_MONTHS, *map(str.upper, _MONTHS), *(rf"{s}\b\.?" for s in _SHORT if s != "May")]) + ")"
-_DAY = r"[0-3]?\d(?:st|nd|rd|th)?(?![\d.,]\d)(?!\d)"
-_YEAR = r"\d{4}(?!\d)"
-_TO = r"\s?[-–—]\s?"
 _DASHES = r"\-−–"
-_CURRENCY = _table(
-    "$=USD US$=USD A$=AUD AU$=AUD C$=CAD CA$=CAD HK$=HKD NZ$=NZD S$=SGD R$=BRL €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW "
-    "₽=RUB Rs=INR"
-)
-_CURRENCY |= {code: code for code in "USD EUR GBP JPY CHF CNY INR AUD CAD HKD NZD SGD BRL KRW RUB SEK NOK DKK".split()}
-_MONEY_WORDS = _table(
-    "dollar=USD euro=EUR pound=pound yen=JPY yuan=CNY renminbi=CNY rupee=INR franc=CHF rouble=RUB ruble=RUB "
-    "won=KRW cent=cent"
-)
-_MARK = "|".join(re.escape(mark) for mark in sorted(_CURRENCY, key=len, reverse=True))
-
-_SCALES = {
-    name: int(power)
-    for name, power in _table(
-        "hundred=2 thousand=3 million=6 billion=9 trillion=12 k=3 mn=6 mln=6 mm=6 m=6 bn=9 bln=9 b=9 tn=12 trn=12 t=12"
-    ).items()
-}
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = (
-    {word: value for value, word in enumerate(_SMALL)}
-    | {word: 10 * value for value, word in enumerate(_TENS, 2)}
-    | {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-)
-_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-_FRACTIONS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
-
-_UNIT_WORDS = _table(
-    "kilometre=km kilometer=km metre=m meter=m centimetre=cm centimeter=cm millimetre=mm millimeter=mm "
-    "nanometre=nm nanometer=nm mile=mi foot=ft feet=ft inch=inch inches=inch yard=yd kilogram=kg "
-    "kilogramme=kg gram=g gramme=g milligram=mg microgram=µg tonne=t ton=t ounce=oz lbs=lb litre=L liter=L "
-    "millilitre=mL milliliter=mL gallon=gal barrel=barrel hectare=ha acre=acre second=s sec=s minute=min "
-    "hour=h hr=h day=day week=week month=month year=year yr=year decade=decade century=century "
-    "centuries=century megaparsec=Mpc parsec=pc watt=W kilowatt=kW megawatt=MW gigawatt=GW kilowatt-hour=kWh "
-    "megawatt-hour=MWh joule=J volt=V hertz=Hz pascal=Pa byte=byte kilobyte=KB megabyte=MB gigabyte=GB "
-    "terabyte=TB degree=° degrees=° celsius=°C fahrenheit=°F kelvin=K time=times fold=times x=times kph=km/h "
-    "kmh=km/h mph=mi/h"
-)
-_SYMBOLS = set(
-    "km m cm mm nm µm μm kg g mg µg μg t s ms ns h min Wh kWh MWh GWh TWh W kW MW GW TW V kV mAh Ah Hz "
-    "kHz MHz GHz KB kB MB GB TB PB Mbps Gbps °C °F °K ° K eV keV MeV GeV TeV J kJ MJ N Pa kPa MPa GPa "
-    "hPa bar psi L l mL ml ha pc kpc Mpc ly mol ppm ppb dB ft lb lbs oz mi yd rpm km² m² cm² km2 m2 m³ "
-    "m3 cm³ kcal cal".split()
-)
-_SAME_SYMBOL = _table("l=L ml=mL lbs=lb kB=KB μm=µm μg=µg km2=km² m2=m² m3=m³")
-_TWO_WORDS = {
-    name.replace("_", " "): unit
-    for name, unit in _table(
-        "degrees_celsius=°C degree_celsius=°C degrees_fahrenheit=°F light_years=ly light-years=ly "
-        "square_kilometres=km² square_kilometers=km² square_miles=mi² square_metres=m² square_meters=m² "
-        "square_feet=ft² cubic_metres=m³ cubic_meters=m³ metric_tons=t metric_tonnes=t kilowatt_hours=kWh "
-        "megawatt_hours=MWh us_dollars=USD u.s._dollars=USD australian_dollars=AUD canadian_dollars=CAD "
-        "swiss_francs=CHF"
-    ).items()
-}
 _CITATION = re.compile(r"\[S?\d{1,4}(?:\s?[,–-]\s?S?\d{1,4}){0,20}\]")
 _LIST_MARK = re.compile(r"^[ \t]*\(?(?:\d{1,2}[.)]|[-*•])[ \t]", re.M)
 _SPACE = "[ \u00a0\u202f\u2009]"
-_BEFORE = r"(?<![\w.])"
 
 _FIGURE = re.compile(
     "|".join(
         (
-            rf"(?P<iso>{_BEFORE}(?P<iy>\d{{4}})-(?P<im>[01]\d)-(?P<id>[0-3]\d)(?!\d))",
-            rf"(?P<dmy>{_BEFORE}(?P<d1>{_DAY})(?:{_TO}(?P<d2>{_DAY}))?\s(?:of\s)?(?P<m1>{_MONTH})"
-            rf"(?:,?\s(?P<y1>{_YEAR}))?)",
-            rf"(?P<mdy>\b(?P<m2>{_MONTH})\s(?P<d3>{_DAY})(?:{_TO}(?P<d4>{_DAY}))?(?:,?\s(?P<y2>{_YEAR}))?)",
-            rf"(?P<my>\b(?P<m3>{_MONTH}),?\s(?:of\s)?(?P<y3>{_YEAR}))",
-            rf"(?P<month>\b(?P<m4>{'|'.join(_MONTHS)})\b)",
-            r"(?P<part>\b(?:(?P<p1>[QH][1-4])|(?P<p2>[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth)[ -]"
-            r"(?P<f0>fiscal )?(?P<p3>quarter|half)\b(?!-)(?!\sa\s))"
-            r"(?:,?\s(?:of\s)?(?:the\s)?(?P<f1>FY\s?|(?:the\s)?fiscal\s(?:year\s)?)?(?P<y4>(?:19|20)\d\d(?!\d))|"
-            r"\s?FY(?P<y5>\d\d)\b)?)",
-            rf"(?P<yearpart>{_BEFORE}(?P<y6>(?:19|20)\d\d)\s?(?P<p4>[QH][1-4])\b)",
-            r"(?P<fiscal>\b(?:[Ff]iscal(?:\s[Yy]ear)?\s|FY\s?['’]?)(?P<y7>\d{4}|\d\d)(?!\d))",
-            rf"(?P<decade>{_BEFORE}(?P<y8>\d{{3}}0)['’]?s\b)",
-            rf"(?P<years>{_BEFORE}(?P<y9>(?:19|20)\d\d)[-–/](?P<y10>(?:19|20)\d\d|\d\d)(?![\d%.,]\d|\d|%))",
-            r"(?P<clock>(?<![\w.:])[0-2]?\d(?:[:.][0-5]\d(?::[0-5]\d)?)?\s?[ap]\.?m\b\.?|(?<![\w.:])\d{1,2}:\d\d(?::\d\d)?(?!\d))",
+            DATE_FORMS,
             r"(?P<slash>(?<![\w./])\d{1,4}/\d{1,4}(?:/\d{2,4})?(?![\d/]))",
-            rf"(?P<number>(?<![\w./])(?:(?P<sign>[+{_DASHES}])|(?P<minus>minus\s))?(?:(?P<mark>{_MARK})\s?)?"
+            rf"(?P<number>(?<![\w./])(?:(?P<sign>[+{_DASHES}])|(?P<minus>minus\s))?(?:(?P<mark>{MARK})\s?)?"
             rf"(?P<inner>[(−-])?(?P<digits>\d{{1,3}}(?:{_SPACE}\d{{3}}(?!\d))+(?:[.,]\d+)?|\d+(?:[.,]\d+)*|\.\d+))",
-            rf"(?P<word>\b(?:(?:{_WORD}|half)\b|"
-            rf"(?:{'|'.join(_ORDINALS[2:])})s?\b|(?:[Aa]\s(?:third|quarter|fifth|tenth)\sof|(?<=by\s)a\s(?:third|quarter|fifth|tenth))\b))",
+            WORD_FORM,
         )
     ),
 )
-_WORD_CAPITALS = re.compile(rf"\b(?:{'|'.join(_WORDS)}|half)\b", re.I)
-_MAGNITUDE_WORD = re.compile(
-    r"[ \u00a0\u202f-]?([Hh]undred|[Tt]housand|[Mm]illion|[Bb]illion|[Tt]rillion|MILLION|BILLION)s?\b"
-)
-_MAGNITUDE_SIGN = re.compile(r"(k|K|M|m|bn|BN|Bn|B|b|mn|mln|mm|MM|tn|trn|T|t)(?!\w)|[ \u00a0](bn|mn|mln|bln|tn|trn)\b")
-_PERCENT = re.compile(r"\s?(?:%|％)|[ \u00a0-](?:per\s?cent|percent|pct)\b", re.I)
-_POINTS = re.compile(r"(?:\s?%[ -]?|[ -](?:per\s?cent|percentage|percent)[ -])(?:points?|pts?)\b|\s?pp\b", re.I)
-_BASIS = re.compile(r"[ -]basis[ -]points?\b|\s?bps?\b", re.I)
-_UNIT = re.compile(r"([ \u00a0\u202f-]?)([°µμ]?[A-Za-z]{1,14}[²³]?|°|[€£$]|m[23]\b)(?!\w)")
-_NEXT_UNIT = re.compile(r"(?:/|·| per | an | a )([°µμ]?[A-Za-z]{1,14}[²³]?)(?!\w)")
-_POWER = re.compile(r"[ ·\u00a0]?([A-Za-z]{1,3})(?:\^?[-−]1|⁻¹)(?!\w)")
-_TWO = re.compile(r"[ \u00a0-]([A-Za-z.]{2,10}[ -][A-Za-z]{4,10})\b")
+_WORD_CAPITALS = re.compile(rf"\b(?:{'|'.join(WORDS)}|half)\b", re.I)
 _ORDINAL_END = re.compile(r"(?:st|nd|rd|th)\b")
 _APPROXIMATE = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|ca\.|c\.|some|close to|"
@@ -206,11 +104,11 @@ def _read(text: str, match: re.Match[str]) -> Iterator[_Found]:
         yield from _worded(text, match)
     elif match["clock"] is not None or match["slash"] is not None:
         kind: Kind = "time" if match["clock"] is not None else "label"
-        yield _plain(match, Decimal(0), kind, label=_clock(match.group()))
+        yield _plain(match, Decimal(0), kind, label=clock(match.group()))
     elif match["decade"] is not None:
         yield _plain(match, Decimal(match["y8"]), "decade")
     else:
-        for when in _dates(match):
+        for when in dates(match):
             value = Decimal(when.year or 0)
             kind = "year" if when == When(year=when.year) else "date"
             yield _plain(match, value, kind, when=when)
@@ -218,56 +116,6 @@ def _read(text: str, match: re.Match[str]) -> Iterator[_Found]:
 
 def _plain(match: re.Match[str], value: Decimal, kind: Kind, when: When | None = None, label: str = "") -> _Found:
     return _Found(Quantity(value, "", kind, match.start(), match.end(), when=when, label=label), Decimal(1))
-
-
-def _clock(text: str) -> str:
-    """24-hour spelling of a time; anything else as it stands."""
-    match = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?(:\d\d)?\s?([ap])\.?m\.?", text, re.I)
-    if not match:
-        return text
-    hour = int(match[1]) % 12 + (12 if match[4].lower() == "p" else 0)
-    return f"{hour:02}:{match[2] or '00'}{match[3] or ''}"
-
-
-def _dates(match: re.Match[str]) -> Iterator[When]:
-    def number(name: str) -> int | None:
-        return int(re.sub(r"\D", "", match[name])) if match[name] else None
-
-    if match["iso"] is not None:
-        yield When(number("iy"), number("im"), number("id"))
-    elif match["dmy"] is not None or match["mdy"] is not None:
-        year, month = number("y1") or number("y2"), _month(match["m1"] or match["m2"])
-        for day in ("d1", "d2", "d3", "d4"):
-            if match[day]:
-                yield When(year, month, number(day))
-    elif match["my"] is not None or match["month"] is not None:
-        yield When(number("y3"), _month(match["m3"] or match["m4"]))
-    elif match["part"] is not None or match["yearpart"] is not None:
-        yield _part(match, number("y4") or number("y5") or number("y6"))
-    elif match["fiscal"] is not None:
-        yield When(_century(number("y7") or 0), fiscal=True)
-    else:
-        first = number("y9") or 0
-        last = number("y10") or 0
-        yield When(first)
-        yield When(last if last > 99 else first // 100 * 100 + last)
-
-
-def _part(match: re.Match[str], year: int | None) -> When:
-    name = match["p1"] or match["p4"]
-    if not name:
-        order = _ORDINALS.index(match["p2"].lower()) + 1
-        name = f"{'Q' if match['p3'] == 'quarter' else 'H'}{order}"
-    fiscal = bool(match["f0"] or match["f1"] or match["y5"])
-    return When(_century(year) if year is not None else None, part=name, fiscal=fiscal)
-
-
-def _century(year: int) -> int:
-    return 2000 + year if year < 100 else year
-
-
-def _month(name: str) -> int:
-    return _SHORT[name[:3].capitalize()]
 
 
 def _number(text: str, match: re.Match[str]) -> Iterator[_Found]:
@@ -281,12 +129,12 @@ def _number(text: str, match: re.Match[str]) -> Iterator[_Found]:
         value = -value
     if match["inner"] == "(":
         closed = text[end : end + 1] == ")"
-        accounting = closed and (match["mark"] or _PERCENT.match(text, end + 1))
+        accounting = closed and (match["mark"] or PERCENT.match(text, end + 1))
         start = start if match["mark"] or accounting else match.start("digits")
         end, value = (end + 1, -value) if accounting else (end, value)
     elif match["sign"] and not _is_sign(text, match) and match["sign"] != "+":
         start = match.start("mark") if match["mark"] else match.start("digits")
-    yield _suffixed(text, value, start, end, _CURRENCY.get(match["mark"] or "", ""))
+    yield _suffixed(text, value, start, end, CURRENCY.get(match["mark"] or "", ""))
 
 
 def _shortest(value: Decimal) -> Decimal:
@@ -343,26 +191,26 @@ def _decimal(digits: str, text: str, end: int) -> Decimal | None:
     if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d{1,2}|\d{1,3}(?:\.\d{3}){2,}", digits):
         return Decimal(digits.replace(".", "").replace(",", "."))
     # A decimal comma is one only before something that makes a list impossible: 1,5 million, 3,2 %.
-    if re.fullmatch(r"\d+,\d{1,2}", digits) and (_MAGNITUDE_WORD.match(text, end) or _PERCENT.match(text, end)):
+    if re.fullmatch(r"\d+,\d{1,2}", digits) and (MAGNITUDE_WORD.match(text, end) or PERCENT.match(text, end)):
         return Decimal(digits.replace(",", "."))
     return None
 
 
 def _suffixed(text: str, value: Decimal, start: int, end: int, currency: str) -> _Found:
-    scale, end = _scale(text, end, currency)
+    scale, end = scale_at(text, end, currency)
     kind: Kind = "money" if currency else "number"
     unit = currency
-    if match := _BASIS.match(text, end):
+    if match := BASIS.match(text, end):
         kind, end, unit, scale = "points", match.end(), "points", scale / 100
-    elif match := _POINTS.match(text, end):
+    elif match := POINTS.match(text, end):
         kind, end, unit = "points", match.end(), "points"
-    elif match := _PERCENT.match(text, end):
+    elif match := PERCENT.match(text, end):
         kind, end, unit = "percent", match.end(), "%"
     elif not currency and (match := _ORDINAL_END.match(text, end)):
         kind, end = "ordinal", match.end()
     elif not currency:
-        unit, end = _unit(text, end)
-        kind = "money" if unit in _CURRENCY.values() or unit == "cent" else "number"
+        unit, end = unit_at(text, end)
+        kind = "money" if unit in CURRENCY.values() or unit == "cent" else "number"
     step, value = _last_digit(value) * scale, _shortest(value * scale)
     if kind == "number" and not unit and scale == 1 and re.fullmatch(r"\d{4}", text[start:end]):
         kind = "year" if 1900 <= value <= 2100 else "number"
@@ -370,61 +218,17 @@ def _suffixed(text: str, value: Decimal, start: int, end: int, currency: str) ->
     return _Found(Quantity(value, unit, kind, start, end, _approximate(text, start), step=step, when=when), scale)
 
 
-def _scale(text: str, end: int, currency: str) -> tuple[Decimal, int]:
-    scale = Decimal(1)
-    if match := _MAGNITUDE_WORD.match(text, end):
-        scale, end = Decimal(10) ** _SCALES[match[1].lower()], match.end()
-        if second := _MAGNITUDE_WORD.match(text, end):
-            return scale * Decimal(10) ** _SCALES[second[1].lower()], second.end()
-        return scale, end
-    match = _MAGNITUDE_SIGN.match(text, end)
-    if not match:
-        return scale, end
-    sign = match[1] or match[2]
-    # "5m", "5mm", "5t" and "5T" are metres, millimetres, tonnes, teslas unless they count money.
-    if not currency and sign in ("m", "mm", "t", "T", "b", "MM"):
-        return scale, end
-    return Decimal(10) ** _SCALES[sign.lower()], match.end()
-
-
-def _unit(text: str, end: int) -> tuple[str, int]:
-    if (match := _TWO.match(text, end)) and (unit := _TWO_WORDS.get(match[1].lower())):
-        return unit, match.end()
-    match = _UNIT.match(text, end)
-    if not match or not (unit := _named(match[2])) or (match[1] == "-" and len(match[2]) == 1):
-        return "", end
-    end = match.end()
-    for _ in range(3):
-        if (match := _NEXT_UNIT.match(text, end)) and (part := _named(match[1])):
-            unit, end = f"{unit}/{part}", match.end()
-        elif (match := _POWER.match(text, end)) and match[1] in _SYMBOLS:
-            unit, end = f"{unit}/{match[1]}", match.end()
-    return unit, end
-
-
-def _named(word: str) -> str:
-    if word in _SYMBOLS:
-        return _SAME_SYMBOL.get(word, word)
-    if word in _CURRENCY:
-        return _CURRENCY[word]
-    lower = word.lower()
-    for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")):
-        if unit := _UNIT_WORDS.get(form) or _MONEY_WORDS.get(form):
-            return unit
-    return ""
-
-
 def _worded(text: str, match: re.Match[str]) -> Iterator[_Found]:
     word = match.group().lower()
     if word.startswith("a "):
-        part = Decimal(1) / _FRACTIONS[word.split()[1]]
+        part = Decimal(1) / FRACTIONS[word.split()[1]]
         yield _fraction(text, part, match.start(), match.start() + len(word.removesuffix(" of")))
     elif word == "half":
         yield from _half(text, match)
-    elif word in _WORDS:
+    elif word in WORDS:
         yield from _spelled(text, match)
     elif not word.endswith("s"):
-        value = Decimal(_ORDINALS.index(word) + 1)
+        value = Decimal(ORDINALS.index(word) + 1)
         yield _Found(Quantity(value, "", "ordinal", match.start(), match.end()), Decimal(1))
 
 
@@ -434,62 +238,25 @@ def _fraction(text: str, part: Decimal, start: int, end: int) -> _Found:
 
 def _half(text: str, match: re.Match[str]) -> Iterator[_Found]:
     if more := re.compile(r"\sa\s(dozen|million|billion|trillion)\b").match(text, match.end()):
-        value = Decimal(_WORDS[more[1]]) / 2
+        value = Decimal(WORDS[more[1]]) / 2
         yield _suffixed(text, value, match.start(), more.end(), "")
     elif re.compile(r"\s(?:of|the|its|their|his|her|as)\b").match(text, match.end()):
         yield _fraction(text, Decimal("0.5"), match.start(), match.end())
 
 
-_NEXT_WORD = re.compile(rf"(?:[ -]|\sand\s)({_WORD})\b", re.I)
-_AND_A_HALF = re.compile(r"\sand\sa\shalf\b")
-_OF_PARTS = re.compile(r"[ -](halves|half|third|quarter|fifth|tenth)s?\b")
-_MOST_WORDS = 12  # longer runs of number words are lists or noise
-
-
 def _spelled(text: str, match: re.Match[str]) -> Iterator[_Found]:
     """two, twenty-five, three hundred and six thousand, two and a half million, two thirds."""
-    words, end = [match.group().lower()], match.end()
-    while len(words) < _MOST_WORDS and (more := _NEXT_WORD.match(text, end)) and _goes_on(words, more):
-        words.append(more[1].lower())
-        end = more.end()
-    if words[0] in ("one", "two", "three", "four") and len(words) == 1 and (part := _OF_PARTS.match(text, end)):
-        parts = part[1].removesuffix("s")
-        calendar = parts == "quarter" and not text.startswith(" of ", part.end())
-        if parts in _FRACTIONS and not calendar:
-            yield _fraction(text, Decimal(_WORDS[words[0]]) / _FRACTIONS[parts], match.start(), part.end())
-            return
-    value = _count(words)
-    if half := _AND_A_HALF.match(text, end):
+    words, end = number_words(text, match)
+    if part := parts_of(text, words, end):
+        yield _fraction(text, part[0], match.start(), part[1])
+        return
+    value = count(words)
+    if half := AND_A_HALF.match(text, end):
         value, end = value + Decimal("0.5"), half.end()
     found = _suffixed(text, value, match.start(), end, "")
     # "one" is a pronoun more often than a figure.
     if words != ["one"] or found.quantity.end > end or half:
         yield found
-
-
-def _goes_on(words: list[str], more: re.Match[str]) -> bool:
-    """Whether a further number word belongs to the same number: "two hundred" but not "two, three"."""
-    if more[1].lower() not in _WORDS:  # re.I also matches "ſix"
-        return False
-    before, word = _WORDS[words[-1]], _WORDS[more[1].lower()]
-    if more.group().startswith(" and"):
-        return before in (100, 1000, 10**6) and word < 100
-    if word >= 100 or more[1].lower() == "dozen":
-        return True
-    return before >= 100 or (before in range(20, 100, 10) and 0 < word < 10)
-
-
-def _count(words: list[str]) -> Decimal:
-    total, current = Decimal(0), Decimal(0)
-    for word in words:
-        value = _WORDS[word]
-        if word == "dozen" or value == 100:
-            current = max(current, Decimal(1)) * value
-        elif value >= 1000:
-            total, current = total + max(current, Decimal(1)) * value, Decimal(0)
-        else:
-            current += value
-    return total + current
 
 
 def _approximate(text: str, start: int) -> bool:

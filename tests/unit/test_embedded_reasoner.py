@@ -1,0 +1,247 @@
+"""The reasoner without a model, piece by piece, through the functions its methods call."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from assay.model.claim import Claim, Mark, Verdict
+from assay.model.evidence import Finding, Span
+from assay.model.plan import Plan, SearchQuery, SubQuestion
+from assay.model.question import Depth, Turn
+from assay.model.source import Passage
+from assay.reasoning.embedded.analysing import analyse, disagreements
+from assay.reasoning.embedded.claiming import claims, wording
+from assay.reasoning.embedded.conversation import LONGEST, condense
+from assay.reasoning.embedded.critique import critique, recommend
+from assay.reasoning.embedded.planning import plan, planner_questions, queries
+from assay.reasoning.embedded.reading import could_answer, read
+from assay.reasoning.embedded.understanding import understand
+from assay.reasoning.embedded.writing import write
+from assay.reasoning.protocol import (
+    AnalysisRequest,
+    Conversation,
+    CritiqueRequest,
+    Draft,
+    DraftSection,
+    DraftSentence,
+    Evidence,
+    PlanRequest,
+    WriteRequest,
+)
+
+KNOWN = {"apple": "Apple", "aapl": "Apple", "tesla": "Tesla"}
+
+
+class WordVectors:
+    """An embedder whose vectors are word counts: close texts share words, and nothing is loaded."""
+
+    name = "words"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), 512), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.lower().split():
+                row[sum(word.encode()) % 512] += 1
+            row /= max(1.0, float((row @ row) ** 0.5))
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("message", "conversation", "intent", "question"),
+    [
+        ("What's happening with Apple?", Conversation(), "research", "What's happening with Apple?"),
+        ("aapl", Conversation(), "research", "What is happening with Apple?"),
+        ("What about their stock?", Conversation(subject="Apple"), "follow_up", "What about Apple's stock?"),
+        ("compare them to Tesla", Conversation(subject="Apple"), "compare", "compare Apple to Tesla"),
+        ("tell me more", Conversation(subject="Tesla"), "more", "Tell me more about Tesla"),
+        ("Now tell me about Tesla", Conversation(subject="Apple"), "research", "Now tell me about Tesla"),
+        ("Tell me about the company", Conversation(clarified=("apple",)), "research", "Tell me about Apple"),
+        ("Nevermind", Conversation(), "cancel", "Nevermind"),
+        ("thanks!", Conversation(), "small_talk", "thanks!"),
+    ],
+)
+def test_what_a_message_means(message: str, conversation: Conversation, intent: str, question: str) -> None:
+    understood = understand(message, conversation, KNOWN)
+    assert (understood.intent, understood.question) == (intent, question)
+    assert not understood.needs_clarification
+
+
+@pytest.mark.parametrize(
+    "message", ["", "   ", "Tell me about the company", "What about their stock?", "Fusion", "🎉🎉🎉", "?!"]
+)
+def test_what_cannot_be_researched_is_asked_back(message: str) -> None:
+    assert understand(message, Conversation(), KNOWN).needs_clarification
+
+
+def test_a_compound_question_becomes_its_parts_and_pronouns_are_filled_in() -> None:
+    asked = understand(
+        "What is the value of the Hubble constant, why do measurements of it disagree?", Conversation(), {}
+    )
+    made = plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
+    assert [question.text for question in made.questions[:2]] == [
+        "What is the value of the Hubble constant?",
+        "Why do measurements of the Hubble constant disagree?",
+    ]
+
+
+def test_answers_shape_the_plan() -> None:
+    asked = understand("How did wheat prices change?", Conversation(), {})
+    made = plan(
+        PlanRequest(understanding=asked, depth=Depth.STANDARD, answers={"timeframe": "since 2010"}), company=False
+    )
+    assert made.constraints == ("timeframe: since 2010",)
+    assert any("since 2010" in line for line in made.reasoning)
+
+
+def test_planner_questions_have_four_options_made_for_the_question() -> None:
+    asked = planner_questions(understand("How did wheat prices change, and why?", Conversation(), {}))
+    assert 1 <= len(asked) <= 4
+    assert all(len(question.options) == 4 for question in asked)
+    assert all("wheat prices" in question.text for question in asked)
+
+
+def test_query_variations_differ() -> None:
+    asked = understand("How did Apple's net sales change over 2023?", Conversation(), KNOWN)
+    made = queries(SubQuestion(id="Q1", text=asked.question, section="s"), asked, 3)
+    assert len(set(made)) == len(made) == 3
+    assert all("net" in text for text in made)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "answers"),
+    [
+        ("When was the telescope launched?", "The telescope was launched in 2021.", True),
+        ("When was the telescope launched?", "The telescope was launched by a rocket.", False),
+        ("When will the dispute be settled?", "The dispute began in 2013.", False),
+        ("When will the dispute be settled?", "The dispute is expected to end by 2030.", True),
+        ("Why did sales fall?", "Sales fell in 2021.", True),
+    ],
+)
+def test_a_question_for_a_time_needs_one(question: str, sentence: str, answers: bool) -> None:
+    assert could_answer(question, sentence) is answers
+
+
+def test_reading_prefers_the_sentence_that_answers() -> None:
+    text = (
+        "The harbour was built by monks of the island. Total grain exports fell 12% to 40 million tonnes in 2023. "
+        "It was a windy year for everyone there. Total grain exports had risen 3% in 2019."
+    )
+    asked = SubQuestion(id="Q1", text="How did grain exports change in 2023?", section="s")
+    quotes = read(asked, [Passage(document="d", start=0, end=len(text), text=text)], 5, WordVectors())
+    assert quotes[0].text == "Total grain exports fell 12% to 40 million tonnes in 2023."
+    assert "It was a windy year for everyone there." not in [quote.text for quote in quotes]
+
+
+def evidence(number: int, quote: str, document: str = "d", relevance: float = 0.9, question: str = "Q1") -> Evidence:
+    span = Span(document=document, start=number * 1000, end=number * 1000 + len(quote), quote=quote)
+    finding = Finding(id=f"E{number}", question=question, span=span, relevance=relevance)
+    return Evidence(finding=finding, title="T")
+
+
+PLAN = Plan(
+    goal="How did exports change?", depth=Depth.QUICK,
+    questions=(SubQuestion(id="Q1", text="How did exports change?", section="A"),),
+    queries=(SearchQuery(id="K1", text="exports", question="Q1"),), sections=("A",), methodology="m", confidence=0.9,
+)  # fmt: skip
+
+
+def test_the_same_fact_from_two_documents_is_one_claim_and_other_facts_are_not() -> None:
+    made = claims(
+        PLAN,
+        [
+            evidence(1, "Grain exports fell 12% in 2023.", "a"),
+            evidence(2, "In 2023 grain exports fell 12%.", "b"),
+            evidence(3, "Grain exports fell 9% in 2023.", "c"),
+            evidence(4, "Mac net sales decreased during the first quarter of 2023.", "d"),
+            evidence(5, "iPad net sales decreased during the first quarter of 2023.", "d"),
+        ],
+    )
+    assert [claim.findings for claim in made] == [("E1", "E2"), ("E3",), ("E4",), ("E5",)]
+
+
+@pytest.mark.parametrize(
+    ("quote", "said"),
+    [
+        ("However, exports fell.", "Exports fell."),
+        ("the team agreed", "The team agreed."),
+        ("iPad sales\n  rose.", "iPad sales rose."),
+    ],
+)
+def test_a_quote_as_a_sentence(quote: str, said: str) -> None:
+    assert wording(quote) == said
+
+
+def claim(id: str, text: str, **more: object) -> Claim:
+    span = Span(document="d", start=0, end=len(text), quote=text)
+    given = {
+        "questions": ("Q1",),
+        "spans": (span,),
+        "verdict": Verdict.SUPPORTED,
+        "mark": Mark.VERIFIED,
+        "relevance": 0.5,
+    }
+    return Claim.model_validate({"id": id, "text": text, **given, **more})
+
+
+EARLY = claim("C1", "The Planck team inferred a Hubble constant of 67.4 ± 0.5 km/s/Mpc in 2018.")
+LATE = claim("C2", "The SH0ES team measured a Hubble constant of 73.04 ± 1.04 km/s/Mpc in 2022.")
+OLDER = claim("C3", "The SH0ES team measured a Hubble constant of 74.03 ± 1.42 km/s/Mpc in 2019.")
+
+
+def test_a_superseded_figure_takes_no_side_in_an_open_matter() -> None:
+    found = disagreements([EARLY, LATE, OLDER])
+    assert [(matter.sides, matter.resolved) for matter in found] == [
+        ((("C1",), ("C2",)), False),
+        ((("C2",), ("C3",)), True),
+    ]
+
+
+def test_a_report_shows_both_sides_and_owns_up_to_what_is_missing() -> None:
+    given = WriteRequest(
+        plan=PLAN, claims=(EARLY, LATE), disagreements=tuple(disagreements([EARLY, LATE])), unanswered=("Why?",)
+    )
+    draft = write(given)
+    by_role = {section.role: section for section in draft.sections}
+    bound = [name for sentence in by_role["disagreements"].sentences for name in sentence.claims]
+    assert bound == ["C1", "C2"]
+    assert "Why?" in by_role["not_found"].sentences[0].text
+
+
+def test_only_supported_claims_are_written() -> None:
+    draft = write(
+        WriteRequest(plan=PLAN, claims=(EARLY, claim("C9", "Exports fell 99% in 2023.", verdict=Verdict.PARTLY)))
+    )
+    assert {name for section in draft.sections for sentence in section.sentences for name in sentence.claims} == {"C1"}
+
+
+def test_a_draft_with_an_unsupported_sentence_is_never_approved() -> None:
+    section = DraftSection(title="A", sentences=(DraftSentence(text="Exports fell 99%.", claims=("C9",)),))
+    bad = claim("C9", "Exports fell 99%.", verdict=Verdict.CONTRADICTED)
+    judged = critique(CritiqueRequest(plan=PLAN, draft=Draft(title="t", sections=(section,)), claims=(bad,)))
+    assert judged.recommendation != "approve"
+    assert [issue.severity for issue in judged.issues if issue.category == "accuracy"] == ["critical"]
+
+
+@pytest.mark.parametrize(("score", "expected"), [(7.5, "approve"), (7.4, "revise"), (5.0, "revise"), (4.9, "reject")])
+def test_where_the_reviewer_draws_the_lines(score: float, expected: str) -> None:
+    assert recommend(score, ()) == expected
+
+
+def test_gaps_are_named_and_asked_again_in_words_not_used_before() -> None:
+    missing = SubQuestion(id="Q1", text="How did grain exports of the north change?", section="A")
+    asked = PLAN.model_copy(update={"questions": (missing,)})
+    given = AnalysisRequest(plan=asked, evidence=(), coverage={"Q1": 0.0}, asked=("grain exports north",))
+    found = analyse(given)
+    assert (found.sufficiency, [gap.severity for gap in found.gaps]) == ("gaps_major", ["major"])
+    assert found.refinements["Q1"]
+    assert "grain exports north" not in found.refinements["Q1"]
+    assert "no evidence" in found.feedback
+
+
+def test_condensing_keeps_the_gist_and_a_bound() -> None:
+    turns = [Turn(role="user", content=f"Question {n}? {'x' * 500}") for n in range(200)]
+    summary = condense(turns, "Asked: what came before")
+    assert len(summary) <= LONGEST
+    assert "Question 199?" in summary

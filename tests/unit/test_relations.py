@@ -1,0 +1,106 @@
+"""How statements relate, who else says so, and what counts as one source."""
+
+import hashlib
+from datetime import UTC, date, datetime
+
+import pytest
+
+from assay.model.evidence import Span
+from assay.model.source import Document, Kind, Passage
+from assay.text.relations import relate
+from assay.trust.aboutness import is_about
+from assay.trust.credibility import CREDIBLE, assess
+from assay.trust.independence import groups
+from assay.trust.witnesses import Witnesses
+
+SHOES = "The SH0ES team measured a Hubble constant of 73.04 ± 1.04 km/s/Mpc in 2022."
+OPENING = "An opening sentence stands here. "
+PLANCK = "The Planck Collaboration inferred a Hubble constant of 67.4 ± 0.5 km/s/Mpc in 2018."
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (SHOES, "In 2022 the SH0ES team reported a Hubble constant of 73.04 ± 1.04 km/s/Mpc.", "same"),
+        (SHOES, PLANCK, "disagree"),
+        (SHOES, "The SH0ES team measured a Hubble constant of 74.03 ± 1.42 km/s/Mpc in 2019.", "newer"),
+        ("The SH0ES team measured a Hubble constant of 74.03 ± 1.42 km/s/Mpc in 2019.", SHOES, "older"),
+        # within the stated uncertainties, by different teams: neither the same nor opposed
+        (PLANCK, "The ACT team reported a Hubble constant of 67.9 ± 1.5 km/s/Mpc in 2020.", None),
+        # bare figures for different years are a change over time
+        ("Acme's revenue was $5 million in 2021.", "Acme's revenue was $7 million in 2022.", None),
+        ("Acme's revenue was $5 million in 2021.", "Acme's revenue was $7 million in 2021.", "disagree"),
+        # alike words, different things measured
+        ("The products gross margin was 35.4% in 2023.", "The services gross margin was 70.5% in 2023.", None),
+        ("The tower is 300 m tall.", "The tower weighs 300 t.", None),
+        ("Three months later the court ruled.", "Three months of rain fell.", None),
+        # rows state many figures and are the same only if all are
+        ("Mac — Q1 2023: 7,735; Q1 2022: 10,852", "iPad — Q1 2023: 9,396; Q1 2022: 7,248", None),
+    ],
+)
+def test_relate(left: str, right: str, expected: str | None) -> None:
+    assert relate(left, right) == expected
+
+
+def passage(document: str, text: str) -> Passage:
+    return Passage(document=document, start=10, end=10 + len(text), text=text)
+
+
+def test_witnesses_are_other_documents_with_the_same_figure_for_the_same_matter() -> None:
+    found = Witnesses(
+        [
+            passage("a", SHOES),
+            passage(
+                "b", "An opening sentence stands here. In 2022 SH0ES found a Hubble constant of 73.04 ± 1.04 km/s/Mpc."
+            ),
+            passage("c", "The ship sailed at a speed of 73.04 ± 1.04 km/s/Mpc, said the joke."),
+            passage("d", PLANCK),
+        ]
+    ).of(Span(document="a", start=10, end=10 + len(SHOES), quote=SHOES))
+    assert [span.document for span in found] == ["b"]
+    assert found[0].start == 10 + len(OPENING)
+
+
+def document(text: str, *, host: str = "", kind: Kind = "document", **more: object) -> Document:
+    return Document.model_validate(
+        {"hash": hashlib.sha256(text.encode()).hexdigest(), "text": text, "url": "x:y", "title": "T", "host": host,
+         "fetched": datetime(2026, 1, 1, tzinfo=UTC), "kind": kind, **more}
+    )  # fmt: skip
+
+
+ARTICLE = " ".join(f"Sentence number {n} of the article speaks of matter {n * 7}." for n in range(40))
+
+
+def test_a_syndicated_copy_counts_once() -> None:
+    original, copy = document(ARTICLE), document(f"By another byline. {ARTICLE} Republished with permission.")
+    other = document("Something else entirely is told here, in other words and about other things than that.")
+    found = groups([original, copy, other])
+    assert found[original.hash] == found[copy.hash] == "G1"
+    assert found[other.hash] == "G2"
+
+
+def test_two_pages_of_one_publisher_count_once() -> None:
+    one, two = document("First page of text.", host="example.org"), document("Quite another page.", host="example.org")
+    assert len(set(groups([one, two]).values())) == 1
+    one, two = document("First page of text."), document("Quite another page.")
+    assert len(set(groups([one, two]).values())) == 2
+
+
+def test_credibility_has_reasons_and_tells_primary_from_secondary() -> None:
+    bare = assess(document("Some text."))
+    cited = assess(document("Some text.", author="A", published=date(2024, 1, 1), origin="Nature 551, 85 (2017)"))
+    filing = assess(document("UNITED STATES SECURITIES AND EXCHANGE COMMISSION FORM 10-Q", published=date(2023, 8, 4)))
+    demo = assess(document("Some text.", kind="demo"))
+    assert demo.score < bare.score < CREDIBLE <= cited.score
+    assert filing.score >= CREDIBLE
+    assert (filing.primary, cited.primary) == (True, False)
+    assert any("Nature" in reason for reason in cited.reasons)
+    assert "is undated" in bare.reasons
+
+
+def test_a_document_is_about_what_it_opens_with_or_names_often() -> None:
+    filler = "The company reported its results for the quarter. " * 200
+    assert is_about(document(f"Apple Inc. {filler}"), "Apple")
+    assert is_about(document(filler + "Apple grew. Apple fell. Apple's margin held."), "Apple")
+    assert not is_about(document(filler + "A rival such as Apple is named once."), "Apple")
+    assert not is_about(document(f"Pineapple growers {filler}"), "Apple")

@@ -1,0 +1,107 @@
+"""Sentences, names, passages: offsets must hold for any text, and the usual traps of English must not cut."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.text.names import names
+from assay.text.passages import LONGEST, passages
+from assay.text.sentences import is_row, is_statement, sentences
+from assay.text.words import content_words, stem, stems
+
+TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=400) | st.text(alphabet="ab. \n?!A1:;-", max_size=400)
+
+
+@given(TEXT)
+def test_sentences_stand_where_they_say_and_never_overlap(text: str) -> None:
+    end = 0
+    for piece in sentences(text):
+        assert text[piece.start : piece.end] == piece.text
+        assert piece.text == piece.text.strip()
+        assert piece.start >= end
+        end = piece.end
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Sales were $6.4 billion. Costs fell.", ["Sales were $6.4 billion.", "Costs fell."]),
+        ("Apple Inc. reported more. The U.S. market grew.", ["Apple Inc. reported more.", "The U.S. market grew."]),
+        ("A. G. Riess et al. measured it. It was 73.04.", ["A. G. Riess et al. measured it.", "It was 73.04."]),
+        ("See Fig. 3 for Dr. Smith's data.", ["See Fig. 3 for Dr. Smith's data."]),
+        ("Heading\nA first line.\n- An item.", ["Heading", "A first line.", "An item."]),
+        ("He said “yes.” Then he left.", ["He said “yes.”", "Then he left."]),
+        ("這是第一句。這是第二句。", ["這是第一句。", "這是第二句。"]),
+        ("Is it? It is!", ["Is it?", "It is!"]),
+        ("", []),
+    ],
+)
+def test_where_sentences_end(text: str, expected: list[str]) -> None:
+    assert [piece.text for piece in sentences(text)] == expected
+
+
+def test_a_heading_a_question_and_a_fragment_are_no_statements() -> None:
+    assert is_statement("Net sales fell by five per cent in 2023.")
+    assert is_statement("Total net sales — July 1, 2023: $81,797; June 25, 2022: $82,959")
+    for text in ("Planck's first results: the universe expands slowly", "Why did net sales fall in 2023?", "Net sales.",
+                 "12 13 14 15 16 17 18.", "This sentence goes on and on..."):  # fmt: skip
+        assert not is_statement(text), text
+
+
+def test_a_row_has_headings_and_figures() -> None:
+    assert is_row("Year: 2022; Team: SH0ES")
+    assert not is_row("He said: no; she said yes in 2022.")
+
+
+@given(TEXT)
+def test_passages_cover_every_sentence_in_order(text: str) -> None:
+    found = passages("h", text)
+    assert all(text[p.start : p.end] == p.text and 0 < len(p.text) <= max(LONGEST, 1200) for p in found)
+    assert all(a.end <= b.start for a, b in pairwise(found))
+    for piece in sentences(text):
+        assert any(p.start <= piece.start and piece.end <= p.end for p in found), piece
+
+
+def test_a_table_without_stops_is_cut_not_lost() -> None:
+    text = "figure " * 2000
+    assert "".join(p.text for p in passages("h", text)).split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What's happening with Apple?", ["Apple"]),
+        ("How did Apple's net sales change over 2023?", ["Apple"]),
+        ("For NVIDIA's Q1 2023 10-Q, compare it with the Bank of America", ["NVIDIA", "Bank of America"]),
+        ("Tell me about the company", []),
+        ("In March the iPhone 14 sold well", []),
+        ("the SH0ES team and James Webb", ["SH0ES", "James Webb"]),
+    ],
+)
+def test_names(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("measurements", "measured"),
+        ("companies", "company"),
+        ("expanding", "expand"),
+        ("sales", "sale"),
+        ("rated", "rates"),
+    ],
+)
+def test_forms_of_a_word_share_a_stem(left: str, right: str) -> None:
+    assert stem(left) == stem(right)
+
+
+def test_different_words_keep_different_stems() -> None:
+    assert len({stem(word) for word in ("universe", "university", "news", "new", "apple", "apply")}) == 6
+
+
+@given(TEXT)
+def test_words_never_fail(text: str) -> None:
+    assert len(stems(text)) == len(content_words(text))
