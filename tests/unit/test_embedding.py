@@ -5,6 +5,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -267,6 +268,20 @@ def test_threads_share_one_cache(path: Path, notices: list[str]) -> None:
     for rows in results:
         np.testing.assert_array_equal(rows[:60], expected)
     assert notices == []
+
+
+def test_parallel_queries_compute_what_they_share_only_once(path: Path) -> None:
+    class SlowEmbedder(CountingEmbedder):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            time.sleep(0.05 if texts else 0)
+            return super().embed(texts)
+
+    fake = SlowEmbedder()
+    cached = CachedEmbedder(fake, path)
+    shared = [f"passage {i}" for i in range(20)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda _: cached.embed(shared), range(6)))
+    assert sorted(text for texts in fake.asked for text in texts) == sorted(shared)
 
 
 WRITER = """
