@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from assay.model.source import Hit
 from assay.search.fuse import fuse, key
+from assay.stages.fuse import named
 
 
 def hits(provider: str, urls: list[int]) -> list[Hit]:
@@ -44,3 +45,16 @@ def test_two_passages_of_one_document_are_two_hits() -> None:
         Hit(provider="a", query="q", rank=1, url="f:a", title="t", document="h", start=s, end=9) for s in (0, 5)
     )
     assert len(fuse([[one], [two]])) == 2
+
+
+def titled(title: str) -> Hit:
+    return Hit(provider="a", query="q", rank=1, url=f"f:{title}", title=title, document=title, start=0, end=9)
+
+
+def test_a_question_that_names_a_document_reads_that_one() -> None:
+    found = [titled("2022 Q3 AAPL"), titled("2023 Q1 AAPL"), titled("2023 Q3 AAPL")]
+    assert [hit.title for hit in named(found, "What was bought back in the Q3 2023 10-Q?")] == ["2023 Q3 AAPL"]
+    assert [hit.title for hit in named(found, "How did sales change over 2023?")][-1] == "2022 Q3 AAPL"
+    assert named(found, "How did sales change?") == found
+    both = named(found, "Compare Q3 2022 with Q3 2023")
+    assert [hit.title for hit in both] == ["2022 Q3 AAPL", "2023 Q3 AAPL"]

@@ -8,7 +8,7 @@ import pytest
 from assay.model.evidence import Span
 from assay.model.source import Document, Kind, Passage
 from assay.text.relations import relate
-from assay.trust.aboutness import is_about
+from assay.trust.aboutness import is_about, on_subject
 from assay.trust.credibility import CREDIBLE, assess
 from assay.trust.independence import groups
 from assay.trust.witnesses import Witnesses
@@ -104,3 +104,12 @@ def test_a_document_is_about_what_it_opens_with_or_names_often() -> None:
     assert is_about(document(filler + "Apple grew. Apple fell. Apple's margin held."), "Apple")
     assert not is_about(document(filler + "A rival such as Apple is named once."), "Apple")
     assert not is_about(document(f"Pineapple growers {filler}"), "Apple")
+
+
+def test_a_subject_that_fits_every_document_gives_way_to_one_that_tells_them_apart() -> None:
+    apple, nvidia = document("Apple spends on R&D."), document("NVIDIA spends on R&D too.")
+    assert on_subject([apple, nvidia], ["NVIDIA", "R&D"]) == {nvidia.hash}
+    assert on_subject([apple, nvidia], ["R&D"]) == {apple.hash, nvidia.hash}
+    assert on_subject([apple, nvidia], ["Apple", "NVIDIA"]) == {apple.hash, nvidia.hash}
+    assert on_subject([apple, nvidia], ["Acme"]) == set()
+    assert on_subject([apple, nvidia], []) == {apple.hash, nvidia.hash}

@@ -34,7 +34,7 @@ MOST_CITED = 4  # citations behind one sentence; the claim keeps all its spans
 async def compose(state: State, deps: Deps, sections: Sequence[Section], status: ReportStatus) -> ReportData:
     """`sections` are already checked; everything else is gathered from the state."""
     claims = [Claim.model_validate(item) for item in state["claims"]]
-    plan = Plan.model_validate(state["plan"]) if state["plan"] else None
+    plan = _carried_out(Plan.model_validate(state["plan"]), state) if state["plan"] else None
     cards = await _cards(state, claims, deps)
     ids = {card.document: card.id for card in cards}
     score = float((state["critique"] or {}).get("score", 0.0))
@@ -56,6 +56,21 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
         metadata=_metadata(state, deps, sections, cards, score),
         provenance=_provenance(state, deps, plan),
     )
+
+
+def _carried_out(plan: Plan, state: State) -> Plan:
+    """The plan with what became of its queries: of a search that was lost as a whole, none was answered."""
+    lost = [key.partition(":")[2] for key in state["failures"] if key.startswith("search ")]
+    became: dict[tuple[str, str | None], str] = {(question, None): "failed" for question in lost}
+    for result in state["searched"].values():
+        became |= {(result["question"], query["text"]): query["status"] for query in result["queries"]}
+    queries = [
+        query.model_copy(
+            update={"status": became.get((query.question, query.text), became.get((query.question, None), "pending"))}
+        )
+        for query in plan.queries
+    ]
+    return plan.model_copy(update={"queries": tuple(queries)})
 
 
 def covered(claims: Sequence[Claim], retold: dict[str, int]) -> Coverage:

@@ -1,6 +1,6 @@
 """Bringing the rounds together: sources S1, S2, ... and evidence E1, E2, ..., each once, and how far they reach."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
@@ -11,10 +11,14 @@ from assay.model.plan import Plan
 from assay.state import Plain, State
 from assay.trust.coverage import confidence_of
 
+Place = tuple[str, str, int]
+
 
 async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
     plan = Plan.model_validate(state["plan"])
-    findings = _distinct([Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]])
+    known = {_place(finding): finding.id for finding in map(Finding.model_validate, state["findings"])}
+    found = [Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]]
+    findings = _distinct(found, known)
     sources = await _sources(findings, state, runtime.context)
     coverage = {
         question.id: confidence_of([finding for finding in findings if finding.question == question.id])
@@ -31,15 +35,22 @@ async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-def _distinct(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding per span and sub-question, named E1, E2, ... from the most relevant on."""
-    best: dict[tuple[str, str, int], Finding] = {}
+def _distinct(findings: Sequence[Finding], known: Mapping[Place, str]) -> list[Finding]:
+    """One finding per span and sub-question, named E1, E2, ... from the most relevant on; one of an earlier round
+    keeps its name."""
+    best: dict[Place, Finding] = {}
     for finding in findings:
-        key = (finding.question, finding.span.document, finding.span.start)
+        key = _place(finding)
         if key not in best or finding.relevance > best[key].relevance:
             best[key] = finding
     ordered = sorted(best.values(), key=lambda finding: (-finding.relevance, finding.id))
-    return [finding.model_copy(update={"id": f"E{n}"}) for n, finding in enumerate(ordered, 1)]
+    fresh = (finding for finding in ordered if _place(finding) not in known)
+    names = {**known, **{_place(finding): f"E{n}" for n, finding in enumerate(fresh, len(known) + 1)}}
+    return [finding.model_copy(update={"id": names[_place(finding)]}) for finding in ordered]
+
+
+def _place(finding: Finding) -> Place:
+    return finding.question, finding.span.document, finding.span.start
 
 
 async def _sources(findings: Sequence[Finding], state: State, deps: Deps) -> list[Plain]:

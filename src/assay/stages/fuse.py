@@ -1,5 +1,6 @@
 """Choosing what to read: the best passages of each sub-question, counted before anything is read."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from langgraph.runtime import Runtime
@@ -11,7 +12,7 @@ from assay.search.fuse import fuse as fuse_hits
 from assay.settings import Reading
 from assay.state import Plain, State
 from assay.text.words import words
-from assay.trust.aboutness import is_about
+from assay.trust.aboutness import on_subject
 
 
 async def fuse(state: State, runtime: Runtime[Deps]) -> State:
@@ -25,9 +26,7 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     off_subject = await _off_subject(fused.values(), subjects, deps)
     asked = state["original_query"]
     selected = {
-        question: choose(
-            _named_first([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading
-        )
+        question: choose(named([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading)
         for question, hits in fused.items()
     }
     documents = {passage["document"] for passages in selected.values() for passage in passages}
@@ -37,20 +36,23 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
 
 async def _off_subject(lists: Iterable[Sequence[Hit]], subjects: Sequence[str], deps: Deps) -> set[str]:
     """Documents that are about somebody else: their "we" and "the company" would be taken for the subject's."""
-    off = set()
-    for name in dict.fromkeys(hit.document for hits in lists for hit in hits if hit.document):
-        document = await deps.documents.get(name)
-        if subjects and not any(is_about(document, subject) for subject in subjects):
-            off.add(name)
-            reason = f"is not about {' or '.join(subjects)}"
-            await deps.emit("skip", "fuse", path=document.title, reason=reason)
-    return off
+    names = dict.fromkeys(hit.document for hits in lists for hit in hits if hit.document)
+    documents = [await deps.documents.get(name) for name in names]
+    kept = await asyncio.to_thread(on_subject, documents, subjects)
+    for document in documents:
+        if document.hash not in kept:
+            await deps.emit("skip", "fuse", path=document.title, reason=f"is not about {' or '.join(subjects)}")
+    return {document.hash for document in documents} - kept
 
 
-def _named_first(hits: Sequence[Hit], asked: str) -> list[Hit]:
-    """Documents whose titles carry the periods a question names ("Q3 2023") come before the others."""
+def named(hits: Sequence[Hit], asked: str) -> list[Hit]:
+    """Documents whose titles carry the figures a question names come first; two or more ("Q3 2023") name the document
+    itself, and then only those with all of them are read."""
     labels = {word for word in words(asked) if any(character.isdigit() for character in word)}
-    return sorted(hits, key=lambda hit: -len(labels & set(words(hit.title))))
+    carried = {hit.title: len(labels & set(words(hit.title))) for hit in hits}
+    most = max(carried.values(), default=0)
+    kept = [hit for hit in hits if most < 2 or carried[hit.title] == most]
+    return sorted(kept, key=lambda hit: -carried[hit.title])
 
 
 def choose(hits: Sequence[Hit], limits: Reading) -> list[Plain]:

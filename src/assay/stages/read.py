@@ -43,6 +43,8 @@ async def _passages(task: Task, deps: Deps) -> list[Passage]:
 
 
 def _finding(question: SubQuestion, quote: Quote, passages: Sequence[Passage]) -> Finding | None:
+    if not 0 <= quote.passage < len(passages):
+        return None
     passage = passages[quote.passage]
     place = find(quote.text, passage.text)
     if place is None:

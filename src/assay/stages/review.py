@@ -19,7 +19,7 @@ async def review(state: State, runtime: Runtime[Deps]) -> State:
             draft=Draft.model_validate(state["draft"]),
             claims=tuple(Claim.model_validate(item) for item in state["claims"]),
             unanswered=unanswered(state),
-            dropped=state["statements"]["failed"],
+            dropped=state["statements"]["dropped"],
             banned=deps.settings.banned_words,
             words=deps.options.words,
         )

@@ -1,5 +1,6 @@
 """Synthesis: the report's sentences, each checked again against the spans of the claims it is bound to."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
@@ -10,9 +11,10 @@ from assay.model.event import Status
 from assay.model.evidence import Disagreement
 from assay.model.plan import Plan
 from assay.model.report import Issue
-from assay.reasoning.protocol import DraftSection, DraftSentence, WriteRequest
+from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
 from assay.state import State
 from assay.trust.figures import check
+from assay.trust.frames import Told
 
 
 async def write(state: State, runtime: Runtime[Deps]) -> State:
@@ -20,17 +22,20 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     claims = {item["id"]: Claim.model_validate(item) for item in state["claims"]}
     draft = await deps.reasoner.write(_request(state, claims, deps))
     own_words = {claim.text for claim in claims.values()}
-    sections, retold, failed = [], 0, 0
+    told = Told(_told(state, draft))
+    sections, retold, failed, dropped = [], 0, 0, 0
     for section in draft.sections:
-        kept = [await _checked(sentence, claims, deps) for sentence in section.sentences]
-        retold += sum(bool(sentence.claims) and sentence.text not in own_words for sentence in section.sentences)
-        failed += sum(new is None or new.text != old.text for old, new in zip(section.sentences, kept, strict=True))
+        kept = [await _checked(sentence, claims, told, deps) for sentence in section.sentences]
+        for old, new in zip(section.sentences, kept, strict=True):
+            lost = new is None or new.text != old.text
+            in_other_words = bool(old.claims) and old.text not in own_words
+            retold, failed, dropped = retold + in_other_words, failed + (lost and in_other_words), dropped + lost
         sections.append(section.model_copy(update={"sentences": tuple(s for s in kept if s is not None)}))
         await deps.emit("section", "write", title=section.title, sentences=len(section.sentences))
     draft = draft.model_copy(update={"sections": tuple(_worth_reading(sections)), "version": state["iteration"] + 1})
     return {
         "draft": draft.plain(),
-        "statements": {"retold": retold, "failed": failed},
+        "statements": {"retold": retold, "failed": failed, "dropped": dropped},
         "iteration": state["iteration"] + 1,
         "status": Status.REVIEWING,
         "current_agent": "synthesis",
@@ -60,10 +65,18 @@ def unanswered(state: State) -> tuple[str, ...]:
     return tuple(question.text for question in plan.questions if question.id not in spoken or question.text in wanting)
 
 
-async def _checked(sentence: DraftSentence, claims: Mapping[str, Claim], deps: Deps) -> DraftSentence | None:
+def _told(state: State, draft: Draft) -> list[str]:
+    """What a sentence about the research may name: the question, the plan, and titles."""
+    titles = [section.title for section in draft.sections] + [source["title"] for source in state["sources"]]
+    return [state["original_query"], json.dumps(state["plan"], ensure_ascii=False), *titles]
+
+
+async def _checked(
+    sentence: DraftSentence, claims: Mapping[str, Claim], told: Told, deps: Deps
+) -> DraftSentence | None:
     """The sentence as it is, in its claim's own words, or not at all."""
     if not sentence.claims:
-        return sentence
+        return sentence if told.covers(sentence.text) else None
     bound = [claims[name] for name in sentence.claims if name in claims]
     if len(bound) != len(sentence.claims) or any(claim.verdict is not Verdict.SUPPORTED for claim in bound):
         return None
