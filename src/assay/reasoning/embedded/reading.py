@@ -35,6 +35,11 @@ _DANGLING = re.compile(
     r"the (?:latter|former|same|result|difference|second|third|other|new|study|team|company))\b",
     re.I,
 )
+_POINTER = re.compile(
+    r"^(?:refer to|see|please see|for (?:a|an|more|further|additional)\b[^.]*\b(?:see|refer to))\b|"
+    r"\b(?:refer to|see) (?:item|note|part|section|figure|table|appendix)\b",
+    re.I,
+)
 _CAUSAL = re.compile(
     r"\b(?:because|due to|caused? by|causes?|caused|driven by|drove|owing to|result(?:s|ed)? (?:of|from)|explain\w*|"
     r"reason\w*|attribut\w+|stems? from|reflect\w*|partially offset|primarily|systematic|bias\w*|account for)\b",
@@ -136,6 +141,8 @@ def _weigher(question: SubQuestion) -> Callable[[_Candidate, float], float]:
             score += 0.10 if _CAUSAL.search(text) else -0.05
         if _DANGLING.match(text):
             score -= 0.15  # without its neighbour the reader cannot tell what it speaks of
+        if _POINTER.search(text):
+            score -= 0.25  # it says where something is told, not what
         return min(1.0, max(0.0, score))
 
     return weigh
