@@ -11,7 +11,16 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from dotenv import dotenv_values
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError
 
@@ -46,6 +55,14 @@ class Models(Part):
     writer: RoleTuning = RoleTuning(temperature=0.4, max_tokens=8000)
     reviewer: RoleTuning = RoleTuning(temperature=0.1, max_tokens=4000)
     judge: RoleTuning = RoleTuning(temperature=0.0, max_tokens=2000)
+
+    @field_validator("planner", "searcher", "analyst", "writer", "reviewer", "judge", mode="before")
+    @classmethod
+    def _completed(cls, value: Any, info: ValidationInfo) -> Any:
+        """Who sets a role's temperature keeps its token limit."""
+        if not isinstance(value, dict):
+            return value
+        return {**cls.model_fields[str(info.field_name)].default.model_dump(), **value}
 
 
 class Budget(Part):
@@ -119,7 +136,7 @@ class Settings(BaseSettings):
     max_search_errors: int = Field(default=3, ge=1, le=100)
     max_clarifications: int = Field(default=2, ge=0, le=5)
     query_variations: int = Field(default=3, ge=1, le=5)
-    results_per_query: int = Field(default=25, ge=1, le=50)
+    results_per_query: int = Field(default=50, ge=1, le=50)
 
     hitl_after_planning: bool = False
     hitl_before_output: bool = False
@@ -183,18 +200,20 @@ def load(**overrides: object) -> Settings:
     """Settings from all layers; anything wrong is one ConfigurationError that names every bad key."""
     from yaml import YAMLError
 
-    _refuse_unknown_variables()
     if "ASSAY_CONFIG" in os.environ and not config_file().is_file():
         raise ConfigurationError(
             f"ASSAY_CONFIG names {config_file()}, which is not a file", help="Correct it or unset it."
         )
     try:
+        _refuse_unknown_variables()
         return Settings(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise ConfigurationError("; ".join(_explain(error)), help=_HELP) from error
     except (SettingsError, YAMLError, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ConfigurationError(f"cannot read the configuration: {reason}", help=_HELP) from error
+    except (TypeError, ValueError) as error:  # a list or a lone word where keys with values should stand
+        raise ConfigurationError(f"{config_file()} does not hold keys with values", help=_HELP) from error
 
 
 _HELP = "See docs/reference/settings.md for every key and its values."
@@ -205,16 +224,24 @@ def _explain(error: ValidationError) -> list[str]:
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"]) or "config.yaml"
         if problem["type"] == "extra_forbidden":
-            lines.append(f"unknown setting {key}{_nearest(key.rpartition('.')[2], Settings.model_fields)}")
+            lines.append(f"unknown setting {key}{_nearest(key.rpartition('.')[2], _siblings(problem['loc']))}")
         else:
             lines.append(f"{key}: {problem['msg'].lower()}, not {problem['input']!r}")
     return lines
 
 
+def _siblings(place: tuple[int | str, ...]) -> list[str]:
+    """The keys that stand where an unknown one was given."""
+    model: Any = Settings
+    for part in place[:-1]:
+        model = model.model_fields[part].annotation
+    return list(model.model_fields)
+
+
 def _refuse_unknown_variables() -> None:
     """A misspelt ASSAY_DETPH would otherwise be ignored without a word."""
     known = {f"ASSAY_{name}".upper() for name in Settings.model_fields}
-    for variable in sorted(os.environ):
+    for variable in sorted({*os.environ, *dotenv_values(".env")}):
         stem = variable.upper().split("__")[0]
         if variable.startswith("ASSAY_") and stem not in known and variable not in NOT_SETTINGS:
             raise ConfigurationError(f"unknown variable {variable}{_nearest(stem, known)}", help=_HELP)

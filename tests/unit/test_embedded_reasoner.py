@@ -15,9 +15,10 @@ from assay.reasoning.embedded.analysing import analyse, disagreements
 from assay.reasoning.embedded.claiming import claims, wording
 from assay.reasoning.embedded.conversation import LONGEST, condense
 from assay.reasoning.embedded.critique import critique, recommend
+from assay.reasoning.embedded.focus import focus
 from assay.reasoning.embedded.planning import plan, planner_questions, queries
 from assay.reasoning.embedded.reading import could_answer, read
-from assay.reasoning.embedded.understanding import understand
+from assay.reasoning.embedded.understanding import topic_of, understand
 from assay.reasoning.embedded.writing import write
 from assay.reasoning.protocol import (
     AnalysisRequest,
@@ -245,3 +246,25 @@ def test_condensing_keeps_the_gist_and_a_bound() -> None:
     summary = condense(turns, "Asked: what came before")
     assert len(summary) <= LONGEST
     assert "Question 199?" in summary
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        (
+            "Did Apple report any share repurchases in its Q3 2023 10-Q, and if so, how many?",
+            "Apple's share repurchases",
+        ),
+        ("How did Apple's net sales change over 2023?", "Apple's net sales"),
+        ("What is the value of the Hubble constant, and why do measurements disagree?", "Hubble constant"),
+        ("Tell me about fusion energy", "fusion energy"),
+    ],
+)
+def test_what_a_question_is_about(question: str, topic: str) -> None:
+    assert topic_of(question) == topic
+
+
+def test_references_to_documents_are_not_what_is_asked() -> None:
+    assert "10-Q" not in focus("Did Apple buy back shares in its Q3 2023 10-Q?")
+    assert focus("How did net sales change over 2023?") == "How did net sales change over 2023?"
+    assert focus("What about the 10-Q?") == "What about the 10-Q?"

@@ -77,14 +77,14 @@ def lookup(name: str) -> CompanyFindings:
     if short is None:
         return CompanyFindings()
     company = companies()[short.lower()]
-    parts = (company.recent_news, company.stock_info, company.key_developments)
+    held = [topic for topic in TITLES if getattr(company, topic)]
     return CompanyFindings(
         company=company.name,
         recent_news=company.recent_news,
         stock_info=company.stock_info,
         key_developments=company.key_developments,
-        sources=tuple(url(company, topic) for topic in TITLES),
-        confidence=sum(3 for part in parts if part) + 1,
+        sources=tuple(url(company, topic) for topic in held),
+        confidence=3 * len(held) + bool(held),
     )
 
 

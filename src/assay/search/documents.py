@@ -97,10 +97,9 @@ def synchronise(folder: Folder, index: PassageIndex, reader: FileReader) -> Inde
         if isinstance(outcome, ReadError):
             unreadable += 1
             skipped.append((path, outcome.message))
-            index.replace(path, stamps[path], None, ())
+            index.remove([path])  # tried again by every run, so that every run can say that it was skipped
         else:
             index.replace(path, stamps[path], outcome, passages(outcome.hash, outcome.text))
-    # Files that failed in an earlier run stay skipped, and are said to be, until they change.
     return Indexed(files=len(stamps) - unreadable, new=len(changed) - unreadable, removed=len(gone), skipped=skipped)
 
 

@@ -5,19 +5,21 @@ meaning .62, with the hop .84.
 """
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from assay.ports import Embedder, IndexedPassage, PassageIndex
 from assay.text.names import names
 from assay.text.words import content_words, stem, words
 
-CANDIDATES = 30  # encoding is the slow part, and 50 found no more
+MATCHED = 150  # by words, which is quick: a document that is wanted later must be among them
+ENCODED = 30  # by meaning, which is slow; 50 found no more
 HOPS = 5  # first hits that are followed; 3 found a few per cent less, 8 no more
 HOP_CANDIDATES = 10
 HOP_WORDS = 12
 HOP_SHARE = 0.8  # of the first hit's score that a passage found through it can inherit
 MENTIONED = 0.4  # for a passage whose title a first hit names, or that names the first hit's title
-PER_DOCUMENT = 4  # passages of one document among the results, so that one long file cannot fill them
+PER_DOCUMENT = 8  # passages of one document among the results, so that one long file cannot fill them
 
 Key = tuple[str, int]
 
@@ -33,7 +35,7 @@ class Ranked(NamedTuple):
 
 def rank(query: str, indexes: Sequence[PassageIndex], embedder: Embedder, limit: int) -> list[Ranked]:
     asked = content_words(query)
-    first = by_meaning(query, _match(asked, indexes, CANDIDATES), embedder)
+    first = by_meaning(query, _match(asked, indexes, MATCHED), embedder)
     found = {ranked.key: ranked for ranked in first}
     for head in first[:HOPS]:
         for hop in _match([*asked, *_hop_words(asked, head.match)], indexes, HOP_CANDIDATES):
@@ -51,14 +53,14 @@ def _match(asked: Sequence[str], indexes: Sequence[PassageIndex], limit: int) ->
 
 
 def by_meaning(query: str, found: Sequence[Ranked], embedder: Embedder) -> list[Ranked]:
-    """Half by words, half by meaning."""
+    """Half by words, half by meaning, for the first by words; the others keep their half."""
     if not found:
         return []
-    vectors = embedder.embed([query, *(f"{match.title}. {match.passage.text}" for _, match in found)])
+    vectors = embedder.embed([query, *(f"{match.title}. {match.passage.text}" for _, match in found[:ENCODED])])
     cosines = (vectors[1:] @ vectors[0]).tolist()
     scored = [
         _scored(ranked, 0.5 * ranked.match.score + 0.5 * max(0.0, cosine))
-        for ranked, cosine in zip(found, cosines, strict=True)
+        for ranked, cosine in zip(found, chain(cosines, repeat(0.0)), strict=False)
     ]
     return sorted(scored, key=lambda ranked: (-ranked.match.score, ranked.key))
 

@@ -54,7 +54,7 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
         issues=tuple(Issue.model_validate(issue) for issue in state["issues"]),
         notices=tuple(state["notices"].values()) if status is not ReportStatus.CANCELLED else (),
         metadata=_metadata(state, deps, sections, cards, score),
-        provenance=_provenance(state, deps, plan),
+        provenance=_provenance(state, deps, plan, await deps.checkpoints()),
     )
 
 
@@ -134,8 +134,8 @@ async def _cards(state: State, claims: Sequence[Claim], deps: Deps) -> list[Sour
     """Sources that a claim rests on, under the numbers they were given when they were found."""
     used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
     chosen = [source for source in state["sources"] if source["document"] in used]
-    documents = {source["document"]: await deps.documents.get(source["document"]) for source in chosen}
-    together = groups(documents.values())
+    documents = {source["document"]: await deps.documents.get(source["document"]) for source in state["sources"]}
+    together = groups(documents.values())  # of all, as the marks were given
     return [_card(source["id"], documents[source["document"]], together, claims) for source in chosen]
 
 
@@ -164,11 +164,12 @@ def _metadata(
     )  # fmt: skip
 
 
-def _provenance(state: State, deps: Deps, plan: Plan | None) -> Provenance:
+def _provenance(state: State, deps: Deps, plan: Plan | None, checkpoints: tuple[str, ...]) -> Provenance:
     return Provenance(
         question=state["original_query"],
         sub_questions=tuple(question.text for question in plan.questions) if plan else (),
         queries=tuple(dict.fromkeys(line.partition(" ")[2] for line in state["asked"])),
+        checkpoints=checkpoints,
         thread=deps.thread,
         run=deps.run,
     )

@@ -41,7 +41,7 @@ def _caveats(state: State) -> list[str]:
     lines = ["This report was not finished; it holds the best there is."]
     if state["rejected"]:
         lines.append("It was rejected at a review.")
-    if state["critique"]:
+    if state["critique"] and state["critique"]["recommendation"] != "approve":
         lines.append("The last review did not approve it.")
     return [
         *lines,
@@ -50,6 +50,8 @@ def _caveats(state: State) -> list[str]:
 
 
 def _apology(state: State) -> list[str]:
+    if state["rejected"]:
+        return ["It was rejected at a review, so the research ended here.", "Ask again to start over."]
     question = (state["understanding"] or {}).get("question") or state["original_query"]
     lines = [f"Sorry, no source had an answer to “{question}”."]
     if state["failures"]:

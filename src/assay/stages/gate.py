@@ -16,7 +16,7 @@ async def gate(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     understanding = Understanding.model_validate(state["understanding"])
     preview = await _preview(understanding.question, deps)
-    decision = decide(understanding, preview, deps)
+    decision = decide(understanding, preview, deps, guessed="understand" in state["notices"])
     await deps.emit("notice" if decision.flipped else "leave", "gate", **decision.plain())
     return {"gate": decision.plain(), "current_agent": "gate", **await _questions(decision, understanding, deps)}
 
@@ -32,13 +32,15 @@ async def _preview(question: str, deps: Deps) -> Sequence[str]:
     return titles
 
 
-def decide(understanding: Understanding, titles: Sequence[str], deps: Deps) -> Gate:
+def decide(understanding: Understanding, titles: Sequence[str], deps: Deps, *, guessed: bool) -> Gate:
+    """A question that was `guessed` has been asked about as often as it may be."""
     clarity = 1 - understanding.ambiguity_level
     coherence = 1 - (len(set(titles)) - 1) / len(titles) if titles else 0.0
     usd = 0.0  # the embedded reasoner and local sources cost nothing
     wanted = deps.options.mode
     ambiguous = clarity < UNCLEAR or usd > EXPENSIVE * deps.settings.budget.usd > 0
-    flips = wanted is Mode.AUTO and ambiguous and deps.settings.auto_gate and deps.options.interactive
+    may_ask = deps.settings.auto_gate and deps.options.interactive and not guessed
+    flips = wanted is Mode.AUTO and ambiguous and may_ask
     mode = Mode.PLAN if flips else wanted
     reason = "asked for" if not flips else "the question is ambiguous or expensive, so it is worth asking first"
     return Gate(

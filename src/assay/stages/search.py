@@ -14,7 +14,7 @@ from assay.ports import Source
 from assay.search.fuse import fuse
 from assay.state import State, Task
 
-MOST_HITS = 50  # per sub-question and round: what is kept in the state
+MOST_HITS = 80  # per sub-question and round: what is kept in the state
 
 
 async def search(task: Task, runtime: Runtime[Deps]) -> State:

@@ -81,6 +81,8 @@ def is_statement(sentence: str) -> bool:
     letters = sum(character.isalpha() for character in sentence)
     if not 5 <= len(words) <= 80 or letters < len(sentence) * 0.5:
         return False
+    if any(word[:1].isupper() for word in words) and sum(word[:1].islower() for word in words) < 2:
+        return False  # "Date: August 3, 2023 Apple Inc." names things and says nothing of them
     return sentence.rstrip("\"'”’)]").endswith((".", "!", "。", "！")) and not sentence.endswith(("...", "…"))
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from assay.model.plan import TYPES_BY_DEPTH, Plan, QueryType, SearchQuery, SubQuestion
 from assay.model.question import Depth, PlannerQuestion, Understanding
+from assay.reasoning.embedded.focus import focus
 from assay.reasoning.embedded.understanding import topic_of
 from assay.reasoning.protocol import PlanRequest
 from assay.text.words import content_words, fold, stem, stems
@@ -55,9 +56,9 @@ _FACETS: dict[str, tuple[str, ...]] = {
         "What can go wrong with {topic}?",
     ),
     "yes_no": (
-        "What speaks for {topic}?",
-        "What speaks against {topic}?",
+        "What is said about {topic}?",
         "Which figures are given for {topic}?",
+        "What speaks against {topic}?",
     ),
 }  # fmt: skip
 
@@ -113,11 +114,11 @@ def _sub_questions(understanding: Understanding, depth: Depth, company: bool) ->
     if depth is Depth.QUICK:
         return [understanding.question], ["A quick answer follows the question as it stands."]
     reasoning = [f"The question has {len(clauses)} part{'s' * (len(clauses) > 1)}."]
-    texts = list(clauses)
-    if understanding.query_class == "comparison":
+    texts = list(dict.fromkeys(clauses))
+    if understanding.query_class == "comparison" and len(understanding.subjects) > 1:
         texts += [f"What is known about {subject}?" for subject in understanding.subjects]
     missing = max(0, 3 - len(texts)) if depth is Depth.STANDARD else max(0, 5 - len(texts))
-    facets = _facets(understanding)[:missing]
+    facets = [facet for facet in _facets(understanding) if facet not in texts][:missing]
     if facets:
         reasoning.append(f"As a question about {_ABOUT[understanding.query_class]} it also needs: {'; '.join(facets)}")
     texts += facets
@@ -141,14 +142,15 @@ def _context(text: str, understanding: Understanding) -> str:
 
 def _clauses(question: str) -> list[str]:
     """The parts of a compound question, each ended by a question mark."""
-    parts = [part.strip(" .?!,") for part in _CLAUSE.split(question)]
-    parts = [part.removeprefix("and ").strip() for part in parts if len(content_words(part)) >= 1]
+    parts = [_TRAILING.sub("", part.strip(" .?!,")) for part in _CLAUSE.split(question)]
+    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
     kept = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!")]
     matter = topic_of(question)
     first, rest = kept[0], [_LEANING.sub(_article(matter, question), part) for part in kept[1:]]
     return [f"{part[:1].upper()}{part[1:]}?" for part in (first, *rest)]
 
 
+_TRAILING = re.compile(r",?\s*(?:and\s+)?if (?:so|yes|not|any)$", re.I)
 _LEANING = re.compile(r"\b(?:it|them|they)\b(?!\s+(?:is|was|has)\b)", re.I)
 
 
@@ -191,8 +193,8 @@ def _plan_queries(
 
 def queries(question: SubQuestion, understanding: Understanding, count: int) -> list[str]:
     """Variations of one sub-question: its own words, with the subject, and with words answers tend to use."""
-    own = content_words(question.text)
-    context = content_words(" ".join([*understanding.subjects, understanding.topic_focus]))
+    own = content_words(focus(question.text))
+    context = content_words(focus(" ".join([*understanding.subjects, understanding.topic_focus])))
     when = content_words(understanding.temporal_scope or "")
     variations = (
         [*own, *context] if len(own) < 3 else own,

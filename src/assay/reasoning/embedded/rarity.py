@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from assay.text.words import stems
 
@@ -17,9 +17,9 @@ def rarity(texts: Iterable[str]) -> dict[str, float]:
     return {word: math.log(1 + total / (1 + count)) for word, count in counts.items()}
 
 
-def recall(wanted: Sequence[str], text: str, weights: Mapping[str, float]) -> float:
+def recall(wanted: Mapping[str, float], text: str, weights: Mapping[str, float]) -> float:
     """The weighted share of the wanted stems that a text has; a stem the corpus lacks is not held against it."""
     have = set(stems(text))
-    weighed = {word: weights[word] for word in wanted if word in weights}
+    weighed = {word: share * weights[word] for word, share in wanted.items() if word in weights}
     total = sum(weighed.values())
     return sum(weight for word, weight in weighed.items() if word in have) / total if total else 0.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.model.plan import SubQuestion
 from assay.model.source import Passage
 from assay.ports import Embedder
+from assay.reasoning.embedded.focus import focus, weight_of
 from assay.reasoning.embedded.rarity import rarity, recall
 from assay.reasoning.embedded.understanding import classify
 from assay.reasoning.protocol import Quote
@@ -14,7 +15,7 @@ from assay.text.overlap import jaccard
 from assay.text.quantities import quantities
 from assay.text.relations import years
 from assay.text.sentences import Piece, is_statement, sentences
-from assay.text.words import fold, stems
+from assay.text.words import fold
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # Encoding is the slow part (under a hundred sentences a second on two cores), so words choose what is encoded.
 ENCODED = 60
 FLOOR = 0.34  # below this a sentence is about something else
-NEAR_BEST = 0.6  # a pointed question is answered by its best sentences; an overview takes all that is above the floor
+NEAR_BEST = 0.7  # a pointed question is answered by its best sentences; an overview takes all that is above the floor
 TOO_ALIKE = 0.75  # two quotes this alike from one document say the same
 PER_DOCUMENT = 3  # quotes from one document, so that others are heard too
 FEEDBACK_FROM, FEEDBACK = 5, 0.35  # the best sentences pull the question towards their own words
@@ -67,12 +68,11 @@ class _Candidate(NamedTuple):
 
 def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedder: Embedder) -> list[Quote]:
     """The best sentences, most relevant first, without repeating one document's own words."""
-    candidates = [c for c in _by_words(question.in_context, passages) if could_answer(question.text, c.piece.text)][
-        :ENCODED
-    ]
+    asked = focus(question.in_context)
+    candidates = [c for c in _by_words(asked, passages) if could_answer(question.text, c.piece.text)][:ENCODED]
     if not candidates:
         return []
-    meaning = _meaning(question, candidates, embedder)
+    meaning = _meaning(asked, candidates, embedder)
     weigh = _weigher(question)
     scored = sorted(
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
@@ -84,7 +84,7 @@ def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedde
 
 def _by_words(question: str, passages: Sequence[Passage]) -> list[_Candidate]:
     weights = rarity(passage.text for passage in passages)
-    wanted = list(dict.fromkeys(stems(question)))
+    wanted = weight_of(question)
     found: dict[str, _Candidate] = {}
     for number, passage in enumerate(passages):
         around = recall(wanted, passage.text, weights)
@@ -105,9 +105,9 @@ def could_answer(question: str, sentence: str) -> bool:
     return not _WHEN_WILL.match(plain) or bool(_FUTURE.search(sentence))
 
 
-def _meaning(question: SubQuestion, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
+def _meaning(question: str, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
     """Cosines to the question, moved a little towards its best answers: their words are the topic's own."""
-    vectors = embedder.embed([question.in_context, *(candidate.piece.text for candidate in candidates)])
+    vectors = embedder.embed([question, *(candidate.piece.text for candidate in candidates)])
     asked, said = vectors[0], vectors[1:]
     first = 0.5 * (said @ asked) + 0.5 * _column([candidate.words for candidate in candidates])
     best = first.argsort()[::-1][:FEEDBACK_FROM]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from assay.model.question import SHORTEST, Understanding
+from assay.reasoning.embedded.focus import focus
 from assay.reasoning.protocol import Conversation
 from assay.text.names import names
 from assay.text.words import content_words, fold, words
@@ -192,6 +193,11 @@ def temporal_scope(question: str) -> str | None:
     return " ".join(dict.fromkeys(years)) or None
 
 
+# "Did Apple report any share repurchases" is about "Apple's share repurchases".
+_ASSERTED = re.compile(
+    r"^(?i:did|do|does|has|have|had|will|can|could)\s+((?:the\s+)?[A-Z][\w.&-]*)(?:'s)?\s+"
+    r"(?:report|disclose|announce|make|have|see|show|experience|face|record|mention)\w*\s+(?:any|some|a|an)?\s*"
+)
 _OPENING = re.compile(
     r"^(?:please\s+)?(?:can you |could you )?(?:tell me(?: more)? about|give me (?:an overview|a summary) of|describe|"
     r"explain|"
@@ -208,7 +214,7 @@ _OPENING = re.compile(
 def topic_of(question: str) -> str:
     """The noun phrase a question is about: what is left once the asking words are taken off."""
     first = re.split(r"[,;?]| and (?=how|why|what|when|who|where|which)", question, maxsplit=1)[0]
-    topic = _OPENING.sub("", first.replace("’", "'").strip())
+    topic = _OPENING.sub("", _ASSERTED.sub(r"\1's ", focus(first).replace("’", "'").strip()))
     topic = re.sub(r"\b(?:change|changed|evolve|evolved|develop|developed|grow|grown)\b.*$", "", topic, flags=re.I)
     topic = re.sub(
         r"^(?:value|price|rate|number|size|cost|amount|level|state|history) of (?:the )?", "", topic, flags=re.I
