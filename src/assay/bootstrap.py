@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -27,7 +28,7 @@ from assay.settings import Settings, load
 from assay.storage.documents import SqliteDocuments
 from assay.storage.events import SqliteEvents
 from assay.storage.library import LibraryIndex
-from assay.storage.sqlite import Database
+from assay.storage.sqlite import MAIN, Database
 from assay.storage.threads import SqliteThreads
 from assay.trust.support import WordsAndMeaning
 
@@ -90,7 +91,10 @@ async def _checkpointer(path: Path) -> "AsyncIterator[BaseCheckpointSaver[Any]]"
 
     async with aiosqlite.connect(path) as connection:
         saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-        await saver.setup()
+        try:
+            await saver.setup()
+        except sqlite3.Error as error:
+            raise StorageError(f"{path}: {error}", help=MAIN.help, path=path) from error
         yield saver
 
 
@@ -121,7 +125,7 @@ class SourceChooser:
         return Bench(
             store=self._documents,
             embedder=self._embedder,
-            reader=FileReader(max_bytes=reading.max_file_mb * 1_000_000),
+            reader=FileReader(max_bytes=reading.max_file_mb * 1_000_000, pdf_seconds=reading.pdf_seconds),
             open_index=self._index,
             folders=[_folder(Path(path)) for path in docs],
         )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.errors import ReadError
-from assay.harvest import tabular
+from assay.harvest import pdf, tabular
+from assay.harvest.extracted import Extracted
 from assay.harvest.files import FileReader
 from assay.ports import FileReader as FileReaderPort
 
@@ -169,6 +170,20 @@ def test_faults_of_a_file_are_read_errors(tmp_path: Path) -> None:
         assert "\n" not in caught.value.message
         assert caught.value.help
         assert caught.value.context["path"] == str(tmp_path / name)
+
+
+def test_the_time_for_a_pdf_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def extract(path: Path, *, seconds: int) -> Extracted:
+        seen.append(seconds)
+        return Extracted(text="Read.")
+
+    monkeypatch.setattr(pdf, "extract", extract)
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-")
+    for reader in (FileReader(), FileReader(pdf_seconds=7)):
+        assert reader.read(tmp_path / "a.pdf").text == "Read."
+    assert seen == [60, 7]
 
 
 def test_a_file_without_permission_is_a_read_error(tmp_path: Path) -> None:

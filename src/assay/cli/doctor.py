@@ -86,7 +86,7 @@ def _encoder(settings: Settings) -> Finding:
 def _pdf(settings: Settings) -> Finding:
     from importlib.metadata import version
 
-    return Finding("pdf", True, f"pypdf {version('pypdf')} in a process of its own")
+    return Finding("pdf", True, f"pypdfium2 {version('pypdfium2')} in a process of its own")
 
 
 def _sources(settings: Settings) -> Finding:

@@ -1,7 +1,7 @@
-"""Tables in text that keeps the layout of the page: rows stay whole and say their column headings.
+"""Tables among lines whose parts have places on the page: rows stay whole and say their column headings.
 
 A heading is bound to a figure only when every heading line above the table fits the columns by position; a
-table with one that does not keeps plain rows. On twelve quarterly reports that binds 7 rows of 10.
+table with one that does not keeps plain rows. On twelve quarterly reports that binds 17 rows of 20.
 """
 
 import re
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-_CELL = re.compile(r"\S+(?: \S+)*")
+from assay.harvest.sanitise import is_open
+from assay.harvest.scale import Scale, are_counts, opens_percentages, stated_above
+
 _VALUE = re.compile(
     r"[$€£]?\s*\(?\s*[$€£]?\s*(?:\d[\d,.]*(?<![,.])|[—\u2013-])\s*\)?\s*(?:%|pts?\.?|bps|x|years?|months?)?\s*"
     r"\)?|N/?M|[Nn]/?[Aa]|\*"
@@ -23,9 +25,14 @@ _MEASURED = re.compile(r"[$€£(]*\d+[.,]\d")
 _PADDING = re.compile(r"\s+(?=[%)])|(?<=[$€£(])\s+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _GLUED = re.compile(r"[a-z]{2}[A-Z]")
+_MARKS = re.compile(r"(?<![$€£\s])(?<!\band)(?<!\bof)(?:\s*\(\d{1,2}\))+$")  # of footnotes
+_RULE = re.compile(r"[\s_=-]{5,}")
+_BRACKETS = re.compile(r"[()]")
 _UNITS = re.compile(r"\(.*\)")
 _HEAD_LINES = 5
 _LONGEST_HEAD = 60  # characters; a longer line above a table is a sentence
+_FAR = 4  # letters
+_CAPTION_LINES = 12
 _BETWEEN = 3  # lines without figures (headings of sections, wrapped labels) that do not end a table
 
 
@@ -35,8 +42,10 @@ class Line(NamedTuple):
 
 
 class Cell(NamedTuple):
-    start: int
-    end: int
+    """A part of a line far from the next part, and where it stands, in any unit."""
+
+    start: float
+    end: float
     text: str
 
     @property
@@ -46,16 +55,15 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    indent: int
+    indent: float
     label: str
     values: tuple[Cell, ...]
 
 
-def cells(line: str) -> list[Cell]:
-    """Parts of a line two or more spaces apart; a currency or per cent sign belongs to its figure."""
+def _figures_whole(line: Sequence[Cell]) -> list[Cell]:
+    """A currency or per cent sign belongs to its figure."""
     found: list[Cell] = []
-    for match in _CELL.finditer(line):
-        cell = Cell(match.start(), match.end(), match[0])
+    for cell in line:
         if found and _is_one_figure(found[-1].text, cell.text):
             found[-1] = Cell(found[-1].start, cell.end, found[-1].text + cell.text)
         else:
@@ -69,9 +77,8 @@ def _is_one_figure(left: str, right: str) -> bool:
     return bool(_TAIL.fullmatch(right) and _VALUE.fullmatch(left))
 
 
-def row(line: str) -> Row | None:
+def _row(parts: Sequence[Cell]) -> Row | None:
     """A label and figures, or None: a line of justified prose has wide gaps too, but words after them."""
-    parts = cells(line)
     first = 0 if parts and _VALUE.fullmatch(parts[0].text) else 1
     values = parts[first:]
     if not values or not all(_VALUE.fullmatch(cell.text) for cell in values):
@@ -88,39 +95,99 @@ def _are_years(parts: Sequence[Cell]) -> bool:
     return all(_YEAR.fullmatch(cell.text) for cell in parts)
 
 
-def rewrite(lines: Sequence[str]) -> Iterator[Line]:
-    """The lines of one page with its tables written row by row and all runs of spaces collapsed."""
-    rows = [row(line) for line in lines]
-    done = 0
+def rewrite(page: Sequence[Sequence[Cell]]) -> Iterator[Line]:
+    """The lines of one page with its tables written row by row."""
+    lines = [_figures_whole(line) for line in page]
+    rows = [_row(line) for line in lines]
+    done, scale = 0, None
     for first, last in _tables(lines, rows):
         columns = _columns([found for found in rows[first : last + 1] if found])
         heads = _heads(lines, done, first, columns)
-        names = _names([cells(lines[number]) for number in heads], columns)
+        names = _names([lines[number] for number in heads], columns)
         first = _section_above(lines, heads[-1] + 1 if heads else done, first)
+        scale = _scale(lines, range(done, first), heads, columns, scale)
         top = heads[0] if heads and names else first
-        yield from (Line(_plain(line)) for line in lines[done:top])
+        yield from map(_outside, lines[done:top])
         if names:
             yield from _left_over(lines, top, first, heads, columns)
-        yield from _table(lines[first : last + 1], rows[first : last + 1], columns, names)
+        yield from _Table(columns, names, scale).written(lines[first : last + 1], rows[first : last + 1])
         done = last + 1
-    yield from (Line(_plain(line)) for line in lines[done:])
+    yield from map(_outside, lines[done:])
 
 
-def _section_above(lines: Sequence[str], floor: int, first: int) -> int:
+def _scale(
+    lines: Sequence[Sequence[Cell]],
+    above: range,
+    heads: Sequence[int],
+    columns: Sequence[Cell],
+    previous: Scale | None,
+) -> Scale | None:
+    """The scale stated above the table, or by the table before when new column headings alone part the two."""
+    filled = [number for number in above if lines[number]]
+    over = [cell for number in heads for cell in lines[number] if cell.end >= columns[0].start]
+    if are_counts(" ".join(cell.text for cell in over if not _UNITS.fullmatch(cell.text))):
+        return None
+    if above.start and set(filled) <= set(heads):
+        return previous
+    if any(_is_unit_of_one_column(lines[number], columns) for number in filled if heads and number > heads[0]):
+        return None
+    return stated_above([_caption(lines[number], columns) for number in filled[-_CAPTION_LINES:]])
+
+
+def _is_unit_of_one_column(line: Sequence[Cell], columns: Sequence[Cell]) -> bool:
+    if len(columns) < 2 or not _is_units(line) or not are_counts(line[-1].text):
+        return False
+    owner, pitch = _owner(line[-1], columns), _pitch(columns)
+    if owner is None or _above(line[-1], columns, range(len(columns)), 1.25 * pitch):
+        return False
+    return abs(columns[owner].centre - line[-1].centre) <= 0.25 * pitch
+
+
+def _caption(line: Sequence[Cell], columns: Sequence[Cell]) -> str:
+    """Units in brackets that stand among the headings of columns are not those of the table."""
+    if len(line) == 1:
+        return line[0].text
+    labels = [cell for cell in line if columns and cell.end < columns[0].start]
+    kept = len(labels) + 1 if len(labels) == len(line) - 1 else len(labels)
+    return " ".join([cell.text for cell in line[:kept]] + [_BRACKETS.sub("", cell.text) for cell in line[kept:]])
+
+
+def _pitch(columns: Sequence[Cell]) -> float:
+    return (columns[-1].centre - columns[0].centre) / (len(columns) - 1)
+
+
+def _is_units(line: Sequence[Cell]) -> bool:
+    return _UNITS.fullmatch(line[-1].text) is not None
+
+
+def _outside(line: Sequence[Cell]) -> Line:
+    """A line of no table; parts far apart (a form, a table of words) are not prose that goes on below."""
+    text = _plain(line)
+    if _RULE.fullmatch(text):
+        return Line("")
+    return Line(text, is_row=len(line) > 1 and len(line[0].text) > 8 and _is_wide(line) and not is_open(text))
+
+
+def _is_wide(line: Sequence[Cell]) -> bool:
+    letter = (line[0].end - line[0].start) / len(line[0].text)
+    return any(right.start - left.end > _FAR * letter for left, right in pairwise(line))
+
+
+def _section_above(lines: Sequence[Sequence[Cell]], floor: int, first: int) -> int:
     """Where the table begins when the line above its first row names a group of rows (`Net sales:`)."""
-    above = [number for number in range(floor, first) if lines[number].strip()]
+    above = [number for number in range(floor, first) if lines[number]]
     if not above:
         return first
-    parts = cells(lines[above[-1]])
+    parts = lines[above[-1]]
     is_section = len(parts) == 1 and parts[0].text.endswith(":") and len(parts[0].text) < 60
     return above[-1] if is_section else first
 
 
-def _plain(line: str) -> str:
-    return " ".join(line.split())
+def _plain(line: Sequence[Cell]) -> str:
+    return " ".join(cell.text for cell in line)
 
 
-def _tables(lines: Sequence[str], rows: Sequence[Row | None]) -> Iterator[tuple[int, int]]:
+def _tables(lines: Sequence[Sequence[Cell]], rows: Sequence[Row | None]) -> Iterator[tuple[int, int]]:
     first = last = -1
     for number, found in enumerate(rows):
         if found is None:
@@ -134,9 +201,9 @@ def _tables(lines: Sequence[str], rows: Sequence[Row | None]) -> Iterator[tuple[
         yield first, last
 
 
-def _belongs(between: Sequence[str]) -> bool:
+def _belongs(between: Sequence[Sequence[Cell]]) -> bool:
     """Whether rows above and below these lines are one table: no new column headings, no paragraph."""
-    filled = [cells(line) for line in between if line.strip()]
+    filled = [line for line in between if line]
     return len(filled) <= _BETWEEN and all(len(parts) == 1 and len(parts[0].text) < 120 for parts in filled)
 
 
@@ -153,12 +220,12 @@ def _columns(rows: Sequence[Row]) -> list[Cell]:
     return columns if apart and usual > 1 and is_labelled else []
 
 
-def _heads(lines: Sequence[str], floor: int, first: int, columns: Sequence[Cell]) -> list[int]:
+def _heads(lines: Sequence[Sequence[Cell]], floor: int, first: int, columns: Sequence[Cell]) -> list[int]:
     """Numbers of the heading lines above the first row, top one first."""
     heads: list[int] = []
     labels = 0
     for number in range(first - 1, floor - 1, -1):
-        parts = cells(lines[number])
+        parts = lines[number]
         if not parts:
             continue
         if not columns or len(heads) == _HEAD_LINES or not _over(parts, columns):
@@ -166,7 +233,7 @@ def _heads(lines: Sequence[str], floor: int, first: int, columns: Sequence[Cell]
                 break
             labels += 1
             continue
-        if not _UNITS.fullmatch(parts[-1].text):
+        if not _is_units(parts):
             heads.insert(0, number)
         elif heads:
             break
@@ -202,7 +269,7 @@ def _names(heads: Sequence[Sequence[Cell]], columns: Sequence[Cell]) -> list[str
 
 def _owners(parts: Sequence[Cell], columns: Sequence[Cell]) -> dict[int, Cell] | None:
     """Which heading of a line stands over which column: one each, or each over an equal share of them."""
-    pitch = (columns[-1].centre - columns[0].centre) / (len(columns) - 1)
+    pitch = _pitch(columns)
     share, rest = divmod(len(columns), len(parts)) if parts else (0, 1)
     if rest == 0:
         groups = [range(index * share, (index + 1) * share) for index in range(len(parts))]
@@ -223,54 +290,79 @@ def _above(cell: Cell, columns: Sequence[Cell], group: range, pitch: float) -> b
 
 
 def _left_over(
-    lines: Sequence[str], top: int, first: int, heads: Sequence[int], columns: Sequence[Cell]
+    lines: Sequence[Sequence[Cell]], top: int, first: int, heads: Sequence[int], columns: Sequence[Cell]
 ) -> Iterator[Line]:
     """What stands between the headings and the first row, and to the left of the headings."""
     for number in range(top, first):
         if number not in heads:
             yield Line(_plain(lines[number]), is_row=True)
         else:
-            yield from (Line(cell.text) for cell in cells(lines[number])[:1] if cell.end < columns[0].start)
+            yield from (Line(cell.text) for cell in lines[number][:1] if cell.end < columns[0].start)
 
 
-def _table(
-    lines: Sequence[str], rows: Sequence[Row | None], columns: Sequence[Cell], names: Sequence[str]
-) -> Iterator[Line]:
-    group = _Group()
-    held = ""
-    for line, found in zip(lines, rows, strict=True):
-        if found is None:
-            text = _plain(line)
-            if held and text[:1].islower():
-                text = f"{held} {text}"
-            elif held:
-                yield Line(held, is_row=True)
-            held = text
-            group.open(held, len(line) - len(line.lstrip()))
-            continue
-        label, held = _label(held, found.label)
-        if held:
-            yield Line(held, is_row=True)
-        held = ""
-        yield Line(group.prefix(found.indent) + _sentence(label, found, columns, names), is_row=True)
+@dataclass(frozen=True, slots=True)
+class _Table:
+    columns: Sequence[Cell]
+    names: Sequence[str]
+    scale: Scale | None
+
+    def written(self, lines: Sequence[Sequence[Cell]], rows: Sequence[Row | None]) -> Iterator[Line]:
+        group = _Group()
+        held, indent = "", 0.0
+        for line, found in zip(lines, rows, strict=True):
+            if found:
+                label, rest = _label(held, found.label)
+                yield from group.open(rest, indent)
+                prefix = group.prefix(indent if held and not rest else found.indent)
+                yield Line(prefix + self._sentence(_MARKS.sub("", label), group, found), is_row=True)
+                held = ""
+            elif held and line and line[0].text[:1].islower():
+                held = f"{held} {_plain(line)}"
+            elif line:
+                yield from group.open(held, indent)
+                held, indent = _plain(line), line[0].start
+
+    def _sentence(self, label: str, group: "_Group", found: Row) -> str:
+        if self.scale and group.is_on(self.scale, label, [value.text for value in found.values]):
+            label = f"{label} ({self.scale.words})"
+        owners = [_owner(value, self.columns) for value in found.values]
+        if not self.names or None in owners or len(set(owners)) < len(owners):
+            return " ".join([label, *(value.text for value in found.values)]).strip()
+        pairs = (f"{self.names[owner or 0]}: {value.text}" for owner, value in zip(owners, found.values, strict=True))
+        return f"{label} — {'; '.join(pairs)}" if label else "; ".join(pairs)
 
 
 @dataclass
 class _Group:
-    """The heading of a group of rows (`Cost of sales:`): it holds for rows indented like its first."""
+    """The heading of a group of rows (`Cost of sales:`): it holds for rows indented like its first.
+
+    `last` is the last line without figures, whether or not its rows are over.
+    """
 
     heading: str = ""
-    indent: int = 0
-    rows: int | None = None
+    last: str = ""
+    indent: float = 0.0
+    rows: float | None = None
+    is_percentages: bool = False
 
-    def open(self, text: str, indent: int) -> None:
+    def open(self, text: str, indent: float) -> Iterator[Line]:
         if text:
-            self.heading, self.indent, self.rows = text if text.endswith(":") else "", indent, None
+            heading = f"{_MARKS.sub('', text[:-1])}:" if text.endswith(":") else ""
+            self.heading, self.last, self.indent, self.rows = heading, text, indent, None
+            self.is_percentages = False
+            yield Line(text, is_row=True)
 
-    def prefix(self, indent: int) -> str:
+    def is_on(self, scale: Scale, label: str, values: Sequence[str]) -> bool:
+        if opens_percentages(label, values):
+            self.is_percentages = True
+        elif any(_CURRENCY.match(value) for value in values):
+            self.is_percentages = False
+        return not self.is_percentages and scale.holds_for(label, self.last, values)
+
+    def prefix(self, indent: float) -> str:
         if self.rows is None:
             self.rows = indent
-        if indent != self.rows or indent <= self.indent:
+        if abs(indent - self.rows) > 1 or indent <= self.indent + 1:
             self.heading = ""  # a total closes the group
         return f"{self.heading} " if self.heading else ""
 
@@ -279,14 +371,6 @@ def _label(held: str, label: str) -> tuple[str, str]:
     """A label that was wrapped gets its first line back; else that line stands by itself."""
     is_wrapped = held and not held.endswith(":") and (label[:1].islower() or held.count("(") > held.count(")"))
     return (f"{held} {label}", "") if is_wrapped else (label, held)
-
-
-def _sentence(label: str, found: Row, columns: Sequence[Cell], names: Sequence[str]) -> str:
-    owners = [_owner(value, columns) for value in found.values]
-    if not names or None in owners or len(set(owners)) < len(owners):
-        return " ".join([label, *(value.text for value in found.values)]).strip()
-    pairs = (f"{names[owner or 0]}: {value.text}" for owner, value in zip(owners, found.values, strict=True))
-    return f"{label} — {'; '.join(pairs)}" if label else "; ".join(pairs)
 
 
 def _owner(value: Cell, columns: Sequence[Cell]) -> int | None:

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -32,8 +33,12 @@ SUFFIXES = frozenset(_READERS)
 class FileReader:
     """Reads local files by their suffix; every fault of one file is a ReadError that names it."""
 
-    def __init__(self, *, max_bytes: int = _MAX_BYTES) -> None:
+    def __init__(self, *, max_bytes: int = _MAX_BYTES, pdf_seconds: int = 60) -> None:
         self._max_bytes = max_bytes
+        self._readers: dict[str, Callable[[Path], Extracted]] = {
+            **_READERS,
+            ".pdf": partial(pdf.extract, seconds=pdf_seconds),
+        }
 
     def reads(self, path: Path) -> bool:
         return path.suffix.lower() in SUFFIXES
@@ -42,7 +47,7 @@ class FileReader:
         try:
             real = path.resolve(strict=True)
             self._check(path, real)
-            return _document(path, real, _READERS[path.suffix.lower()](real))
+            return _document(path, real, self._readers[path.suffix.lower()](real))
         except ReadError as error:
             message = f"{path.name}: {error.message}"
             raise ReadError(message, help=error.help, path=str(path)) from error

@@ -3,10 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
-from assay.harvest.columns import Line, rewrite
+from assay.harvest.columns import Cell, Line, rewrite
 from assay.harvest.sanitise import is_open, reflow
 
 _DIGITS = re.compile(r"\d+")
@@ -15,18 +14,13 @@ _GLUED_DATE = re.compile(r"\b([A-Z][a-z]{2,8} \d{1,2}),((?:19|20)\d\d)\b")
 _OPEN_END = re.compile(r"[\w,\u2019)-]$")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    text: str
-    is_layout: bool
+Sheet = Sequence[Sequence[Cell]]
 
 
-def flow(pages: Sequence[Page]) -> str:
-    sheets = _without_running_lines([page.text.split("\n") for page in pages])
+def flow(pages: Sequence[Sheet]) -> str:
     lines: list[Line] = []
-    for page, sheet in zip(pages, sheets, strict=True):
-        found = list(rewrite(sheet)) if page.is_layout else [Line(" ".join(line.split())) for line in sheet]
-        found = _trimmed(found)
+    for sheet in _without_running_lines(pages):
+        found = _trimmed(list(rewrite(sheet)))
         if lines and found and not _goes_on(lines[-1], found[0]):
             lines.append(Line(""))
         lines += found
@@ -56,7 +50,7 @@ def _goes_on(last: Line, first: Line) -> bool:
     return bool(_OPEN_END.search(last.text)) and (first.text[0].islower() or len(last.text) > 60)
 
 
-def _without_running_lines(sheets: list[list[str]]) -> list[list[str]]:
+def _without_running_lines(sheets: Sequence[Sheet]) -> list[Sheet]:
     """Drops outermost lines that come again, but for numbers, on a quarter of the pages (three at least)."""
     counts = Counter(form for sheet in sheets for form in _edge_forms(sheet))
     enough = max(3, len(sheets) // 4)
@@ -64,12 +58,12 @@ def _without_running_lines(sheets: list[list[str]]) -> list[list[str]]:
     return [_stripped(sheet, running) for sheet in sheets]
 
 
-def _edge_forms(sheet: list[str]) -> set[str]:
+def _edge_forms(sheet: Sheet) -> set[str]:
     forms = [form for line in sheet if (form := _form(line))]
     return {*forms[:_EDGE], *forms[-_EDGE:]}
 
 
-def _stripped(sheet: list[str], running: set[str]) -> list[str]:
+def _stripped(sheet: Sheet, running: set[str]) -> Sheet:
     """From each edge inwards up to the first line that is the page's own: a column heading below it stays."""
     top, bottom = 0, len(sheet)
     while top < bottom and (not (form := _form(sheet[top])) or form in running):
@@ -79,5 +73,5 @@ def _stripped(sheet: list[str], running: set[str]) -> list[str]:
     return sheet[top:bottom]
 
 
-def _form(line: str) -> str:
-    return _DIGITS.sub("#", " ".join(line.split()))
+def _form(line: Sequence[Cell]) -> str:
+    return _DIGITS.sub("#", " ".join(cell.text for cell in line))

@@ -6,18 +6,20 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from threading import BoundedSemaphore
 
 from assay.errors import ReadError
 from assay.harvest.extracted import Extracted
-from assay.harvest.pages import Page, flow
+from assay.harvest.lines import Run, lay_out
+from assay.harvest.pages import Sheet, flow
 from assay.harvest.sanitise import clean
 
 _CHILD = Path(__file__).with_name("pdf_child.py")
 _CHILDREN = BoundedSemaphore(os.cpu_count() or 2)  # more would only make each other's time run out
+_NO_MEMORY = (-signal.SIGABRT, -getattr(signal, "SIGTRAP", 5), -signal.SIGILL)  # how PDFium ends when none is left
 _LEAST_TEXT = 5  # visible characters a page on average; a scan has none, or a stray page number
 
 _POOR_TITLE = re.compile(
@@ -77,15 +79,29 @@ def _too_slow(seconds: int) -> ReadError:
 def _died(code: int, errors: str, seconds: int, megabytes: int) -> ReadError:
     if code in (-signal.SIGTERM, -getattr(signal, "SIGXCPU", 24), -getattr(signal, "SIGKILL", 9)):
         return _too_slow(seconds)
+    if code in _NO_MEMORY:
+        return _too_big(megabytes)
     last = errors.strip().rsplit("\n", 1)[-1]
     if "MemoryError" in last or "memory" in last.lower():
-        return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
+        return _too_big(megabytes)
     return _corrupt(" ".join(clean(last).split())[:200])
 
 
-def _pages(answer: object) -> list[Page]:
-    found = answer if isinstance(answer, list) else []
-    return [Page(str(page["text"]), bool(page["layout"])) for page in found]
+def _too_big(megabytes: int) -> ReadError:
+    return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
+
+
+def _pages(answer: object) -> list[Sheet]:
+    return [_sheet(page) for page in answer] if isinstance(answer, list) else []
+
+
+def _sheet(page: Sequence[tuple[int, float, float, float, float, str]]) -> Sheet:
+    """Text that stands upright, then what is turned: a stamp in the margin, or a whole table set sideways."""
+    by_turn: dict[int, list[Run]] = {}
+    for turns, left, right, bottom, top, text in page:
+        by_turn.setdefault(turns, []).append(Run(left, right, bottom, top, text))
+    often = sorted(by_turn.values(), key=len, reverse=True)
+    return [line for runs in often for line in [*lay_out(runs), []]]
 
 
 def _line(answer: Mapping[str, object], key: str) -> str:
@@ -99,8 +115,9 @@ def _title(answer: Mapping[str, object]) -> str:
     return "" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title
 
 
-def _day(text: str) -> date | None:
+def _day(stamp: str) -> date | None:
+    """`D:20230804060209-04'00'` as a day."""
     try:
-        return date.fromisoformat(text)
+        return date.fromisoformat(stamp.removeprefix("D:")[:8])
     except ValueError:
         return None

@@ -1,22 +1,36 @@
-"""Runs alone in a subprocess: the pages of one PDF as JSON, under limits that hold whatever the file does.
+"""Runs alone in a subprocess: the text of one PDF with its places, as JSON, under limits that hold whatever the
+file does.
 
 Started by path, so it must import nothing of Assay; an unhandled error is the parent's to report.
 """
 
+import ctypes
 import json
-import re
+import math
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from pypdf import PageObject, PdfReader
+import pypdfium2
+from pypdfium2 import raw
 
-_CHARACTERS = 40_000_000  # layout text is mostly spaces: 60 KB of prose take about 200 KB
-_GUTTER = re.compile(r"\S {3,}(?=\S)")
-_LETTERS = re.compile(r"[^\W\d_]")
+_CHARACTERS = 40_000_000
+_HYPHENS = (0x02, 0xFFFE)  # PDFium's marks for a hyphen at the end of a line
+_SLANT = 0.2  # radians off a quarter turn from which text is a watermark, not a line
+_JOINS = 0.3  # of the height of a line: a wider gap ends a run, the parent decides what it means
 
-# Broken pages raise almost anything inside pypdf; a page is lost then, not the document.
-_PAGE_FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, AssertionError)
+
+_NARROW = 0.15  # of the height, less than most spaces take
+
+_RECT = raw.FS_RECTF()
+_AT_RECT = ctypes.byref(_RECT)
+
+
+class Box(NamedTuple):
+    left: float
+    right: float
+    bottom: float
+    top: float
 
 
 def main() -> None:
@@ -36,82 +50,154 @@ def limit(seconds: int, megabytes: int) -> None:
 
 
 def read(path: str) -> dict[str, object]:
-    import logging
-
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, PyPdfError
-
-    logging.disable(logging.CRITICAL)
     try:
-        reader = PdfReader(path)
-        if reader.is_encrypted and not reader.decrypt(""):
+        document = pypdfium2.PdfDocument(path)
+        return {"pages": list(pages(document)), **metadata(document)}
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             return {"error": "encrypted"}
-        return {"pages": pages(reader), **metadata(reader)}
-    except DependencyError:
-        return {"error": "encrypted"}
-    except PyPdfError as error:
         return {"error": "corrupt", "detail": str(error)}
 
 
-def pages(reader: "PdfReader") -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
+def metadata(document: Any) -> dict[str, object]:
+    found = document.get_metadata_dict()
+    return {"title": found["Title"], "author": found["Author"], "created": found["CreationDate"]}
+
+
+def pages(document: Any) -> Iterator[list["Run"]]:
+    """A broken page is lost, not the document."""
     room = _CHARACTERS
-    for page in reader.pages:
-        text, is_layout = page_text(page)
-        room -= len(text)
+    for number in range(len(document)):
+        try:
+            page = document[number]
+            text = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            yield []
+            continue
+        found = list(runs(text.raw, Drawn(page.raw)))
+        room -= sum(len(run[-1]) for run in found)
         if room < 0:
             raise SystemExit("more text than Assay reads")
-        found.append({"text": text, "layout": is_layout})
-    return found
+        yield found
+        text.close()
+        page.close()
 
 
-def page_text(page: "PageObject") -> tuple[str, bool]:
-    """Layout text, which shows paragraphs and columns; pages set in two columns of prose as plain text, which
-    follows each column down."""
-    from pypdf.errors import PyPdfError
-
-    try:
-        text = page.extract_text(extraction_mode="layout")
-        if text.strip() and not is_set_in_columns(text):
-            return text, True
-    except (*_PAGE_FAULTS, PyPdfError):
-        pass
-    try:
-        return page.extract_text(), False
-    except (*_PAGE_FAULTS, PyPdfError):
-        return "", False
+Run = tuple[int, float, float, float, float, str]  # quarter turns, left, right, bottom, top, text
 
 
-def is_set_in_columns(text: str) -> bool:
-    lines = [line.strip() for line in text.split("\n") if len(line.strip()) > 40]
-    split = sum(has_prose_on_both_sides(line) for line in lines)
-    return len(lines) > 10 and split > 0.4 * len(lines)
+class Drawn:
+    """Which text the page draws in which order, looked up when it is first asked for."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._objects: list[Any] = []
+        self._order: dict[int | None, int] = {}
+
+    def has_lost_letter(self, text: Any, left: int, right: int) -> bool:
+        """PDFium takes a letter that overlaps the same letter before it, as in a slanted `ff`, for a trick to
+        make it bold, and drops it: then one piece of text is drawn between the two it shows."""
+        if not self._objects:
+            count = raw.FPDFPage_CountObjects(self._page)
+            self._objects = [raw.FPDFPage_GetObject(self._page, number) for number in range(count)]
+            self._order = {address(found): number for number, found in enumerate(self._objects)}
+        before, after = (self._order.get(address(raw.FPDFText_GetTextObject(text, index))) for index in (left, right))
+        if before is None or after is None or after - before != 2:
+            return False
+        lost, shown = size(self._objects[before + 1]), size(self._objects[before])
+        return lost is not None and lost == shown
 
 
-def has_prose_on_both_sides(line: str) -> bool:
-    middle = len(line) / 2
-    gaps = [match.end() for match in _GUTTER.finditer(line) if 0.5 * middle < match.end() < 1.5 * middle]
-    return any(is_prose(line[:gap]) and is_prose(line[gap:]) for gap in gaps)
+def size(piece: Any) -> tuple[float, float] | None:
+    """Width and height of a piece of text, to tell a letter from another and from a space, which has none."""
+    sides = [ctypes.c_float() for _ in range(4)]
+    if raw.FPDFPageObj_GetType(piece) != raw.FPDF_PAGEOBJ_TEXT:
+        return None
+    if not raw.FPDFPageObj_GetBounds(piece, *map(ctypes.byref, sides)):
+        return None
+    left, bottom, right, top = (side.value for side in sides)
+    return round(right - left, 1), round(top - bottom, 1)
 
 
-def is_prose(part: str) -> bool:
-    visible = part.replace(" ", "")
-    return len(visible) > 15 and len(_LETTERS.findall(visible)) > 0.75 * len(visible)
+def address(pointer: Any) -> int | None:
+    return ctypes.cast(pointer, ctypes.c_void_p).value
 
 
-def metadata(reader: "PdfReader") -> dict[str, object]:
-    from pypdf.errors import PyPdfError
+def runs(text: Any, drawn: Drawn) -> Iterator[Run]:
+    """Characters that stand side by side, in the order in which the page draws them."""
+    turns, place, letters, last = 0, Box(0, 0, 0, 0), "", 0
+    for code, index, gap in characters(text):
+        flat = bounds(text, index)
+        box = turned(flat, turns) if turns else flat
+        if letters and follows(place, box):
+            if gap and is_narrow(place, box) and letters[-1].isalpha() and drawn.has_lost_letter(text, last, index):
+                letters += letters[-1]
+            elif gap:
+                letters += " "
+            letters += chr(code)
+            place, last = Box(place.left, max(place.right, box.right), place.bottom, place.top), index
+            continue
+        if letters:
+            yield (turns, *rounded(place), letters)
+        found = quarter_turns(text, index)
+        letters = "" if found is None else chr(code)
+        turns, last = found or 0, index
+        place = turned(flat, turns)
+    if letters:
+        yield (turns, *rounded(place), letters)
 
-    try:
-        info = reader.metadata
-        created = info.creation_date if info else None
-        return {
-            "title": str(info.title or "") if info else "",
-            "author": str(info.author or "") if info else "",
-            "created": created.date().isoformat() if created else "",
-        }
-    except (*_PAGE_FAULTS, PyPdfError):
-        return {}
+
+def characters(text: Any) -> Iterator[tuple[int, int, bool]]:
+    """Code, index and whether white space stands before it."""
+    unicode, gap = raw.FPDFText_GetUnicode, False
+    for index in range(raw.FPDFText_CountChars(text)):
+        code = unicode(text, index)
+        if code in _HYPHENS:
+            code = 0x2D
+        if code <= 0x20 or code == 0xA0 or code > 0x10FFFF:
+            gap = True
+            continue
+        yield code, index, gap
+        gap = False
+
+
+def bounds(text: Any, index: int) -> Box:
+    raw.FPDFText_GetLooseCharBox(text, index, _AT_RECT)
+    return Box(_RECT.left, _RECT.right, _RECT.bottom, _RECT.top)
+
+
+def follows(place: Box, box: Box) -> bool:
+    height = max(place.top - place.bottom, box.top - box.bottom)
+    return (
+        abs(box.bottom - place.bottom) < 0.25 * height and -_JOINS * height < box.left - place.right < _JOINS * height
+    )
+
+
+def is_narrow(place: Box, box: Box) -> bool:
+    return box.left - place.right < _NARROW * (box.top - box.bottom)
+
+
+def quarter_turns(text: Any, index: int) -> int | None:
+    quarters = raw.FPDFText_GetCharAngle(text, index) / (math.pi / 2)
+    return None if abs(quarters - round(quarters)) > _SLANT else round(quarters) % 4
+
+
+def turned(box: Box, turns: int) -> Box:
+    """The place as one sees it who turns the page until the text is upright."""
+    left, right, bottom, top = box
+    match turns:
+        case 1:
+            return Box(-top, -bottom, left, right)
+        case 2:
+            return Box(-right, -left, -top, -bottom)
+        case 3:
+            return Box(bottom, top, -right, -left)
+        case _:
+            return box
+
+
+def rounded(box: Box) -> tuple[float, float, float, float]:
+    return round(box.left, 1), round(box.right, 1), round(box.bottom, 1), round(box.top, 1)
 
 
 if __name__ == "__main__":
