@@ -86,6 +86,7 @@ def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
 @asynccontextmanager
 async def _checkpointer(path: Path) -> "AsyncIterator[BaseCheckpointSaver[Any]]":
     import aiosqlite
+    import numpy  # noqa: F401  # while a thread is still importing it, the serialiser refuses exceptions
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 

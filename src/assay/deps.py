@@ -23,6 +23,7 @@ class Deps:
     started: datetime
     now: Callable[[], datetime]
     append: Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
+    checkpoints: Callable[[], Awaitable[tuple[str, ...]]]  # of this run, oldest first
 
     async def emit(self, kind: EventKind, stage: str, **data: object) -> None:
         """Record what happened; everything a person sees of a run is read from these events."""

@@ -12,12 +12,14 @@ from unicodedata import category
 from uuid import uuid4
 
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from assay.deps import Deps
 from assay.errors import AnswerError, AssayError, NotFoundError, QuestionError, ThreadBusyError
 from assay.export.report import Report
 from assay.graph import build
 from assay.model.event import Event, EventKind, RunStatus, Status
+from assay.model.plan import Plan
 from assay.model.question import LONGEST
 from assay.model.record import Record
 from assay.model.source import Document
@@ -109,8 +111,10 @@ class Engine:
                 "this question is not open any more", help=f"See what is open with: assay threads show {thread}"
             )
         checked = validated(waiting[question], value)
-        await self.threads.update(run.id, status=RunStatus.RUNNING)
-        self._spawn(run, self._sources(_options(run))[0], Command(resume={question: checked}))
+        sources = self._sources(_options(run))[0]
+        if run.id in self._tasks:
+            raise AnswerError("this question has just been answered")
+        self._spawn(run, sources, Command(resume={question: checked}))
         return run
 
     async def resume(self, thread: str) -> Run:
@@ -214,6 +218,7 @@ class Engine:
     async def _execute(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str]) -> None:
         status, error = RunStatus.FAILED, None
         try:
+            await self.threads.update(run.id, status=RunStatus.RUNNING)
             await self._append(run.id, "run", "", {"status": RunStatus.RUNNING})
             for notice in notices.values():
                 await self._append(run.id, "notice", "", {"text": notice})
@@ -259,8 +264,19 @@ class Engine:
         deps = Deps(
             run=run.id, thread=run.thread, options=_options(run), settings=self.settings, reasoner=self._reasoner,
             sources=sources, documents=self._documents, started=run.started, now=self._now, append=append,
+            checkpoints=lambda: self._checkpoints(run),
         )  # fmt: skip
         await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")
+
+    async def _checkpoints(self, run: Run) -> tuple[str, ...]:
+        """Those of other questions on the thread are older, or hold another run."""
+        found: list[str] = []
+        async for kept in self._checkpointer.alist(_config(run.thread)):
+            if datetime.fromisoformat(kept.checkpoint["ts"]) < run.started:
+                break
+            if kept.checkpoint["channel_values"].get("run") == run.id:
+                found.append(kept.checkpoint["id"])
+        return tuple(reversed(found))
 
     async def _standing(self, run: Run) -> RunStatus:
         questions = await self.open_questions(run.thread)
@@ -318,13 +334,27 @@ def is_readable(text: str) -> bool:
     return "\ufffd" not in text and not any(category(mark) in ("Cc", "Cs") and not mark.isspace() for mark in text)
 
 
+def _decision(question: OpenQuestion, given: dict[str, Any]) -> dict[str, Any]:
+    decision = str(given.get("decision")).strip().lower()
+    if decision not in DECISIONS:
+        raise AnswerError(
+            f"{given.get('decision')!r} is not a decision", help=f"Answer one of: {', '.join(DECISIONS)}."
+        )
+    if decision != "modify":
+        return {"decision": decision, "value": None}
+    if question.kind != "approve_plan":
+        raise AnswerError("only a plan can be modified here", help="Approve or reject.")
+    try:
+        return {"decision": decision, "value": Plan.model_validate(given.get("value")).plain()}
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].lower()
+        raise AnswerError(f"this is no valid plan: {reason}", help="Change the plan shown; send all of it.") from error
+
+
 def validated(question: OpenQuestion, value: object) -> object:
     """An answer of the form its question needs; anything else leaves the question open."""
     if question.kind.startswith("approve_"):
-        decision = value.get("decision") if isinstance(value, dict) else value
-        if str(decision).strip().lower() not in DECISIONS:
-            raise AnswerError(f"{decision!r} is not a decision", help=f"Answer one of: {', '.join(DECISIONS)}.")
-        return value if isinstance(value, dict) else str(value).strip().lower()
+        return _decision(question, value if isinstance(value, dict) else {"decision": value})
     text = str(value).strip() if isinstance(value, str) else ""
     if not text or len(text) > LONGEST:
         raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters.")

@@ -191,7 +191,8 @@ def observed(stage: Stage) -> Stage:
     async def node(state: Any, runtime: Runtime[Deps]) -> State:
         deps = runtime.context
         began = deps.now()
-        await deps.emit("enter", name, status=STATUS[name])
+        status = Status.REVISING if name == "write" and state["iteration"] else STATUS[name]
+        await deps.emit("enter", name, status=status)
         try:
             update = await (stage(state, runtime) if takes_runtime else stage(state))
         except GraphBubbleUp:
@@ -199,7 +200,7 @@ def observed(stage: Stage) -> Stage:
         except Exception as error:
             await deps.emit("error", name, message=str(error), type=type(error).__name__)
             raise
-        await deps.emit("leave", name, status=STATUS[name], seconds=round((deps.now() - began).total_seconds(), 3))
+        await deps.emit("leave", name, status=status, seconds=round((deps.now() - began).total_seconds(), 3))
         return plain(update)
 
     node.__annotations__ = {
@@ -207,6 +208,9 @@ def observed(stage: Stage) -> Stage:
         "runtime": Runtime[Deps],
         "return": State,
     }
+    # LangGraph passes what the signature asks for, and a signature is read through __wrapped__: a stage without
+    # a runtime of its own would then leave this node without one.
+    del node.__wrapped__
     return node
 
 

@@ -73,11 +73,13 @@ def _source(card: SourceCard) -> str:
     ]
     facts += ["primary"] if card.primary else []
     anchor = f'<a id="{card.id.lower()}"></a>'
-    return f"- {anchor}**{card.id}** {_plain(card.title)} ({', '.join(facts)}) · <{_address(card.url)}>"
+    return f"- {anchor}**{card.id}** {_plain(card.title)} ({', '.join(facts)}) · {_address(card.url)}"
 
 
 def _address(url: str) -> str:
-    return re.sub(r"[\s<>]", lambda match: f"%{ord(match.group()):02X}", url)
+    """A link only where it can do nothing but open a page."""
+    address = re.sub(r"[\s<>`]", lambda match: f"%{ord(match.group()):02X}", url)
+    return f"<{address}>" if re.match(r"(?:https?|file|demo):", address) else f"`{address}`"
 
 
 def _evidence(report: ReportData) -> str:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*", re.UNICODE)
@@ -37,10 +38,14 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in content_words(text)]
 
 
+_STEMMING = Lock()  # the stemmer keeps its word in itself: two threads at once get wrong stems or an IndexError
+
+
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Snowball's English stem: matches plural, tense and derivation; for comparing, never to display."""
-    stemmed: str = _snowball().stemWord(word.removesuffix("'s").removesuffix("’s"))
+    with _STEMMING:
+        stemmed: str = _snowball().stemWord(word.removesuffix("'s").removesuffix("’s"))
     return stemmed
 
 

@@ -14,18 +14,19 @@ LONGEST = 20_000  # words looked at; more would only slow the comparison
 
 
 def groups(documents: Iterable[Document]) -> dict[str, str]:
-    """Document hash -> group id (G1, G2, ...), numbered in the order given. One publisher is one witness too."""
-    found: dict[str, str] = {}
-    heads: list[tuple[Document, frozenset[int]]] = []
+    """Document hash -> group id (G1, G2, ...), numbered in the order given. One publisher is one witness too.
+
+    A digest of two documents joins them: it is independent of neither, and a group can say no more than that."""
+    heads: dict[str, str] = {}
+    seen: list[tuple[Document, frozenset[int]]] = []
     for document in documents:
         shingles = _shingles(document.text)
-        head = next((head for head, known in heads if _one_source(document, shingles, head, known)), None)
-        if head is None:
-            heads.append((document, shingles))
-            found[document.hash] = f"G{len(heads)}"
-        else:
-            found[document.hash] = found[head.hash]
-    return found
+        joined = {heads[other.hash] for other, known in seen if _one_source(document, shingles, other, known)}
+        heads = {name: document.hash if head in joined else head for name, head in heads.items()}
+        heads[document.hash] = document.hash
+        seen.append((document, shingles))
+    names = {head: f"G{n}" for n, head in enumerate(dict.fromkeys(heads.values()), 1)}
+    return {name: names[head] for name, head in heads.items()}
 
 
 def _one_source(document: Document, shingles: frozenset[int], head: Document, known: frozenset[int]) -> bool:

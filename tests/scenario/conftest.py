@@ -1,0 +1,189 @@
+"""A laboratory: the whole engine on fakes of the world, every report of which goes through the checkers."""
+
+import asyncio
+import fcntl
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from assay.bootstrap import aresearch
+from assay.embedding.minilm import MiniLM
+from assay.embedding.vectors import CachedEmbedder
+from assay.engine import Engine, Outcome
+from assay.export.report import Report
+from assay.model.event import Event
+from assay.model.source import Document
+from assay.model.thread import Options
+from assay.ports import Source
+from assay.search.demo import DemoSource, aliases
+from assay.search.registry import Bench
+from assay.settings import Settings, load
+from assay.testing import FakeSource, MemoryDocuments, MemoryEvents, MemoryThreads, ScriptedReasoner
+from assay.trust.support import WordsAndMeaning
+from tests.scenario.checking import check_report, stored_texts
+
+LIBRARY = Path(__file__).resolve().parents[2] / "examples" / "library"
+LIBRARY_QUESTION = (
+    "How fast is the universe expanding, why do the measurements disagree, and when will the disagreement be settled?"
+)
+
+
+@pytest.fixture(scope="session")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedEmbedder]:
+    """Loaded once, its vectors shared by all tests of a worker."""
+    cached = CachedEmbedder(MiniLM(threads=1), tmp_path_factory.mktemp("vectors") / "vectors.sqlite3")
+    yield cached
+    cached.close()
+
+
+class Lab:
+    """An engine in memory. Sources are objects, not names; single steps of the reasoner can be replaced."""
+
+    def __init__(self, embedder: CachedEmbedder, settings: Settings, script: dict[str, Callable[..., Any]]) -> None:
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+        self.documents = MemoryDocuments()
+        self.threads = MemoryThreads()
+        self.events = MemoryEvents(self.threads)
+        self.sources: list[Source] = [DemoSource(self.documents)]
+        self.reasoner = ScriptedReasoner(embedder, WordsAndMeaning(embedder), aliases(), **script)
+        self.checkpointer = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        self.engine = Engine(
+            settings=settings,
+            threads=self.threads,
+            events=self.events,
+            documents=self.documents,
+            reasoner=self.reasoner,
+            checkpointer=self.checkpointer,
+            sources=lambda options: (self.sources, {}),
+            now=lambda: datetime.now(UTC),
+        )
+
+    def holds(self, *documents: Document, before: Callable[[str], Any] | None = None) -> FakeSource:
+        """The one source of this laboratory is these documents."""
+        source = FakeSource(self.documents, documents, before=before)
+        self.sources = [source]
+        return source
+
+    async def ask(self, question: str, *, thread: str | None = None, **options: Any) -> Outcome:
+        run = await self.engine.start(question, Options(**options), thread=thread)
+        return await self.settled(run.id)
+
+    async def answer(self, outcome: Outcome, value: object) -> Outcome:
+        [question] = outcome.questions
+        run = await self.engine.answer(outcome.run.thread, question.id, value)
+        return await self.settled(run.id)
+
+    async def settled(self, run: str) -> Outcome:
+        outcome = await self.engine.wait(run)
+        if outcome.report is not None:
+            check_report(outcome.report, {name: document.text for name, document in self.documents.stored.items()})
+        return outcome
+
+    async def report(self, question: str, **options: Any) -> Report:
+        outcome = await self.ask(question, **options)
+        assert outcome.report is not None, outcome.run.error
+        return outcome.report
+
+    async def log(self, run: str) -> list[Event]:
+        return await self.events.since(run, 0)
+
+    async def state(self, outcome: Outcome) -> dict[str, Any]:
+        return await self.engine.state(outcome.run.thread)
+
+
+@pytest.fixture
+async def lab(embedder: CachedEmbedder) -> AsyncIterator[Callable[..., Lab]]:
+    """lab(critique=..., settings={...}) makes a laboratory; all are closed at the end."""
+    made: list[Lab] = []
+
+    def make(*, settings: dict[str, Any] | None = None, **script: Callable[..., Any]) -> Lab:
+        made.append(Lab(embedder, load(**(settings or {})), script))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.engine.close()
+
+
+@pytest.fixture
+def researched(tmp_path: Path) -> Callable[..., Report]:
+    """`research()` in a data directory of this test, with its report checked."""
+
+    def call(question: str, **options: Any) -> Report:
+        report = asyncio.run(aresearch(question, **options))
+        check_report(report, stored_texts(tmp_path / "data"))
+        return report
+
+    return call
+
+
+class Plugin(NamedTuple):
+    """What an entry point of a plugin gives: a name, and something that builds the source."""
+
+    name: str
+    build: Callable[[Bench], Source]
+
+    def load(self) -> "Plugin":
+        return self
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[Bench], Source]], None]:
+    """plugin(name, build) registers a source as an installed package would."""
+    added: dict[str, Plugin] = {}
+    monkeypatch.setattr(
+        "assay.search.registry.entry_points", lambda group: [*entry_points(group=group), *added.values()]
+    )
+
+    def register(name: str, build: Callable[[Bench], Source]) -> None:
+        added[name] = Plugin(name, build)
+
+    return register
+
+
+# The example library: its run takes seconds, so the workers of a session share one.
+
+
+class LibraryRun:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        kept = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        self.report = Report.model_validate(kept["report"])
+        self.state: dict[str, Any] = kept["state"]
+        self.events = [Event.model_validate(event) for event in kept["events"]]
+        self.texts = stored_texts(folder)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> LibraryRun:
+    base = tmp_path_factory.getbasetemp()
+    shared_by_workers = base.parent if base.name.startswith("popen-") else base
+    folder = shared_by_workers / "library-run"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "run.json").exists():
+            asyncio.run(_research_library(folder))
+    run = LibraryRun(folder)
+    check_report(run.report, run.texts)
+    return run
+
+
+async def _research_library(folder: Path) -> None:
+    from assay.bootstrap import open_engine
+
+    async with open_engine(load(data_dir=folder)) as engine:
+        run = await engine.start(LIBRARY_QUESTION, Options(docs=(str(LIBRARY),)))
+        outcome = await engine.wait(run.id)
+        assert outcome.report is not None, outcome.run.error
+        events = [event.plain() async for event in engine.events(run.id)]
+        state = await engine.state(run.thread)
+    kept = {"report": outcome.report.plain(), "state": state, "events": events}
+    (folder / "run.json").write_text(json.dumps(kept), encoding="utf-8")

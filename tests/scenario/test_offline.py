@@ -1,0 +1,98 @@
+"""With nothing but Python: no key, no account, no network."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from assay import research
+from assay.export.report import Report
+from tests.conftest import CalledOutError
+from tests.scenario.checking import check_report, stored_texts
+from tests.scenario.material import LAKE, QUESTION
+
+
+def test_the_guard_of_these_tests_would_notice_a_call() -> None:
+    with socket.socket() as one, pytest.raises(CalledOutError):
+        one.connect(("192.0.2.1", 80))
+    with pytest.raises(CalledOutError):
+        socket.getaddrinfo("example.org", 443)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number, document in enumerate(LAKE):
+        (docs / f"page{number}.md").write_text(f"# {document.title}\n\n{document.text}\n", encoding="utf-8")
+    return docs
+
+
+@pytest.mark.requirement("X-10")
+@pytest.mark.parametrize("depth", ["quick", "standard", "comprehensive"])
+def test_ones_own_documents_are_researched_without_key_or_network(
+    researched: Callable[..., Report], folder: Path, depth: str
+) -> None:
+    report = researched(QUESTION, docs=[folder], depth=depth)
+
+    assert report.status == "complete"
+    assert any("412 square kilometres" in s.text for section in report.sections for s in section.sentences)
+    assert (report.spend.usd, report.spend.tokens, report.spend.requests) == (0, 0, 0)
+
+
+@pytest.mark.requirement("X-10")
+def test_the_synchronous_call_returns_a_report(tmp_path: Path, folder: Path) -> None:
+    report = research(QUESTION, docs=[str(folder)], depth="quick")
+
+    assert isinstance(report, Report)
+    assert report.markdown.startswith("# How large is Lake Marrow")
+    assert report.claims
+    assert report.sources
+    check_report(report, stored_texts(tmp_path / "data"))
+
+
+@pytest.mark.requirement("X-10")
+def test_a_second_run_on_the_same_documents_says_the_same(researched: Callable[..., Report], folder: Path) -> None:
+    first, second = (researched(QUESTION, docs=[folder], depth="quick") for _ in range(2))
+
+    assert [claim.text for claim in first.claims] == [claim.text for claim in second.claims]
+    assert first.sections == second.sections
+    assert [card.document for card in first.sources] == [card.document for card in second.sources]
+
+
+@pytest.mark.requirement("X-10")
+def test_a_file_that_cannot_be_read_is_skipped_and_said_to_be_in_every_run(
+    researched: Callable[..., Report], tmp_path: Path
+) -> None:
+    docs = tmp_path / "broken"
+    docs.mkdir()
+    (docs / "broken.txt").write_bytes(b"\x00\x01\x02" * 100)
+
+    for _ in range(2):
+        with pytest.raises(Exception, match="no document could be read") as caught:
+            researched(QUESTION, docs=[docs], depth="quick")
+        assert "broken.txt" in str(caught.value)
+
+
+@pytest.mark.requirement("X-10")
+def test_no_name_is_looked_up_and_no_socket_opened_in_a_bare_process(tmp_path: Path) -> None:
+    """A process of its own in which opening any socket is fatal: nothing of ours was imported before."""
+    code = (
+        "import socket, sys\n"
+        "def refuse(*args, **kwargs): sys.exit('called out')\n"
+        "socket.socket.connect = socket.socket.sendto = socket.getaddrinfo = refuse\n"
+        "from assay import research\n"
+        "print(research(\"What's happening with Apple?\", depth='quick').status)\n"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "ASSAY_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+
+    assert done.stdout.strip() == "complete", done.stderr

@@ -1,0 +1,274 @@
+"""What leaves Assay: the report's fields, its Markdown, its HTML."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from assay.export.report import Report
+from assay.model.claim import Claim
+from assay.model.report import Critique
+from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote
+from assay.testing import snapshot
+from tests.scenario.conftest import LIBRARY_QUESTION, Lab, LibraryRun
+from tests.scenario.material import LAKE, QUESTION
+
+Make = Callable[..., Lab]
+
+
+def scoring(score: float, recommendation: str = "approve") -> Callable[..., Critique]:
+    return lambda real, request: Critique(scores={}, score=score, recommendation=recommendation)  # type: ignore[arg-type]
+
+
+# S-10
+
+
+@pytest.mark.requirement("S-10")
+def test_only_supported_claims_are_published_each_with_mark_and_citations(library: LibraryRun) -> None:
+    report = library.report
+    claims = {claim.id: claim for claim in report.claims}
+    facts = [s for section in report.sections for s in section.sentences if s.kind == "fact"]
+
+    assert len(facts) > 10
+    assert {"✓✓", "✓"} <= {fact.mark for fact in facts}
+    for fact in facts:
+        assert all(claims[name].verdict == "supported" for name in fact.claims)
+        assert fact.citations
+        assert set(fact.citations) <= {span.source for name in fact.claims for span in claims[name].spans}
+    cards = {card.id: card for card in report.sources}
+    for fact in facts:
+        groups = {cards[span.source].group for name in fact.claims for span in claims[name].spans}
+        assert (fact.mark == "✓✓") == (len(groups) > 1), fact.text
+
+
+@pytest.mark.requirement("S-10")
+async def test_one_source_alone_is_marked_by_its_credibility(lab: Make) -> None:
+    text = "Lake Marrow covered 412 square kilometres in 2019."
+    marks = {}
+    for url in ("https://someone.example/blog", "https://water.agency.gov/lake"):
+        here = lab()
+        here.holds(snapshot(text, url=url, title="On Lake Marrow"))
+        report = await here.report("How large is Lake Marrow?", depth="quick")
+        marks[url] = report.claims[0].mark
+
+    assert list(marks.values()) == ["⚠", "✓"]
+
+
+@pytest.mark.requirement("S-10")
+async def test_gaps_are_owned_up_to_and_lower_nothing_silently(lab: Make) -> None:
+    async def read(real: Any, question: Any, *args: Any) -> Any:
+        return [] if "shrink" in question.text else await real(question, *args)
+
+    here = lab(read=read)
+    here.holds(*LAKE)
+
+    report = await here.report(QUESTION)
+
+    [gap] = [s for section in report.sections if section.role == "not_found" for s in section.sentences]
+    assert gap.kind == "frame"
+    assert "Why did Lake Marrow shrink?" in gap.text
+    assert any("unanswered" in issue.description for issue in report.issues)
+    assert "Of 3 sub-questions, 2 could be answered" in report.markdown
+
+
+# F-13
+
+
+@pytest.mark.requirement("F-13")
+@pytest.mark.parametrize(("score", "level"), [(10.0, "high"), (8.0, "high"), (7.99, "medium"), (7.5, "medium")])
+async def test_confidence_is_high_from_a_score_of_8(lab: Make, score: float, level: str) -> None:
+    here = lab(critique=scoring(score))
+    here.holds(*LAKE)
+
+    report = await here.report("How large is Lake Marrow?", depth="quick")
+
+    assert (report.status, report.confidence, report.metadata.score) == ("complete", level, score)
+
+
+@pytest.mark.requirement("F-13")
+async def test_what_was_not_approved_is_partial_and_of_low_confidence(lab: Make) -> None:
+    here = lab(critique=scoring(9.9, "reject"))
+    here.holds(*LAKE)
+
+    report = await here.report("How large is Lake Marrow?", depth="quick")
+
+    assert (report.status, report.confidence) == ("partial", "low")
+    assert "The last review did not approve it." in report.markdown
+
+
+@pytest.mark.requirement("F-13")
+def test_metadata_are_counted_from_the_report_itself(library: LibraryRun) -> None:
+    report, data = library.report, library.report.metadata
+
+    assert data.sources == len(report.sources) == len({span.document for c in report.claims for span in c.spans})
+    assert data.words == sum(len(s.text.split()) for section in report.sections for s in section.sentences)
+    assert data.iterations == sum(e.kind == "enter" and e.stage == "write" for e in library.events)
+    assert data.rounds == sum(e.kind == "enter" and e.stage == "dispatch" for e in library.events)
+    started, finished = datetime.fromisoformat(data.started), datetime.fromisoformat(data.finished)
+    assert 0 < data.seconds <= (finished - started).total_seconds() + 1
+    assert 7.5 <= data.score <= 10
+    assert data.settings
+    assert data.version
+
+
+@pytest.mark.requirement("F-13")
+def test_provenance_says_what_was_asked_and_searched(library: LibraryRun) -> None:
+    made = library.report.provenance
+    searched = {str(e.data["query"]) for e in library.events if e.kind == "search" and "query" in e.data}
+
+    assert made.question == LIBRARY_QUESTION
+    assert library.report.plan is not None
+    assert list(made.sub_questions) == [question.text for question in library.report.plan.questions]
+    assert set(made.queries) == searched
+    assert made.thread
+    assert {event.run for event in library.events} == {made.run}
+
+
+@pytest.mark.requirement("F-13")
+async def test_provenance_names_the_checkpoints_of_this_run_alone(lab: Make) -> None:
+    here = lab()
+    first = await here.report("What's happening with Apple?", depth="quick")
+    thread = first.provenance.thread
+    second = (await here.ask("What's happening with Tesla?", depth="quick", thread=thread)).report
+    assert second is not None
+
+    kept = [item.config["configurable"]["checkpoint_id"] async for item in here.checkpointer.alist(None)]
+
+    for report in (first, second):
+        assert len(report.provenance.checkpoints) > 5
+        assert set(report.provenance.checkpoints) <= set(kept)
+    assert not set(first.provenance.checkpoints) & set(second.provenance.checkpoints)
+
+
+# L-11
+
+
+@pytest.mark.requirement("L-11")
+def test_markdown_has_every_statement_with_its_mark_and_linked_citations(library: LibraryRun) -> None:
+    text, report = library.report.markdown, library.report
+
+    assert text.startswith(f"# {LIBRARY_QUESTION.rstrip('?')}\n")
+    for section in report.sections:
+        assert f"## {section.title.replace('#', '')}" in text or not section.title
+        for sentence in section.sentences:
+            if sentence.kind == "fact":
+                cited = "".join(f"[[{name}]](#{name.lower()})" for name in sentence.citations)
+                assert f"{sentence.mark} {cited}" in text
+    for card in report.sources:
+        assert f'<a id="{card.id.lower()}"></a>**{card.id}**' in text
+    anchors = set(re.findall(r'<a id="(s\d+)">', text))
+    assert set(re.findall(r"\]\(#(s\d+)\)", text)) <= anchors
+
+
+@pytest.mark.requirement("L-11")
+def test_markdown_has_the_metadata_and_the_evidence(library: LibraryRun) -> None:
+    text, report = library.report.markdown, library.report
+    rows = dict(re.findall(r"^\| (\w[\w ]*?) \| (.*) \|$", text, re.MULTILINE))
+
+    assert rows["Status"] == "complete"
+    assert rows["Statements checked"] == f"{report.coverage.checked} of {report.coverage.total}"
+    assert rows["Words"] == str(report.metadata.words)
+    assert report.provenance.run in rows["Thread"]
+    assert {"Confidence", "Hallucination score", "Review", "Sources", "Research", "Spent", "Finished"} <= set(rows)
+    published = {name for section in report.sections for s in section.sentences for name in s.claims}
+    for claim in report.claims:
+        assert (f"**{claim.id}** {claim.mark}" in text) == (claim.id in published)
+        if claim.id in published:
+            for span in claim.spans:
+                assert f"{span.source}, characters {span.start}-{span.end} of `{span.document[:12]}`" in text
+
+
+# Hostile text
+
+
+class Tags(HTMLParser):
+    """Every element with its attributes, and the text as a reader sees it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+HOSTILE = (
+    "Lake Marrow <script>alert(1)</script> covered 412 square kilometres & <img src=x onerror=alert(2)> in 2019.",
+    "Lake Marrow is [described here](javascript:alert(3)) as **very large** by `experts` and ![pixel](https://evil.example/x).",
+    "Lake Marrow lost water </summary></details><iframe src='https://evil.example'></iframe> in the dry year 2018.",
+)
+TITLE = "<b onclick='alert(4)'>Lake Marrow</b> | [x](javascript:alert(5)) # now"
+
+
+@pytest.fixture
+async def hostile(lab: Make) -> Report:
+    def read(real: Any, question: Any, passages: Sequence[Any], limit: int) -> list[Quote]:
+        return [Quote(passage=0, text=line, relevance=0.9) for line in HOSTILE]
+
+    here = lab(read=read)
+    here.holds(snapshot("\n".join(HOSTILE), title=TITLE, url="javascript:alert(6)"))
+    report = await here.report("How large is Lake Marrow <u>really</u>?", depth="quick")
+    quotes = {span.quote for claim in report.claims for span in claim.spans}
+    assert quotes == set(HOSTILE)
+    return report
+
+
+@pytest.mark.requirement("X-01")
+def test_html_shows_hostile_text_and_runs_none_of_it(hostile: Report) -> None:
+    page = Tags(hostile._repr_html_())
+
+    used = {tag for tag, _ in page.elements}
+    assert used <= {
+        "div", "style", "h1", "h2", "p", "details", "summary", "span", "small", "blockquote", "ol", "li", "a",
+        "ul", "b", "br", "cite",
+    }  # fmt: skip
+    for tag, attributes in page.elements:
+        assert set(attributes) <= {"class", "value", "id", "href", "title"}, tag
+        assert not str(attributes.get("href") or "").startswith("javascript")
+    for line in HOSTILE:
+        assert line in page.text
+    assert TITLE in page.text
+    assert "<u>really</u>" in page.text
+
+
+@pytest.mark.requirement("L-11")
+def test_markdown_shows_hostile_text_and_renders_none_of_it(hostile: Report) -> None:
+    page = Tags(MarkdownIt("commonmark").enable("table").render(hostile.markdown))
+
+    used = {tag for tag, _ in page.elements}
+    assert not used & {"script", "img", "iframe", "b", "u", "details", "code-block"}
+    links = [str(attributes["href"]) for tag, attributes in page.elements if tag == "a" and "href" in attributes]
+    assert links
+    assert all(link.startswith("#s") for link in links), links
+    assert "<javascript:" not in hostile.markdown
+    for line in HOSTILE:
+        assert line in page.text
+
+
+@pytest.mark.requirement("L-11")
+async def test_a_title_of_the_writer_is_no_markup_either(lab: Make) -> None:
+    async def write(real: Any, request: Any) -> Draft:
+        draft: Draft = await real(request)
+        claim: Claim = request.claims[0]
+        own = DraftSection(title="<script>x</script>", sentences=(DraftSentence(text=claim.text, claims=(claim.id,)),))
+        return draft.model_copy(update={"title": "# <h1>Ha</h1>", "sections": (*draft.sections, own)})
+
+    here = lab(write=write)
+    here.holds(*LAKE)
+
+    report = await here.report("How large is Lake Marrow?", depth="quick")
+
+    for rendering in (report.html, MarkdownIt("commonmark").render(report.markdown)):
+        page = Tags(rendering)
+        assert "script" not in {tag for tag, _ in page.elements}
+        assert [tag for tag, _ in page.elements].count("h1") == 1
+        assert "<h1>Ha</h1>" in page.text

@@ -1,0 +1,198 @@
+"""Which source a run asks, and the demo companies."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from assay.bootstrap import open_engine
+from assay.errors import ConfigurationError, PathError
+from assay.export.report import Report
+from assay.model.thread import Options
+from assay.ports import Source
+from assay.search import demo
+from assay.search.demo import Company, CompanyFindings, DemoSource, lookup
+from assay.search.registry import available
+from assay.settings import load
+from assay.testing import FakeSource, MemoryDocuments
+from tests.scenario.material import LAKE
+
+Research = Callable[..., Report]
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number, document in enumerate(LAKE):
+        (folder / f"{number}.txt").write_text(document.text, encoding="utf-8")
+    return folder
+
+
+# C-07
+
+
+@pytest.mark.requirement("C-07", "X-10")
+def test_without_documents_auto_is_the_demo_data_and_says_so(researched: Research) -> None:
+    report = researched("What's happening with Apple?", depth="quick")
+
+    assert report.status == "complete"
+    assert {card.kind for card in report.sources} == {"demo"}
+    [notice] = report.notices
+    assert "demo data" in notice
+    assert notice in report.markdown.replace("\\", "")
+
+
+@pytest.mark.requirement("C-07")
+async def test_the_notice_is_an_event_of_the_run(tmp_path: Path) -> None:
+    async with open_engine(load(data_dir=tmp_path / "data")) as engine:
+        run = await engine.start("nevermind", Options())
+        await engine.wait(run.id)
+        notices = [str(event.data["text"]) async for event in engine.events(run.id) if event.kind == "notice"]
+
+    assert len(notices) == 1
+    assert "demo data" in notices[0]
+
+
+@pytest.mark.requirement("C-07", "X-10")
+def test_with_documents_auto_is_the_documents_alone(researched: Research, docs: Path) -> None:
+    report = researched("How large is Lake Marrow, and what's happening with Apple?", docs=[docs])
+
+    assert report.status == "complete"
+    assert {card.kind for card in report.sources} == {"document"}
+    assert all(card.url.startswith(docs.as_uri()) for card in report.sources)
+    assert report.notices == ()
+    assert "AAPL" not in report.markdown
+
+
+@pytest.mark.requirement("C-07")
+def test_the_demo_can_be_asked_for_by_name_and_gives_no_notice(researched: Research) -> None:
+    report = researched("What's happening with Tesla?", depth="quick", source="demo")
+
+    assert {card.kind for card in report.sources} == {"demo"}
+    assert report.notices == ()
+
+
+@pytest.mark.requirement("C-07")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tavily", "there is no source called 'tavily'"),
+        ("documets", "did you mean 'documents'?"),
+        ("", "there is no source called ''"),
+        ("Demo", "there is no source called 'Demo'"),
+        ("documents", "needs a folder"),
+    ],
+)
+def test_a_source_that_is_not_there_is_an_error_and_never_another(researched: Research, name: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        researched("What's happening with Apple?", depth="quick", source=name)
+
+    assert said in caught.value.message
+    assert caught.value.help
+
+
+@pytest.mark.requirement("C-07")
+async def test_nothing_is_written_down_for_a_question_that_cannot_be_asked(tmp_path: Path) -> None:
+    async with open_engine(load(data_dir=tmp_path / "data")) as engine:
+        for options in (Options(source="tavily"), Options(docs=(str(tmp_path / "nowhere"),))):
+            with pytest.raises((ConfigurationError, PathError)):
+                await engine.start("What's happening with Apple?", options)
+
+        assert await engine.threads.recent(limit=5) == []
+
+
+@pytest.mark.requirement("C-07")
+def test_all_sources_have_one_interface_and_plugins_come_by_the_same_door(
+    researched: Research, plugin: Callable[..., None]
+) -> None:
+    made: list[FakeSource] = []
+    plugin("lake", lambda bench: made.append(FakeSource(bench.store, LAKE)) or made[-1])  # type: ignore[func-returns-value]
+
+    report = researched("How large is Lake Marrow?", depth="quick", source="lake")
+
+    assert isinstance(made[0], Source)
+    assert isinstance(DemoSource(MemoryDocuments()), Source)
+    assert report.status == "complete"
+    assert {card.host for card in report.sources} <= {document.host for document in LAKE}
+    assert available() == ["demo", "documents", "lake"]
+
+
+# C-08
+
+NAMES = {
+    "Apple Inc.": ["Apple", "apple", "APPLE INC", "Apple, Inc.", "apple inc.", "AAPL", " Apple Ltd. ", "Apple Corp"],
+    "Tesla, Inc.": ["Tesla", "tesla inc", "TESLA MOTORS", "TSLA", "Tesla Limited"],
+    "Microsoft Corporation": ["microsoft", "Microsoft Corp.", "MICROSOFT CORPORATION", "MSFT", "Microsoft, Inc"],
+    "Amazon.com, Inc.": ["Amazon", "amazon.com", "Amazon.com, Inc.", "AMZN", "amazon ltd"],
+    "Alphabet Inc. (Google)": ["Google", "google llc", "Alphabet", "ALPHABET INC.", "GOOGL", "Google, Inc."],
+}  # fmt: skip
+
+
+@pytest.mark.requirement("C-08")
+@pytest.mark.parametrize(("company", "name"), [(company, name) for company in NAMES for name in NAMES[company]])
+def test_a_company_is_found_under_its_usual_names(company: str, name: str) -> None:
+    assert lookup(name).company == company
+
+
+@pytest.mark.requirement("C-08")
+@pytest.mark.parametrize("company", NAMES)
+async def test_findings_are_complete_and_their_sources_can_be_opened(company: str) -> None:
+    found = lookup(company)
+    store = MemoryDocuments()
+    hits = await DemoSource(store).search(f"news about {company}", limit=10)
+
+    assert found.recent_news
+    assert found.stock_info
+    assert found.key_developments
+    assert found.confidence == 10
+    assert list(found.sources) == [hit.url for hit in hits]
+    texts = "\n".join(document.text for document in store.stored.values())
+    for line in (*found.recent_news, *found.stock_info, *found.key_developments):
+        assert line in texts
+
+
+@pytest.mark.requirement("C-08")
+@pytest.mark.parametrize(
+    ("held", "confidence"),
+    [
+        ((), 0),
+        (("recent_news",), 4),
+        (("stock_info",), 4),
+        (("recent_news", "key_developments"), 7),
+        (("recent_news", "stock_info", "key_developments"), 10),
+    ],
+)
+async def test_confidence_follows_how_complete_the_findings_are(
+    monkeypatch: pytest.MonkeyPatch, held: tuple[str, ...], confidence: int
+) -> None:
+    """Three for each kind of finding, one for the sources behind them."""
+    lines = dict.fromkeys(held, ("Acme makes anvils and sells them to coyotes.",))
+    acme = Company(key="acme", name="Acme Corp", ticker="ACM", as_of=date(2024, 1, 1), **lines)
+    monkeypatch.setattr(demo, "companies", lambda: {"acme": acme})
+    monkeypatch.setattr(demo, "aliases", lambda: {"acme": "Acme"})
+
+    found = lookup("ACME, Inc.")
+
+    assert found.confidence == confidence
+    assert list(found.sources) == [hit.url for hit in await DemoSource(MemoryDocuments()).search("Acme", limit=9)]
+    assert len(found.sources) == len(held)
+
+
+@pytest.mark.requirement("C-08")
+@pytest.mark.parametrize("name", ["Zorblax Industries", "", "Inc.", "Appl", "Pineapple", "the company"])
+async def test_an_unknown_company_has_no_findings_and_confidence_0(name: str) -> None:
+    assert lookup(name) == CompanyFindings()
+    assert lookup(name).confidence == 0
+    assert await DemoSource(MemoryDocuments()).search(f"What about {name}?", limit=9) == []
+
+
+@pytest.mark.requirement("C-08")
+def test_an_unknown_company_is_answered_with_an_honest_nothing(researched: Research) -> None:
+    report = researched("What's happening with Zorblax Industries?", depth="quick")
+
+    assert report.status == "no_data"
+    assert (report.confidence, report.confidence_score) == ("low", 0)
+    assert report.claims == ()
+    assert "Zorblax Industries" in report.sections[0].sentences[0].text

@@ -1,0 +1,46 @@
+"""The drawing of the graph is the graph: every stage of the design, and every way between them."""
+
+import re
+
+import pytest
+
+from assay.graph import STATUS, build, drawing
+
+EDGES = """
+START understand            understand clarify    understand publish     understand gate      clarify understand
+gate question               gate plan             question question      question plan        plan approve_plan
+plan dispatch               approve_plan dispatch approve_plan fallback  dispatch search      dispatch verify
+search fuse                 fuse approve_harvest  fuse read              fuse consolidate     approve_harvest read
+approve_harvest consolidate approve_harvest fallback  read consolidate   consolidate analyse  consolidate verify
+analyse dispatch            analyse verify        verify write           verify fallback      write review
+review write                review approve_critical   review approve_output  review publish   review fallback
+approve_critical publish    approve_critical fallback approve_output publish approve_output fallback
+publish END                 fallback END
+"""  # as in the design
+
+
+def expected() -> set[tuple[str, str]]:
+    names = {"START": "__start__", "END": "__end__"}
+    words = [names.get(word, word) for word in EDGES.split()]
+    return set(zip(words[::2], words[1::2], strict=True))
+
+
+def drawn() -> set[tuple[str, str]]:
+    return set(re.findall(r"^\s*(\w+) (?:-->|-\.->)(?:\|[^|]*\|)? (\w+);$", drawing(), re.MULTILINE))
+
+
+@pytest.mark.requirement("F-15")
+def test_the_mermaid_drawing_shows_every_stage_and_every_edge_of_the_design() -> None:
+    ours = {(left, right) for left, right in drawn() if "__error_handler__" not in left + right}
+
+    assert ours == expected()
+    assert "graph TD" in drawing()
+
+
+@pytest.mark.requirement("F-15")
+def test_what_is_drawn_is_what_is_compiled() -> None:
+    nodes = {name for name in build().get_graph().nodes if not name.startswith("__")}
+    shown = set(re.findall(r"^\s*(\w+)\(\w+\)$", drawing(), re.MULTILINE))
+
+    assert nodes == {name for name in shown if not name.startswith("__")}
+    assert nodes == set(STATUS)
