@@ -56,12 +56,14 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         stack.callback(embedder.close)
         sources = SourceChooser(settings, folder, documents, embedder)
         stack.callback(sources.close)
+        support = WordsAndMeaning(embedder)
         engine = Engine(
             settings=settings,
             threads=SqliteThreads(database),
             events=SqliteEvents(database),
             documents=documents,
-            reasoner=EmbeddedReasoner(embedder, WordsAndMeaning(embedder), aliases()),
+            reasoner=EmbeddedReasoner(embedder, support, aliases()),
+            support=support,
             checkpointer=await stack.enter_async_context(_checkpointer(folder / "checkpoints.sqlite3")),
             sources=sources,
             now=lambda: datetime.now(UTC),

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from assay.model.event import EventKind
 from assay.model.thread import Options
-from assay.ports import DocumentStore, Source
+from assay.ports import DocumentStore, Source, SupportScorer
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 
@@ -18,6 +18,7 @@ class Deps:
     options: Options
     settings: Settings
     reasoner: Reasoner
+    support: SupportScorer
     sources: Sequence[Source]
     documents: DocumentStore
     started: datetime

@@ -24,7 +24,7 @@ from assay.model.question import LONGEST
 from assay.model.record import Record
 from assay.model.source import Document
 from assay.model.thread import Options, Run, Thread
-from assay.ports import DocumentStore, EventLog, Prepared, Source, ThreadStore
+from assay.ports import DocumentStore, EventLog, Prepared, Source, SupportScorer, ThreadStore
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 from assay.stages.approve import DECISIONS
@@ -66,6 +66,7 @@ class Engine:
         events: EventLog,
         documents: DocumentStore,
         reasoner: Reasoner,
+        support: SupportScorer,
         checkpointer: "BaseCheckpointSaver[Any]",
         sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
         now: Callable[[], datetime],
@@ -75,6 +76,7 @@ class Engine:
         self._events = events
         self._documents = documents
         self._reasoner = reasoner
+        self._support = support
         self._sources = sources
         self._now = now
         self._checkpointer = checkpointer
@@ -263,8 +265,8 @@ class Engine:
 
         deps = Deps(
             run=run.id, thread=run.thread, options=_options(run), settings=self.settings, reasoner=self._reasoner,
-            sources=sources, documents=self._documents, started=run.started, now=self._now, append=append,
-            checkpoints=lambda: self._checkpoints(run),
+            support=self._support, sources=sources, documents=self._documents, started=run.started, now=self._now,
+            append=append, checkpoints=lambda: self._checkpoints(run),
         )  # fmt: skip
         await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")
 

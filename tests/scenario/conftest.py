@@ -28,8 +28,9 @@ from assay.trust.support import WordsAndMeaning
 from tests.scenario.checking import check_report, stored_texts
 
 LIBRARY = Path(__file__).resolve().parents[2] / "examples" / "library"
-LIBRARY_QUESTION = (
-    "How fast is the universe expanding, why do the measurements disagree, and when will the disagreement be settled?"
+LIBRARY_QUESTION = (  # the one `make demo` asks
+    "What is the value of the Hubble constant, why do measurements of it disagree, "
+    "and when will the disagreement be settled?"
 )
 
 
@@ -60,6 +61,7 @@ class Lab:
             events=self.events,
             documents=self.documents,
             reasoner=self.reasoner,
+            support=WordsAndMeaning(embedder),
             checkpointer=self.checkpointer,
             sources=lambda options: (self.sources, {}),
             now=lambda: datetime.now(UTC),

@@ -232,8 +232,8 @@ def test_the_plan_of_a_report_has_all_its_parts(library: LibraryRun) -> None:
 
     assert plan is not None
     assert [item.text for item in plan.questions][:2] == [
-        "How fast is the universe expanding?",
-        "Why do the measurements disagree?",
+        "What is the value of the Hubble constant?",
+        "Why do measurements of the Hubble constant disagree?",
     ]
     assert plan.sections
     assert plan.methodology

@@ -246,8 +246,9 @@ async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make
         ("Lake Marrow grew because a long drought dried up the river Tamsel.", "drought", Verdict.CONTRADICTED),
         ("Lake Marrow shrank because a long drought dried up the river Oder.", "drought", Verdict.PARTLY),
         ("The survey office detected a leak in the bed of Lake Marrow.", "leak", Verdict.CONTRADICTED),
+        ("Children and their teachers enjoy tournaments of chess.", "drought", Verdict.PARTLY),
     ],
-    ids=["number", "unit", "year", "negation", "direction", "name", "negation dropped"],
+    ids=["number", "unit", "year", "negation", "direction", "name", "negation dropped", "another matter"],
 )
 async def test_a_false_figure_name_or_negation_is_caught_though_the_judge_believes_it(
     lab: Make, text: str, about: str, verdict: Verdict
@@ -339,7 +340,7 @@ def test_the_library_shows_a_disagreement_with_both_sides(library: LibraryRun) -
     [section] = [s for s in library.report.sections if s.role == "disagreements"]
     shown = {name for sentence in section.sentences for name in sentence.claims}
 
-    assert any("Planck" in one.text and "SH0ES" in other.text for one, other in sides)
+    assert any("67.4 ± 0.5" in one.text and "73.04 ± 1.04" in other.text for one, other in sides)
     for one, other in sides:
         assert one.id in other.disputed_by
         assert one.id in shown or other.id in shown

@@ -60,6 +60,7 @@ class WordVectors:
         ("Now tell me about Tesla", Conversation(subject="Apple"), "research", "Now tell me about Tesla"),
         ("Tell me about the company", Conversation(clarified=("apple",)), "research", "Tell me about Apple"),
         ("Nevermind", Conversation(), "cancel", "Nevermind"),
+        ("Tell me about the company", Conversation(clarified=("never mind",)), "cancel", "Tell me about the company"),
         ("thanks!", Conversation(), "small_talk", "thanks!"),
     ],
 )
@@ -268,3 +269,16 @@ def test_references_to_documents_are_not_what_is_asked() -> None:
     assert "10-Q" not in focus("Did Apple buy back shares in its Q3 2023 10-Q?")
     assert focus("How did net sales change over 2023?") == "How did net sales change over 2023?"
     assert focus("What about the 10-Q?") == "What about the 10-Q?"
+
+
+def test_the_topic_alone_makes_no_answer() -> None:
+    text = "Lake Marrow covers 40 square kilometres in the north of the country."
+    asked = SubQuestion(id="Q2", text="Who won the chess olympiad?", section="s", topic="Lake Marrow")
+    assert read(asked, [Passage(document="d", start=0, end=len(text), text=text)], 5, WordVectors()) == []
+
+
+def test_quotes_name_the_passage_they_stand_in() -> None:
+    texts = ["Nothing of interest is told in this place at all.", "Grain exports fell 12% in 2023, the port said."]
+    passages = [Passage(document=f"d{n}", start=0, end=len(text), text=text) for n, text in enumerate(texts)]
+    asked = SubQuestion(id="Q1", text="How did grain exports change in 2023?", section="s")
+    assert [quote.passage for quote in read(asked, passages, 5, WordVectors())] == [1]

@@ -244,3 +244,9 @@ def test_what_passes_here_passes_outside(statement: str, quotes: list[str]) -> N
 @pytest.mark.requirement("X-03")
 def test_a_statement_may_not_reach_further_than_its_passage(statement: str, quote: str, agrees: bool) -> None:
     assert check(statement, [quote]).agrees is agrees
+
+
+@pytest.mark.requirement("X-03")
+def test_a_dropped_negation_is_seen_through_irregular_verbs() -> None:
+    assert not check("The office found a leak.", ["The office did not find any leak."]).agrees
+    assert check("The office found a leak.", ["Later the office did find a leak."]).agrees

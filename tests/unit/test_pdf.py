@@ -17,6 +17,7 @@ from assay.errors import ReadError
 from assay.harvest import pdf
 from assay.harvest.columns import Cell
 from assay.harvest.pages import flow
+from assay.text.sentences import is_row
 
 SENTENCE = "Revenue of the segment rose to 12.4 billion dollars in the third quarter because prices were higher."
 
@@ -193,8 +194,8 @@ def test_a_table_drawn_on_a_page_says_its_headings_and_scale(tmp_path: Path) -> 
             canvas.drawRightString(right, 725 - 12 * number, value)
     canvas.save()
     assert pdf.extract(path).text.split("\n")[-2:] == [
-        "Products (in millions) — July 1, 2023: $60,584; June 25, 2022: $63,355",
-        "Services (in millions) — July 1, 2023: $21,213; June 25, 2022: $(19,604)",
+        "Products (in millions) — July 1, 2023: $60,584; June 25, 2022: $63,355; Table: net sales",
+        "Services (in millions) — July 1, 2023: $21,213; June 25, 2022: $(19,604); Table: net sales",
     ]
 
 
@@ -238,7 +239,7 @@ def test_rows_say_their_column_headings() -> None:
     assert (
         "Total net sales (in millions) — Three Months Ended July 1, 2023: 81,797; "
         "Three Months Ended June 25, 2022: 82,959; Nine Months Ended July 1, 2023: 293,787; "
-        "Nine Months Ended June 25, 2022: 304,182"
+        "Nine Months Ended June 25, 2022: 304,182; Table: net sales"
     ) in lines
     start = "Net sales: Products (in millions) — Three Months Ended July 1, 2023: $60,584"
     assert any(line.startswith(start) for line in lines)
@@ -293,9 +294,8 @@ def test_rows_say_the_scale_their_caption_states(caption: str, scale: str) -> No
     ],
 )
 def test_a_scale_in_doubt_is_not_guessed(caption: str) -> None:
-    assert "Operating income — 2023: $114,301; 2022: $119,437" in statement(
-        caption, "Operating income|$114,301|$119,437"
-    )
+    *_, row = statement(caption, "Operating income|$114,301|$119,437")[:-1]
+    assert row.partition("; Table: ")[0] == "Operating income — 2023: $114,301; 2022: $119,437"
 
 
 EXCEPT = "(In millions, except number of shares, which are reflected in thousands, and per-share amounts)"
@@ -356,7 +356,114 @@ def test_a_caption_holds_for_its_own_table_alone() -> None:
     )
     lines = written(page)
     assert "Net sales (in millions) — 2023: $81,797; 2022: $82,959" in lines
-    assert "Stores opened — 2023: 1,204; 2022: 1,180" in lines
+    assert "Stores opened — 2023: 1,204; 2022: 1,180; Table: Stores were opened and closed" in lines
+
+
+STOCK = (
+    "Our stock-based compensation expense is associated with restricted stock units, or RSUs, and our ESPP. Our\n"
+    "Condensed Consolidated Statements of Income include stock-based compensation expense, net of amounts\n"
+    "allocated to inventory, as follows:"
+)
+
+
+@pytest.mark.parametrize(
+    ("above", "caption"),
+    [
+        (STOCK, "stock-based compensation expense, net of amounts allocated to inventory"),
+        ("The following table shows net sales by category (dollars in millions):", "net sales by category"),
+        ("The table below presents the notional value of our contracts:", "notional value of our contracts"),
+        ("As of July 1, 2023, the components of inventory were as follows (in\nmillions):", "components of inventory"),
+        (
+            "Operating expenses for the three- and nine-month periods ended\nJuly 1, 2023 were as follows:",
+            "Operating expenses",
+        ),
+        ("Information about operating expenses is as follows (in millions):", "operating expenses"),
+        ("Accrued liabilities consisted of the following:", "Accrued liabilities"),
+        ("The fair values of our securities are shown below by maturity.", "fair values of our securities"),
+        (
+            "The effect of rates versus the U.S. Dollar is as follows (in millions):",
+            "effect of rates versus the U.S. Dollar",
+        ),
+        ("Note 9 - Goodwill\nThe components of our goodwill are as follows:", "components of our goodwill"),
+        (
+            "The following table sets forth, for the periods indicated, certain items in our Statements of Income\n"
+            "expressed as a percentage of revenue.",
+            "items in our Statements of Income expressed as a percentage of revenue",
+        ),
+        (
+            "The following is a reconciliation of free cash flow to the most comparable GAAP cash flow measure,\n"
+            "“Net cash provided by (used in) operating activities,” for the trailing twelve months (in millions):",
+            "reconciliation of free cash flow to the most comparable GAAP cash flow measure",
+        ),
+        (
+            "CONDENSED CONSOLIDATED STATEMENTS OF OPERATIONS (Unaudited)",
+            "CONDENSED CONSOLIDATED STATEMENTS OF OPERATIONS",
+        ),
+        (
+            "NVIDIA CORPORATION AND SUBSIDIARIES\nCONDENSED CONSOLIDATED BALANCE SHEETS\n"
+            "(In millions, except number of shares, which are reflected\nin thousands, and par value)\n(Unaudited)",
+            "CONDENSED CONSOLIDATED BALANCE SHEETS",
+        ),
+        ("Note 7 – Property, Plant and Equipment, Net", "Property, Plant and Equipment, Net"),
+        ("Table 3. Answers to the survey by age group. Source: own data.", "Answers to the survey by age group"),
+    ],
+)
+def test_rows_say_what_their_table_is_about(above: str, caption: str) -> None:
+    lines = statement(above, "Research and development|524|384")
+    row = next(line for line in lines if line.startswith("Research and development"))
+    assert row.endswith(f" — 2023: 524; 2022: 384; Table: {caption}")
+    assert is_row(row)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "",
+        "(In millions)",
+        "Sales rose in the third quarter because prices were higher.",
+        "The details are as follows:",
+        "in the Condensed Consolidated Statements of\nOperations (in millions):",  # its beginning is a page before
+        "July 1, 2023",
+        "NVIDIA CORPORATION AND SUBSIDIARIES",
+        "ITEM 1. FINANCIAL STATEMENTS (UNAUDITED)",
+        "See accompanying Notes to Condensed Consolidated Financial Statements.",
+        "Net Sales by Category\n\n\n",
+    ],
+)
+def test_what_does_not_introduce_a_table_is_not_its_caption(above: str) -> None:
+    assert not any("Table: " in line for line in statement(above, "Research and development|524|384"))
+
+
+def test_a_caption_goes_with_its_table_and_is_not_said_twice() -> None:
+    heads = f"{'2023       2022':>84}"
+    page = "\n".join(
+        [
+            "The following table shows net sales by category:",
+            heads,
+            "Net sales by category:",
+            f"{'  Services':60}{'21,213':>12}{'19,604':>12}",
+            f"{'Total net sales':60}{'81,797':>12}{'82,959':>12}",
+            "",
+            f"{'2021       2020':>84}",
+            f"{'Total net sales':60}{'81,434':>12}{'59,685':>12}",
+            "",
+            "Sales of services rose in the period because more devices were in use than in the year before it.",
+            "",
+            heads,
+            f"{'Devices in use':60}{'2,204':>12}{'1,980':>12}",
+            "",
+            heads,
+            f"{'Inventories (1):':60}{'(In millions)':>24}",
+            f"{'Raw materials':60}{'1,663':>12}{'2,430':>12}",
+        ]
+    )
+    assert [line for line in written(page) if " — " in line] == [
+        "Net sales by category: Services — 2023: 21,213; 2022: 19,604",
+        "Total net sales — 2023: 81,797; 2022: 82,959; Table: net sales by category",
+        "Total net sales — 2021: 81,434; 2020: 59,685; Table: net sales by category",
+        "Devices in use — 2023: 2,204; 2022: 1,980",
+        "Raw materials (in millions) — 2023: 1,663; 2022: 2,430; Table: Inventories",
+    ]
 
 
 def test_marks_of_footnotes_are_not_part_of_a_label() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from assay.harvest.caption import gist, of_section
 from assay.harvest.sanitise import is_open
 from assay.harvest.scale import Scale, are_counts, opens_percentages, stated_above
 
@@ -99,18 +100,19 @@ def rewrite(page: Sequence[Sequence[Cell]]) -> Iterator[Line]:
     """The lines of one page with its tables written row by row."""
     lines = [_figures_whole(line) for line in page]
     rows = [_row(line) for line in lines]
-    done, scale = 0, None
+    done, scale, caption = 0, None, ""
     for first, last in _tables(lines, rows):
         columns = _columns([found for found in rows[first : last + 1] if found])
         heads = _heads(lines, done, first, columns)
         names = _names([lines[number] for number in heads], columns)
         first = _section_above(lines, heads[-1] + 1 if heads else done, first)
         scale = _scale(lines, range(done, first), heads, columns, scale)
+        caption = _caption(lines, done, heads, range(first, last + 1), caption)
         top = heads[0] if heads and names else first
         yield from map(_outside, lines[done:top])
         if names:
             yield from _left_over(lines, top, first, heads, columns)
-        yield from _Table(columns, names, scale).written(lines[first : last + 1], rows[first : last + 1])
+        yield from _Table(columns, names, scale, caption).written(lines[first : last + 1], rows[first : last + 1])
         done = last + 1
     yield from map(_outside, lines[done:])
 
@@ -131,7 +133,7 @@ def _scale(
         return previous
     if any(_is_unit_of_one_column(lines[number], columns) for number in filled if heads and number > heads[0]):
         return None
-    return stated_above([_caption(lines[number], columns) for number in filled[-_CAPTION_LINES:]])
+    return stated_above([_note(lines[number], columns) for number in filled[-_CAPTION_LINES:]])
 
 
 def _is_unit_of_one_column(line: Sequence[Cell], columns: Sequence[Cell]) -> bool:
@@ -143,13 +145,26 @@ def _is_unit_of_one_column(line: Sequence[Cell], columns: Sequence[Cell]) -> boo
     return abs(columns[owner].centre - line[-1].centre) <= 0.25 * pitch
 
 
-def _caption(line: Sequence[Cell], columns: Sequence[Cell]) -> str:
+def _note(line: Sequence[Cell], columns: Sequence[Cell]) -> str:
     """Units in brackets that stand among the headings of columns are not those of the table."""
     if len(line) == 1:
         return line[0].text
     labels = [cell for cell in line if columns and cell.end < columns[0].start]
     kept = len(labels) + 1 if len(labels) == len(line) - 1 else len(labels)
     return " ".join([cell.text for cell in line[:kept]] + [_BRACKETS.sub("", cell.text) for cell in line[kept:]])
+
+
+def _caption(lines: Sequence[Sequence[Cell]], done: int, heads: Sequence[int], table: range, previous: str) -> str:
+    """What introduces the table; what introduced the one before when new column headings alone part the two."""
+    if not heads:
+        return ""
+    if done and all(number in heads for number in range(done, table.start) if lines[number]):
+        return previous
+    body = (lines[number] for number in range(heads[-1] + 1, table.stop))
+    sections = [line for line in body if line and line[0].text.endswith(":")]
+    if len(sections) == 1 and len(sections[0]) == 2 and _is_units(sections[0]):
+        return of_section(sections[0][0].text)
+    return gist([_plain(lines[number]) for number in range(done, heads[0])])
 
 
 def _pitch(columns: Sequence[Cell]) -> float:
@@ -305,6 +320,7 @@ class _Table:
     columns: Sequence[Cell]
     names: Sequence[str]
     scale: Scale | None
+    caption: str
 
     def written(self, lines: Sequence[Sequence[Cell]], rows: Sequence[Row | None]) -> Iterator[Line]:
         group = _Group()
@@ -328,7 +344,9 @@ class _Table:
         owners = [_owner(value, self.columns) for value in found.values]
         if not self.names or None in owners or len(set(owners)) < len(owners):
             return " ".join([label, *(value.text for value in found.values)]).strip()
-        pairs = (f"{self.names[owner or 0]}: {value.text}" for owner, value in zip(owners, found.values, strict=True))
+        pairs = [f"{self.names[owner or 0]}: {value.text}" for owner, value in zip(owners, found.values, strict=True)]
+        if self.caption and group.heading.casefold() != f"{self.caption}:".casefold():
+            pairs.append(f"Table: {self.caption}")
         return f"{label} — {'; '.join(pairs)}" if label else "; ".join(pairs)
 
 

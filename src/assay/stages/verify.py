@@ -1,5 +1,6 @@
 """Every claim against the passages it came from, before anything may be written."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from assay.model.claim import Claim, Judgement, Mark, Verdict
 from assay.model.evidence import Disagreement, Span
 from assay.model.plan import Plan
 from assay.model.source import Document, Passage
+from assay.ports import SupportScorer
 from assay.reasoning.protocol import DraftClaim, Evidence
 from assay.stages.analyse import evidence
 from assay.state import Plain, State
@@ -45,7 +47,8 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
         for number, draft in enumerate(drafts, 1)
         for wording in draft.wordings
     ]
-    verdicts = _best(_decide(variants, await _judge(variants, deps), documents))
+    judged = await _judge(variants, deps)
+    verdicts = _best(await asyncio.to_thread(_decide, variants, judged, documents, deps.support))
     disagreements = await deps.reasoner.disagreements([claim for claim in verdicts if claim.verdict == "supported"])
     verdicts = [_related(claim, disagreements) for claim in verdicts]
     counts = {
@@ -103,7 +106,10 @@ async def _judge(variants: Sequence[Variant], deps: Deps) -> list[list[Judgement
 
 
 def _decide(
-    variants: Sequence[Variant], judged: Sequence[Sequence[Judgement]], documents: dict[str, Document]
+    variants: Sequence[Variant],
+    judged: Sequence[Sequence[Judgement]],
+    documents: dict[str, Document],
+    support: SupportScorer,
 ) -> list[Claim]:
     together = groups(documents.values())
     credibility = {name: assess(document) for name, document in documents.items()}
@@ -112,7 +118,12 @@ def _decide(
         draft = variant.draft
         claim = Claim(id=variant.id, text=variant.text, questions=draft.questions, relevance=draft.relevance)
         weighed = [
-            Weighed(span, check(variant.text, [span.quote], known=documents[span.document].title.split()), judgement)
+            Weighed(
+                span=span,
+                figures=check(variant.text, [span.quote], known=documents[span.document].title.split()),
+                judgement=judgement,
+                support=support.score(variant.text, span.quote),
+            )
             for span, judgement in zip(variant.spans, judgements, strict=True)
         ]
         verdicts.append(decide(claim, weighed, together, credibility))

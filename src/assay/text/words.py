@@ -19,6 +19,20 @@ STOP_WORDS = frozenset(
 )
 
 
+# Forms no suffix rule can know; those of verbs that reports are made of.
+_PAIRS = (
+    "found:find rose:rise risen:rise fell:fall fallen:fall grew:grow grown:grow shrank:shrink shrunk:shrink "
+    "began:begin begun:begin became:become brought:bring bought:buy built:build came:come chose:choose "
+    "chosen:choose drew:draw drawn:draw drove:drive driven:drive gave:give given:give went:go gone:go "
+    "held:hold kept:keep knew:know known:know led:lead left:leave lost:lose made:make meant:mean met:meet "
+    "paid:pay ran:run said:say saw:see seen:see sent:send sold:sell showed:show shown:show spent:spend "
+    "spoke:speak spoken:speak stood:stand struck:strike took:take taken:take taught:teach told:tell "
+    "thought:think understood:understand withdrew:withdraw won:win wrote:write written:write broke:break "
+    "broken:break sank:sink sunk:sink flew:fly flown:fly sought:seek caught:catch"
+)
+IRREGULAR = dict(pair.split(":") for pair in _PAIRS.split())
+
+
 def fold(text: str) -> str:
     """Case and diacritics removed."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -45,7 +59,8 @@ _STEMMING = Lock()  # the stemmer keeps its word in itself: two threads at once 
 def stem(word: str) -> str:
     """Snowball's English stem: matches plural, tense and derivation; for comparing, never to display."""
     with _STEMMING:
-        stemmed: str = _snowball().stemWord(word.removesuffix("'s").removesuffix("’s"))
+        word = word.removesuffix("'s").removesuffix("’s")
+    stemmed: str = _snowball().stemWord(IRREGULAR.get(word, word))
     return stemmed
 
 

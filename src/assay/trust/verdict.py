@@ -11,6 +11,7 @@ from assay.model.evidence import Span
 from assay.trust.credibility import CREDIBLE, Credibility
 from assay.trust.figures import FiguresResult
 
+FLOOR = 0.3  # below this a passage speaks of something else, whatever a model says of it
 _OPPOSED = frozenset({"negation", "direction"})
 
 
@@ -20,14 +21,15 @@ class Weighed(NamedTuple):
     span: Span
     figures: FiguresResult
     judgement: Judgement
+    support: float  # by the embedded scorer, whoever judges
 
     @property
     def verdict(self) -> Verdict:
-        if self.figures.agrees:
+        if self.judgement.verdict is not Verdict.SUPPORTED:
             return self.judgement.verdict
-        if self.judgement.verdict is Verdict.SUPPORTED and any(p.kind in _OPPOSED for p in self.figures.problems):
+        if any(problem.kind in _OPPOSED for problem in self.figures.problems):
             return Verdict.CONTRADICTED
-        return Verdict.PARTLY if self.judgement.verdict is Verdict.SUPPORTED else self.judgement.verdict
+        return Verdict.SUPPORTED if self.figures.agrees and self.support >= FLOOR else Verdict.PARTLY
 
 
 def decide(

@@ -15,7 +15,7 @@ from assay.text.overlap import jaccard
 from assay.text.quantities import quantities
 from assay.text.relations import years
 from assay.text.sentences import Piece, is_statement, sentences
-from assay.text.words import fold
+from assay.text.words import fold, stems
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,8 @@ class _Candidate(NamedTuple):
 def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedder: Embedder) -> list[Quote]:
     """The best sentences, most relevant first, without repeating one document's own words."""
     asked = focus(question.in_context)
-    candidates = [c for c in _by_words(asked, passages) if could_answer(question.text, c.piece.text)][:ENCODED]
+    own = set(stems(focus(question.text)))
+    candidates = [c for c in _by_words(asked, own, passages) if could_answer(question.text, c.piece.text)][:ENCODED]
     if not candidates:
         return []
     meaning = _meaning(asked, candidates, embedder)
@@ -82,17 +83,20 @@ def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedde
     return _distinct([item for item in scored if item[0] >= floor], passages, limit)
 
 
-def _by_words(question: str, passages: Sequence[Passage]) -> list[_Candidate]:
+def _by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list[_Candidate]:
+    """Sentences of passages with at least one of the sub-question's own words: its topic alone makes no answer."""
     weights = rarity(passage.text for passage in passages)
     wanted = weight_of(question)
     found: dict[str, _Candidate] = {}
     for number, passage in enumerate(passages):
+        if own and not own & set(stems(passage.text)):
+            continue
         around = recall(wanted, passage.text, weights)
         for piece in sentences(passage.text):
             if is_statement(piece.text):
-                own = recall(wanted, piece.text, weights)
+                said = recall(wanted, piece.text, weights)
                 found.setdefault(
-                    f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * own + 0.25 * around)
+                    f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * said + 0.25 * around)
                 )
     return sorted(found.values(), key=lambda candidate: -candidate.words)
 

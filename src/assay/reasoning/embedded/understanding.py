@@ -59,7 +59,7 @@ def understand(message: str, conversation: Conversation, known: Mapping[str, str
     if not plain:
         return Understanding(question="", intent="empty", ambiguity_level=1.0,
                              clarification_question="What would you like to know?")  # fmt: skip
-    if _CANCEL.match(plain):
+    if _CANCEL.match(plain) or any(_CANCEL.match(fold(answer).strip()) for answer in conversation.clarified):
         return Understanding(question=asked, intent="cancel")
     if _SMALL_TALK.match(plain):
         return Understanding(question=asked, intent="small_talk")
