@@ -259,6 +259,9 @@ def test_condensing_keeps_the_gist_and_a_bound() -> None:
         ("How did Apple's net sales change over 2023?", "Apple's net sales"),
         ("What is the value of the Hubble constant, and why do measurements disagree?", "Hubble constant"),
         ("Tell me about fusion energy", "fusion energy"),
+        ("How high are the tides in the Bay of Fundy?", "tides in the Bay of Fundy"),
+        ("How much did the bridge cost?", "bridge cost"),
+        ("What about tides", "tides"),
     ],
 )
 def test_what_a_question_is_about(question: str, topic: str) -> None:

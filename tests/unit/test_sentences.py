@@ -1,5 +1,6 @@
 """Sentences, names, passages: offsets must hold for any text, and the usual traps of English must not cut."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -100,6 +101,17 @@ def test_forms_of_a_word_share_a_stem(left: str, right: str) -> None:
 
 def test_different_words_keep_different_stems() -> None:
     assert len({stem(word) for word in ("universe", "university", "news", "new", "apple", "apply")}) == 6
+
+
+def test_stems_are_the_same_from_many_threads() -> None:
+    """The stemmer keeps its place in an attribute: two threads at once would read each other's word."""
+    made = [
+        f"{start}{end}" for start in ("measur", "expand", "report", "declin") for end in ("ing", "ed", "ements", "s")
+    ]
+    expected = [stem.__wrapped__(word) for word in made]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: [stem.__wrapped__(word) for word in made], range(200)))
+    assert all(result == expected for result in results)
 
 
 @given(TEXT)

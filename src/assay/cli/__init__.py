@@ -4,25 +4,66 @@ Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 budget
 130 stopped by Ctrl-C.
 """
 
+import contextlib
+import io
 import sys
+
+from assay.errors import AssayError
+
+STOPPED = 130
 
 
 def main() -> None:
-    """Run the command; an error made on purpose is one line and a hint, never a traceback."""
-    import logging
-
-    from assay.cli.app import app
-    from assay.errors import AssayError
-
-    logging.basicConfig(format="assay: %(message)s", stream=sys.stderr, level=logging.WARNING)
+    """Run the command; whatever goes wrong is one line and a hint, never a traceback."""
+    _expect_any_text()
     try:
-        app()
+        _run()
     except AssayError as error:
-        print(f"assay: {error.message}", file=sys.stderr)  # noqa: T201
-        if error.help:
-            print(f"       {error.help}", file=sys.stderr)  # noqa: T201
+        _tell(error.message, error.help)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone, as in `assay research ... | head`.
         sys.stderr.close()
         sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(STOPPED)
+    except Exception as error:  # noqa: BLE001  # the last line of defence
+        _tell(
+            f"{type(error).__name__}: {error}",
+            "This is a fault in Assay: please report it. ASSAY_LOG_LEVEL=debug shows where it happened.",
+        )
+        _show_where()
+        sys.exit(1)
+
+
+def _run() -> None:
+    import logging
+
+    from assay.cli.app import app
+
+    logging.basicConfig(format="assay: %(message)s", stream=sys.stderr, level=logging.WARNING)
+    app()
+
+
+def _expect_any_text() -> None:
+    """A terminal that cannot show ✓ shows a question mark; a file name that is not UTF-8 is shown escaped."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def _tell(message: str, help: str) -> None:
+    from assay.cli.lines import one_line
+
+    with contextlib.suppress(BrokenPipeError):
+        print(f"assay: {one_line(message)}", file=sys.stderr)  # noqa: T201
+        if help:
+            print(f"       {one_line(help)}", file=sys.stderr)  # noqa: T201
+
+
+def _show_where() -> None:
+    import os
+    import traceback
+
+    if os.environ.get("ASSAY_LOG_LEVEL") == "debug":
+        traceback.print_exc()

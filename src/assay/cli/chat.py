@@ -1,17 +1,17 @@
 """`assay chat`: one thread, many short questions."""
 
 import asyncio
+import contextlib
 
 import typer
 
 from assay.bootstrap import open_engine
-from assay.cli.asking import can_ask
+from assay.cli.asking import can_ask, read_line
 from assay.cli.progress import Progress
-from assay.cli.research import Wishes, converse, options, stoppable
+from assay.cli.research import OPEN, Wishes, converse, options
 from assay.cli.screen import show_report
 from assay.engine import Engine
 from assay.errors import AssayError
-from assay.model.event import RunStatus
 from assay.model.question import Depth
 from assay.settings import Settings, load
 
@@ -19,14 +19,18 @@ LEAVE = frozenset({"/exit", "/quit", "exit", "quit"})
 
 
 def chat(docs: list[str] | None, source: str | None, thread: str | None) -> None:
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  # arrow keys and history at the prompt
     settings = load(depth=Depth.QUICK, source=source)
     asyncio.run(_talk(settings, Wishes(docs=docs, source=source), thread))
 
 
 async def _talk(settings: Settings, wishes: Wishes, thread: str | None) -> None:
     async with open_engine(settings) as engine:
+        if thread:
+            await engine.threads.get(thread)
         typer.echo("Ask a question. /exit or Ctrl-D ends the conversation.", err=True)
-        while (line := await asyncio.to_thread(_line)) is not None:
+        while (line := _line()) is not None:
             if line.strip().lower() in LEAVE:
                 break
             if line.strip():
@@ -36,9 +40,12 @@ async def _talk(settings: Settings, wishes: Wishes, thread: str | None) -> None:
 
 
 def _line() -> str | None:
+    """The next question; nothing else is to be done until it comes, so waiting may block the event loop."""
     try:
-        return input("\nyou> " if can_ask() else "")
+        return read_line("\nyou> ") if can_ask() else input()
     except (EOFError, KeyboardInterrupt):
+        if can_ask():
+            typer.echo(err=True)
         return None
 
 
@@ -46,13 +53,15 @@ async def _turn(engine: Engine, settings: Settings, wishes: Wishes, line: str, t
     """A failed turn is told and forgotten; the conversation goes on."""
     try:
         run = await engine.start(line, options(settings, wishes), thread=thread)
-        async with stoppable(engine, run):
-            outcome = await converse(engine, run, Progress(), interactive=wishes.interactive)
+        outcome = await converse(engine, run, Progress(), interactive=wishes.interactive)
     except AssayError as error:
-        typer.echo(f"assay: {error.message} {error.help}", err=True)
+        typer.echo(f"assay: {error.message}\n       {error.help}", err=True)
         return thread
+    if outcome.questions:
+        typer.echo(f"The question stays open. Answer it with: assay resume {run.thread}", err=True)
+        raise typer.Exit(OPEN)
     if outcome.report is not None:
         show_report(outcome.report)
-    elif outcome.run.status is not RunStatus.CANCELLED:
-        typer.echo(f"assay: {outcome.run.error or 'no answer'}", err=True)
+    else:
+        typer.echo(f"assay: {outcome.run.error or 'stopped; no answer was made'}", err=True)
     return run.thread

@@ -5,30 +5,36 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.markup import escape
 from rich.status import Status
+from rich.table import Table
+from rich.text import Text
 
+from assay.cli.lines import counted, one_line
 from assay.model.event import Event
 
 _STAGES = {
-    "understand": "Understanding the question", "gate": "Weighing whether to ask first", "plan": "Planning",
+    "understand": "Understanding the question", "gate": "Weighing whether to ask first",
+    "clarify": "Asking", "question": "Asking", "plan": "Planning",
     "dispatch": "Handing out sub-questions", "search": "Searching", "fuse": "Choosing what to read", "read": "Reading",
     "consolidate": "Bringing findings together", "analyse": "Looking for gaps", "verify": "Checking every claim",
     "write": "Writing", "review": "Reviewing", "publish": "Publishing", "fallback": "Saving what there is",
-    "prepare": "Reading your documents",
 }  # fmt: skip
+_FIRST = "Reading your documents"  # before the first stage; without any it is over before it can be read
+_STYLES = {"skipped": "yellow", "read": "green", "note": "cyan", "error": "red"}
+_LABEL = 9  # the longest label, "Documents"
 
 
 class Progress:
     """One moving line for what is at work, one lasting line for what was done."""
 
     def __init__(self, *, enabled: bool = True) -> None:
-        self._console = Console(stderr=True, quiet=not enabled, highlight=False)
+        self._console = Console(stderr=True, quiet=not enabled, highlight=False, markup=False, emoji=False)
         self._status: Status | None = None
+        self._prepared: set[tuple[str, str]] = set()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._status = self._console.status("Starting")
+            self._status = self._console.status(_FIRST)
             self._status.start()
         return self
 
@@ -42,43 +48,74 @@ class Progress:
     def show(self, event: Event) -> None:
         if event.kind == "enter" and self._status is not None:
             self._status.update(_STAGES.get(event.stage, event.stage))
-        line = describe(event)
-        if line:
-            self._console.print(line)
+        told = describe(event)
+        if told and not self._was_told(event, told):
+            self._print(*told)
+
+    def _was_told(self, event: Event, told: tuple[str, str]) -> bool:
+        """Documents are looked through again after every answer; what is the same again need not be said."""
+        if event.stage != "prepare":
+            return False
+        before = told in self._prepared
+        self._prepared.add(told)
+        return before
+
+    def _print(self, label: str, text: str) -> None:
+        style = _STYLES.get(label, "bold")
+        if not self._console.is_terminal:  # lines of a log are not broken
+            indented = text.replace("\n", "\n" + " " * (_LABEL + 2))
+            self._console.print(f"{label:{_LABEL}}  {indented}", soft_wrap=True)
+            return
+        line = Table.grid(padding=(0, 2, 0, 0))
+        line.add_column(width=_LABEL)
+        line.add_row(Text(label, style=style), Text(text))
+        self._console.print(line)
 
 
-def describe(event: Event) -> str:
-    """A lasting line for events a person wants to see; empty for the rest."""
+def describe(event: Event) -> tuple[str, str] | None:
+    """A label and a lasting line for events a person wants to see."""
     teller = _TELLERS.get((event.kind, event.stage)) or _TELLERS.get((event.kind, ""))
-    return (
-        teller({key: escape(str(value)) if isinstance(value, str) else value for key, value in event.data.items()})
-        if teller
-        else ""
-    )
+    label, text = teller(event.data) if teller else ("", "")
+    return (label, "\n".join(one_line(line) for line in text.split("\n"))) if text else None
+
+
+def _documents(data: dict[str, Any]) -> str:
+    return f"{counted(data['files'], 'file')}, {data['new']} new or changed"
 
 
 def _plan(data: dict[str, Any]) -> str:
-    lines = "".join(f"\n    {number}. {escape(text)}" for number, text in enumerate(data["questions"], 1))
-    return f"[bold]Plan[/]  {len(data['questions'])} sub-questions, {data['queries']} queries{lines}"
+    questions = data["questions"]
+    lines = [f"{number}. {one_line(text)}" for number, text in enumerate(questions, 1)]
+    head = f"{counted(len(questions), 'sub-question')}, {counted(data['queries'], 'query', 'queries')}"
+    return "\n".join([head, *lines])
+
+
+def _search(data: dict[str, Any]) -> str:
+    return f"{counted(data['passages'], 'passage')} of {counted(data['documents'], 'document')} to read"
+
+
+def _finding(data: dict[str, Any]) -> str:
+    found = f"{counted(data['findings'], 'finding')} in {counted(data['documents'], 'document')}"
+    return f"{one_line(str(data['text']))}: {found}"
 
 
 def _verified(data: dict[str, Any]) -> str:
-    return f"[bold]Verify[/]  {data['supported']} of {data['claims']} claims supported"
+    return f"{data['supported']} of {counted(data['claims'], 'claim')} supported" if "claims" in data else ""
 
 
 def _done(data: dict[str, Any]) -> str:
-    checked = f"{data['checked']} of {data['total']} statements checked"
-    return f"[bold]Done[/]  {data['status']}, confidence {data['confidence']}: {checked}"
+    checked = f"{data['checked']} of {counted(data['total'], 'statement')} checked"
+    return f"{str(data['status']).replace('_', ' ')}, confidence {data['confidence']}, {checked}"
 
 
-_TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], str]] = {
-    ("read", "prepare"): lambda d: f"[bold]Documents[/]  {d['files']} files, {d['new']} new or changed",
-    ("skip", ""): lambda d: f"  [yellow]skipped[/] {d['path']}: {d['reason']}",
-    ("section", "plan"): _plan,
-    ("search", "fuse"): lambda d: f"[bold]Search[/]  {d['passages']} passages of {d['documents']} documents to read",
-    ("finding", ""): lambda d: f"  [green]read[/] {d['text']}  {d['findings']} findings in {d['documents']} documents",
-    ("leave", "verify"): lambda d: _verified(d) if "claims" in d else "",
-    ("notice", ""): lambda d: f"  [cyan]note[/] {d['text']}" if d.get("text") else "",
-    ("error", ""): lambda d: f"  [red]error[/] {d['message']}",
-    ("done", ""): _done,
-}  # fmt: skip
+_TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], tuple[str, str]]] = {
+    ("read", "prepare"): lambda data: ("Documents", _documents(data)),
+    ("skip", ""): lambda data: ("skipped", f"{one_line(str(data['path']))}: {one_line(str(data['reason']))}"),
+    ("section", "plan"): lambda data: ("Plan", _plan(data)),
+    ("search", "fuse"): lambda data: ("Search", _search(data)),
+    ("finding", ""): lambda data: ("read", _finding(data)),
+    ("leave", "verify"): lambda data: ("Verify", _verified(data)),
+    ("notice", ""): lambda data: ("note", one_line(str(data.get("text") or data.get("reason") or ""))),
+    ("error", ""): lambda data: ("error", one_line(str(data["message"]))),
+    ("done", ""): lambda data: ("Done", _done(data)),
+}

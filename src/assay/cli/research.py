@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,20 +11,21 @@ from pathlib import Path
 import typer
 
 from assay.bootstrap import open_engine
+from assay.cli import STOPPED
 from assay.cli.asking import can_ask, put
+from assay.cli.delivery import check_target, hand_over
 from assay.cli.progress import Progress
-from assay.cli.screen import show_report
 from assay.engine import Engine, Outcome
-from assay.errors import AnswerError, AssayError, PathError
-from assay.export.report import Report
+from assay.errors import AnswerError, AssayError
 from assay.model.event import RunStatus
-from assay.model.question import Depth, Mode
+from assay.model.question import Mode
 from assay.model.report import ReportStatus
 from assay.model.thread import Options, Run
 from assay.settings import Settings, load
 
 EXIT_CODES = {ReportStatus.COMPLETE: 0, ReportStatus.CANCELLED: 0, ReportStatus.PARTIAL: 5, ReportStatus.NO_DATA: 5}
-OPEN, STOPPED = 3, 130
+OPEN = 3
+Begin = Callable[[Engine], Awaitable[tuple[Run, int]]]  # the run, and how many of its events were told before
 MOST_QUESTIONS = 12  # what one run may ask a person before something is wrong with the run
 
 
@@ -35,8 +34,8 @@ class Wishes:
     """What was given on the command line; None leaves it to the settings."""
 
     docs: list[str] | None = None
-    depth: Depth | None = None
-    mode: Mode | None = None
+    depth: str | None = None
+    mode: str | None = None
     style: str | None = None
     words: int | None = None
     source: str | None = None
@@ -55,11 +54,23 @@ def research(question: str, wishes: Wishes) -> None:
     settings = load(
         depth=wishes.depth, mode=wishes.mode, style_guide=wishes.style, target_length=wishes.words, source=wishes.source
     )
-    _run(settings, wishes, lambda engine: engine.start(question, options(settings, wishes), thread=wishes.thread))
+
+    async def begin(engine: Engine) -> tuple[Run, int]:
+        return await engine.start(question, options(settings, wishes), thread=wishes.thread), 0
+
+    _run(settings, wishes, begin)
 
 
 def resume(thread: str, wishes: Wishes) -> None:
-    _run(load(), wishes, lambda engine: engine.resume(thread))
+    async def begin(engine: Engine) -> tuple[Run, int]:
+        """What was done before the stop is not told again."""
+        told = 0
+        for run in (await engine.threads.runs(thread))[-1:]:
+            async for event in engine.events(run.id):
+                told = event.seq
+        return await engine.resume(thread), told
+
+    _run(load(), wishes, begin)
 
 
 def options(settings: Settings, wishes: Wishes) -> Options:
@@ -75,56 +86,61 @@ def options(settings: Settings, wishes: Wishes) -> Options:
     )
 
 
-def _run(settings: Settings, wishes: Wishes, begin: Callable[[Engine], Awaitable[Run]]) -> None:
-    if wishes.out is not None and not wishes.out.absolute().parent.is_dir():
-        raise PathError(f"the folder of {wishes.out} does not exist", help="Create it or choose another --out.")
+def _run(settings: Settings, wishes: Wishes, begin: Begin) -> None:
+    if wishes.out is not None:
+        check_target(wishes.out)
     outcome = asyncio.run(_conduct(settings, wishes, begin))
     deliver(outcome, wishes)
 
 
-async def _conduct(settings: Settings, wishes: Wishes, begin: Callable[[Engine], Awaitable[Run]]) -> Outcome:
+async def _conduct(settings: Settings, wishes: Wishes, begin: Begin) -> Outcome:
     async with open_engine(settings) as engine:
-        run = await begin(engine)
-        async with stoppable(engine, run):
-            return await converse(engine, run, Progress(enabled=not wishes.quiet), interactive=wishes.interactive)
+        run, told = await begin(engine)
+        progress = Progress(enabled=not wishes.quiet)
+        return await converse(engine, run, progress, interactive=wishes.interactive, told=told)
 
 
-async def converse(engine: Engine, run: Run, progress: Progress, *, interactive: bool) -> Outcome:
+async def converse(engine: Engine, run: Run, progress: Progress, *, interactive: bool, told: int = 0) -> Outcome:
     """Follow a run to its end; each question it opens is put to the person, if there is one."""
-    seen = await _follow(engine, run, progress, 0)
-    outcome = await engine.wait(run.id)
+    seen, outcome = await _follow(engine, run, progress, told)
     for _ in range(MOST_QUESTIONS):
-        if not outcome.questions or not interactive:
+        if not outcome.questions or not interactive or not await _answered(engine, outcome):
             break
-        await _answer(engine, outcome)
-        seen = await _follow(engine, run, progress, seen)
-        outcome = await engine.wait(run.id)
+        seen, outcome = await _follow(engine, run, progress, seen)
     return outcome
 
 
-async def _follow(engine: Engine, run: Run, progress: Progress, seen: int) -> int:
-    with progress:
-        async for event in engine.events(run.id, after=seen):
-            seen = event.seq
-            progress.show(event)
-    return seen
+async def _follow(engine: Engine, run: Run, progress: Progress, seen: int) -> tuple[int, Outcome]:
+    async with _stoppable(engine, run):
+        with progress:
+            async for event in engine.events(run.id, after=seen):
+                seen = event.seq
+                progress.show(event)
+        return seen, await engine.wait(run.id)
 
 
-async def _answer(engine: Engine, outcome: Outcome) -> None:
+async def _answered(engine: Engine, outcome: Outcome) -> bool:
+    """Whether the run goes on. Ctrl-D leaves the question open; until it is answered nothing else is to be done
+    in this process, so the prompt may block it."""
     question = outcome.questions[0]
     for _ in range(5):
-        value = await asyncio.to_thread(put, question)
         try:
-            await engine.answer(outcome.run.thread, question.id, value)
+            await engine.answer(outcome.run.thread, question.id, put(question))
         except AnswerError as error:
             typer.echo(f"{error.message}. {error.help}", err=True)
+        except EOFError:
+            typer.echo(err=True)
+            return False
+        except KeyboardInterrupt:
+            typer.echo(f"\nStopped. Go on with: assay resume {outcome.run.thread}", err=True)
+            raise typer.Exit(STOPPED) from None
         else:
-            return
-    raise AnswerError("no usable answer was given", help=f"Go on later with: assay resume {outcome.run.thread}")
+            return True
+    return False
 
 
 @contextlib.asynccontextmanager
-async def stoppable(engine: Engine, run: Run) -> AsyncIterator[None]:
+async def _stoppable(engine: Engine, run: Run) -> AsyncIterator[None]:
     """Ctrl-C once stops the run cleanly, twice at once."""
     loop = asyncio.get_running_loop()
     stops: set[asyncio.Task[None]] = set()
@@ -161,28 +177,5 @@ def deliver(outcome: Outcome, wishes: Wishes) -> None:
         raise AssayError(
             run.error or "the run ended without a report", help=f"Try again with: assay resume {run.thread}"
         )
-    _print(outcome.report, wishes)
+    hand_over(outcome.report, wishes.out, as_json=wishes.json)
     raise typer.Exit(EXIT_CODES[outcome.report.status])
-
-
-def _print(report: Report, wishes: Wishes) -> None:
-    if wishes.out is not None:
-        as_json = wishes.json or wishes.out.suffix == ".json"
-        write_whole(wishes.out, report.model_dump_json(indent=2) if as_json else report.markdown)
-        typer.echo(f"Report written to {wishes.out}", err=True)
-    elif wishes.json:
-        typer.echo(report.model_dump_json(indent=2))
-    elif sys.stdout.isatty():
-        show_report(report)
-    else:
-        typer.echo(report.markdown, nl=False)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """The file is complete or not there at all."""
-    try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.absolute().parent, delete=False) as part:
-            part.write(text)
-        os.replace(part.name, path)
-    except OSError as error:
-        raise PathError(f"cannot write {path}: {error.strerror}", help="Choose another --out.") from error

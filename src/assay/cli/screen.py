@@ -1,22 +1,36 @@
 """A report on a terminal."""
 
-from rich.console import Console
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from assay.export.markdown import LEGEND
 from assay.export.report import Report
-from assay.model.report import Section, Sentence
+from assay.model.report import Section, Sentence, SourceCard
 
+WIDEST = 100  # columns; longer lines are hard to follow
 _COLOURS = {"✓✓": "bold green", "✓": "green", "⚠": "yellow"}
 
 
+def open_console() -> Console:
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, WIDEST)
+    return console
+
+
 def show_report(report: Report) -> None:
-    console = Console(highlight=False)
+    console = open_console()
     console.print()
     console.print(Text(report.title, style="bold underline"))
     for section in report.sections:
-        _show_section(console, section)
+        console.print()
+        if section.title:
+            console.print(Text(section.title, style="bold"))
+        for part in _parts(section):
+            console.print(part)
     if report.sources:
         _show_sources(console, report)
     for notice in report.notices:
@@ -24,12 +38,23 @@ def show_report(report: Report) -> None:
     console.print(Text(f"\n{_closing(report)}", style="dim"))
 
 
-def _show_section(console: Console, section: Section) -> None:
-    console.print()
-    if section.title:
-        console.print(Text(section.title, style="bold"))
+def _parts(section: Section) -> Iterator[RenderableType]:
+    """Summaries flow; elsewhere a statement has a line of its own, so that its mark can be found."""
+    if section.role in ("abstract", "conclusion"):
+        yield Padding(Text(" ").join(_line(sentence) for sentence in section.sentences), (0, 0, 0, 2))
+        return
     for sentence in section.sentences:
-        console.print(Padding(_line(sentence), (0, 0, 0, 2)))
+        line = _line(sentence)
+        yield _item("•", line) if sentence.kind == "fact" else Padding(line, (0, 0, 0, 2))
+
+
+def _item(head: str, text: Text, width: int = 1) -> Table:
+    """Lines after the first stand under the first."""
+    item = Table.grid(padding=(0, 1))
+    item.add_column(width=1)
+    item.add_column(width=width)
+    item.add_row("", Text(head, style="blue"), text)
+    return item
 
 
 def _line(sentence: Sentence) -> Text:
@@ -45,10 +70,14 @@ def _line(sentence: Sentence) -> Text:
 def _show_sources(console: Console, report: Report) -> None:
     console.print()
     console.print(Text("Sources", style="bold"))
+    widest = max(len(card.id) for card in report.sources)
     for card in report.sources:
-        facts = f"{card.published or 'undated'}, group {card.group}, credibility {card.credibility:.2f}"
-        console.print(Padding(Text.assemble((f"{card.id:4}", "blue"), card.title, (f"  {facts}", "dim")), (0, 0, 0, 2)))
+        console.print(_item(card.id, Text.assemble(card.title, (f"  {_facts(card)}", "dim")), widest))
     console.print(Text("\n" + " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items()), style="dim"))
+
+
+def _facts(card: SourceCard) -> str:
+    return f"{card.published or 'undated'}, group {card.group}, credibility {card.credibility:.2f}"
 
 
 def _closing(report: Report) -> str:

@@ -1,19 +1,22 @@
 """`assay threads`, `document` and `passage`: looking at what is stored."""
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import typer
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from assay.bootstrap import open_engine
-from assay.cli.screen import show_report
+from assay.cli.lines import one_line
+from assay.cli.screen import open_console, show_report
 from assay.engine import Engine
 from assay.errors import NotFoundError
+from assay.export.report import Report
+from assay.model.claim import Verdict
+from assay.model.report import ReportClaim
 from assay.model.thread import Run
 from assay.settings import load
 
@@ -29,26 +32,33 @@ def listing(limit: int) -> None:
             found.append((thread.id, runs[-1].status if runs else "", f"{thread.updated:%Y-%m-%d %H:%M}", thread.title))
         return found
 
-    table = Table("thread", "status", "updated", "title", box=None)
-    for row in _with_engine(rows):
-        table.add_row(*row)
-    Console(highlight=False).print(table if table.rows else Text('No threads yet. Ask something: assay ask "..."'))
+    found = _with_engine(rows)
+    if not found:
+        typer.echo('No threads yet. Ask something: assay ask "What is happening with Apple?"', err=True)
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for row in [("thread", "status", "updated", "title"), *found]:
+        typer.echo("{:12}  {:9}  {:16}  {}".format(*map(one_line, row))[:width])
 
 
 def show(thread: str, json: bool) -> None:
-    async def look(engine: Engine) -> tuple[list[Run], object]:
+    async def look(engine: Engine) -> tuple[list[Run], Report | None]:
         await engine.threads.get(thread)
         values = await engine.state(thread)
         return await engine.threads.runs(thread), await engine.report(thread) if values.get("report") else None
 
     runs, report = _with_engine(look)
     if json:
-        typer.echo(report.model_dump_json(indent=2) if report else "null")  # type: ignore[attr-defined]
+        typer.echo((report.model_dump_json(indent=2) if report else "null").encode())
         return
     for run in runs:
-        typer.echo(f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}  {run.question}")
+        typer.echo(f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}  {one_line(run.question)}")
+        if run.error:
+            typer.echo(f"{'':14}{one_line(run.error)}")
     if report is not None:
-        show_report(report)  # type: ignore[arg-type]
+        show_report(report)
+    elif runs:
+        typer.echo(f"No report yet. Go on with: assay resume {thread}", err=True)
 
 
 def log(thread: str) -> None:
@@ -84,17 +94,11 @@ def document(hash: str) -> None:
 
 def passage(thread: str, claim: str) -> None:
     async def find(engine: Engine) -> list[Text]:
+        await engine.threads.get(thread)
         report = await engine.report(thread)
-        chosen = next((item for item in report.claims if item.id.lower() == claim.lower()), None)
-        if chosen is None:
-            ids = ", ".join(item.id for item in report.claims[:12])
-            raise NotFoundError(f"thread {thread} has no claim {claim}", help=f"It has: {ids} ...")
+        chosen = _claim(report, thread, claim)
         titles = {card.id: card.title for card in report.sources}
-        shown = [
-            Text(
-                f"{chosen.text}\n{chosen.verdict}, confidence {chosen.confidence:.2f} {chosen.mark or ''}", style="bold"
-            )
-        ]
+        shown = [Text(f"{chosen.text}\n{_judged(chosen)}", style="bold")]
         for span in chosen.spans:
             text = (await engine.document(span.document)).text
             before, after = text[max(0, span.start - AROUND) : span.start], text[span.end : span.end + AROUND]
@@ -104,9 +108,23 @@ def passage(thread: str, claim: str) -> None:
             )  # fmt: skip
         return shown
 
-    console = Console(highlight=False)
+    console = open_console()
     for part in _with_engine(find):
         console.print(part)
+
+
+def _claim(report: Report, thread: str, name: str) -> ReportClaim:
+    for claim in report.claims:
+        if claim.id.lower() == name.lower():
+            return claim
+    ids = [claim.id for claim in report.claims]
+    some = f"{', '.join(ids[:12])}{' ...' if len(ids) > 12 else ''}" if ids else "none: nothing was found"
+    raise NotFoundError(f"thread {thread} has no claim {name}", help=f"It has: {some}.")
+
+
+def _judged(claim: ReportClaim) -> str:
+    verdict = Verdict(claim.verdict).value.replace("_", " ")
+    return f"{verdict}, confidence {claim.confidence:.2f} {claim.mark or ''}".rstrip()
 
 
 def _with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:

@@ -55,7 +55,7 @@ def best_guess(understanding: Understanding, state: State) -> Understanding:
     """Nobody can or will say more: take the words as they are, with the thread's subject if there is one."""
     words = " ".join((*state["clarified"], understanding.question)).strip(" ?.!")
     subject = state.get("subject")
-    guess = f"Tell me about {subject or words}"
+    guess = f"Tell me about {subject or understanding.topic_focus or words}"
     return understanding.model_copy(
         update={
             "question": guess.ljust(SHORTEST),

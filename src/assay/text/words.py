@@ -58,9 +58,9 @@ _STEMMING = Lock()  # the stemmer keeps its word in itself: two threads at once 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Snowball's English stem: matches plural, tense and derivation; for comparing, never to display."""
+    word = word.removesuffix("'s").removesuffix("’s")
     with _STEMMING:
-        word = word.removesuffix("'s").removesuffix("’s")
-    stemmed: str = _snowball().stemWord(IRREGULAR.get(word, word))
+        stemmed: str = _snowball().stemWord(IRREGULAR.get(word, word))
     return stemmed
 
 

@@ -142,9 +142,9 @@ def _context(text: str, understanding: Understanding) -> str:
 
 def _clauses(question: str) -> list[str]:
     """The parts of a compound question, each ended by a question mark."""
-    parts = [_TRAILING.sub("", part.strip(" .?!,")) for part in _CLAUSE.split(question)]
+    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
     parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
-    kept = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!")]
+    kept = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
     matter = topic_of(question)
     first, rest = kept[0], [_LEANING.sub(_article(matter, question), part) for part in kept[1:]]
     return [f"{part[:1].upper()}{part[1:]}?" for part in (first, *rest)]

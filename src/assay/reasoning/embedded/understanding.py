@@ -202,8 +202,7 @@ _OPENING = re.compile(
     r"^(?:please\s+)?(?:can you |could you )?(?:tell me(?: more)? about|give me (?:an overview|a summary) of|describe|"
     r"explain|"
     r"what(?:'s| is| are| was| were)(?: happening with| new with| going on with| the)?|who(?: is| are| was| were)?|"
-    r"how (?:did|do|does|has|have|is|are|was|were|fast|much|many|big|large|long)"
-    r"(?: (?:is|are|was|were|did|does|do|has|have))?|"
+    r"(?:what|how) about|how (?:\w+ )?(?:is|are|was|were|did|does|do|has|have)|how (?:much|many)|"
     r"why (?:did|do|does|is|are|was|were|has|have)|when (?:did|do|does|is|are|was|were|will)|"
     r"where (?:did|do|does|is|are|was|were)|which|research|investigate|summari[sz]e|is|are|was|were|do|does|did)\s+"
     r"(?:the\s+)?",

@@ -1,0 +1,80 @@
+"""A finished report on its way out: onto the screen, into a pipe, or into a file."""
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from assay.cli.screen import show_report
+from assay.errors import PathError
+from assay.export.report import Report
+
+FORMATS = {".md": "markdown", ".markdown": "markdown", ".txt": "markdown", "": "markdown",
+           ".json": "json", ".html": "html", ".htm": "html"}  # fmt: skip
+
+
+def check_target(path: Path) -> None:
+    """Before anything is researched: can the report be written there at all?"""
+    folder = path.absolute().parent
+    if path.suffix.lower() not in FORMATS:
+        raise PathError(f"{path}: Assay writes .md, .json and .html", help="Choose one of these endings for --out.")
+    if not folder.is_dir():
+        raise PathError(f"the folder of {path} does not exist", help="Create it or choose another --out.")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise PathError(f"{path} may not be written", help="Change its permissions or choose another --out.")
+
+
+def hand_over(report: Report, out: Path | None, *, as_json: bool) -> None:
+    if out is not None:
+        _write(report, out, as_json)
+    elif as_json:
+        # JSON is UTF-8 whatever the terminal speaks, and a quote in it must stay as it was read.
+        typer.echo(report.model_dump_json(indent=2).encode())
+    elif sys.stdout.isatty():
+        show_report(report)
+    else:
+        typer.echo(report.markdown, nl=False)
+
+
+def _write(report: Report, path: Path, as_json: bool) -> None:
+    kind = "json" if as_json else FORMATS[path.suffix.lower()]
+    text = {"json": lambda: report.model_dump_json(indent=2) + "\n", "html": lambda: _page(report)}.get(
+        kind, lambda: report.markdown
+    )()
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        shown = f"The report is kept: assay threads show {report.provenance.thread}"
+        raise PathError(f"cannot write {path}: {error.strerror}", help=shown) from error
+    typer.echo(f"Report written to {path}", err=True)
+
+
+def _page(report: Report) -> str:
+    return f'<!doctype html>\n<html><head><meta charset="utf-8"></head><body>{report.html}</body></html>\n'
+
+
+def write_whole(path: Path, text: str) -> None:
+    """The file is complete or not there at all. A device or a pipe is written to, never replaced."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()  # a link stays a link
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".assay-", suffix=".part")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(part).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,96 @@
+"""A report as a notebook shows it: statements open their passages, and nothing in a source can act."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from assay import Report
+from assay.model.claim import Mark, Verdict
+from assay.model.report import (
+    Coverage,
+    Provenance,
+    ReportClaim,
+    ReportSpan,
+    ReportStatus,
+    Section,
+    Sentence,
+    SourceCard,
+)
+
+HOSTILE = (
+    "<script>window.hit=1</script><img src=x onerror='window.hit=2'><img src='https://evil.example/pixel.png'>"
+    '</blockquote></details></style><svg onload=window.hit=3><a href="javascript:window.hit=4">click</a>'
+    "<iframe srcdoc='<script>parent.hit=5</script>'></iframe>$title${style}"
+)
+
+
+def made(
+    title: str = "Tides", statement: str = "The range is 16.3 metres.", quote: str = "a range of 16.3 metres"
+) -> Report:
+    span = ReportSpan(source="S1", document="0" * 64, start=10, end=10 + len(quote), quote=quote)
+    fact = Sentence(text=statement, kind="fact", claims=("C1",), citations=("S1",), mark=Mark.SINGLE)
+    frame = Sentence(text="No source gave a figure for 2024.", kind="frame")
+    return Report(
+        question=title, title=title, status=ReportStatus.COMPLETE, notices=(title,),
+        coverage=Coverage(checked=1, total=1),
+        sections=(Section(title=title, sentences=(fact, frame)),),
+        claims=(ReportClaim(id="C1", text=statement, verdict=Verdict.SUPPORTED, confidence=0.9, spans=(span,)),),
+        sources=(SourceCard(id="S1", title=title, url="javascript:window.hit=6", document="0" * 64, group=title,
+                            why_used=title, published=title),),
+        provenance=Provenance(question=title),
+    )  # fmt: skip
+
+
+def shown(context: BrowserContext, html: str) -> tuple[Page, list[str]]:
+    """The page, and every address it asks for."""
+    asked: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.set_content(f'<!doctype html><meta charset="utf-8"><body>{html}</body>', wait_until="load")
+    return page, asked
+
+
+@pytest.mark.requirement("X-01")
+def test_a_statement_opens_the_passage_behind_it(context: BrowserContext) -> None:
+    page, _ = shown(context, made().html)
+    passage = page.get_by_text("a range of 16.3 metres")
+    expect(passage).to_be_hidden()
+    page.get_by_text("The range is 16.3 metres.").click()
+    expect(passage).to_be_visible()
+    expect(page.locator("blockquote cite")).to_contain_text("S1 Tides, characters 10-32")
+    page.get_by_text("The range is 16.3 metres.").click()
+    expect(passage).to_be_hidden()
+
+
+def test_it_can_be_opened_from_the_keyboard(context: BrowserContext) -> None:
+    page, _ = shown(context, made().html)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("blockquote")).to_be_visible()
+
+
+def test_sources_cannot_act(context: BrowserContext) -> None:
+    report = made(HOSTILE, HOSTILE, HOSTILE)
+    page, asked = shown(context, report._repr_html_())
+    page.locator("summary").first.click()
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.hit") is None
+    assert asked == []
+    assert page.locator(".assay script, .assay img, .assay iframe, .assay svg, .assay a, .assay form").count() == 0
+    expect(page.locator("blockquote")).to_have_text(f"{HOSTILE}S1 {HOSTILE}, characters 10-{10 + len(HOSTILE)}")
+
+
+def test_a_frame_sentence_has_nothing_to_open(context: BrowserContext) -> None:
+    page, _ = shown(context, made().html)
+    assert page.locator("details").count() == 1
+    expect(page.locator("p", has_text="No source gave a figure for 2024.")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_it_fits_the_page(context: BrowserContext, width: int, tmp_path: Path) -> None:
+    page, _ = shown(context, made(statement="A long statement about tides. " * 20, quote="word" * 200).html)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.locator("summary").first.click()
+    page.screenshot(path=tmp_path / "report.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

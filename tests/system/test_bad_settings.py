@@ -1,0 +1,113 @@
+"""Settings, options and data that are wrong: said in a line, with the right exit code."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.system.command import Command, Ran, without_privileges
+
+ASK_APPLE = ("ask", "What's happening with Apple?")
+
+
+@pytest.mark.requirement("L-10")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("depth: [", "cannot read"),
+        ("dept: quick", "did you mean depth"),
+        ("- a list", "keys with values"),
+        ("style_guide: poem", "poem"),
+    ],
+)
+def test_a_wrong_configuration_file(assay: Command, text: str, words: str) -> None:
+    (assay.folder / "config.yaml").write_text(text, encoding="utf-8")
+    assay(*ASK_APPLE).refused(2, words)
+    assert not assay.data.exists()
+
+
+@pytest.mark.requirement("L-10")
+def test_a_binary_configuration_file(assay: Command) -> None:
+    (assay.folder / "config.yaml").write_bytes(b"\xff\xfe\x00\x01")
+    assay(*ASK_APPLE).refused(2, "cannot read the configuration")
+
+
+@pytest.mark.requirement("L-10")
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ASSAY_DETPH", "quick", "ASSAY_DEPTH"),
+        ("ASSAY_TARGET_LENGTH", "many", "many"),
+        ("ASSAY_CONFIG", "none.yaml", "none"),
+    ],
+)
+def test_a_wrong_variable(assay: Command, name: str, value: str, words: str) -> None:
+    assay(*ASK_APPLE, env={name: value}).refused(2, words)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [("--depth", "deep", "comprehensive"), ("--words", "5", "50"), ("--words", "many", "integer"),
+     ("--mode", "x", "plan"), ("--style", "poem", "executive"), ("--nonsense", "1", "--nonsense")],
+)  # fmt: skip
+def test_a_wrong_option_names_itself(assay: Command, option: str, value: str, words: str) -> None:
+    refused = assay("research", "What's happening with Apple?", option, value)
+    assert refused.code == 2
+    assert refused.stdout == b""
+    assert option in refused.err
+    assert words in refused.err
+    assert not assay.data.exists()
+
+
+def test_an_unknown_source_is_named_with_those_there_are(assay: Command) -> None:
+    assay(*ASK_APPLE, "--source", "nosuch").refused(2, "nosuch", "documents", "demo")
+    assay(*ASK_APPLE, "--source", "documents").refused(2, "--docs")
+    assert assay.threads() == []
+
+
+def test_a_data_directory_that_is_a_file(assay: Command) -> None:
+    assay.data.write_text("not a folder", encoding="utf-8")
+    assay(*ASK_APPLE).refused(1, "data directory", "ASSAY_DATA_DIR")
+
+
+def test_a_data_directory_that_may_not_be_written(assay: Command) -> None:
+    assay.data.mkdir()
+    assay.data.chmod(0o555)
+    refused = assay(*ASK_APPLE, prefix=without_privileges())
+    assay.data.chmod(0o755)
+    refused.refused(1, str(assay.data))
+    assert list(assay.data.iterdir()) == []
+
+
+@pytest.fixture
+def damaged(office: Command, tides: Ran, tmp_path: Path) -> Command:
+    """A copy of the shared data, for a test to damage."""
+    shutil.copytree(office.data, tmp_path / "damaged")
+    for leftover in (tmp_path / "damaged").rglob("*.sqlite3-*"):
+        leftover.unlink()
+    return Command(office.folder, tmp_path / "damaged")
+
+
+@pytest.mark.parametrize("name", ["assay.sqlite3", "checkpoints.sqlite3"])
+def test_a_database_of_garbage_is_one_line(damaged: Command, name: str) -> None:
+    garbage = os.urandom(5000)
+    (damaged.data / name).write_bytes(garbage)
+    damaged(*ASK_APPLE).refused(1, name, "not a database", "Move it away")
+    assert (damaged.data / name).read_bytes() == garbage, "what may be rescued is left alone"
+
+
+def test_an_index_of_garbage_is_one_line_that_says_what_to_do(damaged: Command) -> None:
+    (index,) = (damaged.data / "libraries").glob("*.sqlite3")
+    index.write_bytes(os.urandom(5000))
+    damaged("ask", "How high are the tides?", "--docs", "tiny").refused(1, index.name, "Delete it")
+    index.unlink()
+    assert damaged("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json").code == 0
+
+
+def test_vectors_of_garbage_are_put_aside_with_a_notice(damaged: Command) -> None:
+    (damaged.data / "vectors.sqlite3").write_bytes(os.urandom(5000))
+    asked = damaged("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json")
+    assert asked.code == 0
+    assert "vector cache was corrupt" in asked.err
+    assert asked.json["status"] == "complete"

@@ -1,0 +1,83 @@
+"""Reports re-checked by a program that shares no code with Assay, and the demo without any network."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.command import ASSAY, LIBRARY, ROOT, Command, Ran, environment
+
+
+def demo_question() -> str:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    found = re.search(r"^DEMO_QUESTION := (.+)$", makefile, re.M)
+    assert found
+    return " ".join(found[1].split())
+
+
+def checked(shared: Path, assay: Command, report: Ran) -> Any:
+    """What the outside check found wrong must be nothing."""
+    file = assay.folder / "checked.json"
+    file.write_bytes(report.stdout)
+    try:
+        done = subprocess.run(
+            [sys.executable, str(shared / "check" / "check_report.py"), str(file), "--document",
+             f"{shlex.quote(str(ASSAY))} document {{}}"],
+            cwd=assay.folder, env=environment(assay.data), capture_output=True, timeout=100, check=False,
+        )  # fmt: skip
+    finally:
+        file.unlink()
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+    return report.json
+
+
+@pytest.mark.requirement("X-01", "X-02")
+def test_the_demo_holds(assay: Command, shared: Path) -> None:
+    asked = assay("research", demo_question(), "--docs", LIBRARY, "--yes", "--json")
+    report = checked(shared, assay, asked)
+    marks = {sentence["mark"] for section in report["sections"] for sentence in section["sentences"]}
+    assert asked.code == 0
+    assert {"✓✓", "✓"} <= marks
+    assert {"disagreements", "not_found"} <= {section["role"] for section in report["sections"]}
+
+
+@pytest.mark.requirement("X-01")
+def test_short_answers_hold(office: Command, shared: Path, apple: Ran, tides: Ran) -> None:
+    checked(shared, office, apple)
+    checked(shared, office, tides)
+
+
+@pytest.mark.requirement("X-01")
+@pytest.mark.timeout(240)
+def test_figures_of_real_filings_hold(assay: Command, shared: Path, eval_data: Path) -> None:
+    folder = assay.folder / "filings"
+    folder.mkdir()
+    for file in sorted((eval_data / "sec-10q" / "docs").glob("* AAPL.pdf")):
+        shutil.copy(file, folder)
+    asked = assay("research", "How did Apple's net sales change over 2023?", "--docs", "filings", "--json", timeout=200)
+    report = checked(shared, assay, asked)
+    claims = {claim["id"]: claim for claim in report["claims"]}
+    cited = {name for section in report["sections"] for sentence in section["sentences"] for name in sentence["claims"]}
+    quotes = " ".join(span["quote"] for name in cited for span in claims[name]["spans"])
+    # Apple's total net sales of the quarters to December 2022, April 2023 and July 2023, in millions of dollars.
+    missing = [total for total in ("117,154", "94,836", "81,797") if total not in quotes]
+    assert not missing, json.dumps([claims[name]["text"] for name in cited], indent=1)
+
+
+@pytest.mark.requirement("X-10")
+def test_the_demo_needs_no_network(assay: Command) -> None:
+    alone = ("unshare", "--net")
+    if shutil.which("unshare") is None or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a machine without network can only be made with `unshare --net`, which is not allowed here")
+    shown = assay("research", demo_question(), "--docs", LIBRARY, "--yes", prefix=alone)
+    assert shown.code == 0, shown.err
+    assert "67.4 ± 0.5" in shown.out
+    facts = [line for line in shown.out.split("## Sources")[0].splitlines() if line.startswith("- ")]
+    assert facts
+    assert all(re.search(r"(✓✓|✓|⚠) (\[\[S\d+\]\]\(#s\d+\))+$", line) for line in facts)

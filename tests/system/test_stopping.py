@@ -1,0 +1,84 @@
+"""Runs that are stopped or killed: said how to go on, and gone on with."""
+
+import contextlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from tests.system.command import LIBRARY, Command
+
+RESEARCH = ("research", "How fast is the universe expanding, and why do the measurements disagree?", "--docs", "sky")
+
+
+@pytest.fixture(autouse=True)
+def _sky(assay: Command) -> None:
+    """Documents enough for a run of some seconds."""
+    (assay.folder / "sky").mkdir()
+    for file in sorted(LIBRARY.glob("*.md"))[:5]:
+        shutil.copy(file, assay.folder / "sky")
+
+
+def finished(assay: Command, thread: str) -> None:
+    """The thread can be taken up, ends in a checked report, and is free for the next question."""
+    resumed = assay("resume", thread, "--json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.json["status"] == "complete"
+    assert resumed.json["coverage"]["checked"] > 0
+    assert assay.statuses(thread) == ["done"]
+    stages = [row[0] for row in assay.rows("SELECT stage FROM events WHERE kind = 'leave' ORDER BY seq")]
+    assert stages.count("plan") == 1, "what was finished is not done again"
+    assert assay("resume", thread).code == 1
+
+
+@pytest.mark.requirement("L-01")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_says_how_to_go_on(assay: Command, number: signal.Signals) -> None:
+    with assay.started(*RESEARCH) as process:
+        thread = assay.wait_for_event("search", "fuse")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == b""
+    assert f"assay resume {thread}" in err.decode()
+    assert b"Traceback" not in err
+    assert assay.statuses(thread) == ["cancelled"]
+    finished(assay, thread)
+
+
+def test_two_interrupts_stop_at_once(assay: Command) -> None:
+    with assay.started(*RESEARCH) as process:
+        thread = assay.wait_for_event("search", "fuse")
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode in (130, -signal.SIGINT), "the second may come when Python itself is already leaving"
+    assert b"Traceback" not in err
+    resumed = assay("resume", thread, "--json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.json["status"] == "complete"
+
+
+def test_a_killed_run_is_taken_up_where_it_was(assay: Command) -> None:
+    with assay.started(*RESEARCH) as process:
+        thread = assay.wait_for_event("finding", "read")
+        process.kill()
+        process.communicate()
+    assert assay.statuses(thread) == ["running"], "nobody could say that it ended"
+    finished(assay, thread)
+
+
+def test_an_interrupt_before_anything_is_researched_is_quiet(assay: Command) -> None:
+    with assay.started(*RESEARCH) as process:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode in (130, -signal.SIGINT), "Python itself may not have come up yet"
+    assert assay.threads() == []
+    assert b"assay" not in err or b"Traceback" not in err
+
+
+def test_an_unknown_thread_cannot_be_resumed(assay: Command) -> None:
+    assay("resume", "nosuch").refused(2, "no thread nosuch")
