@@ -137,10 +137,11 @@ def _weigher(question: SubQuestion) -> Callable[[_Candidate, float], float]:
         score = 0.35 * candidate.words + 0.65 * max(0.0, cosine)
         if amount:
             score += 0.12 if _has_amount(text) else -0.08
-            score += 0.08 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
+            score += 0.12 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
         if asked_years and (said := years(text)):
-            score += 0.05 if asked_years & said else -0.10
-            score -= 0.05 if max(said) < min(asked_years) else 0.0
+            # The first quarter of a fiscal year ends in the year before: only older statements are out of the question.
+            score += 0.05 if asked_years & said else -0.03
+            score -= 0.10 if max(said) < min(asked_years) - 1 else 0.0
         if why:
             score += 0.10 if _CAUSAL.search(text) else -0.05
         if _DANGLING.match(text):
