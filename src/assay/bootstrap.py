@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, ConfigurationError, StorageError
+from assay.errors import AssayError, ConfigurationError, SourceError, StorageError
 from assay.export.report import Report
 from assay.harvest.files import FileReader
 from assay.harvest.walk import walk
@@ -28,6 +28,7 @@ from assay.settings import Settings, load
 from assay.storage.documents import SqliteDocuments
 from assay.storage.events import SqliteEvents
 from assay.storage.library import LibraryIndex
+from assay.storage.locks import FileLocks
 from assay.storage.sqlite import MAIN, Database
 from assay.storage.threads import SqliteThreads
 from assay.trust.support import WordsAndMeaning
@@ -39,7 +40,7 @@ _log = logging.getLogger("assay")
 
 DEMO_NOTICE = (
     "No documents were given (--docs) and no web source is configured, so this answer comes from the built-in "
-    "demo data on five companies."
+    "illustrative demo data on five companies."
 )
 
 
@@ -66,6 +67,7 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
             support=support,
             checkpointer=await stack.enter_async_context(_checkpointer(folder / "checkpoints.sqlite3")),
             sources=sources,
+            locks=FileLocks(folder / "locks"),
             now=lambda: datetime.now(UTC),
         )
         stack.push_async_callback(engine.close)
@@ -121,6 +123,10 @@ class SourceChooser:
         if name == "documents" and not options.docs:
             raise ConfigurationError("the documents source needs a folder", help="Name one with --docs PATH.")
         source = build(name, self._bench(options.docs if name == "documents" else ()))
+        if not source.is_available():
+            raise SourceError(
+                f"the source {name!r} is not available", help="Run `assay doctor`, or choose another --source."
+            )
         return [source], notices
 
     def _bench(self, docs: Sequence[str]) -> Bench:
@@ -146,8 +152,9 @@ class SourceChooser:
 
 
 def _folder(path: Path) -> Folder:
-    found = walk(path)
-    return Folder(path.resolve(), found.files, found.skipped)
+    root = path.resolve()  # one folder, one index, however it was spelt
+    found = walk(root)
+    return Folder(root, found.files, found.skipped)
 
 
 async def aresearch(
@@ -161,10 +168,7 @@ async def aresearch(
 ) -> Report:
     """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
     chosen = load(depth=depth, source=source, **settings)
-    options = Options(
-        depth=chosen.depth, docs=tuple(str(path) for path in docs), source=chosen.source,
-        style=chosen.style_guide, words=chosen.target_length,
-    )  # fmt: skip
+    options = _unattended(chosen, docs)
     async with open_engine(chosen) as engine:
         run = await engine.start(question, options, thread=thread)
         outcome = await engine.wait(run.id)
@@ -172,6 +176,13 @@ async def aresearch(
         reason = outcome.run.error or f"the run ended as {RunStatus(outcome.run.status)}"
         raise AssayError(reason, help=f"Go on with: assay resume {run.thread}")
     return outcome.report
+
+
+def _unattended(settings: Settings, docs: Sequence[str | Path]) -> Options:
+    return Options(
+        depth=settings.depth, docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source,
+        style=settings.style_guide, words=settings.target_length,
+    )  # fmt: skip
 
 
 def research(question: str, **options: Any) -> Report:

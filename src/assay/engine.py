@@ -15,16 +15,16 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from assay.deps import Deps
-from assay.errors import AnswerError, AssayError, NotFoundError, QuestionError, ThreadBusyError
+from assay.errors import AnswerError, AssayError, NotFoundError, QuestionError, ThreadBusyError, UsageError
 from assay.export.report import Report
 from assay.graph import build
 from assay.model.event import Event, EventKind, RunStatus, Status
 from assay.model.plan import Plan
-from assay.model.question import LONGEST
+from assay.model.question import LONGEST, Mode
 from assay.model.record import Record
 from assay.model.source import Document
 from assay.model.thread import Options, Run, Thread
-from assay.ports import DocumentStore, EventLog, Prepared, Source, SupportScorer, ThreadStore
+from assay.ports import DocumentStore, EventLog, Prepared, RunLocks, Source, SupportScorer, ThreadStore
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 from assay.stages.approve import DECISIONS
@@ -69,6 +69,7 @@ class Engine:
         support: SupportScorer,
         checkpointer: "BaseCheckpointSaver[Any]",
         sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
+        locks: RunLocks,
         now: Callable[[], datetime],
     ) -> None:
         self.settings = settings
@@ -81,7 +82,10 @@ class Engine:
         self._now = now
         self._checkpointer = checkpointer
         self._graph = build(checkpointer)
+        self._locks = locks
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._faults: dict[str, AssayError] = {}
+        self._discarded: set[str] = set()  # runs whose new thread was taken back, since their input could not be used
         self._news: dict[str, asyncio.Event] = {}
 
     # -- runs ---------------------------------------------------------------------------------------------
@@ -89,20 +93,35 @@ class Engine:
     async def start(self, question: str, options: Options, *, thread: str | None = None) -> Run:
         """A new run, on a new thread unless one is named. Nothing is written before the input is accepted."""
         question = accepted(question, options)
-        sources, notices = self._sources(options)
+        if thread is not None:
+            options = await self._inherited(thread, options)
+        sources, notices = await asyncio.to_thread(self._sources, options)
+        notices |= unasked(options, self.settings)
         now = self._now()
-        if thread is None:
-            thread = uuid4().hex[:12]
+        new = thread is None
+        thread = thread or uuid4().hex[:12]
+        if new:
             await self.threads.create(Thread(id=thread, title=title(question), created=now, updated=now))
-        else:
-            await self.threads.get(thread)
         run = Run(
             id=uuid4().hex[:12], thread=thread, question=question, status=RunStatus.RUNNING, started=now,
             settings=self.settings.fingerprint(), options=options.plain(),
         )  # fmt: skip
         await self.threads.begin(run)
-        self._spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices)
+        try:
+            self._spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices, new=new)
+        except ThreadBusyError as error:
+            await self.threads.update(run.id, status=RunStatus.FAILED, error=error.message)
+            raise
         return run
+
+    async def _inherited(self, thread: str, options: Options) -> Options:
+        """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
+        await self.threads.get(thread)
+        runs = await self.threads.runs(thread)
+        before = _options(max(runs, key=lambda run: run.started)) if runs else options
+        if options.docs or options.source != "auto":
+            return options
+        return options.model_copy(update={"docs": before.docs, "source": before.source})
 
     async def answer(self, thread: str, question: str, value: object) -> Run:
         """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
@@ -113,7 +132,7 @@ class Engine:
                 "this question is not open any more", help=f"See what is open with: assay threads show {thread}"
             )
         checked = validated(waiting[question], value)
-        sources = self._sources(_options(run))[0]
+        sources = (await asyncio.to_thread(self._sources, _options(run)))[0]
         if run.id in self._tasks:
             raise AnswerError("this question has just been answered")
         self._spawn(run, sources, Command(resume={question: checked}))
@@ -123,16 +142,18 @@ class Engine:
         """Go on from the last good checkpoint; what was finished is not done again."""
         run = await self._latest(thread)
         if run.status is RunStatus.DONE:
-            raise ThreadBusyError("this thread's last question is already answered", help="Ask a new one on it.")
+            raise UsageError(
+                "this thread's last question is already answered",
+                help=f"Ask a new one: assay ask ... --thread {thread}",
+            )
         if run.id in self._tasks:
             raise ThreadBusyError("this thread is already running here")
         if run.status is RunStatus.WAITING:
             return run
         state = await self._state(thread)
         untouched = not state.values or state.values.get("run") != run.id
-        sources, notices = self._sources(_options(run))
+        sources, notices = await asyncio.to_thread(self._sources, _options(run))
         work = new_question(run.question, run.id, run.options, notices) if untouched else None
-        await self.threads.update(run.id, status=RunStatus.RUNNING)
         self._spawn(run, sources, work)
         return run
 
@@ -148,7 +169,14 @@ class Engine:
         """Until the run is done, failed, cancelled or waits for a person."""
         if task := self._tasks.get(run):
             await asyncio.wait([task])
+            await asyncio.sleep(0)  # its ending has been seen to
+        if run in self._discarded:
+            raise self._faults[run]
         return await self.outcome(run)
+
+    def fault(self, run: str) -> AssayError | None:
+        """Why a run of this process failed, if for a reason that was foreseen."""
+        return self._faults.get(run)
 
     async def outcome(self, run: str) -> Outcome:
         current = await self.threads.run(run)
@@ -169,6 +197,8 @@ class Engine:
         while True:
             news.clear()
             still = run not in self._tasks
+            if run in self._discarded:
+                return
             for event in await self._events.since(run, after):
                 after = event.seq
                 yield event
@@ -204,8 +234,12 @@ class Engine:
     async def delete(self, thread: str) -> None:
         """The thread with its runs, events and checkpoints. Snapshots stay: other threads may cite them."""
         await self.threads.get(thread)
-        await self.threads.delete(thread)
-        await self._checkpointer.adelete_thread(thread)
+        self._locks.take(thread)  # a run that is at work would write into the void
+        try:
+            await self.threads.delete(thread)
+            await self._checkpointer.adelete_thread(thread)
+        finally:
+            self._locks.release(thread)
 
     async def close(self) -> None:
         for run in list(self._tasks):
@@ -213,11 +247,22 @@ class Engine:
 
     # -- inside -------------------------------------------------------------------------------------------
 
-    def _spawn(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str] | None = None) -> None:
-        task = asyncio.create_task(self._execute(run, sources, work, notices or {}), name=f"run-{run.id}")
+    def _spawn(
+        self, run: Run, sources: list[Source], work: Any, notices: dict[str, str] | None = None, *, new: bool = False
+    ) -> None:
+        self._locks.take(run.thread)
+        task = asyncio.create_task(self._execute(run, sources, work, notices or {}, new), name=f"run-{run.id}")
         self._tasks[run.id] = task
+        task.add_done_callback(lambda _: self._ended(run))
 
-    async def _execute(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str]) -> None:
+    def _ended(self, run: Run) -> None:
+        """Whatever happened, even a database that is gone: readers are let go and the thread is free."""
+        self._tasks.pop(run.id, None)
+        self._locks.release(run.thread)
+        if run.id in self._news:
+            self._news[run.id].set()
+
+    async def _execute(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str], new: bool) -> None:
         status, error = RunStatus.FAILED, None
         try:
             await self.threads.update(run.id, status=RunStatus.RUNNING)
@@ -231,21 +276,24 @@ class Engine:
             status = RunStatus.CANCELLED
             raise
         except AssayError as problem:
-            error = problem.message
+            error, self._faults[run.id] = problem.message, problem
             await self._append(run.id, "error", "", {"message": problem.message, "help": problem.help})
+            if new and isinstance(problem, UsageError):
+                self._discarded.add(run.id)
         except Exception as problem:  # noqa: BLE001  # the last line of defence: a run never takes its caller down
             error = f"{type(problem).__name__}: {problem}"
             await self._append(run.id, "error", "", {"message": error})
         finally:
             # Shielded: a cancelled run must still be marked as such, or its thread would stay busy.
-            await asyncio.shield(self._settle(run.id, status, error))
+            await asyncio.shield(self._settle(run, status, error))
 
-    async def _settle(self, run: str, status: RunStatus, error: str | None) -> None:
+    async def _settle(self, run: Run, status: RunStatus, error: str | None) -> None:
+        if run.id in self._discarded:
+            await self.threads.delete(run.thread)
+            return
         stage = Status.FAILED if status is RunStatus.FAILED else Status.COMPLETED if status is RunStatus.DONE else None
-        await self.threads.update(run, status=status, stage=stage, error=error)
-        await self._append(run, "run", "", {"status": status, "error": error})
-        self._tasks.pop(run, None)
-        self._news.setdefault(run, asyncio.Event()).set()
+        await self.threads.update(run.id, status=status, stage=stage, error=error)
+        await self._append(run.id, "run", "", {"status": status, "error": error})
 
     async def _prepare(self, run: str, sources: list[Source]) -> None:
         for source in sources:
@@ -351,6 +399,24 @@ def _decision(question: OpenQuestion, given: dict[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         reason = error.errors()[0]["msg"].lower()
         raise AnswerError(f"this is no valid plan: {reason}", help="Change the plan shown; send all of it.") from error
+
+
+def unasked(options: Options, settings: Settings) -> dict[str, str]:
+    """What would have been asked of a person, had there been one: said, never left out in silence."""
+    if options.interactive:
+        return {}
+    notices = {}
+    if settings.mode is Mode.PLAN and options.mode is Mode.AUTO:
+        notices["mode"] = "Plan mode was asked for, but nobody could answer: the plan was made with defaults."
+    breakpoints = settings.breakpoints
+    if (
+        settings.hitl_after_planning
+        or settings.hitl_before_output
+        or breakpoints.before_harvest
+        or breakpoints.on_critical
+    ):
+        notices["approval"] = "Approvals were switched on, but nobody could give them: they were skipped."
+    return notices
 
 
 def validated(question: OpenQuestion, value: object) -> object:

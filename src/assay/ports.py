@@ -5,6 +5,7 @@
     PassageIndex    full-text search over passages   storage/
     DocumentStore   snapshots by content hash        storage/
     ThreadStore     threads and their runs           storage/
+    RunLocks        one worker a thread              storage/
     EventLog        what happened, in order          storage/
     Embedder        text -> vectors                  embedding/
     SupportScorer   does a quote support a sentence  trust/
@@ -53,6 +54,13 @@ class Prepared(Protocol):
     """A source with something to do before its first search."""
 
     async def prepare(self) -> Indexed: ...
+
+
+@runtime_checkable
+class Assessed(Protocol):
+    """A source that can tell how complete its data on a subject are, 0 to 1; None for one it does not know."""
+
+    def confidence(self, subject: str) -> float | None: ...
 
 
 class FileReader(Protocol):
@@ -132,6 +140,14 @@ class ThreadStore(Protocol):
     async def run(self, id: str) -> Run: ...
 
     async def runs(self, thread: str) -> list[Run]: ...
+
+
+class RunLocks(Protocol):
+    """One worker at a time on a thread; `take` raises ThreadBusyError, and a dead holder's lock is free."""
+
+    def take(self, thread: str) -> None: ...
+
+    def release(self, thread: str) -> None: ...
 
 
 class EventLog(Protocol):

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from assay.errors import NotFoundError
+from assay.errors import NotFoundError, ThreadBusyError
 from assay.model.event import Event, RunStatus, Status
 from assay.model.source import Document, Hit, Kind, Passage
 from assay.model.thread import Run, Thread
@@ -110,6 +110,21 @@ class MemoryThreads:
         self._runs[run.id] = run
         touched = self._threads[run.thread].model_copy(update={"updated": self._now()})
         self._threads[run.thread] = touched
+
+
+class MemoryLocks:
+    """A ports.RunLocks within one process."""
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+
+    def take(self, thread: str) -> None:
+        if thread in self._held:
+            raise ThreadBusyError(f"thread {thread} is being worked on")
+        self._held.add(thread)
+
+    def release(self, thread: str) -> None:
+        self._held.discard(thread)
 
 
 class MemoryEvents:

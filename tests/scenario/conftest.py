@@ -23,7 +23,7 @@ from assay.ports import Source
 from assay.search.demo import DemoSource, aliases
 from assay.search.registry import Bench
 from assay.settings import Settings, load
-from assay.testing import FakeSource, MemoryDocuments, MemoryEvents, MemoryThreads, ScriptedReasoner
+from assay.testing import FakeSource, MemoryDocuments, MemoryEvents, MemoryLocks, MemoryThreads, ScriptedReasoner
 from assay.trust.support import WordsAndMeaning
 from tests.scenario.checking import check_report, stored_texts
 
@@ -64,6 +64,7 @@ class Lab:
             support=WordsAndMeaning(embedder),
             checkpointer=self.checkpointer,
             sources=lambda options: (self.sources, {}),
+            locks=MemoryLocks(),
             now=lambda: datetime.now(UTC),
         )
 

@@ -79,7 +79,7 @@ def options(settings: Settings, wishes: Wishes) -> Options:
         depth=settings.depth,
         mode=Mode.AUTO if wishes.yes else settings.mode,
         interactive=wishes.interactive,
-        docs=tuple(wishes.docs or ()),
+        docs=tuple(str(Path(path).absolute()) for path in wishes.docs or ()),
         source=settings.source,
         style=settings.style_guide,
         words=settings.target_length,

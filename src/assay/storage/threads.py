@@ -170,7 +170,7 @@ def taken(noun: str, id: str) -> StorageError:
 def busy(run: str) -> ThreadBusyError:
     return ThreadBusyError(
         f"run {run} has to wait: another run is active on its thread",
-        help="Wait for that one to end, answer its question, or cancel it.",
+        help="Wait for it to end; if it was stopped or waits for an answer, go on with: assay resume THREAD",
         retryable=True,
         run=run,
     )
