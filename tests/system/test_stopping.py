@@ -29,7 +29,7 @@ def finished(assay: Command, thread: str) -> None:
     assert assay.statuses(thread) == ["done"]
     stages = [row[0] for row in assay.rows("SELECT stage FROM events WHERE kind = 'leave' ORDER BY seq")]
     assert stages.count("plan") == 1, "what was finished is not done again"
-    assert assay("resume", thread).code == 1
+    assert assay("resume", thread).code == 2
 
 
 @pytest.mark.requirement("L-01")
