@@ -34,12 +34,12 @@ async def read(task: Task, runtime: Runtime[Deps]) -> State:
 
 
 async def _passages(task: Task, deps: Deps) -> list[Passage]:
-    loaded: list[Passage] = []
-    for place in task["passages"]:
-        document = await deps.documents.get(place["document"])
-        text = document.text[place["start"] : place["end"]]
-        loaded.append(Passage(document=document.hash, start=place["start"], end=place["end"], text=text))
-    return loaded
+    """Each document is loaded once, however many of its passages were chosen."""
+    names = dict.fromkeys(place["document"] for place in task["passages"])
+    texts = {name: (await deps.documents.get(name)).text for name in names}
+    return [
+        Passage(**place, text=texts[place["document"]][place["start"] : place["end"]]) for place in task["passages"]
+    ]
 
 
 def _finding(question: SubQuestion, quote: Quote, passages: Sequence[Passage]) -> Finding | None:

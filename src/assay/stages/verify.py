@@ -39,14 +39,10 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     plan = Plan.model_validate(state["plan"])
     places = [place for passages in state["selected"].values() for place in passages]
     documents = await _documents([source["document"] for source in state["sources"]], deps)
-    found = with_witnesses(evidence(state), Witnesses(_passages(places, documents)), documents)
+    # Sentences and spans of all documents are gone through: work for a thread, not for the event loop.
+    found = await asyncio.to_thread(_with_all_witnesses, evidence(state), places, documents)
     drafts = await deps.reasoner.claims(plan, found)
-    spans = {item.finding.id: item.finding.span for item in found}
-    variants = [
-        Variant(f"C{number}", draft, wording, _candidates(draft, spans, documents))
-        for number, draft in enumerate(drafts, 1)
-        for wording in draft.wordings
-    ]
+    variants = await asyncio.to_thread(_variants, drafts, found, documents)
     judged = await _judge(variants, deps)
     verdicts = _best(await asyncio.to_thread(_decide, variants, judged, documents, deps.support))
     disagreements = await deps.reasoner.disagreements([claim for claim in verdicts if claim.verdict == "supported"])
@@ -61,6 +57,21 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
         "disagreements": [item.plain() for item in disagreements],
         "current_agent": "verify",
     }
+
+
+def _with_all_witnesses(
+    found: Sequence[Evidence], places: Sequence[Plain], documents: dict[str, Document]
+) -> tuple[Evidence, ...]:
+    return with_witnesses(found, Witnesses(_passages(places, documents)), documents)
+
+
+def _variants(drafts: Sequence[DraftClaim], found: Sequence[Evidence], documents: dict[str, Document]) -> list[Variant]:
+    spans = {item.finding.id: item.finding.span for item in found}
+    return [
+        Variant(f"C{number}", draft, wording, _candidates(draft, spans, documents))
+        for number, draft in enumerate(drafts, 1)
+        for wording in draft.wordings
+    ]
 
 
 async def _documents(names: Iterable[str], deps: Deps) -> dict[str, Document]:
