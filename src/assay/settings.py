@@ -45,7 +45,6 @@ class RoleTuning(Part):
 class Models(Part):
     """Which models think. Without a key the embedded reasoner does, and none of this is used."""
 
-    reasoner: Literal["auto", "embedded"] = "auto"
     model: str = "anthropic:claude-sonnet-4-5-20250929"
     fallback_model: str = "openai:gpt-4o"
     budget_model: str = "google:gemini-2.0-flash"
@@ -132,7 +131,7 @@ class Settings(BaseSettings):
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_search_iterations: int = Field(default=5, ge=1, le=20)
-    max_gap_searches: int = Field(default=2, ge=0, le=10)
+    max_gap_searches: int = Field(default=2, ge=0, le=2)  # three rounds at most (F-08)
     max_search_errors: int = Field(default=3, ge=1, le=100)
     max_clarifications: int = Field(default=2, ge=0, le=5)
     query_variations: int = Field(default=3, ge=1, le=5)

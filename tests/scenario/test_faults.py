@@ -11,7 +11,7 @@ import pytest
 from assay import research
 from assay.bootstrap import open_engine
 from assay.engine import Engine
-from assay.errors import NotFoundError, SourceError, ThreadBusyError
+from assay.errors import NotFoundError, SourceError, UsageError
 from assay.model.event import RunStatus
 from assay.model.question import Depth
 from assay.model.thread import Options
@@ -158,7 +158,7 @@ async def test_a_run_goes_on_in_another_process_without_searching_again(
         assert any("shrink" in query for query in after.queries)
         assert not set(after.queries) & finished
         assert set(outcome.report.provenance.queries) == set(before.queries[1:]) | set(after.queries)
-        with pytest.raises(ThreadBusyError, match="already answered"):
+        with pytest.raises(UsageError, match="already answered"):
             await engine.resume(run.thread)
 
 

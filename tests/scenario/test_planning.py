@@ -238,3 +238,51 @@ def test_the_plan_of_a_report_has_all_its_parts(library: LibraryRun) -> None:
     assert plan.sections
     assert plan.methodology
     assert plan.reasoning
+
+
+@pytest.mark.requirement("F-01", "F-13")
+@pytest.mark.parametrize(
+    ("depth", "warned"),
+    [
+        ("quick", ()),
+        ("standard", ("No academic source is configured: these queries were not asked.",)),
+        ("comprehensive", ("No academic or news source is configured: these queries were not asked.",)),
+    ],
+)
+async def test_queries_for_which_there_is_no_source_stay_pending_and_the_plan_says_so(
+    lab: Make, depth: str, warned: tuple[str, ...]
+) -> None:
+    here = lab(settings={"max_gap_searches": 0})
+    source = here.holds(*LAKE)
+
+    report = await here.report(QUESTION, depth=depth)
+
+    assert report.plan is not None
+    for query in report.plan.queries:
+        assert query.status == ("completed" if query.type == "web" else "pending")
+        assert query.type != "web" or query.text in source.queries
+    assert tuple(line for line in report.plan.warnings if "source is configured" in line) == warned
+
+
+@pytest.mark.requirement("F-01")
+async def test_a_query_of_another_type_is_asked_only_where_a_source_serves_it(lab: Make) -> None:
+    async def plan(real: Any, request: PlanRequest) -> Plan:
+        made: Plan = await real(request)
+        scholarly = [
+            query.model_copy(update={"text": f"treatise {query.text}"}) if query.type == "academic" else query
+            for query in made.queries
+        ]
+        return made.model_copy(update={"queries": tuple(scholarly)})
+
+    asked, statuses = [], []
+    for types in (("web",), ("web", "academic")):
+        here = lab(plan=plan, settings={"max_gap_searches": 0})
+        source = here.holds(*LAKE)
+        source.types = types  # type: ignore[attr-defined]  # what a source says of itself, where it does
+        report = await here.report(QUESTION)
+        assert report.plan is not None
+        asked.append(any(text.startswith("treatise") for text in source.queries))
+        statuses.append({query.status for query in report.plan.queries if query.type == "academic"})
+
+    assert asked == [False, True]
+    assert statuses == [{"pending"}, {"completed"}]

@@ -1,7 +1,9 @@
 """Which source a run asks, and the demo companies."""
 
+import json
 from collections.abc import Callable
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -10,14 +12,16 @@ from assay.bootstrap import open_engine
 from assay.errors import ConfigurationError, PathError
 from assay.export.report import Report
 from assay.model.thread import Options
-from assay.ports import Source
+from assay.ports import Assessed, Source
 from assay.search import demo
 from assay.search.demo import Company, CompanyFindings, DemoSource, lookup
 from assay.search.registry import available
 from assay.settings import load
 from assay.testing import FakeSource, MemoryDocuments
+from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE
 
+Make = Callable[..., Lab]
 Research = Callable[..., Report]
 
 
@@ -196,3 +200,59 @@ def test_an_unknown_company_is_answered_with_an_honest_nothing(researched: Resea
     assert (report.confidence, report.confidence_score) == ("low", 0)
     assert report.claims == ()
     assert "Zorblax Industries" in report.sections[0].sentences[0].text
+
+
+@pytest.mark.requirement("C-08")
+@pytest.mark.parametrize(
+    ("missing", "confidence"), [((), 10), (("stock_info",), 7), (("recent_news", "key_developments"), 4)]
+)
+async def test_a_run_is_as_confident_as_the_data_on_the_company_are_complete(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...], confidence: float
+) -> None:
+    whole = demo.companies()
+    microsoft = whole["microsoft"].model_copy(update=dict.fromkeys(missing, ()))
+    monkeypatch.setattr(demo, "companies", lambda: {**whole, "microsoft": microsoft})
+    here = lab()
+
+    outcome = await here.ask("Tell me about Microsoft", depth="quick")
+
+    assert (await here.state(outcome))["confidence"] == confidence
+    assert outcome.report is not None
+    assert outcome.report.confidence_score == confidence / 10
+
+
+@pytest.mark.requirement("C-08")
+async def test_a_run_about_an_unknown_company_has_confidence_0(lab: Make) -> None:
+    here = lab()
+
+    outcome = await here.ask("Tell me about Zorblax Industries", depth="quick")
+
+    assert (await here.state(outcome))["confidence"] == 0
+
+
+@pytest.mark.requirement("C-08")
+@pytest.mark.parametrize("question", ["How large is Microsoft's market value?", "Tell me about Microsoft and Zorblax"])
+async def test_completeness_says_nothing_about_a_fact_or_about_others(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    seen = []
+    for complete in (0.0, 1.0):
+        monkeypatch.setattr(DemoSource, "confidence", lambda _, name, c=complete: c if name == "Microsoft" else None)
+        here = lab()
+        state = await here.state(await here.ask(question, depth="quick"))
+        assert state["findings"]
+        seen.append(state["confidence"])
+
+    assert seen[0] == seen[1] > 0
+
+
+def test_only_a_source_that_can_tell_is_asked_how_complete_it_is() -> None:
+    assert isinstance(DemoSource(MemoryDocuments()), Assessed)
+    assert not isinstance(FakeSource(MemoryDocuments(), LAKE), Assessed)
+
+
+def test_the_demo_data_say_what_they_are() -> None:
+    note = json.loads(files("assay.search").joinpath("demo_companies.json").read_text("utf-8"))["note"]
+
+    for words in ("illustrative", "demonstrations", "end of 2023", "not to be relied on"):
+        assert words in note

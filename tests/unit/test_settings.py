@@ -1,13 +1,21 @@
 """Settings: defaults, the layers above them, and one clear line for whatever is wrong."""
 
+import ast
+import importlib.metadata
+import re
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assay import cli
 from assay.errors import ConfigurationError
 from assay.model.question import Depth
 from assay.settings import load
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -143,6 +151,7 @@ def test_the_file_can_be_named(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("depth", "deep"),
         ("max_iterations", "many"),
         ("max_iterations", 99),
+        ("max_gap_searches", 3),  # three rounds at most, so that it would have no effect
         ("target_length", -1),
         ("budget.usd", -2),
         ("budget.verification_share", 1),
@@ -196,6 +205,10 @@ def test_an_unknown_key_is_refused_with_the_one_that_was_meant(folder: Path, tex
     assert message.endswith(f"(did you mean {meant}?)")
 
 
+def test_there_is_no_setting_that_nothing_reads(folder: Path) -> None:
+    assert "llm.reasoner" in refused(llm={"reasoner": "embedded"})
+
+
 @pytest.mark.requirement("L-10")
 @pytest.mark.parametrize("where", ["environment", ".env", "argument"])
 def test_a_misspelt_setting_is_not_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
@@ -243,3 +256,58 @@ def test_the_fingerprint_follows_what_makes_a_result(folder: Path) -> None:
 
     assert load(data_dir="elsewhere", log_level="debug").fingerprint() == plain
     assert load(depth="quick").fingerprint() != plain
+
+
+@pytest.mark.requirement("L-10")
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [("log_level: debug", True), ("log_level: info", False), ("", False), ("log_level: loud", False)],
+)
+def test_where_a_fault_happened_is_shown_as_the_settings_say(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], config: str, shown: bool
+) -> None:
+    def fault() -> None:
+        raise RuntimeError("the works are stuck")
+
+    (folder / "config.yaml").write_text(config, encoding="utf-8")
+    monkeypatch.setattr(cli, "_run", fault)
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    told = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert told.startswith("assay: RuntimeError: the works are stuck\n")
+    assert ("Traceback" in told) is shown
+    assert "ConfigurationError" not in told
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    reading = re.compile(r"\bos\.(environ\b(?!\.setdefault)|getenv)")
+    readers = {path.name for path in (ROOT / "src").rglob("*.py") if reading.search(path.read_text("utf-8"))}
+
+    assert readers == {"settings.py"}
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """One that comes with another today may not come with its next version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {_plain(re.split(r"[^\w.-]", line)[0]) for line in project["dependencies"]}
+    owners = importlib.metadata.packages_distributions()
+    for path in (ROOT / "src").rglob("*.py"):
+        for name in _imported(path) - set(sys.stdlib_module_names) - {"assay"}:
+            assert {_plain(owner) for owner in owners[name]} & declared, f"{path.name} imports {name}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found

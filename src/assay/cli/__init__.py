@@ -1,14 +1,14 @@
 """The command line. Answers go to stdout, progress and errors to stderr.
 
-Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 budget refused · 5 partial report or no data ·
-130 stopped by Ctrl-C.
+Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 reserved for budgets ·
+5 partial report or no data · 130 stopped by Ctrl-C.
 """
 
 import contextlib
 import io
 import sys
 
-from assay.errors import AssayError
+from assay.errors import AssayError, ConfigurationError
 
 STOPPED = 130
 
@@ -62,8 +62,10 @@ def _tell(message: str, help: str) -> None:
 
 
 def _show_where() -> None:
-    import os
     import traceback
 
-    if os.environ.get("ASSAY_LOG_LEVEL") == "debug":
-        traceback.print_exc()
+    from assay.settings import load
+
+    with contextlib.suppress(ConfigurationError):  # the fault has been told; what to show besides is a nicety
+        if load().log_level == "debug":
+            traceback.print_exc()

@@ -93,7 +93,7 @@ def url(company: Company, topic: Topic) -> str:
 
 
 class DemoSource:
-    """Implements `ports.Source` over the demo data."""
+    """Implements `ports.Source` and `ports.Assessed` over the demo data."""
 
     name = "demo"
 
@@ -106,6 +106,10 @@ class DemoSource:
 
     def is_available(self) -> bool:
         return True
+
+    def confidence(self, subject: str) -> float | None:
+        found = lookup(subject)
+        return found.confidence / 10 if found.company else None
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:
         hits: list[Hit] = []

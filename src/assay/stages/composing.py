@@ -6,7 +6,7 @@ from importlib.metadata import version
 from assay.deps import Deps
 from assay.model.claim import Claim, Mark, Verdict
 from assay.model.evidence import Span
-from assay.model.plan import Plan
+from assay.model.plan import Plan, QueryType, SearchQuery
 from assay.model.report import (
     Coverage,
     Issue,
@@ -23,6 +23,7 @@ from assay.model.report import (
 )
 from assay.model.source import Document
 from assay.reasoning.protocol import Draft
+from assay.stages.dispatch import served
 from assay.state import State
 from assay.trust.credibility import assess
 from assay.trust.independence import groups
@@ -34,7 +35,8 @@ MOST_CITED = 4  # citations behind one sentence; the claim keeps all its spans
 async def compose(state: State, deps: Deps, sections: Sequence[Section], status: ReportStatus) -> ReportData:
     """`sections` are already checked; everything else is gathered from the state."""
     claims = [Claim.model_validate(item) for item in state["claims"]]
-    plan = _carried_out(Plan.model_validate(state["plan"]), state) if state["plan"] else None
+    types = served(deps.sources)
+    plan = _carried_out(Plan.model_validate(state["plan"]), state, types) if state["plan"] else None
     cards = await _cards(state, claims, deps)
     ids = {card.document: card.id for card in cards}
     score = float((state["critique"] or {}).get("score", 0.0))
@@ -58,19 +60,26 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
     )
 
 
-def _carried_out(plan: Plan, state: State) -> Plan:
-    """The plan with what became of its queries: of a search that was lost as a whole, none was answered."""
+def _carried_out(plan: Plan, state: State, types: set[QueryType]) -> Plan:
+    """The plan with what became of its queries: of a search that was lost as a whole, none was answered, and of a
+    type without a source none was asked, though its words may have been asked elsewhere."""
     lost = [key.partition(":")[2] for key in state["failures"] if key.startswith("search ")]
     became: dict[tuple[str, str | None], str] = {(question, None): "failed" for question in lost}
     for result in state["searched"].values():
         became |= {(result["question"], query["text"]): query["status"] for query in result["queries"]}
-    queries = [
-        query.model_copy(
-            update={"status": became.get((query.question, query.text), became.get((query.question, None), "pending"))}
-        )
-        for query in plan.queries
-    ]
-    return plan.model_copy(update={"queries": tuple(queries)})
+
+    def status(query: SearchQuery) -> str:
+        if query.type not in types:
+            return "pending"
+        return became.get((query.question, query.text), became.get((query.question, None), "pending"))
+
+    queries = tuple(query.model_copy(update={"status": status(query)}) for query in plan.queries)
+    return plan.model_copy(update={"queries": queries, "warnings": (*plan.warnings, *_unserved(plan, types))})
+
+
+def _unserved(plan: Plan, types: set[QueryType]) -> list[str]:
+    missing = dict.fromkeys(query.type for query in plan.queries if query.type not in types)
+    return [f"No {' or '.join(missing)} source is configured: these queries were not asked."] if missing else []
 
 
 def covered(claims: Sequence[Claim], retold: dict[str, int]) -> Coverage:

@@ -8,6 +8,8 @@ from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.evidence import Finding
 from assay.model.plan import Plan
+from assay.model.question import Understanding
+from assay.ports import Assessed, Source
 from assay.state import Plain, State
 from assay.trust.coverage import confidence_of
 
@@ -25,6 +27,9 @@ async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
         for question in plan.questions
     }
     overall = sum(coverage.values()) / len(coverage) if coverage else 0.0
+    if findings:
+        assessed = _assessed(Understanding.model_validate(state["understanding"]), runtime.context.sources)
+        overall = overall if assessed is None else assessed
     return {
         "findings": [finding.plain() for finding in findings],
         "sources": sources,
@@ -33,6 +38,21 @@ async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
         "status": Status.ANALYZING,
         "current_agent": "research",
     }
+
+
+def _assessed(understanding: Understanding, sources: Sequence[Source]) -> float | None:
+    """An overview is as complete as the data its subjects have at a source that can tell; one subject that no such
+    source knows leaves it to the coverage."""
+    if understanding.query_class != "overview":
+        return None
+    judges = [source for source in sources if isinstance(source, Assessed)]
+    known = []
+    for subject in understanding.subjects:
+        opinions = [opinion for judge in judges if (opinion := judge.confidence(subject)) is not None]
+        if not opinions:
+            return None
+        known.append(max(opinions))
+    return max(known, default=None)
 
 
 def _distinct(findings: Sequence[Finding], known: Mapping[Place, str]) -> list[Finding]:

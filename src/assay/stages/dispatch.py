@@ -1,12 +1,17 @@
 """Handing out work: every sub-question in the first round, only the gaps in later ones."""
 
+from collections.abc import Iterable
+
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
 from assay.model.event import Status
-from assay.model.plan import Plan, SubQuestion
+from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Understanding
+from assay.ports import Source
 from assay.state import State, Task
+
+SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherwise in an attribute `types`
 
 
 async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
@@ -39,6 +44,11 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
+def served(sources: Iterable[Source]) -> set[QueryType]:
+    """The types of query there is a source for; a query of another type is not asked."""
+    return {kind for source in sources for kind in getattr(source, "types", SERVED)}
+
+
 async def _queries(
     question: SubQuestion, plan: Plan, understanding: Understanding, state: State, deps: Deps
 ) -> list[str]:
@@ -46,6 +56,7 @@ async def _queries(
     analysis = state["analysis"]
     if analysis is not None:
         return list(analysis["refinements"].get(question.id, ()))
-    planned = [query.text for query in plan.queries if query.question == question.id]
+    types = served(deps.sources)
+    planned = [query.text for query in plan.queries if query.question == question.id and query.type in types]
     variations = await deps.reasoner.queries(question, understanding, deps.settings.query_variations)
     return [*planned, *variations]
