@@ -161,7 +161,8 @@ def after_review(
         return "approve_critical"
     if critique["recommendation"] == "approve":
         return "approve_output" if _asks(runtime, settings.hitl_before_output) else "publish"
-    if critique["recommendation"] == "revise" and state["iteration"] < settings.max_iterations:
+    another = state["iteration"] < settings.max_iterations and not state["stuck"]
+    if critique["recommendation"] == "revise" and another:
         return "write"
     return "fallback"
 

@@ -73,6 +73,7 @@ class State(TypedDict, total=False):
     statements: dict[str, int]
     critique: Plain | None
     iteration: int
+    stuck: bool  # the last revision changed nothing
     rejected: bool
     issues: list[Plain]
     notices: dict[str, str]
@@ -129,6 +130,7 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "statements": {},
         "critique": None,
         "iteration": 0,
+        "stuck": False,
         "rejected": False,
         "issues": [],
         "notices": notices,

@@ -22,6 +22,20 @@ def always_revise(real: object, request: object) -> Critique:
     return Critique(scores={"style": 6.0}, score=6.0, issues=(issue,), recommendation="revise")
 
 
+def rewriting() -> Callable[..., Any]:
+    """A writer whose every draft differs from the one before."""
+    drafts: list[object] = []
+
+    async def write(real: Any, request: Any) -> Any:
+        draft = await real(request)
+        drafts.append(draft)
+        first, *rest = draft.sections
+        renamed = first.model_copy(update={"title": f"Attempt {len(drafts)}"})
+        return draft.model_copy(update={"sections": (renamed, *rest)})
+
+    return write
+
+
 def never_satisfied(rounds: list[int]) -> Callable[..., Any]:
     """An analysis that always finds a gap, always has a new query, and gains enough each time to go on."""
 
@@ -44,7 +58,7 @@ def never_satisfied(rounds: list[int]) -> Callable[..., Any]:
 @pytest.mark.requirement("F-08")
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
 async def test_drafts_end_at_max_iterations(lab: Make, limit: int) -> None:
-    here = lab(critique=always_revise, settings={"max_iterations": limit})
+    here = lab(critique=always_revise, write=rewriting(), settings={"max_iterations": limit})
     here.holds(*LAKE)
 
     report = await here.report("How large is Lake Marrow?", depth="quick")
@@ -57,7 +71,43 @@ async def test_drafts_end_at_max_iterations(lab: Make, limit: int) -> None:
 
 
 @pytest.mark.requirement("F-08")
-@pytest.mark.parametrize(("limit", "rounds"), [(0, 1), (1, 2), (2, 3), (10, 3)])
+@pytest.mark.parametrize(("recommendation", "status"), [("revise", "partial"), ("approve", "complete")])
+async def test_a_revision_that_changes_nothing_is_the_last(lab: Make, recommendation: str, status: str) -> None:
+    reviews: list[object] = []
+
+    def critique(real: object, request: object) -> Critique:
+        reviews.append(request)
+        first = always_revise(real, request)
+        return first if len(reviews) == 1 else first.model_copy(update={"recommendation": recommendation})
+
+    here = lab(critique=critique, settings={"max_iterations": 10})
+    here.holds(*LAKE)
+
+    outcome = await here.ask("How large is Lake Marrow?", depth="quick")
+
+    assert outcome.report is not None
+    assert (outcome.report.metadata.iterations, outcome.report.status) == (2, status)
+    assert (await here.state(outcome))["stuck"] is True
+
+
+async def test_a_report_that_is_too_long_is_shortened(lab: Make) -> None:
+    def critique(real: object, request: Any) -> Critique:
+        issue = Issue(category="style", severity="minor", location="all", description="long", fix="shorten")
+        return Critique(scores={}, score=6.0, issues=(issue,), recommendation="revise")
+
+    here = lab(critique=critique, settings={"max_iterations": 10})
+    here.holds(*LAKE)
+
+    outcome = await here.ask(QUESTION, words=60)
+
+    [first], [second], *_ = [arguments for name, arguments in here.reasoner.calls if name == "write"]
+    assert (first.fixes, second.fixes) == ((), ("shorten",))
+    assert outcome.report is not None
+    assert outcome.report.status == "partial"
+
+
+@pytest.mark.requirement("F-08")
+@pytest.mark.parametrize(("limit", "rounds"), [(0, 1), (1, 2), (2, 3)])
 async def test_rounds_end_at_max_gap_searches_and_never_pass_three(lab: Make, limit: int, rounds: int) -> None:
     analysed: list[int] = []
     here = lab(analyse=never_satisfied(analysed), settings={"max_gap_searches": limit})
@@ -230,7 +280,7 @@ async def test_queries_end_as_completed_or_failed(lab: Make) -> None:
     report = await here.report("How large is Lake Marrow, and why did the shore shrink?")
 
     assert report.plan is not None
-    statuses = {query.text: query.status for query in report.plan.queries}
+    statuses = {query.text: query.status for query in report.plan.queries if query.type == "web"}
     assert set(statuses.values()) == {"completed", "failed"}
     for text, status in statuses.items():
         assert text in source.queries

@@ -185,6 +185,24 @@ async def test_plan_mode_asks_one_by_one_and_the_plan_follows_the_answers(lab: M
     ]
 
 
+async def test_answers_change_what_is_searched_and_how_long_the_report_is(lab: Make) -> None:
+    here = lab()
+    source = here.holds(*LAKE)
+    outcome = await here.ask(QUESTION, mode="plan", interactive=True)
+    given = {"scope": "the ferry", "timeframe": "since 2018", "depth": "A one-page answer"}
+    while outcome.questions:
+        outcome = await here.answer(outcome, given[outcome.questions[0].shown["id"]])
+
+    assert outcome.report is not None
+    assert outcome.report.plan is not None
+    assert any("ferry" in question.text for question in outcome.report.plan.questions)
+    assert any("ferry" in query and "2018" in query for query in source.queries[1:])
+    assert "60 passengers" in everything(outcome)
+    assert all("since 2018" in question.in_context for question in outcome.report.plan.questions)
+    [[request]] = [arguments for name, arguments in here.reasoner.calls if name == "critique"]
+    assert outcome.report.plan.words == request.words == 350
+
+
 # Breakpoints
 
 

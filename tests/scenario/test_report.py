@@ -11,8 +11,11 @@ from markdown_it import MarkdownIt
 
 from assay.export.report import Report
 from assay.model.claim import Claim
+from assay.model.evidence import Disagreement
+from assay.model.plan import Plan
 from assay.model.report import Critique
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote
+from assay.reasoning.embedded.writing import write
+from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote, WriteRequest
 from assay.testing import snapshot
 from tests.scenario.conftest import LIBRARY_QUESTION, Lab, LibraryRun
 from tests.scenario.material import LAKE, QUESTION
@@ -73,6 +76,20 @@ async def test_gaps_are_owned_up_to_and_lower_nothing_silently(lab: Make) -> Non
     assert "Why did Lake Marrow shrink?" in gap.text
     assert any("unanswered" in issue.description for issue in report.issues)
     assert "Of 3 sub-questions, 2 could be answered" in report.markdown
+
+
+@pytest.mark.requirement("S-10")
+@pytest.mark.parametrize("words", [400, 800])
+async def test_a_report_is_about_as_long_as_asked_for(library: LibraryRun, words: int) -> None:
+    given = WriteRequest(
+        plan=Plan.model_validate(library.state["plan"]),
+        claims=tuple(Claim.model_validate(item) for item in library.state["claims"]),
+        disagreements=tuple(Disagreement.model_validate(item) for item in library.state["disagreements"]),
+        words=words,
+    )
+    count = sum(len(s.text.split()) for section in write(given).sections for s in section.sentences)
+
+    assert 0.5 * words <= count <= 1.25 * words
 
 
 # F-13

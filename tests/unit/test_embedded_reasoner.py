@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Finding, Span
+from assay.model.evidence import Disagreement, Finding, Span
 from assay.model.plan import Plan, SearchQuery, SubQuestion
 from assay.model.question import Depth, Turn
 from assay.model.source import Passage
@@ -88,18 +88,81 @@ def test_a_compound_question_becomes_its_parts_and_pronouns_are_filled_in() -> N
     ]
 
 
-def test_answers_shape_the_plan() -> None:
-    asked = understand("How did wheat prices change?", Conversation(), {})
-    made = plan(
-        PlanRequest(understanding=asked, depth=Depth.STANDARD, answers={"timeframe": "since 2010"}), company=False
-    )
-    assert made.constraints == ("timeframe: since 2010",)
-    assert any("since 2010" in line for line in made.reasoning)
+WHEAT = understand("How did wheat prices change?", Conversation(), {})
+
+
+def planned(depth: Depth, answers: dict[str, str] | None = None) -> Plan:
+    return plan(PlanRequest(understanding=WHEAT, depth=depth, answers=answers or {}), company=False)
+
+
+def asks(made: Plan) -> list[str]:
+    return [question.text for question in made.questions]
+
+
+@pytest.mark.parametrize(
+    ("answer", "added"),
+    [
+        ("The facts and figures on wheat prices", {"Which figures are given for wheat prices?"}),
+        ("Why: causes and explanations of wheat prices", {"Which causes and explanations of wheat prices are given?"}),
+        ("What is disputed about wheat prices", {"What is uncertain or disputed about wheat prices?"}),
+        ("what comes next for wheat prices", {"What is expected for wheat prices?"}),
+        ("export bans.", {"What is known about wheat prices with regard to export bans?"}),
+        (
+            "What is disputed about wheat prices; export bans",
+            {
+                "What is uncertain or disputed about wheat prices?",
+                "What is known about wheat prices with regard to export bans?",
+            },
+        ),
+        ("", set()),
+    ],
+)
+@pytest.mark.parametrize("depth", list(Depth))
+def test_the_side_that_was_chosen_is_asked_about_as_well(depth: Depth, answer: str, added: set[str]) -> None:
+    without, made = asks(planned(depth)), planned(depth, {"scope": answer})
+    assert set(asks(made)) == set(without) | added
+    assert {question.id for question in made.questions} == {query.question for query in made.queries}
+
+
+@pytest.mark.parametrize("depth", list(Depth))
+def test_all_sides_are_asked_about_within_the_limit(depth: Depth) -> None:
+    made = planned(depth, {"scope": "All of the above; a; b; c; d; e"})
+    sides = [option for question in planner_questions(WHEAT) for option in question.options if question.id == "scope"]
+    each = [asks(planned(Depth.QUICK, {"scope": side}))[1] for side in sides]
+    assert set(each) < set(asks(made))
+    assert len(set(asks(made))) == len(made.questions) <= 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "scope", "words"),
+    [("since 2010", "since 2010", {"2010"}), ("The last ten years", "over the last ten years", {"last", "ten"})],
+)
+def test_the_timeframe_that_was_chosen_is_searched_and_read(answer: str, scope: str, words: set[str]) -> None:
+    made = planned(Depth.STANDARD, {"timeframe": answer})
+    assert made.constraints == (f"timeframe: {answer}",)
+    assert all(scope in question.in_context for question in made.questions)
+    assert all(words <= set(query.text.split()) for query in made.queries)
+    # Variations are made later, from the question as it was understood before the answer.
+    assert any(words <= set(text.split()) for text in queries(made.questions[0], WHEAT, 3))
+
+
+def test_all_of_time_limits_nothing() -> None:
+    limited, free = planned(Depth.STANDARD, {"timeframe": "All of it"}), planned(Depth.STANDARD)
+    assert (limited.queries, limited.questions) == (free.queries, free.questions)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [("A one-page answer", 350), ("A short report", 800), ("A full report", 2000), ("All there is", None),
+     ("about 120 words", 120), ("deep", None)],
+)  # fmt: skip
+def test_the_depth_that_was_chosen_is_a_length(answer: str, words: int | None) -> None:
+    assert planned(Depth.STANDARD, {"depth": answer}).words == words
 
 
 def test_planner_questions_have_four_options_made_for_the_question() -> None:
     asked = planner_questions(understand("How did wheat prices change, and why?", Conversation(), {}))
-    assert 1 <= len(asked) <= 4
+    assert [question.id for question in asked] == ["scope", "timeframe", "depth"]  # nothing whose answer is unused
     assert all(len(question.options) == 4 for question in asked)
     assert all("wheat prices" in question.text for question in asked)
 
@@ -209,6 +272,109 @@ def test_a_report_shows_both_sides_and_owns_up_to_what_is_missing() -> None:
     bound = [name for sentence in by_role["disagreements"].sentences for name in sentence.claims]
     assert bound == ["C1", "C2"]
     assert "Why?" in by_role["not_found"].sentences[0].text
+
+
+NAMES = "Ash Birch Cedar Elm Fir Hazel Larch Maple Oak Pine Rowan Spruce Teak Willow Yew Alder Aspen Beech".split()
+SECTIONS = ("How large?", "Why so?", "What next?", "Who says?")
+WIDE = PLAN.model_copy(
+    update={
+        "depth": Depth.STANDARD,
+        "questions": tuple(SubQuestion(id=f"Q{n}", text=s, section=s) for n, s in enumerate(SECTIONS, 1)),
+        "queries": tuple(SearchQuery(id=f"K{n}", text="exports", question="Q1") for n in range(1, 6)),
+        "sections": SECTIONS,
+    }
+)
+
+
+def statement(question: int, n: int) -> Claim:
+    """About thirty words no other statement has; every other one has a figure."""
+    own = " ".join(f"{NAMES[n]}{word}{question}" for word in range(25))
+    figure = f"weighs {n + 2}.5 tonnes" if n % 2 else "weighs a lot"
+    return claim(f"C{question}{n:02}", f"{own} {figure} there.", questions=(f"Q{question}",), relevance=0.9 - n / 100)
+
+
+RICH = tuple(statement(question, n) for question in range(1, 5) for n in range(len(NAMES)))
+DISPUTED = tuple(
+    Disagreement(
+        about=f"D{n}", sides=((f"C1{n:02}", f"C1{n + 1:02}"), (f"C2{n:02}", f"C2{n + 1:02}")), resolution="open"
+    )
+    for n in range(0, 12, 2)
+)
+
+
+def lengths(draft: Draft) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for section in draft.sections:
+        words = sum(len(sentence.text.split()) for sentence in section.sentences)
+        counted[section.role] = counted.get(section.role, 0) + words
+    return counted
+
+
+@pytest.mark.parametrize("style", ["academic", "technical", "executive"])
+@pytest.mark.parametrize(("words", "chosen"), [(400, None), (800, None), (1200, None), (2000, 350), (400, 2000)])
+def test_a_report_keeps_to_the_words_asked_for(words: int, chosen: int | None, style: str) -> None:
+    target = min(words, chosen or words)
+    made = WIDE.model_copy(update={"words": chosen})
+    given = {"plan": made, "claims": RICH, "disagreements": DISPUTED, "words": words, "style": style}
+    counted = lengths(write(WriteRequest.model_validate({**given, "unanswered": ("Why?",)})))
+    assert sum(counted.values()) <= 1.25 * target
+    assert 0 < counted["abstract"] <= target / 5
+    assert 0 < counted["disagreements"] <= target / 4
+
+
+def test_a_long_report_may_say_much_more_than_a_short_one() -> None:
+    short, long = (
+        sum(lengths(write(WriteRequest(plan=WIDE, claims=RICH, disagreements=DISPUTED, words=words))).values())
+        for words in (400, 2000)
+    )
+    assert long > 3 * short
+
+
+def test_the_shortest_report_has_one_statement_a_section_one_pair_and_no_summary() -> None:
+    draft = write(WriteRequest(plan=WIDE, claims=RICH, disagreements=DISPUTED, words=50))
+    body = [section for section in draft.sections if section.role == "body"]
+    assert [section.title for section in body] == list(SECTIONS)
+    assert [len(section.sentences) for section in body] == [1, 1, 1, 1]
+    [pair] = [section for section in draft.sections if section.role == "disagreements"]
+    assert [name for sentence in pair.sentences for name in sentence.claims] == ["C100", "C200"]
+    assert [section.role for section in draft.sections if section.role != "body"] == ["disagreements", "conclusion"]
+
+
+def styled(style: str) -> list[DraftSection]:
+    few = tuple(statement(1, n) for n in range(len(NAMES)))
+    sure = claim("C999", "Elsewhere nobody has ever doubted this.", mark=Mark.CORROBORATED, relevance=0.1)
+    given = {"plan": WIDE, "claims": (*few, sure), "style": style}
+    return [s for s in write(WriteRequest.model_validate(given)).sections if s.role in ("body", "conclusion")]
+
+
+@pytest.mark.parametrize(
+    ("style", "statements", "closing"), [("academic", 8, 2), ("technical", 10, 2), ("executive", 4, 1)]
+)
+def test_a_style_sets_how_much_a_section_says(style: str, statements: int, closing: int) -> None:
+    body, conclusion = styled(style)
+    assert (len(body.sentences), len(conclusion.sentences)) == (statements, closing)
+
+
+def test_a_technical_report_gives_figures_first() -> None:
+    figures = ["tonnes" in sentence.text for sentence in styled("technical")[0].sentences]
+    assert figures == sorted(figures, reverse=True)
+    assert sum(figures) == 9 > sum("tonnes" in sentence.text for sentence in styled("academic")[0].sentences)
+
+
+def test_shortening_takes_a_quarter_off() -> None:
+    given = WriteRequest(plan=WIDE, claims=RICH, words=1200)
+    shorter = write(given.model_copy(update={"fixes": ("shorten",)}))
+    assert shorter.sections == write(given.model_copy(update={"words": 900})).sections
+    assert shorter.sections != write(given).sections
+
+
+def test_of_two_sentences_much_alike_one_goes_when_the_reviewer_says_so() -> None:
+    first = claim("C1", "The northern harbour shipped wheat, barley and rye to eleven countries.", relevance=0.9)
+    again = claim("C2", "The northern harbour shipped wheat, barley and oats to many nations.", relevance=0.8)
+    given = WriteRequest(plan=PLAN, claims=(first, again))
+    assert [len(section.sentences) for section in write(given).sections] == [2]
+    told = write(given.model_copy(update={"fixes": ("keep one of them",)}))
+    assert [sentence.claims for section in told.sections for sentence in section.sentences] == [("C1",)]
 
 
 def test_only_supported_claims_are_written() -> None:

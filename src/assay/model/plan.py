@@ -50,6 +50,11 @@ class Plan(Record):
     confidence: float = Field(ge=0, le=1)
     warnings: tuple[str, ...] = ()
     estimated_complexity: Literal["simple", "moderate", "complex"] = "moderate"
+    words: int | None = Field(default=None, ge=1)  # how long the person wants the report; None: as long as it may be
+
+    def target(self, words: int) -> int:
+        """The words a report may have where `words` is the most."""
+        return min(words, self.words or words)
 
     @model_validator(mode="after")
     def _bounded(self) -> "Plan":

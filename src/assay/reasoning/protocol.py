@@ -78,6 +78,10 @@ class WriteRequest(Record):
     banned: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()  # what the reviewer asked for
 
+    @property
+    def target(self) -> int:
+        return self.plan.target(self.words)
+
 
 class DraftSentence(Record):
     text: str

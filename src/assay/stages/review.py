@@ -13,15 +13,16 @@ from assay.state import State
 
 async def review(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
+    plan = Plan.model_validate(state["plan"])
     critique = await deps.reasoner.critique(
         CritiqueRequest(
-            plan=Plan.model_validate(state["plan"]),
+            plan=plan,
             draft=Draft.model_validate(state["draft"]),
             claims=tuple(Claim.model_validate(item) for item in state["claims"]),
             unanswered=unanswered(state),
             dropped=state["statements"]["dropped"],
             banned=deps.settings.banned_words,
-            words=deps.options.words,
+            words=plan.target(deps.options.words),
         )
     )
     await deps.emit(

@@ -35,11 +35,17 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     draft = draft.model_copy(update={"sections": tuple(_worth_reading(sections)), "version": state["iteration"] + 1})
     return {
         "draft": draft.plain(),
+        "stuck": _same(draft, state),
         "statements": {"retold": retold, "failed": failed, "dropped": dropped},
         "iteration": state["iteration"] + 1,
         "status": Status.REVIEWING,
         "current_agent": "synthesis",
     }
+
+
+def _same(draft: Draft, state: State) -> bool:
+    """Whether a revision changed nothing; another one would not either."""
+    return state["draft"] is not None and Draft.model_validate(state["draft"]).sections == draft.sections
 
 
 def _request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequest:
@@ -51,10 +57,14 @@ def _request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequ
         style=deps.options.style,
         words=deps.options.words,
         banned=deps.settings.banned_words,
-        fixes=tuple(
-            issue.fix for issue in map(Issue.model_validate, state["issues"]) if issue.severity in ("critical", "major")
-        ),
+        fixes=_fixes(state),
     )
+
+
+def _fixes(state: State) -> tuple[str, ...]:
+    """What a writer can act on; a suggestion is no reason to rewrite."""
+    issues = map(Issue.model_validate, state["issues"])
+    return tuple(dict.fromkeys(issue.fix for issue in issues if issue.fix and issue.severity != "suggestion"))
 
 
 def unanswered(state: State) -> tuple[str, ...]:

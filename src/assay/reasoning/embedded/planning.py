@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from assay.model.plan import TYPES_BY_DEPTH, Plan, QueryType, SearchQuery, SubQuestion
 from assay.model.question import Depth, PlannerQuestion, Understanding
@@ -13,6 +12,7 @@ from assay.text.words import content_words, fold, stem, stems
 
 MOST_QUESTIONS = {Depth.QUICK: 1, Depth.STANDARD: 5, Depth.COMPREHENSIVE: 7}
 MOST_QUERIES = 15
+MOST_WITH_SIDES = 7  # sides a person chose come on top of what the depth gives, up to what a plan may hold
 
 _CLAUSE = re.compile(
     r"\s*(?:[;?]|,?\s+and(?=\s+(?:how|why|what|when|who|where|which|is|are|do|does|did|will)\b)|,(?=\s*(?:and\s+)?"
@@ -73,12 +73,28 @@ _ANSWER_WORDS: dict[str, str] = {
     "yes_no": "evidence shows",
 }
 
+# The sides of a topic a person can choose, and the sub-question each adds.
+_SIDES: tuple[tuple[str, str], ...] = (
+    ("The facts and figures on {topic}", "Which figures are given for {topic}?"),
+    ("Why: causes and explanations of {topic}", "Which causes and explanations of {topic} are given?"),
+    ("What is disputed about {topic}", "What is uncertain or disputed about {topic}?"),
+    ("What comes next for {topic}", "What is expected for {topic}?"),
+)
+_EVERY_SIDE = "All of the above"
+
+# How deep a report should go, in words; None: all there is.
+_LENGTHS: dict[str, int | None] = {
+    "A one-page answer": 350, "A short report": 800, "A full report": 2000, "All there is": None,
+}  # fmt: skip
+_WORDS = re.compile(r"\b([1-9]\d{1,4})\s+words\b", re.I)
+_ANY_TIME = "All of it"
+
 COMPANY_SECTIONS: tuple[str, ...] = ("Overview", "Recent news", "Financial snapshot")
 
 
 def plan(request: PlanRequest, *, company: bool) -> Plan:
-    understanding, depth = request.understanding, request.depth
-    texts, reasoning = _sub_questions(understanding, depth, company)
+    understanding, depth = _in_time(request), request.depth
+    texts, reasoning = _sub_questions(understanding, depth, _sides(request))
     sections = tuple(texts)
     if depth is Depth.QUICK:
         sections = COMPANY_SECTIONS if company else ("Answer",)
@@ -98,7 +114,7 @@ def plan(request: PlanRequest, *, company: bool) -> Plan:
         constraints=constraints,
         deliverable=request.deliverable,
         questions=questions,
-        queries=_plan_queries(questions, understanding, depth),
+        queries=_plan_queries(questions, understanding, depth, _timeframe(request) or ""),
         sections=sections,
         methodology="Each sub-question is searched on its own; sentences of the sources that answer it are "
         "quoted, compared across independent sources and checked against their passages.",
@@ -106,23 +122,60 @@ def plan(request: PlanRequest, *, company: bool) -> Plan:
         confidence=round(1 - understanding.ambiguity_level, 2),
         warnings=_warnings(understanding),
         estimated_complexity=understanding.complexity,
+        words=_length(request),
     )
 
 
-def _sub_questions(understanding: Understanding, depth: Depth, company: bool) -> tuple[list[str], list[str]]:
+def _timeframe(request: PlanRequest) -> str | None:
+    """The period a person chose: 'The last year' is asked for as 'over the last year'."""
+    answer = " ".join(request.answers.get("timeframe", "").split()).strip(" .?!")
+    if not answer or fold(answer) == fold(_ANY_TIME):
+        return None
+    return f"over {answer[:1].lower()}{answer[1:]}" if fold(answer).startswith("the last ") else answer
+
+
+def _in_time(request: PlanRequest) -> Understanding:
+    chosen = _timeframe(request)
+    return request.understanding.model_copy(update={"temporal_scope": chosen}) if chosen else request.understanding
+
+
+def _sides(request: PlanRequest) -> list[str]:
+    """A sub-question for each side a person chose, or named in words of their own."""
+    parts = (" ".join(part.split()).strip(" .?!") for part in request.answers.get("scope", "").split(";"))
+    return list(dict.fromkeys(text for part in parts if part for text in _side(part, _topic(request.understanding))))
+
+
+def _side(answer: str, topic: str) -> list[str]:
+    every = fold(answer) == fold(_EVERY_SIDE)
+    chosen = [text for option, text in _SIDES if every or fold(answer).startswith(fold(option.partition(" {")[0]))]
+    return [text.replace("{topic}", topic) for text in chosen] or [
+        f"What is known about {topic} with regard to {answer}?"
+    ]
+
+
+def _length(request: PlanRequest) -> int | None:
+    answer = request.answers.get("depth", "").strip()
+    if named := _WORDS.search(answer):
+        return int(named[1])
+    return next((words for option, words in _LENGTHS.items() if fold(answer) == fold(option)), None)
+
+
+def _sub_questions(understanding: Understanding, depth: Depth, sides: list[str]) -> tuple[list[str], list[str]]:
+    """What is asked itself, then the sides a person chose, then the facets that are missing."""
     clauses = _clauses(understanding.question)
     if depth is Depth.QUICK:
-        return [understanding.question], ["A quick answer follows the question as it stands."]
+        return [understanding.question, *sides][:MOST_WITH_SIDES], ["A quick answer follows the question as it stands."]
     reasoning = [f"The question has {len(clauses)} part{'s' * (len(clauses) > 1)}."]
     texts = list(dict.fromkeys(clauses))
     if understanding.query_class == "comparison" and len(understanding.subjects) > 1:
         texts += [f"What is known about {subject}?" for subject in understanding.subjects]
     missing = max(0, 3 - len(texts)) if depth is Depth.STANDARD else max(0, 5 - len(texts))
-    facets = [facet for facet in _facets(understanding) if facet not in texts][:missing]
+    facets = [facet for facet in _facets(understanding) if facet not in (*texts, *sides)][:missing]
     if facets:
         reasoning.append(f"As a question about {_ABOUT[understanding.query_class]} it also needs: {'; '.join(facets)}")
-    texts += facets
-    return list(dict.fromkeys(texts))[: MOST_QUESTIONS[depth]], reasoning
+    own = list(dict.fromkeys(texts))[: MOST_QUESTIONS[depth]]
+    facets = facets[: MOST_QUESTIONS[depth] - len(own)]
+    return list(dict.fromkeys([*own, *sides, *facets]))[:MOST_WITH_SIDES], reasoning
 
 
 _ABOUT = {
@@ -160,8 +213,12 @@ def _article(matter: str, question: str) -> str:
 
 def _facets(understanding: Understanding) -> list[str]:
     when = f" {understanding.temporal_scope}" if understanding.temporal_scope else ""
-    topic = understanding.topic_focus or understanding.question.strip(" .?!")
+    topic = _topic(understanding)
     return [facet.format(topic=topic, when=when) for facet in _FACETS[understanding.query_class]]
+
+
+def _topic(understanding: Understanding) -> str:
+    return understanding.topic_focus or understanding.question.strip(" .?!")
 
 
 def _warnings(understanding: Understanding) -> tuple[str, ...]:
@@ -174,13 +231,17 @@ def _warnings(understanding: Understanding) -> tuple[str, ...]:
 
 
 def _plan_queries(
-    questions: Sequence[SubQuestion], understanding: Understanding, depth: Depth
+    questions: Sequence[SubQuestion], understanding: Understanding, depth: Depth, timeframe: str
 ) -> tuple[SearchQuery, ...]:
-    """One query per sub-question and source type, then second variations until there are enough."""
+    """One query per sub-question and source type, then second variations until there are enough. A period that was
+    chosen stands in all of them."""
     wanted: list[tuple[SubQuestion, str, QueryType, int]] = []
     types = TYPES_BY_DEPTH[depth]
     for question in questions:
         variations = queries(question, understanding, 3)
+        if timeframe:
+            dated = (" ".join(_distinct([*text.split(), *content_words(timeframe)])) for text in variations)
+            variations = list(dict.fromkeys(dated))
         wanted.append((question, variations[0], types[0], 1))
         wanted.extend((question, text, "web", 3) for text in variations[1:])
         wanted.extend((question, variations[0], kind, 2) for kind in types[1:])
@@ -195,7 +256,7 @@ def queries(question: SubQuestion, understanding: Understanding, count: int) -> 
     """Variations of one sub-question: its own words, with the subject, and with words answers tend to use."""
     own = content_words(focus(question.text))
     context = content_words(focus(" ".join([*understanding.subjects, understanding.topic_focus])))
-    when = content_words(understanding.temporal_scope or "")
+    when = content_words(f"{understanding.temporal_scope or ''} {question.topic}")
     variations = (
         [*own, *context] if len(own) < 3 else own,
         [*context, *own, *when],
@@ -223,27 +284,17 @@ def planner_questions(understanding: Understanding) -> list[PlannerQuestion]:
     asked = [
         PlannerQuestion(
             id="scope", about="scope", text=f"Which side of {topic} matters most?",
-            options=(f"The facts and figures on {topic}", f"Why: causes and explanations of {topic}",
-                     f"What is disputed about {topic}", f"What comes next for {topic}"),
-            all_of_the_above=True,
+            options=tuple(option.format(topic=topic) for option, _ in _SIDES), all_of_the_above=True,
         )
     ]  # fmt: skip
     if not understanding.temporal_scope:
         asked.append(
             PlannerQuestion(id="timeframe", about="timeframe", text=f"Which period of {topic} should count?",
-                            options=("The last year", "The last three years", "The last ten years", "All of it"))
+                            options=("The last year", "The last three years", "The last ten years", _ANY_TIME))
         )  # fmt: skip
     if understanding.complexity != "simple":
         asked.append(
             PlannerQuestion(id="depth", about="depth", text=f"How deep should the report on {topic} go?",
-                            options=("A one-page answer", "A short report", "A full report", "All there is"))
+                            options=tuple(_LENGTHS))
         )  # fmt: skip
-    asked.append(
-        PlannerQuestion(id="use", about="use", text=f"What will you use the report on {topic} for?",
-                        options=("To decide something", "To brief others", "To write about it", "To learn about it"))
-    )  # fmt: skip
     return asked
-
-
-def length_of(answers: dict[str, str]) -> Literal["short", "normal"]:
-    return "short" if "one-page" in fold(answers.get("depth", "")) else "normal"
