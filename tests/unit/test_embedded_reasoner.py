@@ -1,5 +1,6 @@
 """The reasoner without a model, piece by piece, through the functions its methods call."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -451,3 +452,34 @@ def test_quotes_name_the_passage_they_stand_in() -> None:
     passages = [Passage(document=f"d{n}", start=0, end=len(text), text=text) for n, text in enumerate(texts)]
     asked = SubQuestion(id="Q1", text="How did grain exports change in 2023?", section="s")
     assert [quote.passage for quote in read(asked, passages, 5, WordVectors())] == [1]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many people were injured in the Milltown fire?",
+        "How will the Riverside tram be paid for?",
+        "Who built the dam?",
+    ],
+)
+def test_sub_questions_are_readable(question: str) -> None:
+    made = plan(
+        PlanRequest(understanding=understand(question, Conversation(), {}), depth=Depth.STANDARD), company=False
+    )
+    for item in made.questions[1:]:
+        assert not re.search(r"\b(?:about|for|in|was|on) (?:how|who|people were)\b", item.text, re.I), item.text
+
+
+def test_a_statement_with_another_figure_is_no_repetition() -> None:
+    one = claim("C1", "The retirement age in Norland is 65.", relevance=0.9)
+    two = claim("C2", "The retirement age in Norland is 66.", relevance=0.8)
+    draft = write(WriteRequest(plan=PLAN, claims=(one, two)))
+    assert [name for section in draft.sections for s in section.sentences for name in s.claims][:2] == ["C1", "C2"]
+
+
+def test_an_answer_stands_under_the_question_the_person_asked() -> None:
+    first, second = (SubQuestion(id=f"Q{n}", text="Who built it?", section=title) for n, title in enumerate("AB", 1))
+    asked = PLAN.model_copy(update={"questions": (first, second), "sections": ("A", "B")})
+    built = claim("C1", "Johanna Reiss built the dam.", questions=("Q2", "Q1"))
+    draft = write(WriteRequest(plan=asked, claims=(built,)))
+    assert next(section.title for section in draft.sections if section.sentences) == "A"

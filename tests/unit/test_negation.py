@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.negation import directions, hedged, hedges, negated, negations, turns
+from assay.text.negation import contradict, directions, hedged, hedges, negated, negations, opposed, turns
 from assay.text.words import stem
 
 
@@ -26,6 +26,10 @@ from assay.text.words import stem
         ("They left without paying.", "without", "paying"),
         ("Rates are unlikely to rise.", "unlikely", "rise"),
         ("Prices did not significantly increase.", "not", "increase"),
+        ("It is false that dogs bite.", "false that", "dogs"),
+        ("It is not true that dogs bite.", "not true that", "dogs"),
+        ("It is untrue that dogs bite.", "untrue", "dogs"),
+        ("The paper wrongly named dogs.", "wrongly", "named"),
     ],
 )
 def test_cue_and_the_word_it_turns(text: str, cue: str, word: str) -> None:
@@ -82,6 +86,27 @@ def test_opposites_point_opposite_ways(one: str, other: str) -> None:
 
 def test_a_negated_direction_points_the_other_way() -> None:
     assert directions("Sales did not rise.") == directions("Sales fell.") == {"amount-"}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("Dogs are allowed.", "Dogs are not allowed.", True),
+        ("Dogs are allowed.", "No dogs are allowed.", True),
+        ("No dogs are allowed.", "Dogs are not allowed.", False),
+        ("Sales did not rise.", "Sales fell.", False),
+        ("Sales rose while costs fell.", "Costs fell while sales rose.", False),
+        ("It came first.", "It came last.", True),
+    ],
+)
+def test_opposed(left: str, right: str, expected: bool) -> None:
+    assert opposed(left, right) is opposed(right, left) is expected
+
+
+def test_what_only_tells_things_apart_is_no_contradiction() -> None:
+    assert contradict("The bill was approved by the council.", "The bill was rejected by the council.")
+    assert not contradict("The first bill was approved by the council.", "The last bill was approved by the council.")
+    assert not contradict("The bill on roads was approved.", "The bill on schools was rejected.")
 
 
 def test_particles_are_no_directions() -> None:

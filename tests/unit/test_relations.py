@@ -5,8 +5,12 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from assay.model.evidence import Span
+from assay.model.evidence import Finding, Span
+from assay.model.plan import Plan, SearchQuery, SubQuestion
+from assay.model.question import Depth
 from assay.model.source import Document, Kind, Passage
+from assay.reasoning.embedded.claiming import claims
+from assay.reasoning.protocol import Evidence
 from assay.text.relations import relate
 from assay.trust.aboutness import is_about, on_subject
 from assay.trust.credibility import CREDIBLE, assess
@@ -14,6 +18,7 @@ from assay.trust.independence import groups
 from assay.trust.witnesses import Witnesses
 
 SHOES = "The SH0ES team measured a Hubble constant of 73.04 ± 1.04 km/s/Mpc in 2022."
+ROADS = "Lund spent 12 million euros on roads in 2023."
 OPENING = "An opening sentence stands here. "
 PLANCK = "The Planck Collaboration inferred a Hubble constant of 67.4 ± 0.5 km/s/Mpc in 2018."
 
@@ -36,6 +41,35 @@ PLANCK = "The Planck Collaboration inferred a Hubble constant of 67.4 ± 0.5 km/
         ("Three months later the court ruled.", "Three months of rain fell.", None),
         # rows state many figures and are the same only if all are
         ("Mac — Q1 2023: 7,735; Q1 2022: 10,852", "iPad — Q1 2023: 9,396; Q1 2022: 7,248", None),
+        # opposites in one wording
+        ("Dogs are not allowed in the park.", "Dogs are allowed in the park.", "disagree"),
+        ("No dogs are allowed in the park.", "Dogs are not allowed in the park.", None),
+        ("It is false that dogs are allowed in the park.", "Dogs are allowed in the park.", "disagree"),
+        ("Officials deny that dogs are allowed in the park.", "Dogs are allowed in the park.", "disagree"),
+        ("Sales in Lund rose 12% in 2023.", "Sales in Lund fell 12% in 2023.", "disagree"),
+        ("Sales in Lund rose 12% in 2022.", "Sales in Lund fell 12% in 2023.", None),
+        ("Mac net sales rose in the quarter.", "iPad net sales fell in the quarter.", None),
+        ("The first quarter of 2023 was dry in Lund.", "The second quarter of 2023 was dry in Lund.", None),
+        # what a figure went to
+        (ROADS, ROADS.replace("roads", "schools"), None),
+        (ROADS, "Lund spent 19 million euros on schools in 2023.", None),
+        (ROADS, "Lund spent 19 million euros on roads in 2023.", "disagree"),
+        (ROADS, "In 2023 Lund spent 12 million euros on its roads.", "same"),
+        ("Lund spent 12 million euros in 2023 on roads.", ROADS.replace("roads", "schools"), None),
+        (f"{PLANCK[:-1]} from the oldest light in the universe.", f"{PLANCK[:-1]} from the microwave sky.", "same"),
+        # without a figure only the wording tells
+        ("Tom fixed the Android 12 crash.", "Tom reported that the mobile app crashes on Android 12.", None),
+        # counts
+        ("The fire injured 12 people.", "The fire injured 19 people.", "disagree"),
+        ("The fire injured 12 people.", "The fire injured 12 people on Monday.", "same"),
+        ("The fire injured 12 people.", "The storm injured 12 people.", None),
+        ("The fire injured 12 people.", "The fire injured 19 horses.", None),
+        ("The fire injured 12 people in 2021.", "The fire injured 19 people in 2022.", None),
+        ("The retirement age is 65.", "The retirement age is 66.", "disagree"),
+        ("The chain runs 12 stores in Lund.", "The chain runs 19 stores in Oslo.", None),
+        ("The update fixes Android 12 crashes.", "The update fixes Android 13 crashes.", None),
+        ("The old bridge opened in 1877.", "The old bridge opened in 1899.", None),
+        ("The rule stands on page 6.", "The rule stands on page 7.", None),
     ],
 )
 def test_relate(left: str, right: str, expected: str | None) -> None:
@@ -59,6 +93,37 @@ def test_witnesses_are_other_documents_with_the_same_figure_for_the_same_matter(
     ).of(Span(document="a", start=10, end=10 + len(SHOES), quote=SHOES))
     assert [span.document for span in found] == ["b"]
     assert found[0].start == 10 + len(OPENING)
+
+
+def test_a_sentence_that_denies_a_figure_is_no_witness_for_it() -> None:
+    said = "Sales in Lund fell 12% in 2023."
+    found = Witnesses(
+        [passage("b", "It is not true that sales in Lund fell 12% in 2023."),
+         passage("c", "Sales in Lund rose 12% in 2023."),
+         passage("d", "In 2023 sales in Lund fell 12%.")]
+    ).of(Span(document="a", start=0, end=len(said), quote=said))  # fmt: skip
+    assert [span.document for span in found] == ["d"]
+
+
+def test_opposite_statements_are_two_claims() -> None:
+    quotes = ("The council will not close the old swimming hall.", "The council will close the old swimming hall.")
+    evidence = [
+        Evidence(
+            finding=Finding(
+                id=f"E{n}",
+                question="Q1",
+                span=Span(document=f"{n}", start=0, end=len(quote), quote=quote),
+                relevance=0.9,
+            ),
+            title="T",
+        )
+        for n, quote in enumerate(quotes)
+    ]
+    plan = Plan(
+        goal="g", depth=Depth.QUICK, questions=(SubQuestion(id="Q1", text="q", section="A"),), sections=("A",),
+        queries=(SearchQuery(id="K1", text="q", question="Q1"),), methodology="m", confidence=0.9,
+    )  # fmt: skip
+    assert [claim.findings for claim in claims(plan, evidence)] == [("E0",), ("E1",)]
 
 
 def document(text: str, *, host: str = "", kind: Kind = "document", **more: object) -> Document:

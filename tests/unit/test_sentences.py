@@ -46,7 +46,10 @@ def test_where_sentences_end(text: str, expected: list[str]) -> None:
 def test_a_heading_a_question_and_a_fragment_are_no_statements() -> None:
     assert is_statement("Net sales fell by five per cent in 2023.")
     assert is_statement("Total net sales — July 1, 2023: $81,797; June 25, 2022: $82,959")
-    for text in ("Planck's first results: the universe expands slowly", "Why did net sales fall in 2023?", "Net sales.",
+    assert is_statement("Bolt Motors sold 50,000 cars in 2022 and 61,000 cars in 2023.")
+    assert is_statement("No one was killed.")
+    for text in ("Date: August 3, 2023 Apple Inc.", "Net 12,000 13,000 14,000 15,000 up to 3.",
+                 "Planck's first results: the universe expands slowly", "Why did net sales fall in 2023?", "Net sales.",
                  "12 13 14 15 16 17 18.", "This sentence goes on and on..."):  # fmt: skip
         assert not is_statement(text), text
 

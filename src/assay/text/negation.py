@@ -50,19 +50,21 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _BREAK = re.compile(r"[,;:.!?](?=\s|$)|[()—…]|\s[-–]\s")
 _BREAKING_WORDS = frozenset("but while whereas although though and because however yet".split())
 _SCOPE = 5  # content words a cue reaches over
+_ONE_WORDING = 0.75  # shared content of two statements that differ only in a denial; "officials deny that" adds a word
 _REACH = 60  # characters between a negation and the direction word it turns
 
 _NEGATIVE = frozenset(
     "not no never none neither nor without cannot nobody nothing nowhere hardly barely scarcely "
     "unlikely deny denies denied denying lack lacks lacked lacking refuse refuses refused refusing "
-    "unable dismiss dismisses dismissed ain't".split()
+    "unable dismiss dismisses dismissed ain't untrue wrongly falsely disputes disputed".split()
 )
 _NEGATIVE_RUNS = tuple(
     run.split()
     for run in (
         "failed to|fails to|fail to|failing to|failure to|ruled out|rules out|rule out|ruling out|"
         "no longer|rather than|instead of|absence of|far from|ceased to|prevented from|"
-        "declined to|declines to|neglected to|yet to|by no means|not yet"
+        "declined to|declines to|neglected to|yet to|by no means|not yet|false that|not true that|not the case that|"
+        "wrong that|incorrect that"
     ).split("|")
 )
 # They look like negation and are not.
@@ -172,6 +174,12 @@ _DIRECTIONS = {
     for rises, side in zip((True, False), sides, strict=True)
     for word in side.split()
 }
+# They tell which thing is meant more often than what is said of it: two of them make other facts, not opposite ones.
+_SELECTING = frozenset("result order trade compass side sex majority".split())
+_SELECTING_WORDS = frozenset(
+    "highest largest biggest most maximum lowest smallest fewest least minimum higher larger bigger greater lower "
+    "smaller fewer more less above below growth expansion reduction contraction best worst".split()
+)
 # "up" and "down" are mostly particles (set up, shut down); before a figure they are directions.
 _UP_DOWN = re.compile(r"\s(?:[$€£]?\d|from\b|by\b|sharply\b|slightly\b|about\b|nearly\b)")
 
@@ -248,6 +256,56 @@ def turns(text: str) -> tuple[Turn, ...]:
 def directions(text: str) -> frozenset[str]:
     """The ways a text points, as "amount+" or "amount-"."""
     return frozenset(f"{turn.family}{'+' if turn.rises else '-'}" for turn in turns(text))
+
+
+class Polarity(NamedTuple):
+    """Which way a text points. A negation counts for the whole text: "no dogs are allowed" is "dogs are not"."""
+
+    denied: bool
+    says: frozenset[tuple[str, bool]]  # family and direction as printed, negation aside
+    selects: frozenset[tuple[str, bool]]
+    stems: frozenset[str]  # content, without the cues of negation
+    turning: frozenset[str]  # those of `stems` that are direction words
+
+
+@lru_cache(maxsize=8192)
+def polarity(text: str) -> Polarity:
+    cues = negations(text)
+    kept = [word for word in words(text) if not any(cue.start <= word.start < cue.end for cue in cues)]
+    ways = [(word, _DIRECTIONS.get(word.text) or _particle(text, word)) for word in kept]
+    says: set[tuple[str, bool]] = set()
+    selects: set[tuple[str, bool]] = set()
+    for word, way in ways:
+        if way[0]:
+            (selects if way[0] in _SELECTING or word.text in _SELECTING_WORDS else says).add(way)
+    return Polarity(
+        bool(cues), frozenset(says), frozenset(selects),
+        frozenset(word.stem for word in kept if word.text not in STOP_WORDS and len(word.text) > 1),
+        frozenset(word.stem for word, way in ways if way[0]),
+    )  # fmt: skip
+
+
+def opposed(left: str, right: str) -> bool:
+    """Whether one denies or turns round what the other says, if they speak of the same. "Did not rise" is "fell"."""
+    a, b = polarity(left), polarity(right)
+    return (a.denied != b.denied) != _apart(a.says, b.says) or _apart(a.selects, b.selects)
+
+
+def contradict(left: str, right: str) -> bool:
+    """Opposite statements in one wording. A content word exchanged for another makes another matter, not a denial."""
+    a, b = polarity(left), polarity(right)
+    shared, turning = a.stems & b.stems, a.turning | b.turning
+    mine, theirs = a.stems - b.stems - turning, b.stems - a.stems - turning
+    if (mine and theirs) or _apart(a.selects, b.selects) or len(shared | turning) < 2 or not shared:
+        return False
+    close = len(shared) >= _ONE_WORDING * len(shared | mine | theirs)
+    return close and (a.denied != b.denied) != _apart(a.says, b.says)
+
+
+def _apart(left: frozenset[tuple[str, bool]], right: frozenset[tuple[str, bool]]) -> bool:
+    """A family that points one way here and only the other way there."""
+    both = {family for family, _ in left} & {family for family, _ in right}
+    return bool(both - {family for family, _ in left & right})
 
 
 def _particle(text: str, word: Word) -> tuple[str, bool]:

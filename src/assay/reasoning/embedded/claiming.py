@@ -5,11 +5,9 @@ from collections.abc import Sequence
 
 from assay.model.plan import Plan
 from assay.reasoning.protocol import DraftClaim, Evidence
-from assay.text.overlap import jaccard
-from assay.text.relations import relate, stated
+from assay.text.relations import relate
 
 MOST_WORDINGS = 5
-ALIKE = 0.7  # shared over all stems: one sentence is a copy or a light rewording of the other
 
 _LEAD = re.compile(
     r"^(?:however|moreover|furthermore|in addition|additionally|meanwhile|nevertheless|nonetheless|by contrast|"
@@ -34,10 +32,8 @@ def claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
 
 
 def _same(left: str, right: str) -> bool:
-    """The same figure for the same matter, or nearly the same words with all the same figures and names."""
-    if left == right or relate(left, right) == "same":
-        return True
-    return jaccard(left, right) >= ALIKE and stated(left) == stated(right)
+    """One fact in two wordings; opposites never are, however alike their words."""
+    return left == right or relate(left, right) == "same"
 
 
 def _claim(group: Sequence[Evidence]) -> DraftClaim:

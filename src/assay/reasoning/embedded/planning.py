@@ -40,7 +40,7 @@ _FACETS: dict[str, tuple[str, ...]] = {
     ),
     "fact": (
         "Which figures are given for {topic}?",
-        "How was {topic} established?",
+        "What is known about {topic}?",
         "What is uncertain or disputed about {topic}?",
         "What has changed recently in {topic}?",
     ),
@@ -214,7 +214,18 @@ def _article(matter: str, question: str) -> str:
 def _facets(understanding: Understanding) -> list[str]:
     when = f" {understanding.temporal_scope}" if understanding.temporal_scope else ""
     topic = _topic(understanding)
+    if _A_CLAUSE.search(topic):
+        asked = _clauses(understanding.question)[0].rstrip("?")
+        return [f"{side}: {asked[:1].lower()}{asked[1:]}" for side in _SIDES_OF_A_CLAUSE]
     return [facet.format(topic=topic, when=when) for facet in _FACETS[understanding.query_class]]
+
+
+# A topic that is a clause ("people were injured in the fire") does not fit into a question.
+_A_CLAUSE = re.compile(
+    r"^(?:how|why|what|who|when|where|which)\b|\b(?:is|are|was|were|did|do|does|has|have|had|will|would|can|could|be|been)\b",
+    re.I,
+)
+_SIDES_OF_A_CLAUSE = ("Background", "Figures", "Open or disputed")
 
 
 def _topic(understanding: Understanding) -> str:

@@ -1,20 +1,20 @@
 """Reading without a model: which sentences of the passages answer a sub-question."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.model.plan import SubQuestion
 from assay.model.source import Passage
 from assay.ports import Embedder
-from assay.reasoning.embedded.focus import focus, weight_of
+from assay.reasoning.embedded.focus import GENERIC, focus, weight_of
 from assay.reasoning.embedded.rarity import rarity, recall
 from assay.reasoning.embedded.understanding import classify
 from assay.reasoning.protocol import Quote
 from assay.text.overlap import jaccard
-from assay.text.quantities import quantities
+from assay.text.quantities import Quantity, quantities
 from assay.text.relations import years
-from assay.text.sentences import Piece, is_statement, sentences
+from assay.text.sentences import Piece, is_row, is_statement, sentences
 from assay.text.words import fold, stems
 
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ _DANGLING = re.compile(
     r"the (?:latter|former|same|result|difference|second|third|other|new|study|team|company))\b",
     re.I,
 )
+# What a neighbour can make clear; "however" and its like need no more than their own words.
+_PRONOUN = re.compile(r"^(?:it|its|they|their|this|these|those|he|she|his|her)\b", re.I)
+# A courtesy to the reader, not a defence: sentences that order a machine about tell nothing of the subject. The defence
+# is that the text of a page is never taken as an instruction.
+_ORDER = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b[^.]{0,30}\b(?:previous|prior|above|earlier|preceding|all|your)\b[^.]{0,20}"
+    r"\b(?:instructions?|prompts?|rules|directions)\b|"
+    r"\b(?:AI|artificial intelligence|chatbot|language model)s?(?: (?:assistant|model|system|agent)s?)?"
+    r" (?:must|should|shall|have to|are (?:required|instructed|told))\b|"
+    r"\bas an? (?:AI|(?:large )?language model)\b|\bsystem prompts?\b",
+    re.I,
+)
 _POINTER = re.compile(
     r"^(?:refer to|see|please see|for (?:a|an|more|further|additional)\b[^.]*\b(?:see|refer to))\b|"
     r"\b(?:refer to|see) (?:item|note|part|section|figure|table|appendix)\b",
@@ -50,14 +62,23 @@ _FUTURE = re.compile(
     r"\b(?:will|expect\w*|plan(?:s|ned)?|schedul\w+|forecast\w*|by (?:19|20)\d{2}|due in|aims?)\b", re.I
 )
 _AMOUNT = re.compile(
-    r"\bhow (?:much|many|fast|big|large|long|far|high|old|often)\b|\bfigures?\b|"
+    r"\bhow (?:much|many|fast|big|large|long|far|high|old|often|deep|tall|wide|heavy|hot|cold|strong|expensive)\b|"
+    r"\bfigures?\b|"
     r"\b(?:value|price|rate|cost|size|number) of\b|\bhow (?:did|has|have|do|does) .*\bchang",
     re.I,
 )
 _TOTAL = re.compile(r"\b(?:total|overall)\b", re.I)
 _WHEN = re.compile(r"^when\b")
-_WHEN_WILL = re.compile(r"^when (?:will|is|are) \b")
+_WHEN_WILL = re.compile(r"^when (?:will\b|(?:is|are)\b.*\b(?:going to|expected|due)\b)")
 _WHY = re.compile(r"^why\b|\bdrove\b|\bexplan|\bcause|\breason")
+
+
+# Words of asking, which no text need have.
+_ASKING = GENERIC | frozenset(
+    stems(
+        "what's who's value amount figure change happen compare difference overview summary explain latest recent main"
+    )
+)
 
 
 class _Candidate(NamedTuple):
@@ -70,6 +91,8 @@ def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedde
     """The best sentences, most relevant first, without repeating one document's own words."""
     asked = focus(question.in_context)
     own = set(stems(focus(question.text)))
+    if _absent(own, passages):
+        return []
     candidates = [c for c in _by_words(asked, own, passages) if could_answer(question.text, c.piece.text)][:ENCODED]
     if not candidates:
         return []
@@ -83,6 +106,13 @@ def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedde
     return _distinct([item for item in scored if item[0] >= floor], passages, limit)
 
 
+def _absent(own: set[str], passages: Sequence[Passage]) -> bool:
+    """Whether most of what is asked about is named nowhere: what is left would answer for something else."""
+    asked = own - _ASKING
+    known = {stem for passage in passages for stem in stems(passage.text)}
+    return 2 * len(asked - known) > len(asked)
+
+
 def _by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list[_Candidate]:
     """Sentences of passages with at least one of the sub-question's own words: its topic alone makes no answer."""
     weights = rarity(passage.text for passage in passages)
@@ -92,21 +122,45 @@ def _by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list
         if own and not own & set(stems(passage.text)):
             continue
         around = recall(wanted, passage.text, weights)
-        for piece in sentences(passage.text):
-            if is_statement(piece.text):
-                said = recall(wanted, piece.text, weights)
-                found.setdefault(
-                    f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * said + 0.25 * around)
-                )
+        for piece in _statements(passage.text):
+            said = recall(wanted, piece.text, weights)
+            found.setdefault(f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * said + 0.25 * around))
     return sorted(found.values(), key=lambda candidate: -candidate.words)
+
+
+def _statements(text: str) -> Iterator[Piece]:
+    """What may be quoted. A sentence that opens with a pronoun comes with the one before it, which says of what."""
+    before: Piece | None = None
+    for piece in sentences(text):
+        if is_statement(piece.text) and not _ORDER.search(piece.text):
+            joined = before is not None and bool(_PRONOUN.match(piece.text)) and _leads(text, before, piece)
+            start = before.start if before and joined else piece.start
+            yield Piece(start, piece.end, text[start : piece.end])
+        before = piece
+
+
+def _leads(text: str, before: Piece, piece: Piece) -> bool:
+    """Whether `before` stands next to `piece` in one paragraph and can be understood without a neighbour of its own."""
+    between = text[before.end : piece.start]
+    if between.strip() or "\n\n" in between or not is_statement(before.text):
+        return False
+    return not (is_row(before.text) or _DANGLING.match(before.text) or _ORDER.search(before.text))
 
 
 def could_answer(question: str, sentence: str) -> bool:
     """A question for a time needs one in its answer; a question for a time to come needs one that lies ahead."""
     plain = fold(question)
-    if _WHEN.match(plain) and not any(quantity.kind in ("year", "date") for quantity in quantities(sentence)):
+    if _WHEN.match(plain) and not any(_is_time(quantity, sentence) for quantity in quantities(sentence)):
         return False
     return not _WHEN_WILL.match(plain) or bool(_FUTURE.search(sentence))
+
+
+def _is_time(quantity: Quantity, sentence: str) -> bool:
+    """A date, a clock time, or four digits that can be a year: before 1900 they are read as a plain number."""
+    if quantity.kind in ("year", "date", "time", "decade"):
+        return True
+    digits = sentence[quantity.start : quantity.end]
+    return quantity.kind == "number" and bool(re.fullmatch(r"\d{4}", digits)) and 1000 <= quantity.value <= 2100
 
 
 def _meaning(question: str, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
@@ -163,6 +217,7 @@ def _has_amount(text: str) -> bool:
 
 def _distinct(scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage], limit: int) -> list[Quote]:
     kept: list[tuple[str, Quote]] = []
+    taken: list[_Candidate] = []
     for score, candidate in scored:
         if len(kept) >= limit:
             break
@@ -170,5 +225,13 @@ def _distinct(scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Pas
         mine = [quote.text for other, quote in kept if other == document]
         if len(mine) >= PER_DOCUMENT or any(jaccard(candidate.piece.text, text) >= TOO_ALIKE for text in mine):
             continue
+        if any(_overlap(candidate, other) for other in taken):
+            continue
+        taken.append(candidate)
         kept.append((document, Quote(passage=candidate.passage, text=candidate.piece.text, relevance=round(score, 4))))
     return [quote for _, quote in kept]
+
+
+def _overlap(one: _Candidate, other: _Candidate) -> bool:
+    """A sentence may be offered twice, alone and as the lead of the next."""
+    return one.passage == other.passage and one.piece.start < other.piece.end and other.piece.start < one.piece.end

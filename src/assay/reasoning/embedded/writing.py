@@ -10,7 +10,7 @@ from assay.reasoning.embedded.planning import COMPANY_SECTIONS
 from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
 from assay.text.overlap import jaccard
 from assay.text.quantities import quantities
-from assay.text.relations import years
+from assay.text.relations import stated, years
 
 ABSTRACT_WORDS = 170
 ABSTRACT_SHARE, DISPUTED_SHARE = 5, 4  # a fifth and a quarter of the words
@@ -75,15 +75,16 @@ def _after(request: WriteRequest, usable: Sequence[Claim], current: Sequence[Cla
 
 
 def _body(request: WriteRequest, claims: Sequence[Claim], words: int) -> list[DraftSection]:
-    """Each claim goes to the first section it answers; a section has its share of the words, or one statement."""
-    share = words // max(1, len({_section_of(claim, request) for claim in claims}))
-    alike = REPEATED_WHEN_TOLD if KEEP_ONE in request.fixes else REPEATED
+    """Each claim goes to the first section it answers that has room; a section has its share of the words, or one
+    statement. What repeats another in words but not in figures or names is no repetition."""
+    share = words // max(1, len({_sections_of(claim, request)[0] for claim in claims}))
+    told = KEEP_ONE in request.fixes
     placed: dict[str, list[Claim]] = {section: [] for section in request.plan.sections}
     said: list[str] = []
     for claim in sorted(claims, key=lambda claim: (_figures_last(claim, request), -_worth(claim), claim.id)):
-        room = placed[_section_of(claim, request)]
-        full = len(room) >= _most(request) or sum(len(c.text.split()) for c in (*room, claim)) > share
-        if (room and full) or any(jaccard(claim.text, other) >= alike for other in said):
+        rooms = [placed[section] for section in _sections_of(claim, request)]
+        room = next((room for room in rooms if not _full(room, claim, request, share)), None)
+        if room is None or any(_repeats(claim.text, other, told) for other in said):
             continue
         room.append(claim)
         said.append(claim.text)
@@ -113,12 +114,26 @@ def _worth(claim: Claim) -> float:
     return claim.relevance + (0.1 if claim.mark is Mark.CORROBORATED else 0.0)
 
 
-def _section_of(claim: Claim, request: WriteRequest) -> str:
+def _full(room: Sequence[Claim], claim: Claim, request: WriteRequest, share: int) -> bool:
+    """Whether a statement more would be too many; the first always fits."""
+    words = sum(len(other.text.split()) for other in (*room, claim))
+    return bool(room) and (len(room) >= _most(request) or words > share)
+
+
+def _repeats(text: str, other: str, told: bool) -> bool:
+    """Alike, with the same figures and names; a reviewer who said so need not find the same figures."""
+    if told:
+        return jaccard(text, other) >= REPEATED_WHEN_TOLD
+    return jaccard(text, other) >= REPEATED and stated(text) == stated(other)
+
+
+def _sections_of(claim: Claim, request: WriteRequest) -> list[str]:
+    """Where a claim may stand, the person's own questions first: they come first in the plan."""
     if request.plan.sections == COMPANY_SECTIONS:
         overview, news, finance = COMPANY_SECTIONS
-        return finance if _STOCK.search(claim.text) else news if _NEWS.search(claim.text) else overview
-    by_id = {question.id: question.section for question in request.plan.questions}
-    return next((by_id[question] for question in claim.questions if question in by_id), request.plan.sections[0])
+        return [finance if _STOCK.search(claim.text) else news if _NEWS.search(claim.text) else overview]
+    answered = [question.section for question in request.plan.questions if question.id in claim.questions]
+    return list(dict.fromkeys(answered)) or [request.plan.sections[0]]
 
 
 def _ordered(title: str, claims: Sequence[Claim], request: WriteRequest) -> list[Claim]:
