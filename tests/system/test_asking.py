@@ -1,5 +1,7 @@
 """A run's questions: put to a person at a terminal, left open or answered by default without one."""
 
+import time
+
 import pytest
 
 from tests.system.command import LIBRARY, Command
@@ -49,6 +51,7 @@ def test_planning_questions_are_answered_by_number_or_in_words(assay: Command) -
 def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(assay: Command) -> None:
     with assay.typed(*PLANNED) as terminal:
         terminal.expect("> ")
+        time.sleep(0.5)  # as a person would: a signal between the prompt and the first read is seen only by the next
         terminal.press("C")
         terminal.expect("Stopped. Go on with: assay resume ")
         assert terminal.ends() == 130
