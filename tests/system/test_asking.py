@@ -110,6 +110,7 @@ def test_a_conversation_at_a_terminal(assay: Command) -> None:
         terminal.type("What about their stock?")
         terminal.expect("trade at $195")
         terminal.expect("you> ")
+        time.sleep(0.5)
         terminal.press("C")
         terminal.expect("This conversation is thread ")
         assert terminal.ends() == 0
