@@ -26,7 +26,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-v
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv dev browser demo check test requirements bench lock clean distclean
+.PHONY: help venv dev local browser demo check test requirements bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -35,6 +35,8 @@ help: ## show this list
 venv: $(STAMPS)/project ## install Assay into .venv
 
 dev: $(STAMPS)/dev ## install what checks, tests and benchmarks need
+
+local: $(STAMPS)/local ## install the runner for .gguf models (the extra `local`)
 
 browser: $(STAMPS)/dev ## find or install a Chromium for the browser tests
 	@test -e $(STAMPS)/browser || { $(find_browser); }
@@ -57,13 +59,14 @@ requirements: dev ## each requirement with its tests, as the last full test run 
 	@$(BIN)/python tests/traceability.py
 
 bench: dev ## run the benchmarks
-	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in benchmarks/bench_*.py benchmarks/arena.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock
 	$(COMPILE) requirements/bootstrap.in -c requirements/runtime.lock -o requirements/bootstrap.lock
 	$(COMPILE) pyproject.toml --extra dev -c requirements/runtime.lock -c requirements/bootstrap.lock \
 		-o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra local -c requirements/runtime.lock -o requirements/local.lock
 
 clean: ## remove caches and reports
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .reports .requirements.json dist
@@ -89,6 +92,10 @@ $(STAMPS)/runtime: requirements/runtime.lock $(STAMPS)/bootstrap
 
 $(STAMPS)/project: pyproject.toml $(STAMPS)/runtime
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMPS)/local: requirements/local.lock $(STAMPS)/project
+	$(call install,$<)
 	@touch $@
 
 $(STAMPS)/dev: requirements/dev.lock $(STAMPS)/project

@@ -5,28 +5,39 @@ import hashlib
 import logging
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from assay.deps import Emit
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, ConfigurationError, SourceError, StorageError
+from assay.errors import AssayError, BudgetError, ConfigurationError, SourceError, StorageError
 from assay.export.report import Report
 from assay.harvest.files import FileReader
 from assay.harvest.walk import walk
+from assay.llm.account import RunAccount
+from assay.llm.lineup import PRIVATE, Lineup, is_private, lineup, withheld
+from assay.llm.prices import price
+from assay.llm.quoting import quote
+from assay.llm.router import Router
+from assay.llm.tracing import is_on as traced
 from assay.model.event import RunStatus
-from assay.model.thread import Options
-from assay.ports import Folder, Source
+from assay.model.spend import MICRO, Caps, Quote
+from assay.model.thread import Options, Run
+from assay.ports import Account, Folder, Ledger, Source
 from assay.reasoning.embedded import EmbeddedReasoner
+from assay.reasoning.language import LanguageReasoner
+from assay.reasoning.protocol import Reasoner
 from assay.search.demo import aliases
 from assay.search.registry import Bench, build
 from assay.settings import Settings, load
 from assay.storage.documents import SqliteDocuments
 from assay.storage.events import SqliteEvents
+from assay.storage.ledger import SqliteLedger
 from assay.storage.library import LibraryIndex
 from assay.storage.locks import FileLocks
 from assay.storage.sqlite import MAIN, Database
@@ -38,6 +49,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("assay")
 
+SMALLEST = (4_000, 2_000)  # tokens a planner's call may take at its worst: the least a run needs
+Choose = Callable[[Options], tuple[list[Source], dict[str, str]]]  # the sources of a run, and notices about them
+
+TRACED = "LangSmith tracing is on: it is sent everything this run sees."
+NOT_TRACED = "LangSmith tracing is off for this run, since your documents stay on this machine."
 DEMO_NOTICE = (
     "No documents were given (--docs) and no web source is configured, so this answer comes from the built-in "
     "illustrative demo data on five companies."
@@ -45,8 +61,9 @@ DEMO_NOTICE = (
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
-    """An engine on the settings' data directory; everything it opened is closed again."""
+async def open_engine(settings: Settings, sources: Choose | None = None) -> AsyncIterator[Engine]:
+    """An engine on the settings' data directory; everything it opened is closed again. `sources` takes the place of
+    those the settings name."""
     _log.setLevel(settings.log_level.upper())
     async with AsyncExitStack() as stack:
         folder = _data_dir(settings, stack)
@@ -55,18 +72,20 @@ async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
         documents = SqliteDocuments(database)
         embedder = CachedEmbedder(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
         stack.callback(embedder.close)
-        sources = SourceChooser(settings, folder, documents, embedder)
-        stack.callback(sources.close)
+        chooser = SourceChooser(settings, folder, documents, embedder)
+        stack.callback(chooser.close)
         support = WordsAndMeaning(embedder)
+        thinking = ReasonerChooser(settings, SqliteLedger(database), EmbeddedReasoner(embedder, support, aliases()))
+        stack.push_async_callback(thinking.close)
         engine = Engine(
             settings=settings,
             threads=SqliteThreads(database),
             events=SqliteEvents(database),
             documents=documents,
-            reasoner=EmbeddedReasoner(embedder, support, aliases()),
+            thinking=thinking,
             support=support,
             checkpointer=await stack.enter_async_context(_checkpointer(folder / "checkpoints.sqlite3")),
-            sources=sources,
+            sources=sources or chooser,
             locks=FileLocks(folder / "locks"),
             now=lambda: datetime.now(UTC),
         )
@@ -157,6 +176,66 @@ def _folder(path: Path) -> Folder:
     return Folder(root, found.files, found.skipped)
 
 
+class ReasonerChooser:
+    """A deps.Thinking: language models where there are some, on the embedded reasoner as their floor."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, embedded: EmbeddedReasoner) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._embedded = embedded
+        self._router = Router(settings, ledger)
+
+    def notices(self, options: Options) -> dict[str, str]:
+        chosen = lineup(self._settings, options)
+        if chosen is not None:
+            self._affordable(chosen, options)
+        notices = {"model": PRIVATE} if withheld(self._settings, options) else {}
+        if options.docs and chosen and (hosted := chosen.hosted(self._settings)):
+            notices["model"] = f"You named {', '.join(map(str, hosted))}: it is sent passages of your documents."
+        if traced():
+            notices["tracing"] = TRACED if self.may_trace(options) else NOT_TRACED
+        return notices
+
+    def may_trace(self, options: Options) -> bool:
+        """A run on documents is traced only where a hosted model sees them anyway."""
+        chosen = lineup(self._settings, options)
+        return not is_private(options) or bool(chosen and chosen.hosted(self._settings))
+
+    def quote(self, options: Options) -> Quote:
+        return quote(lineup(self._settings, options), options.depth, self._settings, self._usd(options))
+
+    def open(self, run: Run, emit: Emit) -> tuple[Reasoner, Account]:
+        options = Options.model_validate(run.options)
+        chosen = lineup(self._settings, options)
+        caps = self._caps(options)
+        if chosen is None:
+            return self._embedded, RunAccount(run.id, self._ledger, caps, emit)
+        models = self._router.models(run.id, chosen, caps, emit)
+        return LanguageReasoner(models, self._embedded, emit, today=run.started.date()), models.account
+
+    async def close(self) -> None:
+        await self._router.close()
+
+    def _affordable(self, chosen: Lineup, options: Options) -> None:
+        """Every model has a price, and the cap allows for at least one call, or nothing is begun."""
+        costs = [price(model, self._settings).micros(*SMALLEST) for model in chosen.models]
+        if min(costs) > self._usd(options) * MICRO:
+            raise BudgetError(
+                f"a cap of ${self._usd(options):.2f} does not pay for a single call of {chosen.first}",
+                help="Raise it with --budget or budget.usd, or use --model embedded, which costs nothing.",
+            )
+
+    def _caps(self, options: Options) -> Caps:
+        budget = self._settings.budget
+        return Caps(
+            micros=round(self._usd(options) * MICRO), tokens=budget.tokens, requests=budget.requests,
+            finish_share=budget.verification_share,
+        )  # fmt: skip
+
+    def _usd(self, options: Options) -> float:
+        return self._settings.budget.usd if options.usd is None else options.usd
+
+
 async def aresearch(
     question: str,
     *,
@@ -164,11 +243,13 @@ async def aresearch(
     depth: Literal["quick", "standard", "comprehensive"] | None = None,
     source: str | None = None,
     thread: str | None = None,
+    model: str | None = None,
+    budget_usd: float | None = None,
     **settings: Any,
 ) -> Report:
     """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
     chosen = load(depth=depth, source=source, **settings)
-    options = _unattended(chosen, docs)
+    options = _unattended(chosen, docs).model_copy(update={"model": model, "usd": budget_usd})
     async with open_engine(chosen) as engine:
         run = await engine.start(question, options, thread=thread)
         outcome = await engine.wait(run.id)

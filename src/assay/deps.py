@@ -3,12 +3,34 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from assay.model.event import EventKind
-from assay.model.thread import Options
-from assay.ports import DocumentStore, Source, SupportScorer
+from assay.model.spend import Quote
+from assay.model.thread import Options, Run
+from assay.ports import Account, DocumentStore, Source, SupportScorer
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
+
+Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
+
+
+class Thinking(Protocol):
+    """Who thinks for a run, and out of which purse."""
+
+    def notices(self, options: Options) -> dict[str, str]:
+        """What a person must know of the choice. Raises ConfigurationError or BudgetError where none can be made."""
+        ...
+
+    def quote(self, options: Options) -> Quote: ...
+
+    def may_trace(self, options: Options) -> bool:
+        """Whether LangSmith, if the environment names it, may be told of a run."""
+        ...
+
+    def open(self, run: Run, emit: Emit) -> tuple[Reasoner, Account]: ...
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +40,16 @@ class Deps:
     options: Options
     settings: Settings
     reasoner: Reasoner
+    account: Account
+    quote: Quote | None
     support: SupportScorer
     sources: Sequence[Source]
     documents: DocumentStore
     started: datetime
     now: Callable[[], datetime]
-    append: Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
+    append: Emit
     checkpoints: Callable[[], Awaitable[tuple[str, ...]]]  # of this run, oldest first
+    tally: Callable[[], Awaitable[dict[str, int]]]  # steps each reasoner did; empty without a language model
 
     async def emit(self, kind: EventKind, stage: str, **data: object) -> None:
         """Record what happened; everything a person sees of a run is read from these events."""

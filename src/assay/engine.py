@@ -5,6 +5,7 @@ A run is detached from whoever started it: it appends events, and the checkpoint
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -13,16 +14,18 @@ from uuid import uuid4
 from langgraph.types import Command
 
 from assay.admission import accepted, unasked, validated
-from assay.deps import Deps
+from assay.deps import Deps, Thinking
 from assay.errors import AnswerError, AssayError, NotFoundError, ThreadBusyError, UsageError
 from assay.export.report import Report
 from assay.graph import build
+from assay.llm.lineup import is_private
+from assay.llm.tracing import tracing
 from assay.model.event import Event, EventKind, RunStatus, Status
 from assay.model.record import Record
 from assay.model.source import Document
+from assay.model.spend import Quote
 from assay.model.thread import Options, Run, Thread
 from assay.ports import DocumentStore, EventLog, Prepared, RunLocks, Source, SupportScorer, ThreadStore
-from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 from assay.state import new_question
 
@@ -61,7 +64,7 @@ class Engine:
         threads: ThreadStore,
         events: EventLog,
         documents: DocumentStore,
-        reasoner: Reasoner,
+        thinking: Thinking,
         support: SupportScorer,
         checkpointer: "BaseCheckpointSaver[Any]",
         sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
@@ -72,7 +75,7 @@ class Engine:
         self.threads = threads
         self._events = events
         self._documents = documents
-        self._reasoner = reasoner
+        self._thinking = thinking
         self._support = support
         self._sources = sources
         self._now = now
@@ -91,8 +94,9 @@ class Engine:
         question = accepted(question, options)
         if thread is not None:
             options = await self._inherited(thread, options)
+        options = options.model_copy(update={"private": is_private(options)})
         sources, notices = await asyncio.to_thread(self._sources, options)
-        notices |= unasked(options, self.settings)
+        notices |= unasked(options, self.settings) | await asyncio.to_thread(self._thinking.notices, options)
         now = self._now()
         new = thread is None
         thread = thread or uuid4().hex[:12]
@@ -110,11 +114,19 @@ class Engine:
             raise
         return run
 
+    async def quote(self, question: str, options: Options) -> Quote:
+        """What a question will probably cost; nothing is written and nothing is spent."""
+        accepted(question, options)
+        await asyncio.to_thread(self._thinking.notices, options)
+        return await asyncio.to_thread(self._thinking.quote, options)
+
     async def _inherited(self, thread: str, options: Options) -> Options:
         """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
         await self.threads.get(thread)
         runs = await self.threads.runs(thread)
         before = _options(max(runs, key=lambda run: run.started)) if runs else options
+        # What was said about documents stays as private as they are, whatever is asked next.
+        options = options.model_copy(update={"private": before.private or options.private})
         if options.docs or options.source != "auto":
             return options
         return options.model_copy(update={"docs": before.docs, "source": before.source})
@@ -149,6 +161,7 @@ class Engine:
         state = await self._state(thread)
         untouched = not state.values or state.values.get("run") != run.id
         sources, notices = await asyncio.to_thread(self._sources, _options(run))
+        notices |= await asyncio.to_thread(self._thinking.notices, _options(run))
         work = new_question(run.question, run.id, run.options, notices) if untouched else None
         self._spawn(run, sources, work)
         return run
@@ -307,12 +320,24 @@ class Engine:
             if kind == "enter" and "status" in data:
                 await self.threads.update(run.id, stage=Status(str(data["status"])))
 
+        options = _options(run)
+        quote = await asyncio.to_thread(self._thinking.quote, options)
+        if isinstance(work, dict):
+            await append("quote", "", quote.plain())
+        reasoner, account = self._thinking.open(run, append)
         deps = Deps(
-            run=run.id, thread=run.thread, options=_options(run), settings=self.settings, reasoner=self._reasoner,
-            support=self._support, sources=sources, documents=self._documents, started=run.started, now=self._now,
-            append=append, checkpoints=lambda: self._checkpoints(run),
+            run=run.id, thread=run.thread, options=options, settings=self.settings, reasoner=reasoner,
+            account=account, quote=quote, support=self._support, sources=sources, documents=self._documents,
+            started=run.started, now=self._now, append=append, checkpoints=lambda: self._checkpoints(run),
+            tally=lambda: self._tally(run),
         )  # fmt: skip
-        await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")
+        with tracing(allowed=self._thinking.may_trace(options)):
+            await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")
+
+    async def _tally(self, run: Run) -> dict[str, int]:
+        """How many steps each reasoner has done, the run's earlier attempts included."""
+        steps = [event for event in await self._events.since(run.id, 0) if event.kind == "think"]
+        return dict(Counter(str(event.data["by"]) for event in steps))
 
     async def _checkpoints(self, run: Run) -> tuple[str, ...]:
         """Those of other questions on the thread are older, or hold another run."""

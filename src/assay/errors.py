@@ -10,6 +10,12 @@ AssayError
 ├── ReadError                one page or file could not be read
 ├── EvidenceError            a span or a snapshot does not hold
 ├── ReasoningError           a reasoner's answer could not be used
+├── ModelError               a language model could not be asked, or gave no answer
+│   ├── RateLimitError       too many requests; says when to come back
+│   ├── ModelTimeoutError    no answer in time
+│   ├── ContextOverflowError the prompt was too long for the model
+│   ├── KeyRejectedError     the key is missing, wrong or not allowed to do this
+│   └── RefusalError         the model declined to answer
 ├── StorageError             the database could not be used
 ├── ThreadBusyError          another run is active on this thread
 ├── AnswerError              an answer to an open question was not accepted
@@ -97,6 +103,50 @@ class EvidenceError(AssayError):
 class ReasoningError(AssayError):
     category = Category.PARSING
     severity = Severity.DEGRADED
+
+
+class ModelError(AssayError):
+    """`billed` says whether the provider may charge for the call that failed."""
+
+    category = Category.API
+    severity = Severity.DEGRADED
+
+    def __init__(
+        self, message: str, *, help: str = "", retryable: bool = False, billed: bool = False, **context: object
+    ) -> None:
+        super().__init__(message, help=help, retryable=retryable, **context)
+        self.billed = billed
+
+
+class RateLimitError(ModelError):
+    """`retry_after` is what the provider asked for, in seconds."""
+
+    category = Category.RATE_LIMIT
+    severity = Severity.RECOVERABLE
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, help: str = "", billed: bool = False, **context: object
+    ) -> None:
+        super().__init__(message, help=help, retryable=True, billed=billed, **context)
+        self.retry_after = retry_after
+
+
+class ModelTimeoutError(ModelError):
+    category = Category.TIMEOUT
+    severity = Severity.RECOVERABLE
+
+
+class ContextOverflowError(ModelError):
+    category = Category.CONTEXT_OVERFLOW
+    severity = Severity.RECOVERABLE
+
+
+class KeyRejectedError(ModelError):
+    category = Category.VALIDATION
+
+
+class RefusalError(ModelError):
+    category = Category.VALIDATION
 
 
 class StorageError(AssayError):

@@ -6,11 +6,13 @@
                gate --plan mode--> question (one by one) --> plan
                  |--auto--> plan -> [approve_plan] -> dispatch
     dispatch ==> search x sub-questions ==> fuse -> [approve_harvest] ==> read x sub-questions ==> consolidate
-    consolidate -> analyse --gaps--> dispatch        (quick and sure: consolidate -> verify)
+    consolidate -> analyse --gaps--> dispatch        (quick and sure, or out of money: consolidate -> verify)
                      |--else--> verify -> write -> review --revise--> write
                                                      |--critical--> [approve_critical]
                                                      |--approved--> [approve_output] -> publish -> END
                                                      |--rejected, out of rounds--> fallback -> END
+    In the last round analyse cannot send anybody out again, so it runs beside verify:
+    consolidate ==> analyse -> END, verify -> write
 
 Names in brackets are human breakpoints, off by default. Retries live in the sources and the model router, so a
 node is tried once; a failing search or read loses its own sub-question only.
@@ -29,7 +31,7 @@ from langgraph.types import Send
 from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.question import Clarity, Depth
-from assay.stages.analyse import SURE, analyse
+from assay.stages.analyse import SURE, analyse, foregone
 from assay.stages.approve import approve_critical, approve_harvest, approve_output, approve_plan
 from assay.stages.clarify import clarify
 from assay.stages.consolidate import consolidate
@@ -83,7 +85,7 @@ def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledSt
     graph.add_conditional_edges("fuse", after_fusing, ["approve_harvest", "read", "consolidate"])
     graph.add_conditional_edges("approve_harvest", after_harvest_approval, ["read", "consolidate", "fallback"])
     graph.add_edge("read", "consolidate")
-    graph.add_conditional_edges("consolidate", after_consolidating)
+    graph.add_conditional_edges("consolidate", after_consolidating, ["analyse", "verify"])
     graph.add_conditional_edges("analyse", after_analysis)
     graph.add_conditional_edges("verify", after_verifying)
     graph.add_edge("write", "review")
@@ -115,7 +117,7 @@ def after_plan_approval(state: State) -> Literal["dispatch", "fallback"]:
 
 def to_searches(state: State) -> Sequence[Send] | Literal["verify"]:
     """One search a sub-question; with nothing left to ask, what there is gets verified and written."""
-    return [Send("search", task) for task in state["tasks"]] or "verify"
+    return [Send("search", {**task, "understanding": state["understanding"]}) for task in state["tasks"]] or "verify"
 
 
 def after_fusing(state: State, runtime: Runtime[Deps]) -> Sequence[Send] | Literal["approve_harvest", "consolidate"]:
@@ -138,12 +140,22 @@ def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
     return sends or "consolidate"
 
 
-def after_consolidating(state: State, runtime: Runtime[Deps]) -> Literal["analyse", "verify"]:
+async def after_consolidating(state: State, runtime: Runtime[Deps]) -> list[str]:
     quick = runtime.context.options.depth is Depth.QUICK
-    return "verify" if quick and state["confidence"] >= SURE[Depth.QUICK] * 10 else "analyse"
+    if quick and state["confidence"] >= SURE[Depth.QUICK] * 10:
+        return ["verify"]
+    if is_last_round(state, runtime):
+        return ["analyse", "verify"]
+    return ["verify" if await runtime.context.account.exhausted() else "analyse"]
 
 
-def after_analysis(state: State) -> Literal["dispatch", "verify"]:
+def is_last_round(state: State, runtime: Runtime[Deps]) -> bool:
+    return foregone(state["round"], runtime.context.settings, len(state["failures"])) is not None
+
+
+def after_analysis(state: State, runtime: Runtime[Deps]) -> Literal["dispatch", "verify", "__end__"]:
+    if is_last_round(state, runtime):
+        return "__end__"  # verify is under way, and write waits for both
     return "verify" if (state["analysis"] or {})["stop_reason"] else "dispatch"
 
 
@@ -162,9 +174,7 @@ def after_review(
     if critique["recommendation"] == "approve":
         return "approve_output" if _asks(runtime, settings.hitl_before_output) else "publish"
     another = state["iteration"] < settings.max_iterations and not state["stuck"]
-    if critique["recommendation"] == "revise" and another:
-        return "write"
-    return "fallback"
+    return "write" if another else "fallback"  # a rejected draft, too, is revised while rounds remain (F-07)
 
 
 def after_critical_approval(state: State) -> Literal["publish", "fallback"]:

@@ -9,18 +9,23 @@
     EventLog        what happened, in order          storage/
     Embedder        text -> vectors                  embedding/
     SupportScorer   does a quote support a sentence  trust/
+    LanguageModel   a prompt -> an answer            llm/
+    Ledger          every paid call, before it is made storage/
+    Account         what one run has spent           llm/
     Reasoner        all thinking                     reasoning/      (reasoning/protocol.py)
 
-`bootstrap.py` is the only place that chooses implementations; `testing.py` has a fake of each that passes
+`bootstrap.py` is the only place that chooses implementations; `testing/` has a fake of each that passes
 the same contract tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from assay.model.event import Event, RunStatus, Status
+from assay.model.exchange import Prompt, Reply, Role
 from assay.model.source import Document, Hit, Passage
+from assay.model.spend import Call, Caps, Charge, Reservation, Spend
 from assay.model.thread import Run, Thread
 
 if TYPE_CHECKING:
@@ -169,3 +174,61 @@ class SupportScorer(Protocol):
     """How far a quote supports a statement, 0 to 1. Never the only judge."""
 
     def score(self, statement: str, quote: str) -> float: ...
+
+
+OnText = Callable[[str], Awaitable[None]]
+Stream = Callable[[], OnText]  # a listener for each attempt: what a broken one has said is void
+
+
+class LanguageModel(Protocol):
+    """The models of one run. `ask` raises ModelError or BudgetError; every attempt it makes is in the ledger."""
+
+    def room(self, role: Role) -> int:
+        """Tokens a prompt for this role may have, its sources included."""
+        ...
+
+    def words(self, role: Role) -> int:
+        """Words an answer for this role may have."""
+        ...
+
+    async def ask(self, prompt: Prompt, stream: Stream | None = None) -> Reply: ...
+
+
+class Ledger(Protocol):
+    """Every paid call of every run, written before it is made.
+
+    A call is reserved (worst case, in one transaction with the caps), then sent, then answered (the raw answer is
+    stored before anybody parses it) and settled; or released, when the provider does not bill it. `reserve` raises
+    BudgetError. Reservations whose caller died are recovered: what was never sent is free again, what was sent is
+    booked at its worst case, since the provider may have billed it.
+    """
+
+    async def open(self, run: str, caps: Caps) -> None: ...
+
+    async def reserve(self, reservation: Reservation) -> None: ...
+
+    async def sent(self, key: str) -> None: ...
+
+    async def answered(self, key: str, answer: str) -> None: ...
+
+    async def settle(self, key: str, charge: Charge) -> None: ...
+
+    async def release(self, key: str, error: str) -> None: ...
+
+    async def answer(self, key: str) -> str | None: ...
+
+    async def recover(self, run: str, *, all: bool = False) -> int: ...
+
+    async def spent(self, run: str) -> Spend: ...
+
+    async def refused(self, run: str) -> bool: ...
+
+    async def calls(self, run: str) -> list[Call]: ...
+
+
+class Account(Protocol):
+    """What a run has spent, and whether its research money is gone."""
+
+    async def spent(self) -> Spend: ...
+
+    async def exhausted(self) -> bool: ...

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -25,12 +25,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError
 
 from assay.errors import ConfigurationError
+from assay.model.exchange import Role
 from assay.model.question import Depth, Mode
 
-Role = Literal["planner", "searcher", "analyst", "writer", "reviewer", "judge"]
-
 # Variables with our prefix that are not settings of a run.
-NOT_SETTINGS = frozenset({"ASSAY_CONFIG", "ASSAY_EVAL_DATA", "ASSAY_TEST_MODEL_URL"})
+NOT_SETTINGS = frozenset({"ASSAY_CONFIG", "ASSAY_EVAL_DATA", "ASSAY_TEST_MODEL_URL", "ASSAY_TEST_MODEL_FILE"})
 
 
 class Part(BaseModel):
@@ -42,12 +41,26 @@ class RoleTuning(Part):
     max_tokens: int = Field(ge=1)
 
 
+class Price(Part):
+    """USD for a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
 class Models(Part):
     """Which models think. Without a key the embedded reasoner does, and none of this is used."""
 
-    model: str = "anthropic:claude-sonnet-4-5-20250929"
+    model: str = "anthropic:claude-sonnet-5-5"
     fallback_model: str = "openai:gpt-4o"
-    budget_model: str = "google:gemini-2.0-flash"
+    budget_model: str = "google:gemini-2.5-flash-lite"
+    base_url: str | None = None  # of the OpenAI-compatible server behind `compatible:`, `ollama:` and `llamacpp:`
+    endpoints: dict[str, str] = {}  # another address for a vendor, such as a company's gateway
+    prices: dict[str, Price] = {}  # of models nobody publishes a price for
+    requests_per_minute: dict[str, Annotated[int, Field(ge=1)]] = {}  # by vendor
+    prompt_tokens: int | None = Field(default=None, ge=1000)  # the most of one prompt; None: what suits the model
+    call_seconds: float | None = Field(default=None, gt=0)  # one call; None: 120, and 900 for a model on this machine
+    step_seconds: float | None = Field(default=None, gt=0)  # all attempts of one step; None: 4 calls
     planner: RoleTuning = RoleTuning(temperature=0.3, max_tokens=4000)
     searcher: RoleTuning = RoleTuning(temperature=0.1, max_tokens=4000)
     analyst: RoleTuning = RoleTuning(temperature=0.2, max_tokens=4000)
@@ -69,6 +82,7 @@ class Budget(Part):
     tokens: int = Field(default=2_000_000, ge=0)
     requests: int = Field(default=2_000, ge=0)
     verification_share: float = Field(default=0.15, ge=0, lt=1)
+    near: float = Field(default=0.8, gt=0, le=1)  # share of the cap from which on the budget model is asked
 
 
 class Persistence(Part):
@@ -102,6 +116,7 @@ class Keys(BaseSettings):
     anthropic_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None
     google_api_key: SecretStr | None = None
+    compatible_api_key: SecretStr | None = None
     tavily_api_key: SecretStr | None = None
     exa_api_key: SecretStr | None = None
     serper_api_key: SecretStr | None = None

@@ -16,12 +16,17 @@ def append(old: list[Plain] | None, new: list[Plain] | Plain) -> list[Plain]:
     """Messages grow; `{"replace": [...]}` is how a long conversation is condensed."""
     if isinstance(new, dict):
         return list(new["replace"])
-    return [*(old or []), *new]
+    return [*(old if isinstance(old, list) else []), *new]
 
 
 def collect(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
     """Results of parallel tasks by task key, so that a repeated task overwrites itself; None starts afresh."""
     return {} if new is None else {**(old or {}), **new}
+
+
+def latest(old: str | None, new: str) -> str:
+    """Of stages that end at the same time, any may have the last word."""
+    return new
 
 
 class State(TypedDict, total=False):
@@ -37,9 +42,10 @@ class State(TypedDict, total=False):
     clarity_status: str  # model.question.Clarity
     clarification_attempts: int
     clarification_question: str | None
-    clarified: list[str]
+    clarified: list[Plain]  # {question, answer}
     understanding: Plain | None
-    current_agent: str
+    enriched_context: str
+    current_agent: Annotated[str, latest]
     status: str  # model.event.Status
 
     # the plan
@@ -68,6 +74,7 @@ class State(TypedDict, total=False):
 
     # the report
     claims: list[Plain]
+    credibility: dict[str, Plain]  # document -> {score, reason}, where it was judged lower than its origin deserves
     disagreements: list[Plain]
     draft: Plain | None
     statements: dict[str, int]
@@ -86,8 +93,16 @@ class Task(TypedDict):
 
     key: str
     question: Plain
-    queries: list[str]
+    queries: list[Plain]  # {text, types}; without types it is asked everywhere
+    before: list[str]  # queries of earlier rounds
+    share: float  # of the research money
     passages: list[Plain]
+
+
+class Search(Task):
+    """What a search needs to ask in other words."""
+
+    understanding: Plain
 
 
 def new_question(message: str, run: str, options: Plain, notices: dict[str, str]) -> Plain:
@@ -102,6 +117,7 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "clarification_question": None,
         "clarified": [],
         "understanding": None,
+        "enriched_context": "",
         "current_agent": "understand",
         "status": Status.PENDING.value,
         "gate": None,
@@ -125,6 +141,7 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "validation_result": "pending",
         "validation_feedback": "",
         "claims": [],
+        "credibility": {},
         "disagreements": [],
         "draft": None,
         "statements": {},

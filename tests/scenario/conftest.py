@@ -24,6 +24,7 @@ from assay.search.demo import DemoSource, aliases
 from assay.search.registry import Bench
 from assay.settings import Settings, load
 from assay.testing import FakeSource, MemoryDocuments, MemoryEvents, MemoryLocks, MemoryThreads, ScriptedReasoner
+from assay.testing.thinking import FixedThinking, NothingSpent
 from assay.trust.support import WordsAndMeaning
 from tests.scenario.checking import check_report, stored_texts
 
@@ -54,13 +55,15 @@ class Lab:
         self.events = MemoryEvents(self.threads)
         self.sources: list[Source] = [DemoSource(self.documents)]
         self.reasoner = ScriptedReasoner(embedder, WordsAndMeaning(embedder), aliases(), **script)
+        self.account = NothingSpent()
+        self.thinking = FixedThinking(self.reasoner, self.account)
         self.checkpointer = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self.engine = Engine(
             settings=settings,
             threads=self.threads,
             events=self.events,
             documents=self.documents,
-            reasoner=self.reasoner,
+            thinking=self.thinking,
             support=WordsAndMeaning(embedder),
             checkpointer=self.checkpointer,
             sources=lambda options: (self.sources, {}),

@@ -15,6 +15,7 @@ from assay.errors import NotFoundError, SourceError, UsageError
 from assay.model.event import RunStatus
 from assay.model.question import Depth
 from assay.model.thread import Options
+from assay.reasoning.protocol import ReadRequest
 from assay.search.demo import DemoSource
 from assay.search.registry import Bench
 from assay.settings import load
@@ -102,10 +103,10 @@ async def test_when_every_reading_fails_the_answer_is_an_honest_nothing(lab: Mak
 
 
 async def test_a_failing_reading_is_lost_alone(lab: Make) -> None:
-    async def read(real: Any, question: Any, *args: Any) -> Any:
-        if question.id == "Q1":
+    async def read(real: Any, request: ReadRequest) -> Any:
+        if request.question.id == "Q1":
             raise RuntimeError("my glasses are gone")
-        return await real(question, *args)
+        return await real(request)
 
     here = lab(read=read)
     here.holds(*LAKE)

@@ -1,7 +1,7 @@
 """What leaves Assay: the report's fields, its Markdown, its HTML."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from html.parser import HTMLParser
 from typing import Any
@@ -15,7 +15,7 @@ from assay.model.evidence import Disagreement
 from assay.model.plan import Plan
 from assay.model.report import Critique
 from assay.reasoning.embedded.writing import write
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote, WriteRequest
+from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote, ReadRequest, WriteRequest
 from assay.testing import snapshot
 from tests.scenario.conftest import LIBRARY_QUESTION, Lab, LibraryRun
 from tests.scenario.material import LAKE, QUESTION
@@ -63,8 +63,8 @@ async def test_one_source_alone_is_marked_by_its_credibility(lab: Make) -> None:
 
 @pytest.mark.requirement("S-10")
 async def test_gaps_are_owned_up_to_and_lower_nothing_silently(lab: Make) -> None:
-    async def read(real: Any, question: Any, *args: Any) -> Any:
-        return [] if "shrink" in question.text else await real(question, *args)
+    async def read(real: Any, request: ReadRequest) -> Any:
+        return [] if "shrink" in request.question.text else await real(request)
 
     here = lab(read=read)
     here.holds(*LAKE)
@@ -228,7 +228,7 @@ TITLE = "<b onclick='alert(4)'>Lake Marrow</b> | [x](javascript:alert(5)) # now"
 
 @pytest.fixture
 async def hostile(lab: Make) -> Report:
-    def read(real: Any, question: Any, passages: Sequence[Any], limit: int) -> list[Quote]:
+    def read(real: Any, request: ReadRequest) -> list[Quote]:
         return [Quote(passage=0, text=line, relevance=0.9) for line in HOSTILE]
 
     here = lab(read=read)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from assay.bootstrap import open_engine
+from assay.graph import build
 from assay.model.question import Depth
 from assay.model.source import Document
 from assay.model.thread import Options
-from assay.reasoning.protocol import AnalysisRequest
+from assay.reasoning.protocol import AnalysisRequest, ReadRequest
 from assay.settings import load
 from assay.state import append, new_question
 from assay.testing import FakeSource, snapshot
@@ -193,8 +194,8 @@ async def test_sources_and_evidence_are_numbered_once_each(lab: Make) -> None:
 
 @pytest.mark.requirement("S-06")
 async def test_coverage_is_counted_for_every_section(lab: Make) -> None:
-    async def read(real: Any, question: Any, *args: Any) -> Any:
-        return [] if "chess" in question.text else await real(question, *args)
+    async def read(real: Any, request: ReadRequest) -> Any:
+        return [] if "chess" in request.question.text else await real(request)
 
     here = lab(read=read)
     here.holds(SURVEY, GAZETTE)
@@ -298,3 +299,49 @@ async def test_state_and_checkpoints_stay_small_while_documents_grow_tenfold(
     for page in many:  # a passage is several sentences; only single ones may be quoted
         for paragraph in page.text.split("\n\n"):
             assert paragraph[:300] not in large
+
+
+# C-15
+
+
+@pytest.mark.requirement("C-15")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("subject", 7),
+        ("subject", ["Apple"]),
+        ("conversation_summary", {"text": "They spoke of Apple."}),
+        ("conversation_summary", None),
+        ("messages", {"replace": ["What's happening with Apple?", 3]}),
+        ("messages", {"replace": [{"role": "oracle", "content": "Buy."}]}),
+    ],
+)
+async def test_a_thread_field_that_holds_what_it_cannot_is_reset_and_said_to_be(
+    lab: Make, field: str, value: object
+) -> None:
+    here = lab()
+    first = await here.ask("What's happening with Apple?", depth="quick")
+    config: Any = {"configurable": {"thread_id": first.run.thread}}
+    await build(here.checkpointer).aupdate_state(config, {field: value}, as_node="publish")
+
+    second = await here.ask("What's happening with Tesla?", depth="quick", thread=first.run.thread)
+
+    assert second.report is not None, second.run.error
+    assert second.report.status == "complete"
+    note = f"The thread could not be read in full and was started afresh: {field}"
+    assert note in second.report.notices
+    assert note in [event.data.get("text") for event in await here.log(second.run.id)]
+    state = await here.state(second)
+    assert state["subject"] == "Tesla"
+    assert state["conversation_summary"] == ""
+    questions = [message["content"] for message in state["messages"] if message["role"] == "user"]
+    assert (
+        questions
+        == ["What's happening with Apple?", "What's happening with Tesla?"][-1 if field == "messages" else 0 :]
+    )
+
+
+@pytest.mark.requirement("C-15")
+def test_messages_that_are_no_list_do_not_stop_the_next_one() -> None:
+    one = {"role": "user", "content": "a"}
+    assert append("garbage", [one]) == append(7, [one]) == [one]  # type: ignore[arg-type]

@@ -8,7 +8,18 @@ import pytest
 from assay.export.report import Report
 from assay.model.claim import Claim, Judgement, Verdict
 from assay.model.plan import Plan
-from assay.reasoning.protocol import Draft, DraftClaim, DraftSection, DraftSentence, Evidence, Quote, WriteRequest
+from assay.reasoning.protocol import (
+    Claimed,
+    Draft,
+    DraftClaim,
+    DraftSection,
+    DraftSentence,
+    Evidence,
+    Judged,
+    Quote,
+    ReadRequest,
+    WriteRequest,
+)
 from assay.testing import snapshot
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
@@ -16,18 +27,19 @@ from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 Make = Callable[..., Lab]
 
 
-def believes(real: object, statements: Sequence[object]) -> list[Judgement]:
+def believes(real: object, statements: Sequence[object]) -> Judged:
     """A judge who says yes to everything."""
-    return [Judgement(verdict=Verdict.SUPPORTED, score=1.0, reason="if you say so") for _ in statements]
+    yes = Judgement(verdict=Verdict.SUPPORTED, score=1.0, reason="if you say so")
+    return Judged(judgements=(yes,) * len(statements))
 
 
 def claiming(text: str, *, about: str) -> Callable[..., Any]:
     """A reasoner that adds a statement of its own to those it drew, and names a finding for it."""
 
-    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
+    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
         findings = tuple(item.finding.id for item in evidence if about in item.finding.span.quote)
         own = DraftClaim(wordings=(text,), findings=findings, questions=(plan.questions[0].id,), relevance=1.0)
-        return [own, *await real(plan, evidence)]
+        return Claimed(claims=(own, *(await real(plan, evidence)).claims))
 
     return claims
 
@@ -75,8 +87,8 @@ async def test_every_fact_of_a_report_stands_verbatim_in_its_snapshot(lab: Make)
 async def test_a_quote_that_is_not_in_its_passage_is_dropped_and_said_to_be(lab: Make) -> None:
     invented = "Lake Marrow is the home of a large plesiosaur."
 
-    async def read(real: Any, question: Any, passages: Sequence[Any], limit: int) -> list[Quote]:
-        return [Quote(passage=0, text=invented, relevance=1.0), *await real(question, passages, limit)]
+    async def read(real: Any, request: ReadRequest) -> list[Quote]:
+        return [Quote(passage=0, text=invented, relevance=1.0), *await real(request)]
 
     here = lab(read=read, judge=believes)
     here.holds(*LAKE)
@@ -94,8 +106,8 @@ async def test_a_quote_that_is_not_in_its_passage_is_dropped_and_said_to_be(lab:
 @pytest.mark.requirement("X-01")
 @pytest.mark.parametrize("number", [99, -99])
 async def test_a_quote_from_a_passage_that_was_not_given_costs_only_itself(lab: Make, number: int) -> None:
-    async def read(real: Any, question: Any, passages: Sequence[Any], limit: int) -> list[Quote]:
-        own = await real(question, passages, limit)
+    async def read(real: Any, request: ReadRequest) -> list[Quote]:
+        own = await real(request)
         return [own[0].model_copy(update={"passage": number}), *own]
 
     here = lab(read=read)
@@ -215,10 +227,11 @@ async def test_coverage_counts_a_retold_sentence_that_failed(lab: Make) -> None:
 async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make) -> None:
     wrong = [f"Lake Marrow covered {number} square kilometres in 2019." for number in range(900, 930)]
 
-    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
-        own = await real(plan, evidence)
+    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
+        own = (await real(plan, evidence)).claims
         findings = next(draft.findings for draft in own if "412" in str(draft.wordings))
-        return [*own, *(DraftClaim(wordings=(t,), findings=findings, questions=("Q1",), relevance=0.5) for t in wrong)]
+        added = (DraftClaim(wordings=(t,), findings=findings, questions=("Q1",), relevance=0.5) for t in wrong)
+        return Claimed(claims=(*own, *added))
 
     def bound(text: str) -> Callable[[Sequence[Claim]], DraftSentence]:
         return lambda claims: DraftSentence(text=text, claims=(next(c.id for c in claims if c.text == text),))

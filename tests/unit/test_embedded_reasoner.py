@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from assay.model.claim import Claim, Mark, Verdict
 from assay.model.evidence import Disagreement, Finding, Span
 from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth, Turn
+from assay.model.question import Depth, Turn, Understanding
 from assay.model.source import Passage
+from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.embedded.analysing import analyse, disagreements
 from assay.reasoning.embedded.claiming import claims, wording
 from assay.reasoning.embedded.conversation import LONGEST, condense
@@ -23,6 +24,7 @@ from assay.reasoning.embedded.understanding import topic_of, understand
 from assay.reasoning.embedded.writing import write
 from assay.reasoning.protocol import (
     AnalysisRequest,
+    Conflict,
     Conversation,
     CritiqueRequest,
     Draft,
@@ -30,6 +32,9 @@ from assay.reasoning.protocol import (
     DraftSentence,
     Evidence,
     PlanRequest,
+    Query,
+    QueryRequest,
+    Tried,
     WriteRequest,
 )
 
@@ -262,6 +267,40 @@ def test_a_superseded_figure_takes_no_side_in_an_open_matter() -> None:
         ((("C1",), ("C2",)), False),
         ((("C2",), ("C3",)), True),
     ]
+
+
+def test_a_conflict_somebody_else_saw_is_a_matter_unless_words_or_time_show_it_already() -> None:
+    other = claim("C4", "The tension is an artefact of dust.")
+    told = [
+        Conflict(first=other.text, second=EARLY.text, about="dust"),
+        Conflict(first=LATE.text, second=OLDER.text),
+        Conflict(first=other.text, second="Nobody claims this."),
+        Conflict(first=other.text, second=other.text),
+    ]
+
+    def matters(claims: list[Claim], conflicts: list[Conflict]) -> list[tuple[object, bool]]:
+        return [(matter.sides, matter.resolved) for matter in disagreements(claims, conflicts)]
+
+    [matter] = disagreements([EARLY, other], told)
+    assert (matter.about, matter.sides, matter.resolution) == ("dust", (("C4",), ("C1",)), "unresolved")
+    assert matters([EARLY, LATE, OLDER], told) == matters([EARLY, LATE, OLDER], [])
+    known = Conflict(first=LATE.text, second=EARLY.text)
+    assert matters([EARLY, LATE], [known]) == matters([EARLY, LATE], [])
+
+
+async def test_queries_are_offered_once() -> None:
+    reasoner = EmbeddedReasoner(WordVectors(), None, KNOWN)  # type: ignore[arg-type]  # nothing is judged
+    request = QueryRequest(
+        question=SubQuestion(id="Q1", text="How large is Lake Orta?", section="A"),
+        understanding=Understanding(question="How large is Lake Orta?", topic_focus="Lake Orta"),
+        count=2,
+    )
+    offered = await reasoner.queries(request)
+    again = request.model_copy(update={"tried": (Tried(query=offered[0], hits=0),)})
+
+    assert len(offered) == 2
+    assert all(isinstance(query, Query) and query.type == "web" for query in offered)
+    assert list(await reasoner.queries(again)) == []
 
 
 def test_a_report_shows_both_sides_and_owns_up_to_what_is_missing() -> None:

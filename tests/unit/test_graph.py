@@ -12,7 +12,8 @@ gate question               gate plan             question question      questio
 plan dispatch               approve_plan dispatch approve_plan fallback  dispatch search      dispatch verify
 search fuse                 fuse approve_harvest  fuse read              fuse consolidate     approve_harvest read
 approve_harvest consolidate approve_harvest fallback  read consolidate   consolidate analyse  consolidate verify
-analyse dispatch            analyse verify        verify write           verify fallback      write review
+analyse dispatch            analyse verify        analyse END            verify write         verify fallback
+write review
 review write                review approve_critical   review approve_output  review publish   review fallback
 approve_critical publish    approve_critical fallback approve_output publish approve_output fallback
 publish END                 fallback END

@@ -41,14 +41,15 @@ def test_every_pin_of_a_lock_has_hashes_and_no_address(lock: Path) -> None:
 
 
 def test_there_is_a_lock_for_each_step_of_the_install() -> None:
-    assert [lock.stem for lock in LOCKS] == ["bootstrap", "dev", "runtime"]
+    assert [lock.stem for lock in LOCKS] == ["bootstrap", "dev", "local", "runtime"]
 
 
-def test_the_dev_lock_holds_the_very_pins_of_the_runtime_lock() -> None:
+def test_the_other_locks_hold_the_very_pins_of_the_runtime_lock() -> None:
     pins = {
         lock.stem: set(re.findall(r"^[\w.-]+==\S+", lock.read_text(encoding="utf-8"), re.MULTILINE)) for lock in LOCKS
     }
     assert pins["runtime"] <= pins["dev"]
+    assert pins["runtime"] <= pins["local"]
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:

@@ -35,6 +35,19 @@ Docs = Annotated[
 Source = Annotated[
     str | None, typer.Option("--source", metavar="NAME", help="auto, documents, demo, or an installed source.")
 ]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="Who thinks: VENDOR:NAME, local:PATH.gguf, or embedded (no model)."),
+]
+Usd = Annotated[
+    float | None, typer.Option("--budget", metavar="USD", help="The most this question may cost.", min=0, max=10_000)
+]
+Context = Annotated[
+    str | None, typer.Option("--context", metavar="TEXT", help="What the planner should know besides the question.")
+]
+Domains = Annotated[
+    list[str] | None, typer.Option("--domain", metavar="NAME", help="A field it belongs to; may be repeated.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 Out = Annotated[
     Path | None, typer.Option("--out", help="Write the report to a file: .md, .json or .html.", dir_okay=False)
@@ -65,6 +78,10 @@ def research(
         int | None, typer.Option(metavar="N", help="Target length of the report.", min=50, max=20_000)
     ] = None,
     source: Source = None,
+    model: Model = None,
+    budget: Usd = None,
+    context: Context = None,
+    domain: Domains = None,
     thread: OnThread = None,
     out: Out = None,
     json: Json = False,
@@ -74,7 +91,13 @@ def research(
     """Research a question and print a cited report."""
     from assay.cli.research import Wishes, research
 
-    research(question, Wishes(docs, depth, mode, style, words, source, thread, out, json, yes, quiet))
+    research(
+        question,
+        Wishes(
+            docs=docs, depth=depth, mode=mode, style=style, words=words, source=source, model=model, budget=budget,
+            context=context, domains=domain, thread=thread, out=out, json=json, yes=yes, quiet=quiet,
+        ),
+    )  # fmt: skip
 
 
 @app.command()
@@ -82,6 +105,8 @@ def ask(
     question: Question,
     docs: Docs = None,
     source: Source = None,
+    model: Model = None,
+    budget: Usd = None,
     thread: OnThread = None,
     out: Out = None,
     json: Json = False,
@@ -91,15 +116,41 @@ def ask(
     """Ask for a short answer (depth quick)."""
     from assay.cli.research import Wishes, research
 
-    research(question, Wishes(docs, "quick", None, None, None, source, thread, out, json, yes, quiet))
+    research(
+        question,
+        Wishes(
+            docs=docs, depth="quick", source=source, model=model, budget=budget, thread=thread, out=out, json=json,
+            yes=yes, quiet=quiet,
+        ),
+    )  # fmt: skip
 
 
 @app.command()
-def chat(docs: Docs = None, source: Source = None, thread: OnThread = None) -> None:
+def quote(
+    question: Question,
+    docs: Docs = None,
+    depth: Annotated[DepthName | None, typer.Option(help="How far to go.")] = None,
+    source: Source = None,
+    model: Model = None,
+    budget: Usd = None,
+    json: Json = False,
+) -> None:
+    """What a question will probably cost and how long it will take. Nothing is spent."""
+    from assay.cli.quote import quote
+    from assay.cli.research import Wishes
+
+    quote(question, Wishes(docs=docs, depth=depth, source=source, model=model, budget=budget, json=json))
+
+
+@app.command()
+def chat(
+    docs: Docs = None, source: Source = None, model: Model = None, budget: Usd = None, thread: OnThread = None
+) -> None:
     """A conversation: follow-up questions keep the subject. /exit or Ctrl-D ends it."""
     from assay.cli.chat import chat
+    from assay.cli.research import Wishes
 
-    chat(docs, source, thread)
+    chat(Wishes(docs=docs, source=source, model=model, budget=budget), thread)
 
 
 @app.command()

@@ -18,11 +18,10 @@ from assay.settings import Settings, load
 LEAVE = frozenset({"/exit", "/quit", "exit", "quit"})
 
 
-def chat(docs: list[str] | None, source: str | None, thread: str | None) -> None:
+def chat(wishes: Wishes, thread: str | None) -> None:
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # arrow keys and history at the prompt
-    settings = load(depth=Depth.QUICK, source=source)
-    asyncio.run(_talk(settings, Wishes(docs=docs, source=source), thread))
+    asyncio.run(_talk(load(depth=Depth.QUICK, source=wishes.source), wishes, thread))
 
 
 async def _talk(settings: Settings, wishes: Wishes, thread: str | None) -> None:

@@ -1,5 +1,6 @@
 """`assay doctor`: what this machine has, and what to do about what is missing."""
 
+import asyncio
 import json as jsonlib
 import os
 import shutil
@@ -7,12 +8,15 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from assay.errors import AssayError
 from assay.settings import Settings, config_file, load
+
+if TYPE_CHECKING:
+    from assay.llm.nearby import Found
 
 
 class Finding(NamedTuple):
@@ -46,7 +50,7 @@ def _examine() -> Iterator[Finding]:
         True,
         f"config file: {config_file() if config_file().is_file() else 'none'}, hash {settings.fingerprint()}",
     )
-    for check in (_full_text, _data_dir, _encoder, _pdf, _sources, _reasoner):
+    for check in (_full_text, _data_dir, _encoder, _pdf, _sources, _reasoner, _nearby):
         yield check(settings)
 
 
@@ -96,8 +100,35 @@ def _sources(settings: Settings) -> Finding:
 
 
 def _reasoner(settings: Settings) -> Finding:
-    keys = [name for name, value in settings.keys if value is not None]
-    return Finding("reasoner", True, f"embedded (no language model needed); keys found: {', '.join(keys) or 'none'}")
+    from assay.llm.lineup import lineup
+    from assay.llm.prices import price
+    from assay.model.thread import Options
+
+    def who() -> str:
+        chosen = lineup(settings, Options())
+        if chosen is None:
+            return "embedded (no language model needed); with a key or a local server a model can do the thinking"
+        for model in chosen.models:
+            price(model, settings)
+        return f"{', then '.join(map(str, chosen.by_role['writer']))}; at most ${settings.budget.usd:.2f} a question"
+
+    return _try("reasoner", who)
+
+
+def _nearby(settings: Settings) -> Finding:
+    """Servers on this machine that could do the thinking, and how to let them."""
+    from assay.llm.nearby import nearby
+
+    found = asyncio.run(nearby())
+    offers = [f"{server.kind} at {server.url}: {_offer(server)}" for server in found]
+    return Finding("local models", True, "; ".join(offers) or "none found on this machine (Ollama, llama.cpp)")
+
+
+def _offer(server: "Found") -> str:
+    if not server.models:
+        return "no model loaded"
+    address = "" if server.kind == "ollama" else f"ASSAY_LLM__BASE_URL={server.url} "
+    return f"use it with {address}ASSAY_LLM__MODEL={server.kind}:{server.models[0]}"
 
 
 def _try(name: str, detail: Callable[[], str]) -> Finding:

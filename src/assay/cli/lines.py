@@ -1,4 +1,6 @@
-"""Text of others on one line of a terminal."""
+"""What stands on one line of a terminal: text of others, counts, money."""
+
+from assay.model.spend import Quote
 
 
 def one_line(text: str) -> str:
@@ -12,3 +14,20 @@ def _shown(character: str) -> str:
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def quoted(quote: Quote) -> str:
+    """A quote as one line a person can decide by."""
+    if not quote.calls:
+        return f"{quote.model}: costs nothing"
+    price = f"about {dollars(quote.usd)}, never more than {dollars(quote.most_usd)}" if quote.usd else "costs nothing"
+    return f"{quote.model}: {price}; about {quote.calls} calls, {quote.tokens:,} tokens, {_duration(quote.seconds)}"
+
+
+def dollars(usd: float) -> str:
+    """To the cent, or to the micro-dollar where a cent would hide it."""
+    return f"${usd:.2f}" if usd == 0 or usd >= 0.1 else f"${usd:.4f}" if usd >= 0.0001 else f"${usd:.6f}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"

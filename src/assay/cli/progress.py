@@ -9,8 +9,9 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import counted, dollars, one_line, quoted
 from assay.model.event import Event
+from assay.model.spend import Quote
 
 _STAGES = {
     "understand": "Understanding the question", "gate": "Weighing whether to ask first",
@@ -22,6 +23,7 @@ _STAGES = {
 _FIRST = "Reading your documents"  # before the first stage; without any it is over before it can be read
 _STYLES = {"skipped": "yellow", "read": "green", "note": "cyan", "error": "red"}
 _LABEL = 9  # the longest label, "Documents"
+_TAIL = 60  # characters of a draft that are shown while it is being written
 
 
 class Progress:
@@ -31,10 +33,11 @@ class Progress:
         self._console = Console(stderr=True, quiet=not enabled, highlight=False, markup=False, emoji=False)
         self._status: Status | None = None
         self._prepared: set[tuple[str, str]] = set()
+        self._stage, self._spent, self._draft = _FIRST, "", ""
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._status = self._console.status(_FIRST)
+            self._status = self._console.status(self._stage)
             self._status.start()
         return self
 
@@ -46,11 +49,26 @@ class Progress:
             self._status = None
 
     def show(self, event: Event) -> None:
-        if event.kind == "enter" and self._status is not None:
-            self._status.update(_STAGES.get(event.stage, event.stage))
+        self._move(event)
         told = describe(event)
         if told and not self._was_told(event, told):
             self._print(*told)
+
+    def _move(self, event: Event) -> None:
+        """The moving line: the stage, what was spent so far, and the end of a draft while it is being written."""
+        match event.kind:
+            case "enter":
+                self._stage, self._draft = _STAGES.get(event.stage, event.stage), ""
+            case "spend":
+                self._spent = _spent(event.data)
+            case "token":
+                before = "" if event.data.get("again") else self._draft
+                self._draft = f"{before}{event.data['text']}"[-_TAIL:]
+            case _:
+                return
+        if self._status is not None:
+            parts = [self._stage, self._spent, one_line(self._draft)]
+            self._status.update(Text(" · ".join(part for part in parts if part)))
 
     def _was_told(self, event: Event, told: tuple[str, str]) -> bool:
         """Documents are looked through again after every answer; what is the same again need not be said."""
@@ -79,6 +97,13 @@ def describe(event: Event) -> tuple[str, str] | None:
     return (label, "\n".join(one_line(line) for line in text.split("\n"))) if text else None
 
 
+def _spent(data: dict[str, Any]) -> str:
+    tokens = f"{data['total_tokens'] / 1000:.1f}k tokens"
+    if not data["total_usd"]:
+        return tokens
+    return f"{dollars(data['total_usd'])} of {dollars(data['cap_usd'])}, {tokens}"
+
+
 def _documents(data: dict[str, Any]) -> str:
     return f"{counted(data['files'], 'file')}, {data['new']} new or changed"
 
@@ -105,10 +130,12 @@ def _verified(data: dict[str, Any]) -> str:
 
 def _done(data: dict[str, Any]) -> str:
     checked = f"{data['checked']} of {counted(data['total'], 'statement')} checked"
-    return f"{str(data['status']).replace('_', ' ')}, confidence {data['confidence']}, {checked}"
+    spent = f", {dollars(data['usd'])} spent" if data.get("usd") else ""
+    return f"{str(data['status']).replace('_', ' ')}, confidence {data['confidence']}, {checked}{spent}"
 
 
 _TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], tuple[str, str]]] = {
+    ("quote", ""): lambda data: ("Quote", quoted(Quote.model_validate(data)) if data["calls"] else ""),
     ("read", "prepare"): lambda data: ("Documents", _documents(data)),
     ("skip", ""): lambda data: ("skipped", f"{one_line(str(data['path']))}: {one_line(str(data['reason']))}"),
     ("section", "plan"): lambda data: ("Plan", _plan(data)),

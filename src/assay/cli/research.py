@@ -39,6 +39,10 @@ class Wishes:
     style: str | None = None
     words: int | None = None
     source: str | None = None
+    model: str | None = None
+    budget: float | None = None
+    context: str | None = None
+    domains: list[str] | None = None
     thread: str | None = None
     out: Path | None = None
     json: bool = False
@@ -83,6 +87,10 @@ def options(settings: Settings, wishes: Wishes) -> Options:
         source=settings.source,
         style=settings.style_guide,
         words=settings.target_length,
+        model=wishes.model,
+        usd=wishes.budget,
+        context=wishes.context or "",
+        domains=tuple(wishes.domains or ()),
     )
 
 

@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from assay.cli.lines import dollars
 from assay.export.markdown import LEGEND
 from assay.export.report import Report
 from assay.model.report import Section, Sentence, SourceCard
@@ -84,5 +85,6 @@ def _closing(report: Report) -> str:
     thread = report.provenance.thread
     first = next((claim.id for claim in report.claims if claim.spans), None)
     checked = f"{report.coverage.checked} of {report.coverage.total} statements checked"
-    line = f"{checked} · confidence {report.confidence} · thread {thread}"
+    spent = f" · {dollars(report.spend.usd)} spent" if report.spend.usd else ""
+    line = f"{checked} · confidence {report.confidence}{spent} · thread {thread}"
     return f"{line}\nOpen the passage behind a statement: assay passage {thread} {first}" if first else line

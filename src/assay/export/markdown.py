@@ -107,7 +107,8 @@ def _about(report: ReportData) -> str:
         "Sources": f"{data.sources} in {len({card.group for card in report.sources})} independent groups",
         "Research": f"{len(made.sub_questions)} sub-questions, {len(made.queries)} queries, {data.rounds} rounds",
         "Words": str(data.words),
-        "Spent": f"${report.spend.usd:.2f}, {report.spend.tokens} tokens, {report.spend.requests} requests",
+        "Reasoning": ", ".join(f"{who} ({steps} steps)" for who, steps in data.reasoning.items()) or "embedded",
+        "Spent": f"${report.spend.usd:.4f}, {report.spend.tokens:,} tokens, {report.spend.requests:,} requests",
         "Finished": f"{data.finished} in {data.seconds:.1f} s",
         "Thread": f"{made.thread} (run {made.run}, settings {data.settings}, Assay {data.version})",
     }

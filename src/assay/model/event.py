@@ -46,6 +46,8 @@ EventKind = Literal[
     "citation",  # a source was cited for the first time
     "token",  # a piece of the answer
     "interrupt",  # a question for the person is open
+    "quote",  # what the run will probably cost
+    "think",  # a step of reasoning is done, and who did it
     "spend",  # money, tokens or requests were used
     "done",  # the report is ready
 ]

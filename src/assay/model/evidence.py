@@ -4,6 +4,8 @@ from pydantic import Field, model_validator
 
 from assay.model.record import Record
 
+ANSWERED = 0.35  # confidence from which on a sub-question counts as answered
+
 
 class Span(Record):
     document: str

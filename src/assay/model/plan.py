@@ -58,7 +58,10 @@ class Plan(Record):
 
     @model_validator(mode="after")
     def _bounded(self) -> "Plan":
-        """3-7 sub-questions and 5-15 queries; a quick answer may do with one of each."""
+        """3-7 sub-questions and 5-15 queries; a quick answer may do with one of each. Nothing at all to ask is a plan
+        too: the run goes on with what it has."""
+        if not self.questions and not self.queries:
+            return self
         fewest_questions, fewest_queries = (1, 1) if self.depth is Depth.QUICK else (3, 5)
         if not fewest_questions <= len(self.questions) <= 7:
             raise ValueError(f"a {self.depth} plan has {fewest_questions}-7 sub-questions, not {len(self.questions)}")

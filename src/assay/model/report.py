@@ -110,6 +110,7 @@ class Metadata(Record):
     seconds: float = 0.0
     settings: str = ""  # hash of the settings that were used
     version: str = ""
+    reasoning: dict[str, int] = {}  # steps each reasoner did; empty without a language model
 
 
 class Provenance(Record):

@@ -1,18 +1,93 @@
-"""What a run has used, and what it may use."""
+"""What a run has used, and what it may use. Money is counted in whole micro-dollars, rounded up."""
+
+from typing import Literal
 
 from pydantic import Field
 
 from assay.model.record import Record
+
+MICRO = 1_000_000  # micro-dollars in a dollar
+
+
+class ModelSpend(Record):
+    """What one model (or search provider) has cost."""
+
+    calls: int = 0
+    failed: int = 0  # calls without an answer
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
 
 
 class Spend(Record):
     usd: float = Field(default=0.0, ge=0)
     tokens: int = Field(default=0, ge=0)
     requests: int = Field(default=0, ge=0)
+    unconfirmed_usd: float = Field(default=0.0, ge=0)  # the part of `usd` no usage confirms, booked at its worst case
+    by_model: dict[str, ModelSpend] = {}
 
-    def __add__(self, other: "Spend") -> "Spend":
-        return Spend(
-            usd=self.usd + other.usd,
-            tokens=self.tokens + other.tokens,
-            requests=self.requests + other.requests,
-        )
+
+class Caps(Record):
+    """The most a run may use. `finish_share` of each is kept for verifying and writing."""
+
+    micros: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+    requests: int = Field(ge=0)
+    finish_share: float = Field(default=0.15, ge=0, lt=1)
+
+
+class Reservation(Record):
+    """One paid call before it is made, at its worst case."""
+
+    key: str  # thread, step, task and hash of the request: the same call has the same key after a crash
+    run: str
+    step: str
+    task: str = ""
+    provider: str  # who is paid: "anthropic", "openai", ...
+    model: str
+    micros: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+    research: bool = True  # False: may use the share kept for finishing
+    share: float = Field(default=1.0, gt=0, le=1)  # of the research caps, for all calls of this task
+    seconds: float = Field(default=600.0, gt=0)  # after which the caller must be dead
+    last: bool = True  # whether nobody cheaper is left to ask, so that a refusal ends research
+
+
+class Charge(Record):
+    """What a call has cost; None for usage that was missing or absurd, which is booked at the worst case."""
+
+    micros: int | None = Field(default=None, ge=0)
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+    seconds: float = Field(default=0.0, ge=0)
+
+
+class Call(Record):
+    """A line of the ledger."""
+
+    key: str
+    run: str
+    step: str
+    task: str
+    provider: str
+    model: str
+    state: Literal["reserved", "sent", "settled", "lost", "void"]
+    micros: int  # reserved while the call is open, charged when settled, 0 when void
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    confirmed: bool = True
+    error: str = ""
+
+
+class Quote(Record):
+    """What a question will probably cost, before anything is spent."""
+
+    model: str  # who thinks; "embedded" costs nothing
+    usd: float = Field(ge=0)
+    most_usd: float = Field(ge=0)  # the cap
+    calls: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+    seconds: float = Field(ge=0)
+    reading_usd: float = Field(default=0.0, ge=0)  # the part that is spent on reading

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from assay.model.event import RunStatus, Status
 from assay.model.question import Depth, Mode
 from assay.model.record import Record
@@ -40,5 +42,11 @@ class Options(Record):
     interactive: bool = False  # whether somebody can answer questions
     docs: tuple[str, ...] = ()
     source: str = "auto"
+    web: bool = False  # search the open web too, where documents are given
+    private: bool = False  # the thread has been about documents: no model sees it that was not asked for by name
     style: Literal["academic", "technical", "executive"] = "academic"
     words: int = 2000
+    context: str = ""  # what the person wants the planner to know besides the question
+    domains: tuple[str, ...] = ()  # fields the question belongs to
+    model: str | None = None  # who thinks; None: what the settings say
+    usd: float | None = Field(default=None, ge=0)  # the most this run may cost; None: what the settings say

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from assay.model.claim import Claim, Judgement
 from assay.model.evidence import Analysis, Disagreement, Finding
-from assay.model.plan import Plan, SubQuestion
+from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Depth, PlannerQuestion, Turn, Understanding
 from assay.model.record import Record
-from assay.model.report import Critique, Role
+from assay.model.report import Critique, Issue, Role
 from assay.model.source import Passage
 
 
@@ -32,6 +32,40 @@ class PlanRequest(Record):
     depth: Depth
     answers: dict[str, str] = {}  # planner question id -> the person's answer
     deliverable: str = "report"
+    context: str = ""  # what is known besides the question: clarifications, the conversation, the person's own words
+    domains: tuple[str, ...] = ()  # fields the person says it belongs to
+
+
+class Query(Record):
+    text: str = Field(min_length=1)
+    type: QueryType = "web"
+
+
+class Tried(Record):
+    """A query that was asked, and how many results it brought."""
+
+    query: Query
+    hits: int
+
+
+class QueryRequest(Record):
+    """Ask for variations of a sub-question, or, with `tried`, for other words or another kind of source."""
+
+    question: SubQuestion
+    understanding: Understanding
+    count: int
+    planned: tuple[str, ...] = ()  # what the plan asks anyway
+    tried: tuple[Tried, ...] = ()
+    types: tuple[QueryType, ...] = ("web",)  # kinds of source there are
+    share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
+
+
+class ReadRequest(Record):
+    question: SubQuestion
+    passages: tuple[Passage, ...]
+    limit: int
+    titles: dict[str, str] = {}  # of the passages' documents, by hash
+    share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
 
 
 class Quote(Record):
@@ -68,6 +102,33 @@ class DraftClaim(Record):
     relevance: float = Field(ge=0, le=1)
 
 
+class Opinion(Record):
+    """How far a source can be relied on, as a reasoner sees it."""
+
+    score: float = Field(ge=0, le=1)
+    reason: str = ""
+
+
+class Claimed(Record):
+    claims: tuple[DraftClaim, ...]
+    credibility: dict[str, Opinion] = {}  # by document; may only lower what is known of its origin
+
+
+class Conflict(Record):
+    """Two statements that cannot both hold."""
+
+    first: str
+    second: str
+    about: str = ""
+
+
+class Judged(Record):
+    """One judgement a statement, in order, and which of the statements contradict each other."""
+
+    judgements: tuple[Judgement, ...]
+    conflicts: tuple[Conflict, ...] = ()  # naming statements by their text
+
+
 class WriteRequest(Record):
     plan: Plan
     claims: tuple[Claim, ...]
@@ -76,7 +137,9 @@ class WriteRequest(Record):
     style: Literal["academic", "technical", "executive"] = "academic"
     words: int = 2000
     banned: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()  # what the reviewer asked for
+    fixes: tuple[str, ...] = ()  # what the reviewer asked for, in so many words
+    issues: tuple[Issue, ...] = ()  # the same in full: what is wrong, where, how badly
+    previous: "Draft | None" = None  # the version that was reviewed
 
     @property
     def target(self) -> int:
@@ -121,17 +184,19 @@ class Reasoner(Protocol):
 
     async def plan(self, request: PlanRequest) -> Plan: ...
 
-    async def queries(self, question: SubQuestion, understanding: Understanding, count: int) -> Sequence[str]: ...
+    async def queries(self, request: QueryRequest) -> Sequence[Query]: ...
 
-    async def read(self, question: SubQuestion, passages: Sequence[Passage], limit: int) -> Sequence[Quote]: ...
+    async def read(self, request: ReadRequest) -> Sequence[Quote]: ...
 
     async def analyse(self, request: AnalysisRequest) -> Analysis: ...
 
-    async def claims(self, plan: Plan, evidence: Sequence[Evidence]) -> Sequence[DraftClaim]: ...
+    async def claims(self, plan: Plan, evidence: Sequence[Evidence]) -> Claimed: ...
 
-    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Judgement]: ...
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Judged: ...
 
-    async def disagreements(self, claims: Sequence[Claim]) -> Sequence[Disagreement]: ...
+    async def disagreements(
+        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = ()
+    ) -> Sequence[Disagreement]: ...
 
     async def write(self, request: WriteRequest) -> Draft: ...
 

@@ -8,6 +8,7 @@ from assay.model.plan import Plan
 from assay.model.question import Depth
 from assay.reasoning.protocol import AnalysisRequest, Evidence
 from assay.settings import Settings
+from assay.stages.dispatch import asked
 from assay.state import State
 
 SURE = {Depth.QUICK: 0.6, Depth.STANDARD: 0.85, Depth.COMPREHENSIVE: 0.85}
@@ -20,7 +21,7 @@ async def analyse(state: State, runtime: Runtime[Deps]) -> State:
     previous = Analysis.model_validate(state["analysis"]) if state["analysis"] else None
     analysis = await deps.reasoner.analyse(
         AnalysisRequest(plan=plan, evidence=evidence(state), coverage=state["coverage"], previous=previous,
-                        asked=tuple(line.partition(" ")[2] for line in state["asked"]))
+                        asked=tuple(line.partition(" ")[2] for line in asked(state)))
     )  # fmt: skip
     reason = stop_reason(analysis, previous, state["round"], plan.depth, deps.settings, len(state["failures"]))
     analysis = analysis.model_copy(update={"stop_reason": reason})
@@ -53,11 +54,8 @@ def stop_reason(
     analysis: Analysis, previous: Analysis | None, rounds: int, depth: Depth, settings: Settings, failures: int
 ) -> str | None:
     """Why research ends here, or None when another round is worth it."""
-    most = min(settings.max_gap_searches + 1, 3)
-    if rounds >= most:
-        return f"stopped after {rounds} rounds"
-    if failures >= settings.max_search_errors:
-        return f"stopped after {failures} failed searches"
+    if reason := foregone(rounds, settings, failures):
+        return reason
     if not analysis.gaps:
         return "every sub-question has evidence"
     if analysis.confidence >= SURE[depth]:
@@ -68,3 +66,10 @@ def stop_reason(
     if not analysis.refinements:
         return "there is nothing new to ask"
     return None
+
+
+def foregone(rounds: int, settings: Settings, failures: int) -> str | None:
+    """Why this round is the last, whatever the analysis finds."""
+    if rounds >= min(settings.max_gap_searches + 1, 3):
+        return f"stopped after {rounds} rounds"
+    return f"stopped after {failures} failed searches" if failures >= settings.max_search_errors else None

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from assay.deps import Deps
 from assay.state import State
 
 DECISIONS = ("approve", "reject", "modify", "skip")
@@ -16,9 +18,11 @@ async def approve_plan(state: State) -> State:
     return {"plan_approved": decision["decision"] != "reject", "rejected": decision["decision"] == "reject"}
 
 
-async def approve_harvest(state: State) -> State:
+async def approve_harvest(state: State, runtime: Runtime[Deps]) -> State:
     pages = sum(len(passages) for passages in state["selected"].values())
-    decision = _ask("harvest", f"Read {pages} passages, about $0.00?", passages=pages, usd=0.0)
+    quote = runtime.context.quote
+    usd = round(quote.reading_usd, 4) if quote else 0.0
+    decision = _ask("harvest", f"Read {pages} passages, about ${usd:.2f}?", passages=pages, usd=usd)
     return {"rejected": decision["decision"] == "reject"}
 
 

@@ -8,7 +8,7 @@ from assay.state import State
 async def clarify(state: State) -> State:
     answer = interrupt({"kind": "clarification", "question": state["clarification_question"]})
     return {
-        "clarified": [*state["clarified"], str(answer)],
+        "clarified": [*state["clarified"], {"question": state["clarification_question"], "answer": str(answer)}],
         "clarification_attempts": state["clarification_attempts"] + 1,
         "current_agent": "clarify",
     }

@@ -1,6 +1,6 @@
 """Turning the state into the report that leaves the graph."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import version
 
 from assay.deps import Deps
@@ -22,9 +22,10 @@ from assay.model.report import (
     SourceCard,
 )
 from assay.model.source import Document
+from assay.model.spend import Spend
 from assay.reasoning.protocol import Draft
-from assay.stages.dispatch import served
-from assay.state import State
+from assay.stages.dispatch import asked, served
+from assay.state import Plain, State
 from assay.trust.credibility import assess
 from assay.trust.independence import groups
 
@@ -41,6 +42,8 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
     ids = {card.document: card.id for card in cards}
     score = float((state["critique"] or {}).get("score", 0.0))
     coverage = covered(claims, state["statements"])
+    spend, steps = await deps.account.spent(), await deps.tally()
+    notices = (*state["notices"].values(), *_degraded(steps), *_unconfirmed(spend))
     return ReportData(
         question=(state["understanding"] or {}).get("question") or state["original_query"],
         title=title(state),
@@ -54,13 +57,31 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
         coverage=coverage,
         hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
         issues=tuple(Issue.model_validate(issue) for issue in state["issues"]),
-        notices=tuple(state["notices"].values()) if status is not ReportStatus.CANCELLED else (),
-        metadata=_metadata(state, deps, sections, cards, score),
+        notices=notices if status is not ReportStatus.CANCELLED else (),
+        spend=spend,
+        metadata=_metadata(state, deps, sections, cards, score).model_copy(update={"reasoning": steps}),
         provenance=_provenance(state, deps, plan, await deps.checkpoints()),
     )
 
 
-def _carried_out(plan: Plan, state: State, types: set[QueryType]) -> Plan:
+def _degraded(steps: Mapping[str, int]) -> list[str]:
+    """Said where the embedded reasoner stood in for a model."""
+    stood_in, total = steps.get("embedded", 0), sum(steps.values())
+    if not stood_in:
+        return []
+    return [
+        f"{stood_in} of {total} reasoning steps were done by the embedded reasoner because the model failed, refused "
+        "or the budget was spent; the run log says which and why."
+    ]
+
+
+def _unconfirmed(spend: Spend) -> list[str]:
+    if not spend.unconfirmed_usd:
+        return []
+    return [f"${spend.unconfirmed_usd:.4f} of the spend could not be confirmed and is booked at its worst case."]
+
+
+def _carried_out(plan: Plan, state: State, types: Collection[QueryType]) -> Plan:
     """The plan with what became of its queries: of a search that was lost as a whole, none was answered, and of a
     type without a source none was asked, though its words may have been asked elsewhere."""
     lost = [key.partition(":")[2] for key in state["failures"] if key.startswith("search ")]
@@ -77,7 +98,7 @@ def _carried_out(plan: Plan, state: State, types: set[QueryType]) -> Plan:
     return plan.model_copy(update={"queries": queries, "warnings": (*plan.warnings, *_unserved(plan, types))})
 
 
-def _unserved(plan: Plan, types: set[QueryType]) -> list[str]:
+def _unserved(plan: Plan, types: Collection[QueryType]) -> list[str]:
     missing = dict.fromkeys(query.type for query in plan.queries if query.type not in types)
     return [f"No {' or '.join(missing)} source is configured: these queries were not asked."] if missing else []
 
@@ -145,11 +166,17 @@ async def _cards(state: State, claims: Sequence[Claim], deps: Deps) -> list[Sour
     chosen = [source for source in state["sources"] if source["document"] in used]
     documents = {source["document"]: await deps.documents.get(source["document"]) for source in state["sources"]}
     together = groups(documents.values())  # of all, as the marks were given
-    return [_card(source["id"], documents[source["document"]], together, claims) for source in chosen]
+    return [
+        _card(source["id"], documents[source["document"]], together, claims, state["credibility"]) for source in chosen
+    ]
 
 
-def _card(id: str, document: Document, together: dict[str, str], claims: Sequence[Claim]) -> SourceCard:
+def _card(
+    id: str, document: Document, together: dict[str, str], claims: Sequence[Claim], opinions: Mapping[str, Plain]
+) -> SourceCard:
     credibility = assess(document)
+    if opinion := opinions.get(document.hash):
+        credibility = credibility.lowered(opinion["score"], opinion["reason"])
     behind = [claim.id for claim in claims if any(span.document == document.hash for span in claim.spans)]
     return SourceCard(
         id=id, title=document.title, url=document.url, document=document.hash, group=together[document.hash],
@@ -177,7 +204,7 @@ def _provenance(state: State, deps: Deps, plan: Plan | None, checkpoints: tuple[
     return Provenance(
         question=state["original_query"],
         sub_questions=tuple(question.text for question in plan.questions) if plan else (),
-        queries=tuple(dict.fromkeys(line.partition(" ")[2] for line in state["asked"])),
+        queries=tuple(dict.fromkeys(line.partition(" ")[2] for line in asked(state))),
         checkpoints=checkpoints,
         thread=deps.thread,
         run=deps.run,

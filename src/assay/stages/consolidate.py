@@ -6,10 +6,12 @@ from langgraph.runtime import Runtime
 
 from assay.deps import Deps
 from assay.model.event import Status
-from assay.model.evidence import Finding
+from assay.model.evidence import ANSWERED, Finding
 from assay.model.plan import Plan
 from assay.model.question import Understanding
 from assay.ports import Assessed, Source
+from assay.stages.analyse import foregone
+from assay.stages.dispatch import out_of_money
 from assay.state import Plain, State
 from assay.trust.coverage import confidence_of
 
@@ -17,27 +19,38 @@ Place = tuple[str, str, int]
 
 
 async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
+    deps = runtime.context
     plan = Plan.model_validate(state["plan"])
     known = {_place(finding): finding.id for finding in map(Finding.model_validate, state["findings"])}
     found = [Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]]
     findings = _distinct(found, known)
-    sources = await _sources(findings, state, runtime.context)
+    sources = await _sources(findings, state, deps)
     coverage = {
         question.id: confidence_of([finding for finding in findings if finding.question == question.id])
         for question in plan.questions
     }
     overall = sum(coverage.values()) / len(coverage) if coverage else 0.0
     if findings:
-        assessed = _assessed(Understanding.model_validate(state["understanding"]), runtime.context.sources)
+        assessed = _assessed(Understanding.model_validate(state["understanding"]), deps.sources)
         overall = overall if assessed is None else assessed
     return {
         "findings": [finding.plain() for finding in findings],
         "sources": sources,
         "coverage": coverage,
         "confidence": round(overall * 10, 1),
+        "notices": await _notices(plan, coverage, state, deps),
         "status": Status.ANALYZING,
         "current_agent": "research",
     }
+
+
+async def _notices(plan: Plan, coverage: Mapping[str, float], state: State, deps: Deps) -> dict[str, str]:
+    """With its money gone a run goes on to verify what it has; what another round could have helped is named."""
+    weak = [question for question in plan.questions if coverage[question.id] < ANSWERED]
+    last = foregone(state["round"], deps.settings, len(state["failures"]))
+    if last or not weak or not await deps.account.exhausted():
+        return state["notices"]
+    return await out_of_money(state, weak, "consolidate", deps)
 
 
 def _assessed(understanding: Understanding, sources: Sequence[Source]) -> float | None:

@@ -1,6 +1,8 @@
 """Handing out work: every sub-question in the first round, only the gaps in later ones."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from langgraph.runtime import Runtime
 
@@ -9,34 +11,33 @@ from assay.model.event import Status
 from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Understanding
 from assay.ports import Source
-from assay.state import State, Task
+from assay.reasoning.protocol import QueryRequest
+from assay.state import Plain, State, Task
 
 SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherwise in an attribute `types`
+IN_HAND = 2  # queries a sub-question keeps for when its first ones bring little
+
+Wanted = dict[str, list[QueryType]]  # a query's text -> the kinds of source it is for; none: all of them
 
 
 async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     plan = Plan.model_validate(state["plan"])
-    understanding = Understanding.model_validate(state["understanding"])
-    asked = list(state["asked"])
-    tasks: list[Task] = []
-    for question in plan.questions:
-        queries = await _queries(question, plan, understanding, state, deps)
-        fresh = [query for query in dict.fromkeys(queries) if f"{question.id} {query}" not in asked]
-        fresh = fresh[: deps.settings.max_search_iterations]
-        if fresh:
-            asked += [f"{question.id} {query}" for query in fresh]
-            tasks.append(
-                {
-                    "key": f"{state['round']}:{question.id}",
-                    "question": question.plain(),
-                    "queries": fresh,
-                    "passages": [],
-                }
-            )
+    known = asked(state)
+    wanted = await _wanted(plan, state, deps)
+    fresh = [_fresh(question, queries, known, deps) for question, queries in zip(plan.questions, wanted, strict=True)]
+    due = [(question, queries) for question, queries in zip(plan.questions, fresh, strict=True) if queries]
+    # The first round is always made: without money left the embedded reasoner does its thinking.
+    if state["round"] and due and await deps.account.exhausted():
+        return {
+            "tasks": [],
+            "notices": await out_of_money(state, [question for question, _ in due], "dispatch", deps),
+            "current_agent": "research",
+        }
+    tasks = [_task(question, queries, known, plan, state) for question, queries in due]
     return {
         "tasks": [dict(task) for task in tasks],
-        "asked": asked,
+        "asked": known + [f"{question.id} {query['text']}" for question, queries in due for query in queries],
         "round": state["round"] + 1,
         "research_attempts": state["research_attempts"] + 1,
         "status": Status.SEARCHING,
@@ -44,19 +45,70 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-def served(sources: Iterable[Source]) -> set[QueryType]:
+def asked(state: State) -> list[str]:
+    """Every query so far behind its sub-question's id: those handed out, and those a search came up with itself."""
+    results = [state["searched"][key] for key in sorted(state["searched"])]
+    own = [f"{result['question']} {query['text']}" for result in results for query in result["queries"]]
+    return list(dict.fromkeys([*state["asked"], *own]))
+
+
+def served(sources: Iterable[Source]) -> tuple[QueryType, ...]:
     """The types of query there is a source for; a query of another type is not asked."""
-    return {kind for source in sources for kind in getattr(source, "types", SERVED)}
+    kinds = {kind for source in sources for kind in types_of(source)}
+    return tuple(kind for kind in get_args(QueryType) if kind in kinds)
 
 
-async def _queries(
-    question: SubQuestion, plan: Plan, understanding: Understanding, state: State, deps: Deps
-) -> list[str]:
+def types_of(source: Source) -> tuple[QueryType, ...]:
+    return getattr(source, "types", SERVED)
+
+
+async def out_of_money(state: State, skipped: Sequence[SubQuestion], stage: str, deps: Deps) -> dict[str, str]:
+    """The notices with what was left out since the budget was spent."""
+    count = f"{len(skipped)} sub-question{'s were' if len(skipped) > 1 else ' was'}"
+    listed = "; ".join(question.text for question in skipped)
+    note = f"The budget was spent after round {state['round']}: {count} not searched again: {listed}"
+    await deps.emit("notice", stage, text=note, questions=[question.id for question in skipped])
+    return {**state["notices"], "budget": note}
+
+
+async def _wanted(plan: Plan, state: State, deps: Deps) -> list[Wanted]:
     """Round 0: the plan's queries and variations of them. Later: what the analysis found wanting."""
     analysis = state["analysis"]
     if analysis is not None:
-        return list(analysis["refinements"].get(question.id, ()))
+        return [{text: [] for text in analysis["refinements"].get(question.id, ())} for question in plan.questions]
+    understanding = Understanding.model_validate(state["understanding"])
+    return await asyncio.gather(*(_first(question, plan, understanding, deps) for question in plan.questions))
+
+
+async def _first(question: SubQuestion, plan: Plan, understanding: Understanding, deps: Deps) -> Wanted:
     types = served(deps.sources)
-    planned = [query.text for query in plan.queries if query.question == question.id and query.type in types]
-    variations = await deps.reasoner.queries(question, understanding, deps.settings.query_variations)
-    return [*planned, *variations]
+    planned = [query for query in plan.queries if query.question == question.id and query.type in types]
+    wanted: Wanted = {query.text: [] for query in planned}
+    for query in planned:
+        wanted[query.text].append(query.type)
+    variations = await deps.reasoner.queries(
+        QueryRequest(question=question, understanding=understanding, count=deps.settings.query_variations,
+                     planned=tuple(wanted), types=types)
+    )  # fmt: skip
+    for variation in variations:
+        wanted.setdefault(variation.text, [variation.type] if variation.type in types else [])
+    return wanted
+
+
+def _fresh(question: SubQuestion, queries: Wanted, known: Sequence[str], deps: Deps) -> list[Plain]:
+    most = deps.settings.max_search_iterations
+    if deps.reasoner.name != "embedded":  # which has no other words to offer
+        most = max(1, most - IN_HAND)
+    fresh = [{"text": text, "types": types} for text, types in queries.items() if f"{question.id} {text}" not in known]
+    return fresh[:most]
+
+
+def _task(question: SubQuestion, queries: list[Plain], known: Sequence[str], plan: Plan, state: State) -> Task:
+    return {
+        "key": f"{state['round']}:{question.id}",
+        "question": question.plain(),
+        "queries": queries,
+        "before": [text for name, _, text in (line.partition(" ") for line in known) if name == question.id],
+        "share": 1 / len(plan.questions),
+        "passages": [],
+    }

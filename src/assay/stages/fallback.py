@@ -6,11 +6,10 @@ from langgraph.runtime import Runtime
 
 from assay.deps import Deps
 from assay.model.claim import Claim, Verdict
-from assay.model.event import Status
 from assay.model.report import ReportStatus, Section
 from assay.reasoning.protocol import Draft, DraftSection, DraftSentence
 from assay.stages.composing import compose, published
-from assay.stages.publish import finish, notice
+from assay.stages.publish import condensed, finish, notice
 from assay.state import State
 
 
@@ -20,8 +19,9 @@ async def fallback(state: State, runtime: Runtime[Deps]) -> State:
     supported = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED]
     sections = _best(state, claims, supported)
     status = ReportStatus.PARTIAL if supported else ReportStatus.NO_DATA
+    kept = await condensed(state, deps)
     report = await compose(state, deps, sections, status)
-    return await finish(state, deps, report, Status.COMPLETED)
+    return await finish(state, deps, report, kept)
 
 
 def _best(state: State, claims: Sequence[Claim], supported: Sequence[Claim]) -> tuple[Section, ...]:

@@ -36,9 +36,10 @@ def decide(understanding: Understanding, titles: Sequence[str], deps: Deps, *, g
     """A question that was `guessed` has been asked about as often as it may be."""
     clarity = 1 - understanding.ambiguity_level
     coherence = 1 - (len(set(titles)) - 1) / len(titles) if titles else 0.0
-    usd = 0.0  # the embedded reasoner and local sources cost nothing
+    usd = deps.quote.usd if deps.quote else 0.0
+    cap = deps.settings.budget.usd if deps.options.usd is None else deps.options.usd
     wanted = deps.options.mode
-    ambiguous = clarity < UNCLEAR or usd > EXPENSIVE * deps.settings.budget.usd > 0
+    ambiguous = clarity < UNCLEAR or usd > EXPENSIVE * cap > 0
     may_ask = deps.settings.auto_gate and deps.options.interactive and not guessed
     flips = wanted is Mode.AUTO and ambiguous and may_ask
     mode = Mode.PLAN if flips else wanted

@@ -16,6 +16,8 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
             understanding=Understanding.model_validate(state["understanding"]),
             depth=deps.options.depth,
             answers=state["planner_answers"],
+            context=state["enriched_context"],
+            domains=deps.options.domains,
         )
     )
     for warning in made.warnings:

@@ -12,9 +12,11 @@ from assay.stages.composing import compose, published
 from assay.state import Plain, State
 
 MOST_MESSAGES, KEPT_MESSAGES = 10, 4
+Kept = tuple[list[Plain], str]  # the messages of a thread, and the summary of those before
 
 _FAREWELL = {
     "cancel": "All right, nothing was researched and nothing was spent. Ask whenever you like.",
+    "cancel, paid": "All right, nothing was researched. Ask whenever you like.",
     "small_talk": "Hello! Ask a question and every sentence of the answer will open the passage behind it.",
 }
 
@@ -22,30 +24,39 @@ _FAREWELL = {
 async def publish(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     intent = (state["understanding"] or {}).get("intent", "")
+    # Nothing is spent on a question that was called off, so its thread is condensed another time.
+    called_off = intent == "cancel"
+    kept = (state["messages"], state.get("conversation_summary", "")) if called_off else await condensed(state, deps)
     if intent in _FAREWELL:
-        sections: tuple[Section, ...] = (notice("", _FAREWELL[intent]),)
+        paid = called_off and await _has_spent(deps)
+        sections: tuple[Section, ...] = (notice("", _FAREWELL["cancel, paid" if paid else intent]),)
         report = await compose(state, deps, sections, ReportStatus.CANCELLED)
-    else:
-        claims = [Claim.model_validate(item) for item in state["claims"]]
-        sections = published(Draft.model_validate(state["draft"]), claims, state["sources"])
-        report = await compose(state, deps, sections, ReportStatus.COMPLETE)
-    return await finish(state, deps, report, Status.COMPLETED)
+        return await finish(state, deps, report, kept)
+    claims = [Claim.model_validate(item) for item in state["claims"]]
+    sections = published(Draft.model_validate(state["draft"]), claims, state["sources"])
+    report = await compose(state, deps, sections, ReportStatus.COMPLETE)
+    return await finish(state, deps, report, kept)
 
 
-async def finish(state: State, deps: Deps, report: ReportData, status: Status) -> State:
-    """What both endings share: cited sources announced, the answer said, the thread kept short."""
+async def _has_spent(deps: Deps) -> bool:
+    spend = await deps.account.spent()
+    return spend.usd > 0 or spend.tokens > 0
+
+
+async def finish(state: State, deps: Deps, report: ReportData, kept: Kept) -> State:
+    """What all endings share: cited sources announced, the answer said, the thread kept short."""
+    messages, summary = kept
     for card in report.sources:
         await deps.emit("citation", "publish", id=card.id, title=card.title, url=card.url)
     await deps.emit("done", "publish", status=report.status, confidence=report.confidence, sources=len(report.sources),
-                    checked=report.coverage.checked, total=report.coverage.total)  # fmt: skip
+                    checked=report.coverage.checked, total=report.coverage.total, usd=report.spend.usd)  # fmt: skip
     answer = spoken(report)
-    messages, summary = await _condensed([*state["messages"], {"role": "assistant", "content": answer}], state, deps)
     return {
-        "messages": {"replace": messages},  # type: ignore[typeddict-item]  # the reducer's way to shorten
+        "messages": {"replace": [*messages, {"role": "assistant", "content": answer}]},  # type: ignore[typeddict-item]  # the reducer's way to shorten
         "conversation_summary": summary,
         "report": report.plain(),
         "final_summary": answer,
-        "status": status,
+        "status": Status.COMPLETED,
         "current_agent": "synthesis",
     }
 
@@ -60,9 +71,12 @@ def spoken(report: ReportData) -> str:
     return " ".join(sentence.text for sentence in section.sentences) if section else ""
 
 
-async def _condensed(messages: list[Plain], state: State, deps: Deps) -> tuple[list[Plain], str]:
-    summary = state.get("conversation_summary", "")
-    if len(messages) <= MOST_MESSAGES:
+async def condensed(state: State, deps: Deps) -> Kept:
+    """The messages that stay beside the answer to come, and the others as a summary. Before the report is made, so that
+    it tells what this has cost too."""
+    messages, summary = list(state["messages"]), state.get("conversation_summary", "")
+    if len(messages) + 1 <= MOST_MESSAGES:
         return messages, summary
-    older = [Turn.model_validate(message) for message in messages[:-KEPT_MESSAGES]]
-    return messages[-KEPT_MESSAGES:], await deps.reasoner.condense(older, summary)
+    kept = KEPT_MESSAGES - 1
+    older = [Turn.model_validate(message) for message in messages[:-kept]]
+    return messages[-kept:], await deps.reasoner.condense(older, summary)

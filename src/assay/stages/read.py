@@ -1,15 +1,15 @@
 """One sub-question's reading: passages in, verbatim findings out. What is not found verbatim is no evidence."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
 from assay.model.evidence import Finding, Span
 from assay.model.plan import SubQuestion
-from assay.model.source import Passage
-from assay.reasoning.protocol import Quote
+from assay.model.source import Document, Passage
+from assay.reasoning.protocol import Quote, ReadRequest
 from assay.state import State, Task
 from assay.trust.quotes import find
 
@@ -19,27 +19,34 @@ FINDINGS = 16  # per sub-question and round
 async def read(task: Task, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = SubQuestion.model_validate(task["question"])
-    passages = await _passages(task, deps)
-    quotes = await deps.reasoner.read(question, passages, FINDINGS)
+    documents = await _documents(task, deps)
+    passages = _passages(task, documents)
+    titles = {name: document.title for name, document in documents.items()}
+    quotes = await deps.reasoner.read(
+        ReadRequest(question=question, passages=passages, limit=FINDINGS, titles=titles, share=task["share"])
+    )
     findings = [finding for quote in quotes if (finding := _finding(question, quote, passages))]
     if lost := len(quotes) - len(findings):
         await deps.emit(
             "notice", "read", text=f"{lost} quotes for {question.id} do not stand in their passage and were dropped"
         )
-    documents = len({passage.document for passage in passages})
     await deps.emit(
-        "finding", "read", question=question.id, text=question.text, documents=documents, findings=len(findings)
+        "finding", "read", question=question.id, text=question.text, documents=len(documents), findings=len(findings)
     )
     return {"read": {task["key"]: [finding.plain() for finding in findings]}}
 
 
-async def _passages(task: Task, deps: Deps) -> list[Passage]:
+async def _documents(task: Task, deps: Deps) -> dict[str, Document]:
     """Each document is loaded once, however many of its passages were chosen."""
     names = dict.fromkeys(place["document"] for place in task["passages"])
-    texts = {name: (await deps.documents.get(name)).text for name in names}
-    return [
-        Passage(**place, text=texts[place["document"]][place["start"] : place["end"]]) for place in task["passages"]
-    ]
+    return {name: await deps.documents.get(name) for name in names}
+
+
+def _passages(task: Task, documents: Mapping[str, Document]) -> tuple[Passage, ...]:
+    return tuple(
+        Passage(**place, text=documents[place["document"]].text[place["start"] : place["end"]])
+        for place in task["passages"]
+    )
 
 
 def _finding(question: SubQuestion, quote: Quote, passages: Sequence[Passage]) -> Finding | None:

@@ -1,6 +1,9 @@
 """Clarity: what is asked, about what, and whether it can be researched as it stands."""
 
+from collections.abc import Iterable
+
 from langgraph.runtime import Runtime
+from pydantic import TypeAdapter, ValidationError
 
 from assay.deps import Deps
 from assay.model.event import Status
@@ -11,8 +14,10 @@ from assay.state import State
 
 async def understand(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
-    understanding = await deps.reasoner.understand(state["original_query"], conversation(state))
     update: State = {"current_agent": "understand", "status": Status.PLANNING}
+    if unsound := unreadable(state):
+        state, update = await _started_afresh(state, unsound, update, deps)
+    understanding = await deps.reasoner.understand(state["original_query"], conversation(state))
     if understanding.intent in ("cancel", "small_talk"):
         return {**update, "understanding": understanding.plain(), "clarity_status": Clarity.CLEAR}
     if understanding.needs_clarification and _may_ask(state, deps):
@@ -26,14 +31,54 @@ async def understand(state: State, runtime: Runtime[Deps]) -> State:
         understanding = best_guess(understanding, state)
         note = f"The question was not clear; it was taken as: {understanding.question}"
         await deps.emit("notice", "understand", text=note)
-        update["notices"] = {**state["notices"], "understand": note}
+        update["notices"] = {**state["notices"], **update.get("notices", {}), "understand": note}
     return {
         **update,
         "understanding": understanding.plain(),
         "clarity_status": Clarity.CLEAR,
         "clarification_question": None,
         "subject": understanding.primary_subject or state.get("subject"),
+        "enriched_context": enriched(state, deps.options.context),
     }
+
+
+_THREAD: dict[str, TypeAdapter[object]] = {
+    "messages": TypeAdapter(list[Turn]), "subject": TypeAdapter(str | None), "conversation_summary": TypeAdapter(str),
+}  # fmt: skip
+
+
+def unreadable(state: State) -> list[str]:
+    """Fields of the thread that hold what they cannot; those of the question are always new."""
+    return [name for name in _THREAD if name in state and not _fits(name, state[name])]  # type: ignore[literal-required]
+
+
+def _fits(name: str, value: object) -> bool:
+    try:
+        _THREAD[name].validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+async def _started_afresh(state: State, names: Iterable[str], update: State, deps: Deps) -> tuple[State, State]:
+    """The state as if the thread had never held these fields, and the update that makes it so."""
+    message = {"role": "user", "content": state["original_query"]}
+    empty: State = {"messages": [message], "subject": None, "conversation_summary": ""}
+    reset = {name: value for name, value in empty.items() if name in names}
+    note = f"The thread could not be read in full and was started afresh: {', '.join(reset)}"
+    await deps.emit("notice", "understand", text=note, fields=list(reset))
+    notices = {**state["notices"], "thread": note}
+    replaced = {**reset, "messages": {"replace": [message]}} if "messages" in reset else reset
+    return {**state, **reset, "notices": notices}, {**update, **replaced, "notices": notices}  # type: ignore[typeddict-item]
+
+
+def enriched(state: State, context: str) -> str:
+    """What the planner is told besides the question as it was understood."""
+    lines = [f"Asked: {state['original_query']}"]
+    lines += [f"Asked back: {item['question']} Answer: {item['answer']}" for item in state["clarified"]]
+    if summary := state.get("conversation_summary"):
+        lines.append(f"The conversation so far: {summary}")
+    return "\n".join([*lines, context.strip()]).strip()
 
 
 def conversation(state: State) -> Conversation:
@@ -43,7 +88,7 @@ def conversation(state: State) -> Conversation:
         turns=turns,
         summary=state.get("conversation_summary", ""),
         subject=state.get("subject"),
-        clarified=tuple(state["clarified"]),
+        clarified=tuple(item["answer"] for item in state["clarified"]),
     )
 
 
@@ -53,7 +98,7 @@ def _may_ask(state: State, deps: Deps) -> bool:
 
 def best_guess(understanding: Understanding, state: State) -> Understanding:
     """Nobody can or will say more: take the words as they are, with the thread's subject if there is one."""
-    words = " ".join((*state["clarified"], understanding.question)).strip(" ?.!")
+    words = " ".join((*conversation(state).clarified, understanding.question)).strip(" ?.!")
     subject = state.get("subject")
     guess = f"Tell me about {subject or understanding.topic_focus or words}"
     return understanding.model_copy(

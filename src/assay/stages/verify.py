@@ -1,21 +1,22 @@
 """Every claim against the passages it came from, before anything may be written."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
+from assay.errors import ReasoningError
 from assay.model.claim import Claim, Judgement, Mark, Verdict
 from assay.model.evidence import Disagreement, Span
 from assay.model.plan import Plan
 from assay.model.source import Document, Passage
 from assay.ports import SupportScorer
-from assay.reasoning.protocol import DraftClaim, Evidence
+from assay.reasoning.protocol import Claimed, Conflict, DraftClaim, Evidence, Judged
 from assay.stages.analyse import evidence
 from assay.state import Plain, State
-from assay.trust.credibility import assess
+from assay.trust.credibility import Credibility, assess
 from assay.trust.figures import check
 from assay.trust.independence import groups
 from assay.trust.quotes import verify as stands
@@ -41,11 +42,15 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     documents = await _documents([source["document"] for source in state["sources"]], deps)
     # Sentences and spans of all documents are gone through: work for a thread, not for the event loop.
     found = await asyncio.to_thread(_with_all_witnesses, evidence(state), places, documents)
-    drafts = await deps.reasoner.claims(plan, found)
-    variants = await asyncio.to_thread(_variants, drafts, found, documents)
-    judged = await _judge(variants, deps)
-    verdicts = _best(await asyncio.to_thread(_decide, variants, judged, documents, deps.support))
-    disagreements = await deps.reasoner.disagreements([claim for claim in verdicts if claim.verdict == "supported"])
+    claimed = await deps.reasoner.claims(plan, found)
+    variants = await asyncio.to_thread(_variants, claimed.claims, found, documents)
+    judged = await judge([(variant.text, [span.quote]) for variant in variants for span in variant.spans], deps)
+    known = {name: assess(document) for name, document in documents.items()}
+    credibility = _lowered(known, claimed)
+    decided = await asyncio.to_thread(_decide, variants, judged.judgements, documents, credibility, deps.support)
+    verdicts = _best(decided)
+    supported = [claim for claim in verdicts if claim.verdict == "supported"]
+    disagreements = await deps.reasoner.disagreements(supported, _conflicts(judged, variants, supported))
     verdicts = [_related(claim, disagreements) for claim in verdicts]
     counts = {
         verdict: sum(claim.verdict == verdict for claim in verdicts)
@@ -54,6 +59,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     await deps.emit("leave", "verify", claims=len(verdicts), **counts)
     return {
         "claims": [claim.plain() for claim in verdicts],
+        "credibility": {name: claimed.credibility[name].plain() for name in known if credibility[name] != known[name]},
         "disagreements": [item.plain() for item in disagreements],
         "current_agent": "verify",
     }
@@ -110,22 +116,45 @@ def _candidates(draft: DraftClaim, spans: dict[str, Span], documents: dict[str, 
     return list({(span.document, span.start): span for span in standing}.values())[:MOST_SPANS]
 
 
-async def _judge(variants: Sequence[Variant], deps: Deps) -> list[list[Judgement]]:
-    pairs = [(variant.text, [span.quote]) for variant in variants for span in variant.spans]
-    judgements = iter(await deps.reasoner.judge(pairs))
-    return [[next(judgements) for _ in variant.spans] for variant in variants]
+async def judge(statements: Sequence[tuple[str, Sequence[str]]], deps: Deps) -> Judged:
+    """All statements with their quotes in one call, or in none where there are none."""
+    judged = await deps.reasoner.judge(statements) if statements else Judged(judgements=())
+    if len(judged.judgements) != len(statements):
+        raise ReasoningError(f"{len(judged.judgements)} judgements were given on {len(statements)} statements")
+    return judged
+
+
+def _lowered(known: Mapping[str, Credibility], claimed: Claimed) -> dict[str, Credibility]:
+    """What is known of each source's origin, less what the reasoner holds against it."""
+    opinions = claimed.credibility
+    return {
+        name: credibility.lowered(opinions[name].score, opinions[name].reason) if name in opinions else credibility
+        for name, credibility in known.items()
+    }
+
+
+def _conflicts(judged: Judged, variants: Sequence[Variant], claims: Sequence[Claim]) -> list[Conflict]:
+    """Claims that cannot both hold, whichever of their wordings were judged, in the words that were kept."""
+    kept = {claim.id: claim.text for claim in claims}
+    texts = {variant.text: kept[variant.id] for variant in variants if variant.id in kept}
+    return [
+        Conflict(first=texts[conflict.first], second=texts[conflict.second], about=conflict.about)
+        for conflict in judged.conflicts
+        if conflict.first in texts and conflict.second in texts
+    ]
 
 
 def _decide(
     variants: Sequence[Variant],
-    judged: Sequence[Sequence[Judgement]],
+    judgements: Sequence[Judgement],
     documents: dict[str, Document],
+    credibility: Mapping[str, Credibility],
     support: SupportScorer,
 ) -> list[Claim]:
     together = groups(documents.values())
-    credibility = {name: assess(document) for name, document in documents.items()}
+    each = iter(judgements)
     verdicts = []
-    for variant, judgements in zip(variants, judged, strict=True):
+    for variant in variants:
         draft = variant.draft
         claim = Claim(id=variant.id, text=variant.text, questions=draft.questions, relevance=draft.relevance)
         weighed = [
@@ -135,7 +164,7 @@ def _decide(
                 judgement=judgement,
                 support=support.score(variant.text, span.quote),
             )
-            for span, judgement in zip(variant.spans, judgements, strict=True)
+            for span, judgement in zip(variant.spans, each, strict=False)
         ]
         verdicts.append(decide(claim, weighed, together, credibility))
     return verdicts

@@ -4,6 +4,8 @@
     documents.py    snapshots by content hash                          ports.DocumentStore
     threads.py      threads and their runs                             ports.ThreadStore
     events.py       what happened in a run, in order                   ports.EventLog
+    ledger.py       every paid call, before it is made                 ports.Ledger
+    caps.py         the rules of the ledger
     library.py      full-text index of one folder, a file of its own   ports.PassageIndex
     migrations/     main/ and library/: numbered SQL files; one that was released never changes
 

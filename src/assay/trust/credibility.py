@@ -20,6 +20,14 @@ class Credibility(NamedTuple):
     reasons: tuple[str, ...]
     primary: bool
 
+    def lowered(self, score: float, reason: str) -> "Credibility":
+        """An opinion may take from what is known of a source, never add to it."""
+        if score >= self.score:
+            return self
+        return self._replace(
+            score=round(score, 2), reasons=(*self.reasons, f"judged lower: {reason or 'no reason given'}")
+        )
+
 
 def assess(document: Document) -> Credibility:
     score, reasons, primary = _BY_KIND[document.kind], [f"kind: {document.kind}"], document.kind == "academic"

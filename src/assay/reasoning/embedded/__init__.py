@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from assay.model.claim import Claim, Judgement, Verdict
 from assay.model.evidence import Analysis, Disagreement
-from assay.model.plan import Plan, SubQuestion
+from assay.model.plan import Plan
 from assay.model.question import PlannerQuestion, Turn, Understanding
 from assay.model.report import Critique
-from assay.model.source import Passage
 from assay.ports import Embedder, SupportScorer
 from assay.reasoning.embedded.analysing import analyse, disagreements
 from assay.reasoning.embedded.claiming import claims
@@ -24,13 +23,18 @@ from assay.reasoning.embedded.understanding import understand
 from assay.reasoning.embedded.writing import write
 from assay.reasoning.protocol import (
     AnalysisRequest,
+    Claimed,
+    Conflict,
     Conversation,
     CritiqueRequest,
     Draft,
-    DraftClaim,
     Evidence,
+    Judged,
     PlanRequest,
+    Query,
+    QueryRequest,
     Quote,
+    ReadRequest,
     WriteRequest,
 )
 
@@ -58,28 +62,34 @@ class EmbeddedReasoner:
         company = len(asked.subjects) == 1 and asked.subjects[0] in self._known.values()
         return plan(request, company=company and asked.query_class == "overview")
 
-    async def queries(self, question: SubQuestion, understanding: Understanding, count: int) -> Sequence[str]:
-        return queries(question, understanding, count)
+    async def queries(self, request: QueryRequest) -> Sequence[Query]:
+        """Variations of the question's own words; there are no others to offer once these were tried."""
+        if request.tried:
+            return ()
+        return [Query(text=text) for text in queries(request.question, request.understanding, request.count)]
 
-    async def read(self, question: SubQuestion, passages: Sequence[Passage], limit: int) -> Sequence[Quote]:
-        return await asyncio.to_thread(read, question, passages, limit, self._embedder)
+    async def read(self, request: ReadRequest) -> Sequence[Quote]:
+        return await asyncio.to_thread(read, request.question, request.passages, request.limit, self._embedder)
 
     async def analyse(self, request: AnalysisRequest) -> Analysis:
         return await asyncio.to_thread(analyse, request)
 
-    async def claims(self, plan: Plan, evidence: Sequence[Evidence]) -> Sequence[DraftClaim]:
-        return await asyncio.to_thread(claims, plan, evidence)
+    async def claims(self, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
+        return Claimed(claims=tuple(await asyncio.to_thread(claims, plan, evidence)))
 
-    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Judgement]:
-        return await asyncio.to_thread(lambda: [self._judge(text, quotes) for text, quotes in statements])
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Judged:
+        judgements = await asyncio.to_thread(lambda: [self._judge(text, quotes) for text, quotes in statements])
+        return Judged(judgements=tuple(judgements))
 
     def _judge(self, statement: str, quotes: Sequence[str]) -> Judgement:
         score = max((self._support.score(statement, quote) for quote in quotes), default=0.0)
         verdict = Verdict.SUPPORTED if score >= SUPPORTED else Verdict.PARTLY if score >= PARTLY else Verdict.NOT_FOUND
         return Judgement(verdict=verdict, score=round(score, 4), reason=f"support {score:.2f} by words and meaning")
 
-    async def disagreements(self, claims: Sequence[Claim]) -> Sequence[Disagreement]:
-        return await asyncio.to_thread(disagreements, claims)
+    async def disagreements(
+        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = ()
+    ) -> Sequence[Disagreement]:
+        return await asyncio.to_thread(disagreements, claims, conflicts)
 
     async def write(self, request: WriteRequest) -> Draft:
         return write(request)

@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from assay.model.claim import Claim
-from assay.model.evidence import Analysis, Disagreement, Gap, KeyFinding, Theme
+from assay.model.evidence import ANSWERED, Analysis, Disagreement, Gap, KeyFinding, Theme
 from assay.model.plan import SubQuestion
-from assay.reasoning.protocol import AnalysisRequest, Evidence
+from assay.reasoning.protocol import AnalysisRequest, Conflict, Evidence
 from assay.text.relations import relate, years
 from assay.text.words import content_words, stems
-
-ANSWERED = 0.35  # confidence above which a sub-question counts as answered
 
 
 def analyse(request: AnalysisRequest) -> Analysis:
@@ -109,8 +107,11 @@ def about(left: str, right: str) -> str:
     return " ".join(dict.fromkeys(kept))
 
 
-def disagreements(claims: Sequence[Claim]) -> list[Disagreement]:
-    """A newer figure of the same origin settles a matter; of what still stands, opposites are grouped into sides."""
+def disagreements(claims: Sequence[Claim], conflicts: Sequence[Conflict] = ()) -> list[Disagreement]:
+    """A newer figure of the same origin settles a matter; of what still stands, opposites are grouped into sides.
+
+    `conflicts` are what a judge saw that words do not show; what is settled stays settled.
+    """
     settled = _superseded(claims)
     outdated = {matter.sides[1][0] for matter in settled}
     current = [claim for claim in claims if claim.id not in outdated]
@@ -119,6 +120,10 @@ def disagreements(claims: Sequence[Claim]) -> list[Disagreement]:
         for right in current[at + 1 :]:
             if relate(left.text, right.text) == "disagree":
                 _add(opposed, left, right)
+    standing = {claim.text: claim for claim in current}
+    for conflict in conflicts:
+        if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
+            _add(opposed, standing[conflict.first], standing[conflict.second], conflict.about)
     return [*opposed, *settled]
 
 
@@ -143,7 +148,7 @@ def _superseded(claims: Sequence[Claim]) -> list[Disagreement]:
     ]
 
 
-def _add(found: list[Disagreement], left: Claim, right: Claim) -> None:
+def _add(found: list[Disagreement], left: Claim, right: Claim, matter: str = "") -> None:
     """A claim that already stands on one side of a matter gains an opponent; else a new matter is opened."""
     for at, known in enumerate(found):
         if known.resolved:
@@ -157,9 +162,8 @@ def _add(found: list[Disagreement], left: Claim, right: Claim) -> None:
                 sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
                 found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
                 return
-    found.append(
-        Disagreement(about=about(left.text, right.text), sides=((left.id,), (right.id,)), resolution="unresolved")
-    )
+    matter = matter or about(left.text, right.text)
+    found.append(Disagreement(about=matter, sides=((left.id,), (right.id,)), resolution="unresolved"))
 
 
 def _refinements(

@@ -1,27 +1,22 @@
-"""Fakes of the ports, in memory. Each passes the contract tests of the real thing (tests/contract/)."""
+"""The stores in memory."""
 
-import hashlib
-import inspect
 import math
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from datetime import datetime
+from typing import NamedTuple
 
 from assay.errors import NotFoundError, ThreadBusyError
 from assay.model.event import Event, RunStatus, Status
-from assay.model.source import Document, Hit, Kind, Passage
+from assay.model.source import Document, Passage
 from assay.model.thread import Run, Thread
-from assay.ports import DocumentStore, Embedder, FileStamp, IndexedPassage, SupportScorer
-from assay.reasoning.embedded import EmbeddedReasoner
+from assay.ports import FileStamp, IndexedPassage
 from assay.storage.documents import check_hash, checked_prefix, the_only
 from assay.storage.events import plain_data
 from assay.storage.library import check_indexable
 from assay.storage.threads import ENDED, busy, no_run, no_thread, taken, utc_now
-from assay.text.passages import passages
 
 
 class MemoryDocuments:
@@ -181,9 +176,9 @@ class MemoryIndex:
             self._files.pop(path, None)
 
     def match(self, words: Sequence[str], *, limit: int) -> list[IndexedPassage]:
-        asked = _words(" ".join(words))
+        asked = distinct_words(" ".join(words))
         entries = [
-            (document, passage, _words(document.title), _words(passage.text))
+            (document, passage, distinct_words(document.title), distinct_words(passage.text))
             for document, passages in self._documents().values()
             for passage in passages
         ]
@@ -209,95 +204,6 @@ class MemoryIndex:
         return shared
 
 
-def _words(text: str) -> set[str]:
+def distinct_words(text: str) -> set[str]:
     letters = (c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
     return set(re.findall(r"[^\W_]+", "".join(letters)))
-
-
-def snapshot(
-    text: str, *, title: str = "", url: str = "", kind: Kind = "web", published: date | None = None
-) -> Document:
-    """A document as a source would keep it: named by its text's hash, its host that of its address."""
-    name = hashlib.sha256(text.encode()).hexdigest()
-    address = url or f"https://{name[:8]}.example/page"
-    return Document(
-        hash=name, text=text, url=address, title=title or f"Page {name[:4]}", host=urlsplit(address).hostname or "",
-        published=published, fetched=datetime(2025, 1, 1, tzinfo=UTC), kind=kind,
-    )  # fmt: skip
-
-
-class FakeSource:
-    """A ports.Source over documents given to it: passages that share a word with the query, most shared first.
-
-    `queries` is what it was asked. `before` runs ahead of every search, and may wait, or raise SourceError.
-    """
-
-    def __init__(
-        self,
-        store: DocumentStore,
-        documents: Sequence[Document],
-        *,
-        name: str = "fake",
-        before: Callable[[str], Awaitable[None]] | None = None,
-    ) -> None:
-        self.name = name
-        self.queries: list[str] = []
-        self._store = store
-        self._documents = documents
-        self._before = before
-
-    def is_available(self) -> bool:
-        return True
-
-    async def search(self, query: str, *, limit: int) -> list[Hit]:
-        self.queries.append(query)
-        if self._before is not None:
-            await self._before(query)
-        wanted = _words(query)
-        found = [
-            (len(wanted & _words(f"{document.title} {passage.text}")), document, passage)
-            for document in self._documents
-            for passage in passages(document.hash, document.text)
-        ]
-        ranked = sorted((item for item in found if item[0]), key=lambda item: (-item[0], item[1].url, item[2].start))
-        for _, document, _ in ranked[:limit]:
-            await self._store.put(document)
-        return [self._hit(query, rank, *item) for rank, item in enumerate(ranked[:limit], 1)]
-
-    def _hit(self, query: str, rank: int, shared: int, document: Document, passage: Passage) -> Hit:
-        return Hit(
-            provider=self.name, query=query, rank=rank, url=document.url, title=document.title, host=document.host,
-            snippet=passage.text[:200], kind=document.kind, published=document.published, score=float(shared),
-            document=document.hash, start=passage.start, end=passage.end,
-        )  # fmt: skip
-
-
-class ScriptedReasoner(EmbeddedReasoner):
-    """An EmbeddedReasoner of which single methods are replaced, to see what the pipeline makes of their answers.
-
-    A replacement gets the real method and its arguments, and may be a coroutine function:
-    `ScriptedReasoner(..., judge=lambda real, statements: [Judgement(...) for _ in statements])`. `calls` is
-    every call that was made, in order, by method and arguments.
-    """
-
-    METHODS = frozenset(
-        "understand questions plan queries read analyse claims judge disagreements write critique condense".split()
-    )
-
-    def __init__(
-        self, embedder: Embedder, support: SupportScorer, known: Mapping[str, str], **script: Callable[..., Any]
-    ) -> None:
-        super().__init__(embedder, support, known)
-        if unknown := set(script) - self.METHODS:
-            raise TypeError(f"a reasoner has no method {', '.join(sorted(unknown))}")
-        self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        for name in self.METHODS:
-            setattr(self, name, self._played(name, getattr(self, name), script.get(name)))
-
-    def _played(self, name: str, real: Callable[..., Any], scripted: Callable[..., Any] | None) -> Callable[..., Any]:
-        async def call(*args: Any) -> Any:
-            self.calls.append((name, args))
-            answer = real(*args) if scripted is None else scripted(real, *args)
-            return await answer if inspect.isawaitable(answer) else answer
-
-        return call

@@ -1,0 +1,158 @@
+"""One run's money: every call is reserved, made, stored and settled here, and nowhere else."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from assay.errors import BudgetError, ModelError
+from assay.model.event import EventKind
+from assay.model.exchange import Reply, Usage
+from assay.model.spend import MICRO, Call, Caps, Charge, Reservation, Spend
+from assay.ports import Ledger
+
+Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
+Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
+
+LOOK_AGAIN = 1.0  # seconds after which a waiting call looks again by itself: another process may have settled
+
+_log = logging.getLogger("assay.llm")
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """One attempt: what is reserved for it, and what its usage will cost."""
+
+    reservation: Reservation
+    micros: Micros
+
+
+class RunAccount:
+    """A ports.Account. Reservations of an earlier life of the run are recovered when it is first used."""
+
+    def __init__(
+        self, run: str, ledger: Ledger, caps: Caps, emit: Emit, price: Callable[[str], Micros] | None = None
+    ) -> None:
+        self._run = run
+        self._ledger = ledger
+        self._caps = caps
+        self._emit = emit
+        self._price = price
+        self._opening = asyncio.Lock()
+        self._settled = asyncio.Event()
+        self._attempts: dict[str, list[str]] | None = None  # call -> keys of its attempts so far
+
+    async def spent(self) -> Spend:
+        await self._open()
+        return await self._ledger.spent(self._run)
+
+    async def exhausted(self) -> bool:
+        await self._open()
+        return await self._ledger.refused(self._run)
+
+    async def near(self, share: float) -> bool:
+        """Whether so much of a cap is used that a cheaper model is due."""
+        spent = await self.spent()
+        caps = self._caps
+        return (
+            spent.usd * MICRO >= share * caps.micros > 0
+            or spent.tokens >= share * caps.tokens > 0
+            or spent.requests >= share * caps.requests > 0
+        )
+
+    async def earlier(self, call: str) -> list[Reply]:
+        """The answers to a call that were paid for before, in this process or in one that died."""
+        keys = (await self._open()).get(call, [])
+        return [Reply.model_validate_json(stored) for key in keys if (stored := await self._ledger.answer(key))]
+
+    async def attempt(self, call: str) -> str:
+        """The key of a call's next attempt: `call#3` is its fourth."""
+        attempts = (await self._open()).setdefault(call, [])
+        attempts.append(f"{call}#{len(attempts)}")
+        return attempts[-1]
+
+    async def pay(self, paid: Paid, call: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Make the call. What may have been billed is booked, if need be at its worst case; the rest is free again."""
+        key = paid.reservation.key
+        await self._reserve(paid.reservation)
+        await self._ledger.sent(key)
+        charge: Charge | None = Charge()  # given up in mid-call: it may be billed
+        try:
+            reply = _storable(await call())
+            await self._ledger.answered(key, reply.model_dump_json())
+            charge = _charge(reply, paid.micros)
+        except ModelError as error:
+            charge = Charge() if error.billed else None
+            if charge is None:
+                await self._ledger.release(key, error.message)
+                self._settled.set()
+            _log.info("%s %s failed: %s", paid.reservation.model, paid.reservation.step, error.message)
+            raise
+        finally:
+            if charge is not None:
+                await asyncio.shield(self._settle(paid.reservation, charge))
+        return reply
+
+    async def _reserve(self, reservation: Reservation) -> None:
+        """Worst cases are several times the usual cost: while only those of calls under way stand in the way, wait."""
+        until = time.monotonic() + reservation.seconds
+        while True:
+            self._settled.clear()
+            try:
+                return await self._ledger.reserve(reservation)
+            except BudgetError as error:
+                if not error.retryable or time.monotonic() > until:
+                    raise
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._settled.wait(), LOOK_AGAIN)
+
+    async def _settle(self, reservation: Reservation, charge: Charge) -> None:
+        await self._ledger.settle(reservation.key, charge)
+        self._settled.set()
+        spent = await self._ledger.spent(self._run)
+        micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
+        data: dict[str, object] = {
+            "model": reservation.model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
+            "confirmed": charge.micros is not None, "prompt_tokens": charge.prompt_tokens,
+            "completion_tokens": charge.completion_tokens, "seconds": round(charge.seconds, 3),
+            "total_usd": spent.usd, "total_tokens": spent.tokens, "requests": spent.requests,
+            "cap_usd": self._caps.micros / MICRO,
+        }  # fmt: skip
+        _log.info("%s %s: %s", reservation.model, reservation.step, data)
+        await self._emit("spend", reservation.step, data)
+
+    async def _open(self) -> dict[str, list[str]]:
+        async with self._opening:
+            if self._attempts is None:
+                await self._ledger.open(self._run, self._caps)
+                await self._ledger.recover(self._run, all=True)
+                self._attempts = {}
+                for call in await self._ledger.calls(self._run):
+                    self._attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
+                    await self._settle_late(call)
+        return self._attempts
+
+    async def _settle_late(self, call: Call) -> None:
+        """A process that died between an answer and its booking left both the answer and what it used."""
+        stored = await self._ledger.answer(call.key) if call.state == "lost" else None
+        if stored and self._price:
+            await self._ledger.settle(call.key, _charge(Reply.model_validate_json(stored), self._price(call.model)))
+
+
+def _storable(reply: Reply) -> Reply:
+    """Half of a surrogate pair, which JSON can spell, is no text that could be kept."""
+    return reply.model_copy(update={"text": reply.text.encode("utf-8", "replace").decode()})
+
+
+def _charge(reply: Reply, micros: Micros) -> Charge:
+    usage = reply.usage or Usage()
+    # Text without a single token is not credible either.
+    known = reply.usage is not None and usage.prompt_tokens > 0 and (usage.completion_tokens > 0 or not reply.text)
+    return Charge(
+        micros=micros(usage.prompt_tokens, usage.completion_tokens) if known else None,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        seconds=reply.seconds,
+    )

@@ -1,0 +1,119 @@
+"""Who thinks in a run: for each role the models to ask, in order.
+
+A hosted model takes part when its key is there, another one when it was named. Documents of the person go to no hosted
+model unless it was asked for by name; a model on this machine is followed by hosted ones only if those were named too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from assay.errors import ConfigurationError
+from assay.llm.local import check_installed
+from assay.llm.names import ModelName, check_file, has_key, key_variable, on_this_machine, parse
+from assay.model.exchange import Role
+from assay.model.thread import Options
+from assay.settings import Settings
+
+EMBEDDED = "embedded"
+ROLES: tuple[Role, ...] = get_args(Role)
+
+PRIVATE = (
+    "Your documents stay on this machine, so the embedded reasoner does the thinking. "
+    "Name a model (--model) to use one."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    by_role: dict[Role, tuple[ModelName, ...]]
+    budget: ModelName | None  # asked first when the cap is near
+
+    @property
+    def models(self) -> list[ModelName]:
+        named = [model for models in self.by_role.values() for model in models]
+        return list(dict.fromkeys([*named, *([self.budget] if self.budget else [])]))
+
+    @property
+    def first(self) -> ModelName:
+        return self.models[0]
+
+    def hosted(self, settings: Settings) -> list[ModelName]:
+        """Those that see what they are asked on somebody else's machine."""
+        return [model for model in self.models if not on_this_machine(model, settings)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tier:
+    model: ModelName
+    named: bool  # by the person, rather than by our defaults
+
+
+def lineup(settings: Settings, options: Options) -> Lineup | None:
+    """None: the embedded reasoner does the thinking."""
+    if (options.model or settings.llm.model) == EMBEDDED:
+        return None
+    private = is_private(options)
+    by_role = {role: tuple(_candidates(role, settings, options, private)) for role in ROLES}
+    first = next((models[0] for models in by_role.values() if models), None)
+    return Lineup(by_role, _budget(settings, first, private)) if first else None
+
+
+def is_private(options: Options) -> bool:
+    """Whether a person's documents, or a conversation about them, are at stake."""
+    return options.private or (bool(options.docs) and not options.web)
+
+
+def withheld(settings: Settings, options: Options) -> bool:
+    """Whether there is a model with a key that may not see the documents, since nobody named it."""
+    if not is_private(options) or (options.model or settings.llm.model) == EMBEDDED:
+        return False
+    without = options.model_copy(update={"docs": (), "private": False})
+    return lineup(settings, options) is None and lineup(settings, without) is not None
+
+
+def _candidates(role: Role, settings: Settings, options: Options, private: bool) -> Iterator[ModelName]:
+    seen: list[ModelName] = []
+    for tier in _tiers(role, settings, options):
+        if tier.model not in seen and _may_think(tier, settings, private, seen):
+            seen.append(tier.model)
+            yield tier.model
+
+
+def _tiers(role: Role, settings: Settings, options: Options) -> Iterator[_Tier]:
+    llm, given = settings.llm, settings.llm.model_fields_set
+    own = getattr(settings, f"{role}_model")
+    if options.model:
+        yield _Tier(parse(options.model), True)
+    elif own:
+        yield _Tier(parse(own), True)
+    else:
+        yield _Tier(parse(llm.model), "model" in given)
+    yield _Tier(parse(llm.fallback_model), "fallback_model" in given)
+    yield _Tier(parse(llm.budget_model), "budget_model" in given)
+
+
+def _may_think(tier: _Tier, settings: Settings, private: bool, before: list[ModelName]) -> bool:
+    nearby = any(on_this_machine(model, settings) for model in before)
+    if private and nearby and not on_this_machine(tier.model, settings):
+        return False  # who chose a model on this machine for documents wants them to stay there
+    if tier.named:
+        _check(tier.model, settings)
+        return True
+    return not private and not nearby and has_key(tier.model, settings.keys)
+
+
+def _check(model: ModelName, settings: Settings) -> None:
+    check_file(model)
+    if model.vendor == "local":
+        check_installed()
+    if not has_key(model, settings.keys):
+        raise ConfigurationError(
+            f"{model} was asked for, but there is no key for {model.vendor}",
+            help=f"Set {key_variable(model)}, name another model, or use --model {EMBEDDED}.",
+        )
+
+
+def _budget(settings: Settings, first: ModelName, private: bool) -> ModelName | None:
+    tier = _Tier(parse(settings.llm.budget_model), "budget_model" in settings.llm.model_fields_set)
+    return tier.model if _may_think(tier, settings, private, [first]) and tier.model != first else None

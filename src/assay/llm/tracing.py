@@ -1,0 +1,61 @@
+"""Every call to a model is a run in LangSmith, if the environment asks for it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from assay.llm.names import ModelName
+from assay.llm.vendors import Request, Vendor
+from assay.model.exchange import Reply
+from assay.ports import OnText
+
+
+async def traced(vendor: Vendor, model: ModelName, request: Request, on_text: OnText | None) -> Reply:
+    if not is_on():
+        return await vendor.ask(request, on_text)
+    from langsmith import traceable
+
+    replies: list[Reply] = []
+
+    async def call(messages: list[dict[str, str]]) -> dict[str, Any]:
+        replies.append(await vendor.ask(request, on_text))
+        return _shown(replies[0])
+
+    known = {"ls_provider": model.vendor, "ls_model_name": model.name}
+    await traceable("llm", name=request.prompt.step, metadata=known)(call)(
+        messages=[
+            {"role": "system", "content": request.prompt.system},
+            {"role": "user", "content": request.prompt.text},
+        ]
+    )
+    return replies[0]
+
+
+def is_on() -> bool:
+    """By the environment alone, as LangSmith itself reads it."""
+    from langsmith.utils import tracing_is_enabled
+
+    return bool(tracing_is_enabled())
+
+
+@contextmanager
+def tracing(*, allowed: bool) -> Iterator[None]:
+    """What happens inside is traced as the environment says, or not at all."""
+    if allowed or not is_on():
+        yield
+        return
+    from langsmith import tracing_context
+
+    with tracing_context(enabled=False):
+        yield
+
+
+def _shown(reply: Reply) -> dict[str, Any]:
+    shown: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
+    if reply.usage is not None:
+        shown["usage_metadata"] = {
+            "input_tokens": reply.usage.prompt_tokens,
+            "output_tokens": reply.usage.completion_tokens,
+            "total_tokens": reply.usage.total,
+        }
+    return shown

@@ -1,0 +1,39 @@
+"""Fakes of the ports, in memory. Each passes the contract tests of the real thing (tests/contract/).
+
+`FakeProvider` is a server of language models over real HTTP, with `ScriptedModel` to think for it.
+"""
+
+from assay.testing.faults import FAULTS, Fault
+from assay.testing.ledger import MemoryLedger
+from assay.testing.policies import Always, Once, Script, Share
+from assay.testing.provider import FakeProvider, ProviderCall
+from assay.testing.reasoner import ScriptedReasoner
+from assay.testing.script import ScriptedModel
+from assay.testing.seen import SeenPrompt
+from assay.testing.sources import FakeSource, snapshot
+from assay.testing.stores import MemoryDocuments, MemoryEvents, MemoryIndex, MemoryLocks, MemoryThreads
+from assay.testing.thinking import FixedThinking, NothingSpent
+
+__all__ = [
+    "FAULTS",
+    "Always",
+    "FakeProvider",
+    "FakeSource",
+    "Fault",
+    "FixedThinking",
+    "MemoryDocuments",
+    "MemoryEvents",
+    "MemoryIndex",
+    "MemoryLedger",
+    "MemoryLocks",
+    "MemoryThreads",
+    "NothingSpent",
+    "Once",
+    "ProviderCall",
+    "Script",
+    "ScriptedModel",
+    "ScriptedReasoner",
+    "SeenPrompt",
+    "Share",
+    "snapshot",
+]
