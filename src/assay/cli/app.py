@@ -29,7 +29,9 @@ Question = Annotated[str, typer.Argument(metavar="QUESTION", help="What you want
 Docs = Annotated[
     list[str] | None,
     typer.Option(
-        "--docs", metavar="PATH", help="A folder or file to search; may be repeated. Nothing in it leaves the machine."
+        "--docs",
+        metavar="PATH",
+        help="A folder or file to search; may be repeated. It stays on this machine unless you name a hosted model.",
     ),
 ]
 Source = Annotated[
