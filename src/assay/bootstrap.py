@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from assay.deps import Emit
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
@@ -28,7 +27,7 @@ from assay.llm.tracing import is_on as traced
 from assay.model.event import RunStatus
 from assay.model.spend import MICRO, Caps, Quote
 from assay.model.thread import Options, Run
-from assay.ports import Account, Folder, Ledger, Source
+from assay.ports import Account, Emit, Folder, Ledger, Source
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.language import LanguageReasoner
 from assay.reasoning.protocol import Reasoner

@@ -8,11 +8,9 @@ from typing import Protocol
 from assay.model.event import EventKind
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run
-from assay.ports import Account, DocumentStore, Source, SupportScorer
+from assay.ports import Account, DocumentStore, Emit, Source, SupportScorer
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
-
-Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
 
 
 class Thinking(Protocol):

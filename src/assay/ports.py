@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from assay.model.event import Event, RunStatus, Status
+from assay.model.event import Event, EventKind, RunStatus, Status
 from assay.model.exchange import Prompt, Reply, Role
 from assay.model.source import Document, Hit, Passage
 from assay.model.spend import Call, Caps, Charge, Reservation, Spend
@@ -176,6 +176,7 @@ class SupportScorer(Protocol):
     def score(self, statement: str, quote: str) -> float: ...
 
 
+Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]  # what happened, at which stage, with its data
 OnText = Callable[[str], Awaitable[None]]
 Stream = Callable[[], OnText]  # a listener for each attempt: what a broken one has said is void
 

@@ -8,12 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from assay.errors import BudgetError, ModelError
-from assay.model.event import EventKind
 from assay.model.exchange import Reply, Usage
 from assay.model.spend import MICRO, Call, Caps, Charge, Reservation, Spend
-from assay.ports import Ledger
+from assay.ports import Emit, Ledger
 
-Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
 Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
 
 LOOK_AGAIN = 1.0  # seconds after which a waiting call looks again by itself: another process may have settled

@@ -24,7 +24,7 @@ from assay.errors import (
     RateLimitError,
     RefusalError,
 )
-from assay.llm.account import Emit, Micros, Paid, RunAccount
+from assay.llm.account import Micros, Paid, RunAccount
 from assay.llm.breaker import Breaker
 from assay.llm.lineup import Lineup
 from assay.llm.names import ModelName, base_url, on_this_machine, parse
@@ -33,7 +33,7 @@ from assay.llm.tracing import traced
 from assay.llm.vendors import Request, Unsupported, Vendor, open_vendor
 from assay.model.exchange import Method, Prompt, Reply, Role
 from assay.model.spend import Caps, Reservation
-from assay.ports import Ledger, Stream
+from assay.ports import Emit, Ledger, Stream
 from assay.settings import RoleTuning, Settings
 
 METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode")

@@ -1,9 +1,8 @@
 """Thinking that is settled beforehand: one reasoner for every run, and an account that is what a test says."""
 
-from assay.deps import Emit
 from assay.model.spend import Quote, Spend
 from assay.model.thread import Options, Run
-from assay.ports import Account
+from assay.ports import Account, Emit
 from assay.reasoning.protocol import Reasoner
 
 

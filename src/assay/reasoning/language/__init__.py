@@ -14,7 +14,7 @@ from assay.model.evidence import Analysis, Disagreement
 from assay.model.plan import Plan
 from assay.model.question import PlannerQuestion, Turn, Understanding
 from assay.model.report import Critique
-from assay.ports import LanguageModel
+from assay.ports import Emit, LanguageModel
 from assay.reasoning.language import (
     analysing,
     asking,
@@ -29,7 +29,7 @@ from assay.reasoning.language import (
     writing,
 )
 from assay.reasoning.language.judging import Pair, Part
-from assay.reasoning.language.step import Emit, Steps
+from assay.reasoning.language.step import Steps
 from assay.reasoning.language.stream import Tokens
 from assay.reasoning.protocol import (
     AnalysisRequest,

@@ -17,7 +17,7 @@ GRADES = ("moderate", "strong", "weak", "gap")
 SEVERITIES = ("minor", "major")
 SUFFICIENCIES = ("sufficient", "gaps_minor", "gaps_major")  # from good to bad
 HOLDS = ("neither", "first", "second")
-ANSWERED = 0.6  # counted coverage from which on a sub-question is not without an answer, whatever a model says
+WELL_ANSWERED = 0.6  # counted coverage from which on a sub-question is not without an answer, whatever a model says
 SHOWN_ASKED = 20
 
 IN_FULL = (
@@ -106,7 +106,7 @@ def _gaps(answer: Analysed, request: AnalysisRequest) -> list[tuple[Gap, Missing
     for item in answer.gaps:
         if 1 <= item.question <= len(request.plan.questions):
             question = request.plan.questions[item.question - 1]
-            answered = request.coverage.get(question.id, 0.0) >= ANSWERED
+            answered = request.coverage.get(question.id, 0.0) >= WELL_ANSWERED
             severity = "minor" if answered else nearest(item.severity, SEVERITIES, "minor")
             gap = Gap(section=question.section, severity=severity, question=question.id)
             found.setdefault(question.id, (gap, item))

@@ -10,9 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from assay.errors import BudgetError, ContextOverflowError, ModelError, ReasoningError, RefusalError
-from assay.model.event import EventKind
 from assay.model.exchange import Prompt, Purpose, Reply, Role
-from assay.ports import LanguageModel, Stream
+from assay.ports import Emit, LanguageModel, Stream
 from assay.reasoning.language.answer import Answer, NotJSONError, parse
 from assay.reasoning.language.prompt import Template, defused, load
 
@@ -22,8 +21,6 @@ REPAIR_ROOM = 300  # tokens kept free, so that a mended prompt fits too
 QUOTED = 600  # characters of a bad answer that are shown to whoever mends it
 MOST_FEWER, MOST_SHORTER = 2, 2  # ways out of a prompt that was too long
 REPAIR = ("problem", "answer")
-
-Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]
 
 
 class Step(NamedTuple):

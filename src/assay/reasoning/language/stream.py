@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable
 
-from assay.ports import OnText
-from assay.reasoning.language.step import Emit
+from assay.ports import Emit, OnText
 
 BATCH_CHARACTERS, BATCH_SECONDS = 40, 0.1
 
