@@ -940,7 +940,7 @@ async def test_nothing_to_judge_costs_nothing() -> None:
     assert not models.prompts
 
 
-@pytest.mark.parametrize(("room", "calls"), [(PLENTY, 1), (LITTLE, 3)])
+@pytest.mark.parametrize(("room", "calls"), [(PLENTY, 1), (LITTLE, 4)])
 async def test_judging_takes_as_few_calls_as_there_is_room_for(room: int, calls: int) -> None:
     pairs = [(f"Statement {n} is about a lake.", [f"Quote {n} is about a lake."]) for n in range(30)]
     verdicts = [{"pair": n, "verdict": "supported", "sure": 9} for n in range(1, 31)]

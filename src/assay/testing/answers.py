@@ -128,6 +128,9 @@ def claims(prompt: SeenPrompt) -> dict[str, Any]:
 
 
 def verdicts(prompt: SeenPrompt) -> dict[str, Any]:
+    short = [name for name in prompt.schema.get("properties", {}) if name.startswith("answer")]
+    if short:
+        return dict.fromkeys(short, "yes")
     pairs = [{"pair": number, "verdict": "supported", "sure": 9} for number, _ in _numbered(prompt)]
     return {"verdicts": pairs, "conflicts": []}
 

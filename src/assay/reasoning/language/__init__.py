@@ -132,7 +132,9 @@ class LanguageReasoner:
         ]
         parts = await asyncio.gather(
             *(
-                self._steps.take(judging.job(batch, str(number), others), lambda: _ready(Part(failed=True)))
+                self._steps.take(
+                    judging.job(batch, str(number), others, small=small), lambda: _ready(Part(failed=True))
+                )
                 for number, (batch, others) in enumerate(self._batches(pairs), 1)
             )
         )
@@ -155,11 +157,11 @@ class LanguageReasoner:
         batches: list[list[Pair]] = []
         for pair in pairs:
             grown = [*batches[-1], pair] if batches else [pair]
-            if batches and len(grown) <= most and self._steps.fits(judging.job(grown, ""), grown):
+            if batches and len(grown) <= most and self._steps.fits(judging.job(grown, "", small=small), grown):
                 batches[-1].append(pair)
             else:
                 batches.append([pair])
-        later = list(dict.fromkeys(pair.statement for batch in batches[1:] for pair in batch))
+        later = [] if small else list(dict.fromkeys(pair.statement for batch in batches[1:] for pair in batch))
         while later and not self._steps.fits(judging.job(batches[0], "", later), batches[0]):
             later = later[: len(later) // 2]
         return [(batch, [] if number else later) for number, batch in enumerate(batches)]
