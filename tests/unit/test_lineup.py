@@ -59,6 +59,14 @@ def test_a_model_named_for_one_question_comes_first(keys: Callable[..., None]) -
     assert names(chosen, "judge") == ["openai:gpt-5", GPT]
 
 
+def test_tiers_can_be_switched_off(keys: Callable[..., None]) -> None:
+    keys("anthropic", "openai", "google")
+    chosen = lineup(load(llm={"fallback_model": "none", "budget_model": "none"}), Options())
+    assert names(chosen) == [CLAUDE]
+    assert chosen is not None
+    assert chosen.budget is None
+
+
 def test_embedded_switches_models_off(keys: Callable[..., None]) -> None:
     keys("anthropic")
     assert lineup(load(), Options(model="embedded")) is None

@@ -16,6 +16,7 @@ from assay.model.thread import Options
 from assay.settings import Settings
 
 EMBEDDED = "embedded"
+NONE = "none"  # in place of a tier's model: there is no such tier
 ROLES: tuple[Role, ...] = get_args(Role)
 
 PRIVATE = (
@@ -89,8 +90,9 @@ def _tiers(role: Role, settings: Settings, options: Options) -> Iterator[_Tier]:
         yield _Tier(parse(own), True)
     else:
         yield _Tier(parse(llm.model), "model" in given)
-    yield _Tier(parse(llm.fallback_model), "fallback_model" in given)
-    yield _Tier(parse(llm.budget_model), "budget_model" in given)
+    for tier in ("fallback_model", "budget_model"):
+        if (name := getattr(llm, tier)) != NONE:
+            yield _Tier(parse(name), tier in given)
 
 
 def _may_think(tier: _Tier, settings: Settings, private: bool, before: list[ModelName]) -> bool:
@@ -115,5 +117,7 @@ def _check(model: ModelName, settings: Settings) -> None:
 
 
 def _budget(settings: Settings, first: ModelName, private: bool) -> ModelName | None:
+    if settings.llm.budget_model == NONE:
+        return None
     tier = _Tier(parse(settings.llm.budget_model), "budget_model" in settings.llm.model_fields_set)
     return tier.model if _may_think(tier, settings, private, [first]) and tier.model != first else None
