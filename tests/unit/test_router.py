@@ -1,6 +1,7 @@
 """The router over real HTTP: tiers, pauses, the breaker, rates, ways of asking for JSON, and the books."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -363,3 +364,23 @@ async def test_the_answer_is_streamed(make: Make) -> None:
         reply = await bench.models().ask(WHICH, lambda: hear)
         assert "".join(pieces) == reply.text
         assert len(pieces) > 1
+
+
+@pytest.mark.requirement("X-06", "L-09", "F-11")
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.formats & {"anthropic", "openai"}])
+async def test_every_fault_has_a_typed_ending_and_is_booked_if_it_is_billed(make: Make, name: str) -> None:
+    """Whole runs against each fault are in benchmarks/bench_faults.py."""
+    llm = {"call_seconds": 0.3, "step_seconds": 60} if FAULTS[name].slow else {}
+    async with make(Always(name), llm=llm) as bench:
+        with contextlib.suppress(ModelError):
+            await bench.models().ask(WHICH)
+        assert all(call.state in ("settled", "void") for call in await bench.ledger.calls(RUN))
+        spent = await bench.ledger.spent(RUN)
+        costs = {"anthropic": (3, 15), "openai": (2.5, 10)}
+        billed = sum(
+            costs[call.format][0] * call.prompt_tokens + costs[call.format][1] * call.completion_tokens
+            for call in bench.provider.billed
+        )
+        assert billed <= round(spent.usd * MICRO)
+        if not FAULTS[name].billed:
+            assert spent.usd == 0

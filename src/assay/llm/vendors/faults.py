@@ -128,9 +128,9 @@ def unreachable(place: Place) -> ModelError:
     )
 
 
-def broken(place: Place, what: str) -> ModelError:
-    """An answer that began, or should have: it may have been billed."""
-    return ModelError(f"{place.vendor}: {what}", retryable=True, billed=True, provider=place.vendor)
+def broken(place: Place, what: str, *, billed: bool = True) -> ModelError:
+    """An answer that began, or should have: unless it is known not to be one, it may have been billed."""
+    return ModelError(f"{place.vendor}: {what}", retryable=True, billed=billed, provider=place.vendor)
 
 
 def late(place: Place, seconds: float, *, connected: bool) -> ModelTimeoutError:

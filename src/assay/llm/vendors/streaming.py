@@ -118,7 +118,8 @@ class Streaming(ABC, Generic[SDK]):
             await exchange.close()
             await pieces.aclose()
         if answer.finish is None:
-            raise broken(self.place, "the answer broke off before its end" if answer.begun else "sent no answer")
+            what = "the answer broke off before its end" if answer.begun else "sent no answer"
+            raise broken(self.place, what, billed=answer.begun or not _is_page(exchange))
         return answer
 
     async def _next(
@@ -153,7 +154,7 @@ class Streaming(ABC, Generic[SDK]):
             )
         if not exchange.response.is_success:
             return self._refusal(exchange.response, request)
-        return broken(self.place, "sent something that is no answer")
+        return broken(self.place, "sent something that is no answer", billed=not _is_page(exchange))
 
     def _refusal(self, response: httpx2.Response, request: Request) -> ModelError:
         try:
@@ -169,6 +170,14 @@ class Streaming(ABC, Generic[SDK]):
             self._loop, self._http = loop, client()
             self._sdk = self.connect(self._http)
         return self._sdk
+
+
+def _is_page(exchange: Exchange) -> bool:
+    """A web page, or nothing by intention: somebody on the way has answered, and no model has thought."""
+    response = exchange.response
+    if response is None:
+        return False
+    return response.status_code == 204 or response.headers.get("content-type", "").lower().startswith("text/html")
 
 
 class Answer:
