@@ -382,5 +382,5 @@ async def test_every_fault_has_a_typed_ending_and_is_booked_if_it_is_billed(make
             for call in bench.provider.billed
         )
         assert billed <= round(spent.usd * MICRO)
-        if not FAULTS[name].billed:
+        if not bench.provider.billed:
             assert spent.usd == 0
