@@ -6,20 +6,23 @@ import logging
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ValidationError
+
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, BudgetError, ConfigurationError, SourceError, StorageError
+from assay.errors import AssayError, BudgetError, ConfigurationError, SourceError, StorageError, UsageError
 from assay.export.report import Report
 from assay.harvest.files import FileReader
 from assay.harvest.walk import walk
 from assay.llm.account import RunAccount
-from assay.llm.lineup import PRIVATE, Lineup, is_private, lineup, withheld
+from assay.llm.lineup import EMBEDDED, PRIVATE, Lineup, is_private, lineup, withheld
 from assay.llm.prices import price
 from assay.llm.quoting import quote
 from assay.llm.router import Router
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("assay")
 
-SMALLEST = (4_000, 2_000)  # tokens a planner's call may take at its worst: the least a run needs
+SMALLEST = (5_000, 4_000)  # tokens a planner's call may take at its worst: the least a run needs
 Choose = Callable[[Options], tuple[list[Source], dict[str, str]]]  # the sources of a run, and notices about them
 
 TRACED = "LangSmith tracing is on: it is sent everything this run sees."
@@ -195,6 +198,11 @@ class ReasonerChooser:
             notices["tracing"] = TRACED if self.may_trace(options) else NOT_TRACED
         return notices
 
+    def settled(self, options: Options) -> Options:
+        """A run that was told its documents stay here keeps to it, whatever the settings say when it is resumed."""
+        stays = is_private(options) and lineup(self._settings, options) is None
+        return options.model_copy(update={"model": EMBEDDED}) if stays else options
+
     def may_trace(self, options: Options) -> bool:
         """A run on documents is traced only where a hosted model sees them anyway."""
         chosen = lineup(self._settings, options)
@@ -216,11 +224,17 @@ class ReasonerChooser:
         await self._router.close()
 
     def _affordable(self, chosen: Lineup, options: Options) -> None:
-        """Every model has a price, and the cap allows for at least one call, or nothing is begun."""
+        """Every model has a price, and the caps allow for at least one call, or nothing is begun."""
         costs = [price(model, self._settings).micros(*SMALLEST) for model in chosen.models]
-        if min(costs) > self._usd(options) * MICRO:
+        budget = self._settings.budget
+        if budget.tokens < sum(SMALLEST) or not budget.requests:
             raise BudgetError(
-                f"a cap of ${self._usd(options):.2f} does not pay for a single call of {chosen.first}",
+                "the caps on tokens and requests do not allow for a single call",
+                help="Raise budget.tokens or budget.requests, or use --model embedded, which needs none.",
+            )
+        if min(costs) > self._usd(options) * MICRO * (1 - budget.verification_share):
+            raise BudgetError(
+                f"a cap of ${self._usd(options):g} does not pay for a single call of {chosen.first}",
                 help="Raise it with --budget or budget.usd, or use --model embedded, which costs nothing.",
             )
 
@@ -248,7 +262,7 @@ async def aresearch(
 ) -> Report:
     """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
     chosen = load(depth=depth, source=source, **settings)
-    options = _unattended(chosen, docs).model_copy(update={"model": model, "usd": budget_usd})
+    options = _unattended(chosen, docs, model, budget_usd)
     async with open_engine(chosen) as engine:
         run = await engine.start(question, options, thread=thread)
         outcome = await engine.wait(run.id)
@@ -258,13 +272,21 @@ async def aresearch(
     return outcome.report
 
 
-def _unattended(settings: Settings, docs: Sequence[str | Path]) -> Options:
-    return Options(
-        depth=settings.depth, docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source,
-        style=settings.style_guide, words=settings.target_length,
-    )  # fmt: skip
+def _unattended(settings: Settings, docs: Sequence[str | Path], model: str | None, usd: float | None) -> Options:
+    try:
+        return Options(
+            depth=settings.depth, docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source,
+            style=settings.style_guide, words=settings.target_length, model=model, usd=usd,
+        )  # fmt: skip
+    except ValidationError as error:
+        raise UsageError("budget_usd or model is not valid", help="A budget is 0 to 10,000, a model a name.") from error
 
 
 def research(question: str, **options: Any) -> Report:
-    """`aresearch` for code without an event loop."""
-    return asyncio.run(aresearch(question, **options))
+    """`aresearch` for code that does not await; in a notebook, whose event loop is taken, it runs in a thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(aresearch(question, **options))
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(aresearch(question, **options))).result()

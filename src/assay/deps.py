@@ -20,6 +20,10 @@ class Thinking(Protocol):
         """What a person must know of the choice. Raises ConfigurationError or BudgetError where none can be made."""
         ...
 
+    def settled(self, options: Options) -> Options:
+        """What a run that is resumed under other settings must keep to."""
+        ...
+
     def quote(self, options: Options) -> Quote: ...
 
     def may_trace(self, options: Options) -> bool:

@@ -95,6 +95,7 @@ class Engine:
         if thread is not None:
             options = await self._inherited(thread, options)
         options = options.model_copy(update={"private": is_private(options)})
+        options = await asyncio.to_thread(self._thinking.settled, options)
         sources, notices = await asyncio.to_thread(self._sources, options)
         notices |= unasked(options, self.settings) | await asyncio.to_thread(self._thinking.notices, options)
         now = self._now()
@@ -163,7 +164,7 @@ class Engine:
         sources, notices = await asyncio.to_thread(self._sources, _options(run))
         notices |= await asyncio.to_thread(self._thinking.notices, _options(run))
         work = new_question(run.question, run.id, run.options, notices) if untouched else None
-        self._spawn(run, sources, work)
+        self._spawn(run, sources, work, notices)
         return run
 
     async def cancel(self, run: str) -> None:

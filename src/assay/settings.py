@@ -78,7 +78,7 @@ class Models(Part):
 
 
 class Budget(Part):
-    usd: float = Field(default=2.0, ge=0)
+    usd: float = Field(default=2.0, ge=0, le=10_000, allow_inf_nan=False)
     tokens: int = Field(default=2_000_000, ge=0)
     requests: int = Field(default=2_000, ge=0)
     verification_share: float = Field(default=0.15, ge=0, lt=1)

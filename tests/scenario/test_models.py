@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
+from assay.bootstrap import open_engine, research
 from assay.engine import Engine, Outcome
-from assay.errors import BudgetError, ConfigurationError
+from assay.errors import BudgetError, ConfigurationError, UsageError
 from assay.export.report import Report
 from assay.llm.names import parse
 from assay.llm.prices import price
@@ -242,6 +242,7 @@ async def test_a_conversation_about_documents_stays_as_private_as_they_are(world
             outcome = await here.ask("What's happening with Tesla?", thread=first.run.thread, **options)
             assert outcome.report is not None
         assert here.provider.calls == []
+        assert first.run.options["model"] == "embedded", "and it stays so when it is resumed under other settings"
         await here.ask(TESLA)
         assert here.provider.calls, "another thread may use it"
 
@@ -258,3 +259,15 @@ def _pauses_are_not_waited_out(here: World) -> None:
         await asyncio.sleep(0)
 
     here.engine._thinking._router.sleep = at_once  # type: ignore[attr-defined]
+
+
+async def test_research_works_where_an_event_loop_is_running() -> None:
+    """As in a notebook."""
+    report = research("What's happening with Apple?", depth="quick")
+    assert report.status == "complete"
+
+
+@pytest.mark.parametrize("usd", [float("nan"), float("inf"), -1, "much"])
+def test_a_budget_that_is_none_is_refused(usd: Any) -> None:
+    with pytest.raises(UsageError):
+        research("What's happening with Apple?", budget_usd=usd)

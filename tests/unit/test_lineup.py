@@ -109,8 +109,9 @@ class TestDocumentsStayHere:
         assert not withheld(load(), Options())
 
     def test_a_model_on_this_machine_may_see_them_and_is_not_followed_by_a_hosted_one(
-        self, keys: Callable[..., None], tmp_path: Path
+        self, keys: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr("assay.llm.lineup.check_installed", lambda: None)  # the extra `local`
         keys("openai")
         for options in (self.DOCS, Options()):
             assert names(lineup(load(llm={"model": "ollama:qwen"}), options)) == ["ollama:qwen"]
@@ -129,6 +130,10 @@ class TestDocumentsStayHere:
         chosen = lineup(load(writer_model=GPT), self.DOCS)
         assert names(chosen) == [GPT]
         assert names(chosen, "searcher") == []
+
+    def test_a_fallback_that_is_written_down_asks_for_nothing_by_itself(self, keys: Callable[..., None]) -> None:
+        keys("openai")
+        assert lineup(load(llm={"fallback_model": GPT, "budget_model": GPT}), self.DOCS) is None
 
     def test_a_thread_that_was_about_documents_is_private(self, keys: Callable[..., None]) -> None:
         keys("anthropic")

@@ -21,6 +21,8 @@ def quoted(quote: Quote) -> str:
     if not quote.calls:
         return f"{quote.model}: costs nothing"
     price = f"about {dollars(quote.usd)}, never more than {dollars(quote.most_usd)}" if quote.usd else "costs nothing"
+    if quote.usd > quote.most_usd:
+        price = f"about {dollars(quote.usd)}, more than the cap of {dollars(quote.most_usd)}: it may end early"
     return f"{quote.model}: {price}; about {quote.calls} calls, {quote.tokens:,} tokens, {_duration(quote.seconds)}"
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 
 from assay.errors import ConfigurationError
 from assay.llm.local import check_installed
-from assay.llm.names import ModelName, check_file, has_key, key_variable, on_this_machine, parse
+from assay.llm.names import ModelName, base_url, check_file, has_key, key_variable, on_this_machine, parse
 from assay.model.exchange import Role
 from assay.model.thread import Options
 from assay.settings import Settings
@@ -48,6 +48,7 @@ class Lineup:
 class _Tier:
     model: ModelName
     named: bool  # by the person, rather than by our defaults
+    first: bool = False
 
 
 def lineup(settings: Settings, options: Options) -> Lineup | None:
@@ -85,11 +86,11 @@ def _tiers(role: Role, settings: Settings, options: Options) -> Iterator[_Tier]:
     llm, given = settings.llm, settings.llm.model_fields_set
     own = getattr(settings, f"{role}_model")
     if options.model:
-        yield _Tier(parse(options.model), True)
+        yield _Tier(parse(options.model), True, first=True)
     elif own:
-        yield _Tier(parse(own), True)
+        yield _Tier(parse(own), True, first=True)
     else:
-        yield _Tier(parse(llm.model), "model" in given)
+        yield _Tier(parse(llm.model), "model" in given, first=True)
     for tier in ("fallback_model", "budget_model"):
         if (name := getattr(llm, tier)) != NONE:
             yield _Tier(parse(name), tier in given)
@@ -99,6 +100,8 @@ def _may_think(tier: _Tier, settings: Settings, private: bool, before: list[Mode
     nearby = any(on_this_machine(model, settings) for model in before)
     if private and nearby and not on_this_machine(tier.model, settings):
         return False  # who chose a model on this machine for documents wants them to stay there
+    if private and not tier.first and not before:
+        return False  # a fallback that is written down, perhaps as the default it is, asks for nothing by itself
     if tier.named:
         _check(tier.model, settings)
         return True
@@ -107,6 +110,7 @@ def _may_think(tier: _Tier, settings: Settings, private: bool, before: list[Mode
 
 def _check(model: ModelName, settings: Settings) -> None:
     check_file(model)
+    base_url(model, settings)  # raises where it is no address
     if model.vendor == "local":
         check_installed()
     if not has_key(model, settings.keys):

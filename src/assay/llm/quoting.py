@@ -63,7 +63,7 @@ def quote(lineup: Lineup | None, depth: Depth, settings: Settings, most_usd: flo
         one_by_one = step.calls if most.at_once == 1 else step.in_a_row
         seconds += one_by_one * _seconds(prompt, answer, nearby=most.at_once == 1)
     return Quote(
-        model=str(lineup.first), usd=min(micros / MICRO, most_usd), most_usd=most_usd, calls=calls, tokens=tokens,
+        model=str(lineup.first), usd=micros / MICRO, most_usd=most_usd, calls=calls, tokens=tokens,
         seconds=round(seconds), reading_usd=reading / MICRO,
     )  # fmt: skip
 

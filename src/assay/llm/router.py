@@ -19,6 +19,7 @@ from assay.errors import (
     Category,
     ConfigurationError,
     ContextOverflowError,
+    KeyRejectedError,
     ModelError,
     ModelTimeoutError,
     RateLimitError,
@@ -154,6 +155,7 @@ class RunModels:
         self._lineup = lineup
         self._emit = emit
         self._asking: dict[str, asyncio.Lock] = {}
+        self._rejected: dict[ModelName, KeyRejectedError] = {}
         self._cheaper = False  # said once that the budget model has taken over
 
     def room(self, role: Role) -> int:
@@ -181,12 +183,17 @@ class RunModels:
         models = [model for model in await self._candidates(prompt.role) if str(model) not in refused]
         last: ModelError | BudgetError | None = None
         for position, model in enumerate(models):
+            if model in self._rejected:
+                last = self._rejected[model]
+                continue
             try:
                 return await self._tries(call, model, prompt, stream, is_last=position + 1 == len(models))
             except ContextOverflowError:
                 raise  # the reasoner has fewer or shorter sources to offer; another model would get the same
             except (ModelError, BudgetError) as error:
                 last = error
+                if isinstance(error, KeyRejectedError):
+                    self._rejected[model] = error  # the key will not be better at the next step
                 if position + 1 < len(models):
                     await self._notice(prompt, f"{model}: {error.message}. Going on with {models[position + 1]}.")
         if last is not None:

@@ -1,5 +1,6 @@
 """Every call to a model is a run in LangSmith, if the environment asks for it."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,6 +36,8 @@ def is_on() -> bool:
     """By the environment alone, as LangSmith itself reads it."""
     from langsmith.utils import tracing_is_enabled
 
+    # An endpoint that is down would fill the terminal with its errors, and its key with half of its letters.
+    logging.getLogger("langsmith").setLevel(logging.CRITICAL)
     return bool(tracing_is_enabled())
 
 

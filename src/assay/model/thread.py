@@ -49,4 +49,6 @@ class Options(Record):
     context: str = ""  # what the person wants the planner to know besides the question
     domains: tuple[str, ...] = ()  # fields the question belongs to
     model: str | None = None  # who thinks; None: what the settings say
-    usd: float | None = Field(default=None, ge=0)  # the most this run may cost; None: what the settings say
+    usd: float | None = Field(
+        default=None, ge=0, le=10_000, allow_inf_nan=False
+    )  # the most this run may cost; None: what the settings say

@@ -40,7 +40,9 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     kept = await asyncio.to_thread(lambda: [[_kept(item, believed) for item in section] for section in sifted])
     sections = []
     for section, sentences in zip(draft.sections, kept, strict=True):
-        sections.append(section.model_copy(update={"sentences": tuple(s for s in sentences if s is not None)}))
+        # Two sentences that failed may both have become the claim they were bound to.
+        once = {sentence.text: sentence for sentence in sentences if sentence is not None}
+        sections.append(section.model_copy(update={"sentences": tuple(once.values())}))
         await deps.emit("section", "write", title=section.title, sentences=len(section.sentences))
     statements = _counted(draft, kept, {claim.text for claim in claims.values()})
     earlier = Draft.model_validate(state["draft"]).notes if state["draft"] else ()

@@ -34,6 +34,9 @@ class FixedThinking:
     def quote(self, options: Options) -> Quote:
         return Quote(model=self._reasoner.name, usd=self.usd, most_usd=self.usd, calls=0, tokens=0, seconds=0)
 
+    def settled(self, options: Options) -> Options:
+        return options
+
     def may_trace(self, options: Options) -> bool:
         return True
 

@@ -104,7 +104,12 @@ class LanguageReasoner:
         job = reading.job(request, shortlist, small)
         if not job.sources:
             return ()
-        return await self._steps.take(job, lambda: _ready(shortlist) if small else self._floor.read(request))
+        quotes = await self._steps.take(job, lambda: _ready(shortlist) if small else self._floor.read(request))
+        if not quotes:
+            told = f"The model chose nothing from {len(request.passages)} passages for {request.question.id}"
+            stands_in = ", so the embedded reasoner's choice stands" if shortlist else ""
+            await self._steps.notice(reading.STEP, f"{told}{stands_in}")
+        return quotes or shortlist
 
     async def analyse(self, request: AnalysisRequest) -> Analysis:
         floor = await self._floor.analyse(request)
