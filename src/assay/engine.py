@@ -95,9 +95,9 @@ class Engine:
         if thread is not None:
             options = await self._inherited(thread, options)
         options = options.model_copy(update={"private": is_private(options)})
-        options = await asyncio.to_thread(self._thinking.settled, options)
         sources, notices = await asyncio.to_thread(self._sources, options)
         notices |= unasked(options, self.settings) | await asyncio.to_thread(self._thinking.notices, options)
+        options = await asyncio.to_thread(self._thinking.settled, options)
         now = self._now()
         new = thread is None
         thread = thread or uuid4().hex[:12]
