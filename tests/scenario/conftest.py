@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy  # noqa: F401  # while a thread is still importing it, the serialiser refuses exceptions
 import pytest
 
 from assay.bootstrap import aresearch
