@@ -1,7 +1,8 @@
 """What a question will probably cost, from how many calls a depth makes and what they hold.
 
-The figures per step were counted in runs against the fake provider (benchmarks/arena.py) and are rounded up; a run that
-needs fewer rounds or no revision costs less. The cap holds whatever the quote says.
+Calls and prompts were counted in runs of the scripted model on examples/library with 2, 5 and 7 sub-questions and 1, 2
+and 3 rounds. How much a model writes is assumed: a report of the usual length, and one revision from standard depth on.
+The cap holds whatever the quote says.
 """
 
 from typing import NamedTuple
@@ -14,9 +15,8 @@ from assay.model.question import Depth
 from assay.model.spend import MICRO, Quote
 from assay.settings import Settings
 
-TOKENS_PER_SECOND = 60  # a hosted model writes; measured figures vary from 40 to 120
-NEARBY_PER_SECOND = 10  # a small model on two cores
-NEARBY_READ_PER_SECOND = 43
+TOKENS_PER_SECOND = 60  # a hosted model writes: assumed
+NEARBY_PER_SECOND, NEARBY_READ_PER_SECOND = 10, 43  # a model of 1.5B parameters on two cores writes and reads: measured
 
 
 class Step(NamedTuple):
@@ -31,16 +31,16 @@ class Step(NamedTuple):
 
 STEPS: dict[Depth, tuple[Step, ...]] = {
     Depth.QUICK: (
-        Step("planner", 2, 700, 300, 2), Step("searcher", 2, 4_000, 200, 1), Step("analyst", 1, 2_000, 400, 1),
-        Step("judge", 3, 3_000, 500, 3), Step("writer", 1, 1_500, 500, 1), Step("reviewer", 1, 1_500, 300, 1),
+        Step("planner", 2, 550, 200, 2), Step("searcher", 2, 4_800, 160, 1), Step("analyst", 1, 2_500, 250, 1),
+        Step("judge", 3, 2_400, 1_000, 3), Step("writer", 1, 1_200, 500, 1), Step("reviewer", 1, 1_200, 300, 1),
     ),
     Depth.STANDARD: (
-        Step("planner", 2, 900, 900, 2), Step("searcher", 10, 9_000, 300, 2), Step("analyst", 2, 6_000, 900, 2),
-        Step("judge", 4, 8_000, 1_500, 3), Step("writer", 2, 5_000, 3_000, 2), Step("reviewer", 2, 6_000, 600, 2),
+        Step("planner", 2, 560, 400, 2), Step("searcher", 10, 4_800, 160, 2), Step("analyst", 2, 4_400, 600, 2),
+        Step("judge", 4, 3_000, 1_200, 4), Step("writer", 2, 3_000, 3_500, 2), Step("reviewer", 2, 4_000, 400, 2),
     ),
     Depth.COMPREHENSIVE: (
-        Step("planner", 2, 900, 1_200, 2), Step("searcher", 18, 9_000, 300, 3), Step("analyst", 3, 9_000, 1_200, 3),
-        Step("judge", 6, 9_000, 2_000, 4), Step("writer", 2, 7_000, 4_000, 2), Step("reviewer", 2, 8_000, 800, 2),
+        Step("planner", 2, 560, 550, 2), Step("searcher", 21, 4_900, 160, 3), Step("analyst", 3, 5_800, 600, 3),
+        Step("judge", 4, 4_000, 1_500, 4), Step("writer", 2, 4_000, 3_500, 2), Step("reviewer", 2, 4_000, 400, 2),
     ),
 }  # fmt: skip
 

@@ -163,8 +163,8 @@ def convert(answer: Rulings, shown: Sequence[Pair], others: Sequence[str] = ()) 
         for item in reversed(answer.verdicts)  # of two verdicts on a pair the first counts
         if 1 <= item.pair <= len(in_order) and item.sure >= UNSURE
     }
-    if not any(1 <= item.pair <= len(in_order) for item in answer.verdicts):
-        raise ReasoningError(f"no verdict names a pair; pairs are numbered 1 to {len(in_order)}")
+    if not judged:
+        raise ReasoningError(f"no verdict is sure and names a pair; pairs are numbered 1 to {len(in_order)}")
     return Part(judged, tuple(_conflicts(answer, [*groups, *others])))
 
 
