@@ -5,19 +5,19 @@ import hashlib
 import logging
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, BudgetError, ConfigurationError, SourceError, StorageError, UsageError
+from assay.errors import AssayError, BudgetError, StorageError, UsageError
 from assay.export.report import Report
 from assay.harvest.files import FileReader
 from assay.harvest.walk import walk
@@ -30,13 +30,17 @@ from assay.llm.tracing import is_on as traced
 from assay.model.event import RunStatus
 from assay.model.spend import MICRO, Caps, Quote
 from assay.model.thread import Options, Run
-from assay.ports import Account, Emit, Folder, Ledger, Source
+from assay.ports import Account, Cache, Emit, Folder, Ledger, Pages, Source
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.language import LanguageReasoner
 from assay.reasoning.protocol import Reasoner
+from assay.search.choice import choose
 from assay.search.demo import aliases
-from assay.search.registry import Bench, build
+from assay.search.http import Http
+from assay.search.registry import Bench, available, build
+from assay.search.shelf import Shelf
 from assay.settings import Settings, load
+from assay.storage.cache import open_cache
 from assay.storage.documents import SqliteDocuments
 from assay.storage.events import SqliteEvents
 from assay.storage.ledger import SqliteLedger
@@ -56,16 +60,22 @@ Choose = Callable[[Options], tuple[list[Source], dict[str, str]]]  # the sources
 
 TRACED = "LangSmith tracing is on: it is sent everything this run sees."
 NOT_TRACED = "LangSmith tracing is off for this run, since your documents stay on this machine."
-DEMO_NOTICE = (
-    "No documents were given (--docs) and no web source is configured, so this answer comes from the built-in "
-    "illustrative demo data on five companies."
-)
+
+
+class World(NamedTuple):
+    """What an engine reads from: its own storage, its sources, and the web."""
+
+    folder: Path
+    database: Database
+    documents: SqliteDocuments
+    embedder: CachedEmbedder
+    sources: "SourceChooser"
+    pages: Pages
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, sources: Choose | None = None) -> AsyncIterator[Engine]:
-    """An engine on the settings' data directory; everything it opened is closed again. `sources` takes the place of
-    those the settings name."""
+async def open_world(settings: Settings) -> AsyncIterator[World]:
+    """Everything opened here is closed again."""
     _log.setLevel(settings.log_level.upper())
     async with AsyncExitStack() as stack:
         folder = _data_dir(settings, stack)
@@ -74,25 +84,67 @@ async def open_engine(settings: Settings, sources: Choose | None = None) -> Asyn
         documents = SqliteDocuments(database)
         embedder = CachedEmbedder(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
         stack.callback(embedder.close)
-        chooser = SourceChooser(settings, folder, documents, embedder)
-        stack.callback(chooser.close)
-        support = WordsAndMeaning(embedder)
-        thinking = ReasonerChooser(settings, SqliteLedger(database), EmbeddedReasoner(embedder, support, aliases()))
+        cache = open_cache(settings.cache, folder, settings.keys.redis_url, _log.warning)
+        stack.push_async_callback(cache.close)
+        http = Http()
+        stack.push_async_callback(http.close)
+        pages = await stack.enter_async_context(open_pages(settings, cache))
+        sources = SourceChooser(settings, folder, documents, embedder, cache, http)
+        stack.callback(sources.close)
+        yield World(folder, database, documents, embedder, sources, pages)
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings, sources: Choose | None = None) -> AsyncIterator[Engine]:
+    """An engine on the settings' data directory. `sources` takes the place of those the settings name."""
+    async with AsyncExitStack() as stack:
+        world = await stack.enter_async_context(open_world(settings))
+        support = WordsAndMeaning(world.embedder)
+        embedded = EmbeddedReasoner(world.embedder, support, aliases())
+        thinking = ReasonerChooser(settings, SqliteLedger(world.database), embedded)
         stack.push_async_callback(thinking.close)
         engine = Engine(
             settings=settings,
-            threads=SqliteThreads(database),
-            events=SqliteEvents(database),
-            documents=documents,
+            threads=SqliteThreads(world.database),
+            events=SqliteEvents(world.database),
+            documents=world.documents,
+            pages=world.pages,
+            ranker=Shelf(_passing_index, world.embedder),
             thinking=thinking,
             support=support,
-            checkpointer=await stack.enter_async_context(_checkpointer(folder / "checkpoints.sqlite3")),
-            sources=sources or chooser,
-            locks=FileLocks(folder / "locks"),
+            checkpointer=await stack.enter_async_context(_checkpointer(world.folder / "checkpoints.sqlite3")),
+            sources=sources or world.sources,
+            locks=FileLocks(world.folder / "locks"),
             now=lambda: datetime.now(UTC),
         )
         stack.push_async_callback(engine.close)
         yield engine
+
+
+@asynccontextmanager
+async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[Pages]:
+    """The web, as far as the guarded client lets anybody."""
+    from assay.harvest.browser import open_browser
+    from assay.harvest.client import GuardedClient
+    from assay.harvest.robots import Robots
+    from assay.harvest.visits import Visits
+    from assay.harvest.web import WebPages
+
+    options = settings.harvest
+    async with GuardedClient(options) as client, open_browser(options, client.connect) as render:
+        robots = Robots(client, options.user_agent)
+        pages = WebPages(options, visits=Visits(options, client=client, robots=robots), cache=cache, render=render)
+        try:
+            yield pages
+        finally:
+            await pages.close()
+            await robots.aclose()
+
+
+@contextmanager
+def _passing_index() -> Iterator[LibraryIndex]:
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder, LibraryIndex(Path(folder) / "pages.sqlite3") as index:
+        yield index
 
 
 def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
@@ -125,30 +177,28 @@ async def _checkpointer(path: Path) -> "AsyncIterator[BaseCheckpointSaver[Any]]"
 
 
 class SourceChooser:
-    """Which sources a run asks. Nothing about a person's documents leaves the machine."""
+    """The sources of a run, built from what there is."""
 
-    def __init__(self, settings: Settings, folder: Path, documents: SqliteDocuments, embedder: CachedEmbedder) -> None:
+    def __init__(
+        self, settings: Settings, folder: Path, documents: SqliteDocuments, embedder: CachedEmbedder, cache: Cache,
+        http: Http,
+    ) -> None:  # fmt: skip
         self._settings = settings
         self._folder = folder
         self._documents = documents
         self._embedder = embedder
+        self._cache = cache
+        self._http = http
         self._indexes: dict[Path, LibraryIndex] = {}
 
     def __call__(self, options: Options) -> tuple[list[Source], dict[str, str]]:
         """The sources, and notices about the choice that the person must see."""
-        name, notices = options.source, {}
-        if name == "auto":
-            name = "documents" if options.docs else "demo"
-            if name == "demo":
-                notices["source"] = DEMO_NOTICE
-        if name == "documents" and not options.docs:
-            raise ConfigurationError("the documents source needs a folder", help="Name one with --docs PATH.")
-        source = build(name, self._bench(options.docs if name == "documents" else ()))
-        if not source.is_available():
-            raise SourceError(
-                f"the source {name!r} is not available", help="Run `assay doctor`, or choose another --source."
-            )
-        return [source], notices
+        return choose(options, self._bench(options.docs))
+
+    def installed(self) -> list[Source]:
+        """Every source there is, whether or not it can be asked."""
+        bench = self._bench(())
+        return [build(name, bench) for name in available()]
 
     def _bench(self, docs: Sequence[str]) -> Bench:
         reading = self._settings.reading
@@ -157,6 +207,9 @@ class SourceChooser:
             embedder=self._embedder,
             reader=FileReader(max_bytes=reading.max_file_mb * 1_000_000, pdf_seconds=reading.pdf_seconds),
             open_index=self._index,
+            settings=self._settings,
+            cache=self._cache,
+            http=self._http,
             folders=[_folder(Path(path)) for path in docs],
         )
 
@@ -255,6 +308,7 @@ async def aresearch(
     docs: Sequence[str | Path] = (),
     depth: Literal["quick", "standard", "comprehensive"] | None = None,
     source: str | None = None,
+    web: bool = False,
     thread: str | None = None,
     model: str | None = None,
     budget_usd: float | None = None,
@@ -262,7 +316,7 @@ async def aresearch(
 ) -> Report:
     """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
     chosen = load(depth=depth, source=source, **settings)
-    options = _unattended(chosen, docs, model, budget_usd)
+    options = _unattended(chosen, docs, model, budget_usd).model_copy(update={"web": web})
     async with open_engine(chosen) as engine:
         run = await engine.start(question, options, thread=thread)
         outcome = await engine.wait(run.id)

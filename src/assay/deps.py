@@ -8,7 +8,7 @@ from typing import Protocol
 from assay.model.event import EventKind
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run
-from assay.ports import Account, DocumentStore, Emit, Source, SupportScorer
+from assay.ports import Account, DocumentStore, Emit, Pages, PassageRanker, Source, SupportScorer
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 
@@ -47,6 +47,8 @@ class Deps:
     support: SupportScorer
     sources: Sequence[Source]
     documents: DocumentStore
+    pages: Pages
+    ranker: PassageRanker
     started: datetime
     now: Callable[[], datetime]
     append: Emit

@@ -25,7 +25,18 @@ from assay.model.record import Record
 from assay.model.source import Document
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run, Thread
-from assay.ports import DocumentStore, EventLog, Prepared, RunLocks, Source, SupportScorer, ThreadStore
+from assay.ports import (
+    DocumentStore,
+    EventLog,
+    Pages,
+    PassageRanker,
+    Prepared,
+    RunLocks,
+    Source,
+    SupportScorer,
+    ThreadStore,
+)
+from assay.search.pricing import with_searches
 from assay.settings import Settings
 from assay.state import new_question
 
@@ -64,6 +75,8 @@ class Engine:
         threads: ThreadStore,
         events: EventLog,
         documents: DocumentStore,
+        pages: Pages,
+        ranker: PassageRanker,
         thinking: Thinking,
         support: SupportScorer,
         checkpointer: "BaseCheckpointSaver[Any]",
@@ -75,6 +88,8 @@ class Engine:
         self.threads = threads
         self._events = events
         self._documents = documents
+        self._pages = pages
+        self._ranker = ranker
         self._thinking = thinking
         self._support = support
         self._sources = sources
@@ -98,6 +113,8 @@ class Engine:
         sources, notices = await asyncio.to_thread(self._sources, options)
         notices |= unasked(options, self.settings) | await asyncio.to_thread(self._thinking.notices, options)
         options = await asyncio.to_thread(self._thinking.settled, options)
+        if options.source == "auto":
+            options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
         now = self._now()
         new = thread is None
         thread = thread or uuid4().hex[:12]
@@ -118,8 +135,13 @@ class Engine:
     async def quote(self, question: str, options: Options) -> Quote:
         """What a question will probably cost; nothing is written and nothing is spent."""
         accepted(question, options)
+        sources, _ = await asyncio.to_thread(self._sources, options)
         await asyncio.to_thread(self._thinking.notices, options)
-        return await asyncio.to_thread(self._thinking.quote, options)
+        return await self._quote(options, sources)
+
+    async def _quote(self, options: Options, sources: list[Source]) -> Quote:
+        made = await asyncio.to_thread(self._thinking.quote, options)
+        return with_searches(made, sources, options.depth, self.settings)
 
     async def _inherited(self, thread: str, options: Options) -> Options:
         """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
@@ -322,14 +344,14 @@ class Engine:
                 await self.threads.update(run.id, stage=Status(str(data["status"])))
 
         options = _options(run)
-        quote = await asyncio.to_thread(self._thinking.quote, options)
+        quote = await self._quote(options, sources)
         if isinstance(work, dict):
             await append("quote", "", quote.plain())
         reasoner, account = self._thinking.open(run, append)
         deps = Deps(
             run=run.id, thread=run.thread, options=options, settings=self.settings, reasoner=reasoner,
             account=account, quote=quote, support=self._support, sources=sources, documents=self._documents,
-            started=run.started, now=self._now, append=append, checkpoints=lambda: self._checkpoints(run),
+            pages=self._pages, ranker=self._ranker, started=run.started, now=self._now, append=append, checkpoints=lambda: self._checkpoints(run),
             tally=lambda: self._tally(run),
         )  # fmt: skip
         with tracing(allowed=self._thinking.may_trace(options)):

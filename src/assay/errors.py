@@ -8,6 +8,8 @@ AssayError
 ├── ConfigurationError       a setting or an installed file is wrong                  exit 2
 ├── SourceError              a source could not be searched (says if a retry helps)
 ├── ReadError                one page or file could not be read
+│   └── FetchError           a page could not be fetched
+│       └── RefusedError     its address, or where it leads, may not be fetched
 ├── EvidenceError            a span or a snapshot does not hold
 ├── ReasoningError           a reasoner's answer could not be used
 ├── ModelError               a language model could not be asked, or gave no answer
@@ -94,6 +96,14 @@ class SourceError(AssayError):
 class ReadError(AssayError):
     category = Category.PARSING
     severity = Severity.RECOVERABLE
+
+
+class FetchError(ReadError):
+    category = Category.API
+
+
+class RefusedError(FetchError):
+    category = Category.VALIDATION
 
 
 class EvidenceError(AssayError):

@@ -5,7 +5,10 @@
                  v
                gate --plan mode--> question (one by one) --> plan
                  |--auto--> plan -> [approve_plan] -> dispatch
-    dispatch ==> search x sub-questions ==> fuse -> [approve_harvest] ==> read x sub-questions ==> consolidate
+    dispatch ==> search x sub-questions ==> fuse -> [approve_harvest] --own documents-----------+
+                                                         |==pages==> harvest x sub-questions     |
+                                                                         ==> select              v
+                                                                               +==> read x sub-questions ==> consolidate
     consolidate -> analyse --gaps--> dispatch        (quick and sure, or out of money: consolidate -> verify)
                      |--else--> verify -> write -> review --revise--> write
                                                      |--critical--> [approve_critical]
@@ -15,7 +18,7 @@
     consolidate ==> analyse -> END, verify -> write
 
 Names in brackets are human breakpoints, off by default. Retries live in the sources and the model router, so a
-node is tried once; a failing search or read loses its own sub-question only.
+node is tried once; a failing search, harvest or read loses its own sub-question only.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,12 +42,14 @@ from assay.stages.dispatch import dispatch
 from assay.stages.fallback import fallback
 from assay.stages.fuse import fuse
 from assay.stages.gate import gate
+from assay.stages.harvest import harvest
 from assay.stages.plan import plan
 from assay.stages.publish import publish
 from assay.stages.question import question
 from assay.stages.read import read
 from assay.stages.review import review
-from assay.stages.search import read_failed, search, search_failed
+from assay.stages.search import harvest_failed, read_failed, search, search_failed
+from assay.stages.select import select
 from assay.stages.understand import understand
 from assay.stages.verify import verify
 from assay.stages.write import write
@@ -58,7 +63,8 @@ if TYPE_CHECKING:
 STATUS = {
     "understand": Status.PLANNING, "clarify": Status.PLANNING, "gate": Status.PLANNING, "question": Status.PLANNING,
     "plan": Status.PLANNING, "approve_plan": Status.PLANNING, "dispatch": Status.SEARCHING, "search": Status.SEARCHING,
-    "fuse": Status.SEARCHING, "approve_harvest": Status.SEARCHING, "read": Status.SEARCHING,
+    "fuse": Status.SEARCHING, "approve_harvest": Status.SEARCHING, "harvest": Status.SEARCHING,
+    "select": Status.SEARCHING, "read": Status.SEARCHING,
     "consolidate": Status.ANALYZING, "analyse": Status.ANALYZING, "verify": Status.ANALYZING, "write": Status.WRITING,
     "review": Status.REVIEWING, "approve_critical": Status.REVIEWING, "approve_output": Status.REVIEWING,
     "publish": Status.WRITING, "fallback": Status.WRITING,
@@ -67,10 +73,12 @@ STATUS = {
 
 def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph = StateGraph(State, context_schema=Deps)
-    for node in (understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest, consolidate,
-                 analyse, verify, write, review, approve_critical, approve_output, publish, fallback):  # fmt: skip
+    for node in (understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest,
+                 select, consolidate, analyse, verify, write, review, approve_critical, approve_output, publish,
+                 fallback):  # fmt: skip
         graph.add_node(node.__name__, observed(node))
     graph.add_node("search", observed(search), error_handler=search_failed)
+    graph.add_node("harvest", observed(harvest), error_handler=harvest_failed)
     graph.add_node("read", observed(read), error_handler=read_failed)
 
     graph.add_edge(START, "understand")
@@ -82,8 +90,12 @@ def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledSt
     graph.add_conditional_edges("approve_plan", after_plan_approval)
     graph.add_conditional_edges("dispatch", to_searches, ["search", "verify"])
     graph.add_edge("search", "fuse")
-    graph.add_conditional_edges("fuse", after_fusing, ["approve_harvest", "read", "consolidate"])
-    graph.add_conditional_edges("approve_harvest", after_harvest_approval, ["read", "consolidate", "fallback"])
+    graph.add_conditional_edges("fuse", after_fusing, ["approve_harvest", "harvest", "select", "read", "consolidate"])
+    graph.add_conditional_edges(
+        "approve_harvest", after_harvest_approval, ["harvest", "select", "read", "consolidate", "fallback"]
+    )
+    graph.add_edge("harvest", "select")
+    graph.add_conditional_edges("select", to_readings, ["read", "consolidate"])
     graph.add_edge("read", "consolidate")
     graph.add_conditional_edges("consolidate", after_consolidating, ["analyse", "verify"])
     graph.add_conditional_edges("analyse", after_analysis)
@@ -120,14 +132,30 @@ def to_searches(state: State) -> Sequence[Send] | Literal["verify"]:
     return [Send("search", {**task, "understanding": state["understanding"]}) for task in state["tasks"]] or "verify"
 
 
-def after_fusing(state: State, runtime: Runtime[Deps]) -> Sequence[Send] | Literal["approve_harvest", "consolidate"]:
+Onwards = Sequence[Send] | Literal["select", "consolidate"]
+
+
+def after_fusing(state: State, runtime: Runtime[Deps]) -> Onwards | Literal["approve_harvest"]:
     if _asks(runtime, runtime.context.settings.breakpoints.before_harvest):
         return "approve_harvest"
-    return to_readings(state)
+    return to_harvests(state)
 
 
-def after_harvest_approval(state: State) -> Sequence[Send] | Literal["consolidate", "fallback"]:
-    return "fallback" if state["rejected"] else to_readings(state)
+def after_harvest_approval(state: State) -> Onwards | Literal["fallback"]:
+    return "fallback" if state["rejected"] else to_harvests(state)
+
+
+def to_harvests(state: State) -> Onwards:
+    """Each sub-question fetches its pages, one that several want only once; without pages reading begins at once."""
+    if not any(state["pages"].values()):
+        return to_readings(state)
+    sends, seen = [], set(state["harvested"])
+    for task in state["tasks"]:
+        pages = [page for page in state["pages"].get(task["question"]["id"], ()) if page["key"] not in seen]
+        seen.update(page["key"] for page in pages)
+        if pages:
+            sends.append(Send("harvest", {**task, "pages": pages}))
+    return sends or "select"
 
 
 def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:

@@ -1,8 +1,12 @@
 """The seams of Assay: what the pipeline needs from the world, one or two methods each.
 
     Source          where hits come from             search/*        registered as entry points `assay.sources`
+    Remote          a source over the network        search/*
+    Pages           an address -> Document           harvest/
+    Cache           what was asked or read before    storage/
     FileReader      a file on disk -> Document       harvest/
     PassageIndex    full-text search over passages   storage/
+    PassageRanker   the passages that answer best    search/
     DocumentStore   snapshots by content hash        storage/
     ThreadStore     threads and their runs           storage/
     RunLocks        one worker a thread              storage/
@@ -24,8 +28,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from assay.model.event import Event, EventKind, RunStatus, Status
 from assay.model.exchange import Prompt, Reply, Role
-from assay.model.source import Document, Hit, Passage
-from assay.model.spend import Call, Caps, Charge, Reservation, Spend
+from assay.model.inquiry import Inquiry, Terms
+from assay.model.plan import QueryType
+from assay.model.source import Document, Hit, Kind, Passage
+from assay.model.spend import Call, Caps, Charge, Fee, Reservation, Spend
 from assay.model.thread import Run, Thread
 
 if TYPE_CHECKING:
@@ -43,6 +49,71 @@ class Source(Protocol):
     def is_available(self) -> bool: ...
 
     async def search(self, query: str, *, limit: int) -> list[Hit]: ...
+
+
+class Purse(Protocol):
+    """Who pays for a request. What was bought before, also by a process that died, is given again and not paid twice.
+
+    Raises BudgetError when a cap stands in the way; what `request` raises as SourceError or FetchError is not paid."""
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str: ...
+
+
+class Answer(NamedTuple):
+    hits: list[Hit]
+    cached: bool = False
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A source over the network, with its terms. `ask` is `search` with filters, and with somebody who pays."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def types(self) -> tuple[QueryType, ...]: ...
+
+    @property
+    def terms(self) -> Terms: ...
+
+    def is_available(self) -> bool: ...
+
+    async def reachable(self) -> bool:
+        """Whether its address answers at all; asks it nothing and costs nothing."""
+        ...
+
+    async def ask(self, inquiry: Inquiry, purse: Purse) -> Answer: ...
+
+
+class Cache(Protocol):
+    """Forgetful storage: a value may be gone at any time, and is gone after `seconds`.
+
+    It never fails: trouble below it is reported once where it was opened, and is a miss to those who ask."""
+
+    async def get(self, key: str) -> bytes | None: ...
+
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None: ...
+
+    async def count(self, key: str, *, seconds: float) -> int:
+        """Adds one to a counter that begins at 0 and is forgotten `seconds` after it began; returns its new value."""
+        ...
+
+
+class Page(NamedTuple):
+    """What became of an address: a document, or why it was not read."""
+
+    address: str
+    document: Document | None = None
+    reason: str = ""
+    cached: bool = False
+
+
+class Pages(Protocol):
+    """Reads pages of the open web. A page's fault is its `reason`, never an exception; two who want the same page at
+    the same time share one reading."""
+
+    async def read(self, address: str, *, kind: Kind = "web") -> Page: ...
 
 
 class Indexed(NamedTuple):
@@ -110,6 +181,14 @@ class PassageIndex(Protocol):
     def match(self, words: Sequence[str], *, limit: int) -> list[IndexedPassage]: ...
 
     def document(self, hash: str) -> Document: ...
+
+
+class PassageRanker(Protocol):
+    """The passages of some documents that answer each of several questions best, best first."""
+
+    async def rank(
+        self, documents: Sequence[Document], questions: Sequence[str], *, limit: int
+    ) -> list[list[Passage]]: ...
 
 
 class DocumentStore(Protocol):
@@ -227,7 +306,7 @@ class Ledger(Protocol):
     async def calls(self, run: str) -> list[Call]: ...
 
 
-class Account(Protocol):
+class Account(Purse, Protocol):
     """What a run has spent, and whether its research money is gone."""
 
     async def spent(self) -> Spend: ...

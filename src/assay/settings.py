@@ -108,6 +108,46 @@ class Reading(Part):
     passages_per_question: int = Field(default=36, ge=1, le=200)
 
 
+class Searching(Part):
+    """Which providers are asked, and how. Limits and prices of a provider are its own unless set here, by name."""
+
+    without: tuple[str, ...] = ()  # providers that are never asked
+    searxng_url: str | None = None  # of your own metasearch
+    contact: str | None = None  # an e-mail address; OpenAlex, Crossref and Wikipedia serve those better who give one
+    news_days: int = Field(default=30, ge=1, le=3650)  # how far back news are asked for
+    academic_years: int | None = Field(default=None, ge=1, le=200)  # the same for papers; None: all of them
+    cache_hours: float = Field(default=24.0, ge=0)
+    seconds: float = Field(default=20.0, gt=0)  # one request
+    endpoints: dict[str, str] = {}  # another address for a provider
+    requests_per_minute: dict[str, Annotated[float, Field(gt=0)]] = {}
+    requests_per_day: dict[str, Annotated[int, Field(ge=0)]] = {}
+    usd_per_request: dict[str, Annotated[float, Field(ge=0)]] = {}
+
+
+class Harvesting(Part):
+    """How pages are fetched and read."""
+
+    pages_per_question: int = Field(default=8, ge=1, le=50)  # in one round
+    page_seconds: float = Field(default=20.0, gt=0)
+    page_mb: float = Field(default=10.0, gt=0, le=100)
+    pdf_mb: float = Field(default=25.0, gt=0, le=100)
+    at_once: int = Field(default=16, ge=1, le=200)
+    at_once_per_host: int = Field(default=2, ge=1, le=20)
+    host_pause: float = Field(default=0.25, ge=0)  # seconds between two requests to a host
+    least_quality: float = Field(default=0.3, ge=0, le=1)
+    cache_hours: float = Field(default=24.0, ge=0)  # for pages that do not say how long they stay fresh
+    user_agent: str = "AssayBot/0.1"
+    browser: Literal["auto", "playwright", "crawl4ai", "off"] = "auto"  # for pages that need JavaScript
+    browser_path: str | None = None  # of a Chromium; None: the one that is found
+    allow_addresses: tuple[str, ...] = ()  # private networks that may be fetched all the same, as 10.1.0.0/16
+
+
+class Caching(Part):
+    backend: Literal["sqlite", "redis", "memory"] = "sqlite"  # redis: at REDIS_URL
+    memory_mb: float = Field(default=32.0, gt=0)  # the part kept in the process
+    disk_mb: float = Field(default=500.0, gt=0)
+
+
 class Keys(BaseSettings):
     """Secrets under their vendors' own names; none is ever printed."""
 
@@ -122,6 +162,10 @@ class Keys(BaseSettings):
     serper_api_key: SecretStr | None = None
     brave_api_key: SecretStr | None = None
     news_api_key: SecretStr | None = None
+    semantic_scholar_api_key: SecretStr | None = None
+    openalex_api_key: SecretStr | None = None
+    github_token: SecretStr | None = None
+    redis_url: SecretStr | None = None
     database_url: SecretStr | None = None
 
 
@@ -162,12 +206,16 @@ class Settings(BaseSettings):
     reviewer_model: str | None = None
     judge_model: str | None = None
 
-    source: str = "auto"
+    source: str = "auto"  # several with commas between them
+    offline: bool = False  # ask nothing of the network: no search provider, no page
     llm: Models = Models()
     budget: Budget = Budget()
     persistence: Persistence = Persistence()
     breakpoints: Breakpoints = Breakpoints()
     reading: Reading = Reading()
+    search: Searching = Searching()
+    harvest: Harvesting = Harvesting()
+    cache: Caching = Caching()
     keys: Keys = Field(default_factory=Keys, exclude=True)
 
     def model_for(self, role: Role) -> str:

@@ -61,6 +61,8 @@ class State(TypedDict, total=False):
     tasks: list[Plain]
     asked: list[str]
     searched: Annotated[dict[str, Plain], collect]
+    pages: dict[str, list[Plain]]  # to be fetched in this round, by sub-question
+    harvested: Annotated[dict[str, Plain], collect]  # canonical address -> {address, document or None, reason}
     selected: dict[str, list[Plain]]
     read: Annotated[dict[str, list[Plain]], collect]
     failures: Annotated[dict[str, str], collect]
@@ -89,7 +91,7 @@ class State(TypedDict, total=False):
 
 
 class Task(TypedDict):
-    """The smallest argument a parallel search or read can do with."""
+    """The smallest argument a parallel search, harvest or read can do with."""
 
     key: str
     question: Plain
@@ -97,6 +99,7 @@ class Task(TypedDict):
     before: list[str]  # queries of earlier rounds
     share: float  # of the research money
     passages: list[Plain]
+    pages: list[Plain]  # {url, kind, title, published, author, key}
 
 
 class Search(Task):
@@ -130,6 +133,8 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "tasks": [],
         "asked": [],
         "searched": None,
+        "pages": {},
+        "harvested": None,
         "selected": {},
         "read": None,
         "failures": None,

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,8 +24,18 @@ from assay.model.thread import Options
 from assay.ports import Source
 from assay.search.demo import DemoSource, aliases
 from assay.search.registry import Bench
+from assay.search.shelf import Shelf
 from assay.settings import Settings, load
-from assay.testing import FakeSource, MemoryDocuments, MemoryEvents, MemoryLocks, MemoryThreads, ScriptedReasoner
+from assay.testing import (
+    FakePages,
+    FakeSource,
+    MemoryDocuments,
+    MemoryEvents,
+    MemoryIndex,
+    MemoryLocks,
+    MemoryThreads,
+    ScriptedReasoner,
+)
 from assay.testing.thinking import FixedThinking, NothingSpent
 from assay.trust.support import WordsAndMeaning
 from tests.scenario.checking import check_report, stored_texts
@@ -34,6 +45,12 @@ LIBRARY_QUESTION = (  # the one `make demo` asks
     "What is the value of the Hubble constant, why do measurements of it disagree, "
     "and when will the disagreement be settled?"
 )
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which sources `auto` takes must not depend on the network of whoever runs the tests."""
+    monkeypatch.setenv("ASSAY_OFFLINE", "true")
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +69,7 @@ class Lab:
         from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
         self.documents = MemoryDocuments()
+        self.pages = FakePages()
         self.threads = MemoryThreads()
         self.events = MemoryEvents(self.threads)
         self.sources: list[Source] = [DemoSource(self.documents)]
@@ -64,6 +82,8 @@ class Lab:
             threads=self.threads,
             events=self.events,
             documents=self.documents,
+            pages=self.pages,
+            ranker=Shelf(lambda: nullcontext(MemoryIndex()), embedder),
             thinking=self.thinking,
             support=WordsAndMeaning(embedder),
             checkpointer=self.checkpointer,

@@ -78,21 +78,39 @@ def test_a_file_that_cannot_be_read_is_skipped_and_said_to_be_in_every_run(
         assert "broken.txt" in str(caught.value)
 
 
-@pytest.mark.requirement("X-10")
-def test_no_name_is_looked_up_and_no_socket_opened_in_a_bare_process(tmp_path: Path) -> None:
-    """A process of its own in which opening any socket is fatal: nothing of ours was imported before."""
+def bare(tmp_path: Path, code: str) -> str:
+    """What a process of its own prints: nothing of ours was imported before, and no setting is there."""
+    environment = {"PATH": "/usr/bin:/bin", "ASSAY_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout.strip() or done.stderr
+
+
+@pytest.mark.requirement("X-10", "C-07")
+def test_on_ones_own_documents_no_name_is_looked_up_and_no_socket_opened(tmp_path: Path, folder: Path) -> None:
     code = (
         "import socket, sys\n"
         "def refuse(*args, **kwargs): sys.exit('called out')\n"
         "socket.socket.connect = socket.socket.sendto = socket.getaddrinfo = refuse\n"
         "from assay import research\n"
-        "print(research(\"What's happening with Apple?\", depth='quick').status)\n"
+        f"print(research({QUESTION!r}, docs=[{str(folder)!r}], depth='quick').status)\n"
     )
-    environment = {"PATH": "/usr/bin:/bin", "ASSAY_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
-    environment["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    assert bare(tmp_path, code) == "complete"
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+
+@pytest.mark.requirement("X-10", "C-07")
+def test_without_any_network_it_is_the_demo_data_and_a_plain_notice(tmp_path: Path) -> None:
+    code = (
+        "import socket\n"
+        "def dead(*args, **kwargs): raise OSError('no network')\n"
+        "socket.socket.connect = socket.socket.sendto = socket.getaddrinfo = dead\n"
+        "from assay import research\n"
+        "report = research(\"What's happening with Apple?\", depth='quick')\n"
+        "print(report.status, *report.notices)\n"
     )
-
-    assert done.stdout.strip() == "complete", done.stderr
+    told = bare(tmp_path, code)
+    assert told.startswith("complete")
+    assert "no web source could be reached" in told
+    assert "demo data" in told

@@ -60,7 +60,8 @@ class Ran:
 
 
 def environment(data: Path, **extra: str) -> dict[str, str]:
-    """A stranger's: no keys, no settings. Bytecode is kept, as it is on any machine but a build machine."""
+    """A stranger's: no keys, and no settings but that tests do not call out. Bytecode is kept, as it is on any machine
+    but a build machine."""
     ours = ("ASSAY_", "LANGSMITH_", "LANGCHAIN_", "PYTEST_")
     unwanted = {"PYTHONDONTWRITEBYTECODE", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
     kept = {
@@ -68,7 +69,8 @@ def environment(data: Path, **extra: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(ours) and not name.endswith("_API_KEY") and name not in unwanted
     }
-    return {**kept, "ASSAY_DATA_DIR": str(data), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **extra}
+    ours_only = {"ASSAY_DATA_DIR": str(data), "ASSAY_OFFLINE": "true", "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    return {**kept, **ours_only, **extra}
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,15 @@ Docs = Annotated[
     typer.Option(
         "--docs",
         metavar="PATH",
-        help="A folder or file to search; may be repeated. It stays on this machine unless you name a hosted model.",
+        help="A folder or file to search; may be repeated. It stays on this machine unless you say --web or name a "
+        "hosted model.",
     ),
 ]
 Source = Annotated[
-    str | None, typer.Option("--source", metavar="NAME", help="auto, documents, demo, or an installed source.")
+    str | None,
+    typer.Option("--source", metavar="NAME", help="auto, or sources by name, as tavily,arxiv (see assay sources)."),
 ]
+Web = Annotated[bool, typer.Option("--web", help="Search the open web beside the documents.")]
 Model = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME", help="Who thinks: VENDOR:NAME, local:PATH.gguf, or embedded (no model)."),
@@ -80,6 +83,7 @@ def research(
         int | None, typer.Option(metavar="N", help="Target length of the report.", min=50, max=20_000)
     ] = None,
     source: Source = None,
+    web: Web = False,
     model: Model = None,
     budget: Usd = None,
     context: Context = None,
@@ -96,8 +100,8 @@ def research(
     research(
         question,
         Wishes(
-            docs=docs, depth=depth, mode=mode, style=style, words=words, source=source, model=model, budget=budget,
-            context=context, domains=domain, thread=thread, out=out, json=json, yes=yes, quiet=quiet,
+            docs=docs, depth=depth, mode=mode, style=style, words=words, source=source, web=web, model=model,
+            budget=budget, context=context, domains=domain, thread=thread, out=out, json=json, yes=yes, quiet=quiet,
         ),
     )  # fmt: skip
 
@@ -107,6 +111,7 @@ def ask(
     question: Question,
     docs: Docs = None,
     source: Source = None,
+    web: Web = False,
     model: Model = None,
     budget: Usd = None,
     thread: OnThread = None,
@@ -121,8 +126,8 @@ def ask(
     research(
         question,
         Wishes(
-            docs=docs, depth="quick", source=source, model=model, budget=budget, thread=thread, out=out, json=json,
-            yes=yes, quiet=quiet,
+            docs=docs, depth="quick", source=source, web=web, model=model, budget=budget, thread=thread, out=out,
+            json=json, yes=yes, quiet=quiet,
         ),
     )  # fmt: skip
 
@@ -133,6 +138,7 @@ def quote(
     docs: Docs = None,
     depth: Annotated[DepthName | None, typer.Option(help="How far to go.")] = None,
     source: Source = None,
+    web: Web = False,
     model: Model = None,
     budget: Usd = None,
     json: Json = False,
@@ -141,18 +147,23 @@ def quote(
     from assay.cli.quote import quote
     from assay.cli.research import Wishes
 
-    quote(question, Wishes(docs=docs, depth=depth, source=source, model=model, budget=budget, json=json))
+    quote(question, Wishes(docs=docs, depth=depth, source=source, web=web, model=model, budget=budget, json=json))
 
 
 @app.command()
 def chat(
-    docs: Docs = None, source: Source = None, model: Model = None, budget: Usd = None, thread: OnThread = None
+    docs: Docs = None,
+    source: Source = None,
+    web: Web = False,
+    model: Model = None,
+    budget: Usd = None,
+    thread: OnThread = None,
 ) -> None:
     """A conversation: follow-up questions keep the subject. /exit or Ctrl-D ends it."""
     from assay.cli.chat import chat
     from assay.cli.research import Wishes
 
-    chat(Wishes(docs=docs, source=source, model=model, budget=budget), thread)
+    chat(Wishes(docs=docs, source=source, web=web, model=model, budget=budget), thread)
 
 
 @app.command()
@@ -213,6 +224,24 @@ def document(
     from assay.cli.threads import document
 
     document(hash)
+
+
+@app.command()
+def sources(json: Json = False) -> None:
+    """Every source: whether it can be asked, what it serves, its price and its limits."""
+    from assay.cli.sources import sources
+
+    sources(json)
+
+
+@app.command()
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A page of the open web.")], json: Json = False
+) -> None:
+    """Read one page as research would, and say why if it cannot be read."""
+    from assay.cli.sources import fetch
+
+    fetch(url, json)
 
 
 @app.command()

@@ -116,7 +116,17 @@ def _plan(data: dict[str, Any]) -> str:
 
 
 def _search(data: dict[str, Any]) -> str:
-    return f"{counted(data['passages'], 'passage')} of {counted(data['documents'], 'document')} to read"
+    found = f"{counted(data['passages'], 'passage')} of {counted(data['documents'], 'document')}"
+    if not data.get("pages"):
+        return f"{found} to read"
+    cached = f" ({data['cached']} of {counted(data['asked'], 'search', 'searches')} from the cache)"
+    return f"{counted(data['pages'], 'page')} to fetch, {found} to read{cached if data['cached'] else ''}"
+
+
+def _harvested(data: dict[str, Any]) -> str:
+    cached = f", {data['cached']} from the cache" if data["cached"] else ""
+    copies = f", {counted(data['copies'], 'copy', 'copies')} left out" if data["copies"] else ""
+    return f"{data['read']} of {counted(data['pages'], 'page')} read{cached}{copies}"
 
 
 def _finding(data: dict[str, Any]) -> str:
@@ -135,11 +145,15 @@ def _done(data: dict[str, Any]) -> str:
 
 
 _TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], tuple[str, str]]] = {
-    ("quote", ""): lambda data: ("Quote", quoted(Quote.model_validate(data)) if data["calls"] else ""),
+    ("quote", ""): lambda data: (
+        "Quote",
+        quoted(Quote.model_validate(data)) if data["calls"] or data["searches"] else "",
+    ),
     ("read", "prepare"): lambda data: ("Documents", _documents(data)),
     ("skip", ""): lambda data: ("skipped", f"{one_line(str(data['path']))}: {one_line(str(data['reason']))}"),
     ("section", "plan"): lambda data: ("Plan", _plan(data)),
     ("search", "fuse"): lambda data: ("Search", _search(data)),
+    ("read", "select"): lambda data: ("Pages", _harvested(data)),
     ("finding", ""): lambda data: ("read", _finding(data)),
     ("leave", "verify"): lambda data: ("Verify", _verified(data)),
     ("notice", ""): lambda data: ("note", one_line(str(data.get("text") or data.get("reason") or ""))),

@@ -39,6 +39,7 @@ class Wishes:
     style: str | None = None
     words: int | None = None
     source: str | None = None
+    web: bool = False
     model: str | None = None
     budget: float | None = None
     context: str | None = None
@@ -85,6 +86,7 @@ def options(settings: Settings, wishes: Wishes) -> Options:
         interactive=wishes.interactive,
         docs=tuple(str(Path(path).absolute()) for path in wishes.docs or ()),
         source=settings.source,
+        web=wishes.web,
         style=settings.style_guide,
         words=settings.target_length,
         model=wishes.model,

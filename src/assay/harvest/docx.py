@@ -4,6 +4,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from datetime import date
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import error as ZlibError
@@ -27,9 +28,9 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 _CREATED = "{http://purl.org/dc/terms/}created"
 
 
-def extract(path: Path) -> Extracted:
+def extract(source: Path | bytes) -> Extracted:
     try:
-        with zipfile.ZipFile(path) as package:
+        with zipfile.ZipFile(BytesIO(source) if isinstance(source, bytes) else source) as package:
             document = _member(package, "word/document.xml")
             core = _member(package, "docProps/core.xml") if "docProps/core.xml" in package.namelist() else b""
     except KeyError as error:

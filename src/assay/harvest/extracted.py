@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
+
+Want = Literal["javascript", "access"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +17,7 @@ class Extracted:
     published: date | None = None
     origin: str | None = None
     notes: tuple[str, ...] = ()
+    language: str | None = None  # as in "de"
+    canonical: str | None = None  # the address the page gives for itself, on its own host
+    site: str | None = None
+    wants: Want | None = None  # the page shows its content only to scripts, or only to those let in

@@ -30,10 +30,10 @@ _POOR_TITLE = re.compile(
 )
 
 
-def extract(path: Path, *, seconds: int = 60, megabytes: int = 1500) -> Extracted:
+def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -> Extracted:
     """Raises ReadError when the file is corrupt, encrypted, scanned, or needs more than its limits."""
     with _CHILDREN:
-        answer = _run(path, seconds, megabytes)
+        answer = _run(source, seconds, megabytes)
     if answer.get("error") == "encrypted":
         raise ReadError("encrypted, it needs a password", help="Save a copy without the password.")
     if "error" in answer:
@@ -57,11 +57,12 @@ def _corrupt(detail: str) -> ReadError:
     return ReadError(f"not a readable PDF{reason}", help="Open it in a viewer and save or print it to PDF again.")
 
 
-def _run(path: Path, seconds: int, megabytes: int) -> Mapping[str, object]:
+def _run(source: Path | bytes, seconds: int, megabytes: int) -> Mapping[str, object]:
+    path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
     # By path and with -P: `-m` would import the packages above it, and the child's folder holds an html.py.
-    command = [sys.executable, "-P", str(_CHILD), str(path), str(seconds), str(megabytes)]
+    command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=3 * seconds, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)
     except subprocess.TimeoutExpired as error:
         raise _too_slow(seconds) from error
     if done.returncode != 0:

@@ -51,7 +51,7 @@ def limit(seconds: int, megabytes: int) -> None:
 
 def read(path: str) -> dict[str, object]:
     try:
-        document = pypdfium2.PdfDocument(path)
+        document = pypdfium2.PdfDocument(sys.stdin.buffer.read() if path == "-" else path)
         return {"pages": list(pages(document)), **metadata(document)}
     except pypdfium2.PdfiumError as error:
         if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):

@@ -6,6 +6,35 @@ from statistics import fmean
 _WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE = re.compile(r"[^\W\d_][^.!?\u3002\uff01\uff1f\n]{25,}[.!?\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # one says as much as two or three Latin letters
+
+# Notices that stand where content should; only a short text can be one, an article may speak of them.
+_GONE = re.compile(
+    r"\A\W*404\W*$|error 404\b|\b404 (?:error|not|page|-)|"
+    r"(?:page|article|content|story|post|site|url|link|product)[^.!?\n]{0,50}"
+    r"(?:not (?:be )?found|can(?:no|['\u2019])t be found|(?:does not|doesn['\u2019]t|no longer) (?:exist|available)|"
+    r"(?:is|has been|was) (?:no longer available|removed|deleted|moved))|nothing (?:was )?found|"
+    r"(?:page|article)[^.!?\n]{0,30}(?:no longer|un)available|"
+    r"seite (?:wurde )?nicht (?:gefunden|vorhanden)|page (?:est )?introuvable|página no (?:encontrada|existe)|"
+    r"página não (?:foi )?encontrada|pagina non (?:è stata )?trovata|pagina niet gevonden|страница не найдена|"
+    r"页面(?:不存在|未找到)|ページが見つかりません",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CONSENT = re.compile(
+    r"(?:use[sn]?|using|store|accept|allow|reject|manage|enable|set) (?:[\w/,]+ ){0,6}cookies|"
+    r"cookies? (?:policy|settings|preferences|notice)|value your privacy|before you continue|"
+    r"your (?:privacy|cookie) (?:choices|settings)|(?:verwende[nt]?|nutz(?:en|t)|setzen) .{0,20}cookies|"
+    r"utilis\w+ (?:des |les )?cookies|utiliza\w* cookies|utilizz\w+ (?:i )?cookie|файлы cookie",
+    re.IGNORECASE,
+)
+_ABOUT_CONSENT = re.compile(
+    r"cookie|consent|privacy|partners|personali[sz]|advertis|\bads\b|accept|reject|agree|options|preferences|"
+    r"got it|learn more",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"[^.!?\n]+")
+_NOTICE_LENGTH = 1_500  # characters
+_NOTICE_START = 250
 
 _LONG_ENOUGH = 600  # characters; a news brief is about this long
 _USUAL_LETTERS = 0.75  # share of letters in running prose; tables and code lie near 0.5
@@ -17,11 +46,29 @@ def score(text: str) -> float:
         return 0.0
     factors = (_length(text), _letters(text), _sentences(text), _variety(lines), _substance(lines))
     # The weakest trait decides more than the average: a long menu must not pass for its length.
-    return round(0.4 * fmean(factors) + 0.6 * min(factors[1:]) * min(1.0, 0.4 + factors[0]), 3)
+    found = 0.4 * fmean(factors) + 0.6 * min(factors[1:]) * min(1.0, 0.4 + factors[0])
+    return round(found * _content(text), 3)
+
+
+def _content(text: str) -> float:
+    """Less the more of a short text is a notice: that the page is gone, or that it wants to set cookies."""
+    if len(text) > _NOTICE_LENGTH:
+        return 1.0
+    if _GONE.search(text, 0, _NOTICE_START):
+        return 0.2
+    if not _CONSENT.search(text):
+        return 1.0
+    units = _UNIT.findall(text)
+    share = sum(len(unit) for unit in units if _ABOUT_CONSENT.search(unit)) / sum(map(len, units))
+    return max(0.1, 1 - 1.5 * share)
 
 
 def _length(text: str) -> float:
-    return min(1.0, len(text) / _LONG_ENOUGH)
+    return min(1.0, _width(text) / _LONG_ENOUGH)
+
+
+def _width(text: str) -> float:
+    return len(text) + 1.5 * len(_WIDE.findall(text))
 
 
 def _letters(text: str) -> float:
@@ -43,5 +90,5 @@ def _variety(lines: list[str]) -> float:
 
 def _substance(lines: list[str]) -> float:
     """Share of the characters that stand in lines longer than a menu entry."""
-    total = sum(map(len, lines))
-    return min(1.0, sum(len(line) for line in lines if len(line) > 60) / total / 0.6)
+    widths = [_width(line) for line in lines]
+    return min(1.0, sum(width for width in widths if width > 60) / sum(widths) / 0.6)

@@ -6,10 +6,11 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from hashlib import sha256
 
-from assay.errors import BudgetError, ModelError
+from assay.errors import AssayError, BudgetError, FetchError, ModelError, SourceError
 from assay.model.exchange import Reply, Usage
-from assay.model.spend import MICRO, Call, Caps, Charge, Reservation, Spend
+from assay.model.spend import MICRO, Call, Caps, Charge, Fee, Reservation, Spend
 from assay.ports import Emit, Ledger
 
 Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
@@ -84,14 +85,44 @@ class RunAccount:
         except ModelError as error:
             charge = Charge() if error.billed else None
             if charge is None:
-                await self._ledger.release(key, error.message)
-                self._settled.set()
-            _log.info("%s %s failed: %s", paid.reservation.model, paid.reservation.step, error.message)
+                await self._void(paid.reservation, error)
             raise
         finally:
             if charge is not None:
                 await asyncio.shield(self._settle(paid.reservation, charge))
         return reply
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        """A ports.Purse: what was bought before is given again; who could not be asked is not paid."""
+        call = f"{self._run} {fee.step} {fee.provider} {sha256(fee.request.encode()).hexdigest()[:24]}"
+        for key in (await self._open()).get(call, []):
+            if (stored := await self._ledger.answer(key)) is not None:
+                return stored
+        reservation = Reservation(
+            key=await self.attempt(call), run=self._run, step=fee.step, task=fee.task, provider=fee.provider,
+            model=fee.provider, micros=fee.micros, tokens=0, share=fee.share,
+        )  # fmt: skip
+        await self._reserve(reservation)
+        await self._ledger.sent(reservation.key)
+        began = time.monotonic()
+        charge: Charge | None = Charge()  # given up in mid-request: it may be billed
+        try:
+            answer = await request()
+            await self._ledger.answered(reservation.key, answer)
+            charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
+        except (SourceError, FetchError) as error:
+            charge = None
+            await self._void(reservation, error)
+            raise
+        finally:
+            if charge is not None:
+                await asyncio.shield(self._settle(reservation, charge, quietly=not fee.micros))
+        return answer
+
+    async def _void(self, reservation: Reservation, error: AssayError) -> None:
+        await self._ledger.release(reservation.key, error.message)
+        self._settled.set()
+        _log.info("%s %s failed: %s", reservation.model, reservation.step, error.message)
 
     async def _reserve(self, reservation: Reservation) -> None:
         """Worst cases are several times the usual cost: while only those of calls under way stand in the way, wait."""
@@ -106,9 +137,11 @@ class RunAccount:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._settled.wait(), LOOK_AGAIN)
 
-    async def _settle(self, reservation: Reservation, charge: Charge) -> None:
+    async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool = False) -> None:
         await self._ledger.settle(reservation.key, charge)
         self._settled.set()
+        if quietly:  # a page or a free search costs nothing but a request, and has an event of its own
+            return
         spent = await self._ledger.spent(self._run)
         micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
         data: dict[str, object] = {

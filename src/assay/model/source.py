@@ -23,6 +23,7 @@ class Document(Record):
     fetched: datetime
     kind: Kind = "document"
     origin: str | None = None  # the primary publication a document says its facts come from
+    language: str | None = None  # as in "de", where the page says so
 
 
 class Passage(Record):
@@ -45,6 +46,8 @@ class Hit(Record):
     kind: Kind = "web"
     published: date | None = None
     score: float = 0.0
+    author: str | None = None
     document: str | None = None
     start: int | None = None
     end: int | None = None
+    fulltext: str | None = None  # where the whole text can be read freely, if `document` is not all of it

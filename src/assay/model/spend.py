@@ -54,6 +54,17 @@ class Reservation(Record):
     last: bool = True  # whether nobody cheaper is left to ask, so that a refusal ends research
 
 
+class Fee(Record):
+    """A request to somebody who is no model: a search provider, or a host that serves a page."""
+
+    step: str
+    task: str = ""
+    provider: str
+    request: str  # what is asked; the same request of the same task is paid once
+    micros: int = Field(default=0, ge=0)
+    share: float = Field(default=1.0, gt=0, le=1)
+
+
 class Charge(Record):
     """What a call has cost; None for usage that was missing or absurd, which is booked at the worst case."""
 
@@ -91,3 +102,5 @@ class Quote(Record):
     tokens: int = Field(ge=0)
     seconds: float = Field(ge=0)
     reading_usd: float = Field(default=0.0, ge=0)  # the part that is spent on reading
+    searches: int = Field(default=0, ge=0)  # the most that paid providers are asked in a first round
+    search_usd: float = Field(default=0.0, ge=0)

@@ -42,6 +42,7 @@ class Options(Record):
     interactive: bool = False  # whether somebody can answer questions
     docs: tuple[str, ...] = ()
     source: str = "auto"
+    sources: tuple[str, ...] = ()  # what was chosen for the run; a resumed one asks the same
     web: bool = False  # search the open web too, where documents are given
     private: bool = False  # the thread has been about documents: no model sees it that was not asked for by name
     style: Literal["academic", "technical", "executive"] = "academic"

@@ -7,7 +7,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from assay.errors import ConfigurationError
-from assay.ports import DocumentStore, Embedder, FileReader, Folder, PassageIndex, Source
+from assay.ports import Cache, DocumentStore, Embedder, FileReader, Folder, PassageIndex, Source
+from assay.search.http import Http
+from assay.settings import Settings
 
 GROUP = "assay.sources"
 
@@ -20,6 +22,9 @@ class Bench:
     embedder: Embedder
     reader: FileReader
     open_index: Callable[[Path], PassageIndex]
+    settings: Settings
+    cache: Cache
+    http: Http  # one for all runs of a process, which share a provider's rate
     folders: Sequence[Folder] = ()
 
 

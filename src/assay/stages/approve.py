@@ -19,10 +19,16 @@ async def approve_plan(state: State) -> State:
 
 
 async def approve_harvest(state: State, runtime: Runtime[Deps]) -> State:
-    pages = sum(len(passages) for passages in state["selected"].values())
+    passages = sum(len(passages) for passages in state["selected"].values())
+    pages = len({page["key"] for chosen in state["pages"].values() for page in chosen} - set(state["harvested"]))
     quote = runtime.context.quote
     usd = round(quote.reading_usd, 4) if quote else 0.0
-    decision = _ask("harvest", f"Read {pages} passages, about ${usd:.2f}?", passages=pages, usd=usd)
+    what = " and ".join(
+        f"{count} {noun}"
+        for count, noun in ((pages, "web pages"), (passages, "passages"))
+        if count or noun != "web pages"
+    )
+    decision = _ask("harvest", f"Read {what}, about ${usd:.2f}?", passages=passages, pages=pages, usd=usd)
     return {"rejected": decision["decision"] == "reject"}
 
 

@@ -1,6 +1,7 @@
 """Handing out work: every sub-question in the first round, only the gaps in later ones."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
@@ -10,11 +11,13 @@ from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Understanding
-from assay.ports import Source
+from assay.ports import Remote, Source
 from assay.reasoning.protocol import QueryRequest
 from assay.state import Plain, State, Task
+from assay.text.hosts import registered
 
 SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherwise in an attribute `types`
+_HOST = re.compile(r"(?<![\w@.-])(?:https?://)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)", re.I)
 IN_HAND = 2  # queries a sub-question keeps for when its first ones bring little
 
 Wanted = dict[str, list[QueryType]]  # a query's text -> the kinds of source it is for; none: all of them
@@ -92,7 +95,14 @@ async def _first(question: SubQuestion, plan: Plan, understanding: Understanding
     )  # fmt: skip
     for variation in variations:
         wanted.setdefault(variation.text, [variation.type] if variation.type in types else [])
-    return wanted
+    remote = any(isinstance(source, Remote) for source in deps.sources)
+    return {**(scoped(wanted, understanding.question) if remote else {}), **wanted}
+
+
+def scoped(wanted: Wanted, question: str) -> Wanted:
+    """The first query once more for each site the question names; its providers' own filters are used for that."""
+    hosts = dict.fromkeys(host.lower() for host in _HOST.findall(question) if registered(host.lower()))
+    return {f"site:{host} {next(iter(wanted))}": ["web"] for host in hosts} if wanted else {}
 
 
 def _fresh(question: SubQuestion, queries: Wanted, known: Sequence[str], deps: Deps) -> list[Plain]:
@@ -111,4 +121,5 @@ def _task(question: SubQuestion, queries: list[Plain], known: Sequence[str], pla
         "before": [text for name, _, text in (line.partition(" ") for line in known) if name == question.id],
         "share": 1 / len(plan.questions),
         "passages": [],
+        "pages": [],
     }

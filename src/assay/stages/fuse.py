@@ -1,7 +1,7 @@
-"""Choosing what to read: the best passages of each sub-question, counted before anything is read."""
+"""Choosing what to read: the best pages and passages of each sub-question, counted before anything is read."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
@@ -11,6 +11,7 @@ from assay.model.source import Hit
 from assay.search.fuse import fuse as fuse_hits
 from assay.settings import Reading
 from assay.state import Plain, State
+from assay.text.urls import canonical
 from assay.text.words import words
 from assay.trust.aboutness import on_subject
 
@@ -21,7 +22,7 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     for key in sorted(state["searched"]):
         result = state["searched"][key]
         by_question.setdefault(result["question"], []).append([Hit.model_validate(hit) for hit in result["hits"]])
-    fused = {question: fuse_hits(lists) for question, lists in sorted(by_question.items())}
+    fused = {question: fuse_hits(lists, deps.started.date()) for question, lists in sorted(by_question.items())}
     subjects = Understanding.model_validate(state["understanding"]).subjects
     off_subject = await _off_subject(fused.values(), subjects, deps)
     asked = state["original_query"]
@@ -29,14 +30,65 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
         question: choose(named([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading)
         for question, hits in fused.items()
     }
+    due = {task["question"]["id"] for task in state["tasks"]}
+    pages = to_fetch(
+        {question: hits for question, hits in fused.items() if question in due},
+        state["harvested"], deps.settings.harvest.pages_per_question,
+    )  # fmt: skip
     documents = {passage["document"] for passages in selected.values() for passage in passages}
-    await deps.emit("search", "fuse", documents=len(documents), passages=sum(map(len, selected.values())))
-    return {"selected": selected, "current_agent": "research"}
+    await deps.emit(
+        "search", "fuse", documents=len(documents), passages=sum(map(len, selected.values())),
+        pages=len({page["key"] for chosen in pages.values() for page in chosen}), **_asked(state),
+    )  # fmt: skip
+    return {"selected": selected, "pages": pages, "current_agent": "research"}
+
+
+def _asked(state: State) -> dict[str, int]:
+    """Requests of this round, and how many of them the cache has answered."""
+    results = [state["searched"][task["key"]] for task in state["tasks"] if task["key"] in state["searched"]]
+    return {
+        "asked": sum(result["completed"] for result in results),
+        "cached": sum(result["cached"] for result in results),
+    }
+
+
+def to_fetch(fused: Mapping[str, Sequence[Hit]], harvested: Mapping[str, Plain], most: int) -> dict[str, list[Plain]]:
+    """The best pages of each sub-question. One that several want is fetched for the first of them; what was tried in
+    an earlier round is not tried again, but what came of it counts."""
+    pages: dict[str, list[Plain]] = {}
+    for question, hits in fused.items():
+        chosen: dict[str, Plain] = {}
+        for hit in hits:
+            address = _whole_text(hit)
+            if address is None or len(chosen) >= most:
+                continue
+            key = canonical(address)
+            date = hit.published.isoformat() if hit.published else None
+            chosen.setdefault(
+                key,
+                {
+                    "key": key,
+                    "url": address,
+                    "kind": hit.kind,
+                    "title": hit.title,
+                    "published": date,
+                    "author": hit.author,
+                },
+            )
+        pages[question] = list(chosen.values())
+    return pages if any(page["key"] not in harvested for chosen in pages.values() for page in chosen) else {}
+
+
+def _whole_text(hit: Hit) -> str | None:
+    """Where the whole text of a hit is to be fetched; nowhere, if what the source gave is all that can be read."""
+    if hit.fulltext or hit.document:
+        return hit.fulltext
+    return hit.url if hit.url.startswith(("https://", "http://")) else None
 
 
 async def _off_subject(lists: Iterable[Sequence[Hit]], subjects: Sequence[str], deps: Deps) -> set[str]:
     """Documents that are about somebody else: their "we" and "the company" would be taken for the subject's."""
-    names = dict.fromkeys(hit.document for hits in lists for hit in hits if hit.document)
+    names = dict.fromkeys(hit.document for hits in lists for hit in hits if hit.document and is_own(hit))
     documents = [await deps.documents.get(name) for name in names]
     kept = await asyncio.to_thread(on_subject, documents, subjects)
     for document in documents:
@@ -48,11 +100,18 @@ async def _off_subject(lists: Iterable[Sequence[Hit]], subjects: Sequence[str], 
 def named(hits: Sequence[Hit], asked: str) -> list[Hit]:
     """Documents whose titles carry the figures a question names come first; two or more ("Q3 2023") name the document
     itself, and then only those with all of them are read."""
+    own = {hit.title for hit in hits if is_own(hit)}
     labels = {word for word in words(asked) if any(character.isdigit() for character in word)}
-    carried = {hit.title: len(labels & set(words(hit.title))) for hit in hits}
+    carried = {title: len(labels & set(words(title))) for title in own}
     most = max(carried.values(), default=0)
-    kept = [hit for hit in hits if most < 2 or carried[hit.title] == most]
-    return sorted(kept, key=lambda hit: -carried[hit.title])
+    kept = [hit for hit in hits if most < 2 or carried.get(hit.title, most) == most]
+    return sorted(kept, key=lambda hit: -carried.get(hit.title, 0))
+
+
+def is_own(hit: Hit) -> bool:
+    """Whether its source holds the whole document. Titles and openings of abstracts and pages do not say what they are
+    about as reliably, and whoever found them has looked."""
+    return hit.document is not None and hit.fulltext is None and hit.kind != "academic"
 
 
 def choose(hits: Sequence[Hit], limits: Reading) -> list[Plain]:

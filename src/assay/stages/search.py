@@ -4,6 +4,7 @@ Where that brings little, the reasoner may offer other words, or another kind of
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -12,26 +13,37 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from assay.deps import Deps
-from assay.errors import AssayError, ReasoningError, SourceError
+from assay.errors import AssayError, BudgetError, ReasoningError, SourceError
+from assay.model.inquiry import Inquiry
 from assay.model.plan import SubQuestion
 from assay.model.question import Understanding
 from assay.model.source import Hit
-from assay.ports import Source
+from assay.ports import Answer, Remote, Source
 from assay.reasoning.protocol import Query, QueryRequest, Tried
 from assay.search.fuse import fuse
 from assay.stages.dispatch import served, types_of
 from assay.state import Plain, Search, State, Task
+from assay.text.period import period
 
 MOST_HITS = 80  # per sub-question and round: what is kept in the state
 ENOUGH = 3  # documents; with fewer, other words are worth a try
 MOST_TURNS = 2  # of other words
+BRISK = 60  # requests a minute; who allows for fewer would keep a round waiting with every further query
+
+
+_SITE = re.compile(r"(?<!\S)(-?)site:([\w.-]+)", re.I)
 
 
 class Result(NamedTuple):
     """What one query brought at one source."""
 
     query: Plain
-    hits: list[Hit] | SourceError
+    source: str
+    answer: Answer | SourceError
+
+    @property
+    def hits(self) -> list[Hit]:
+        return [] if isinstance(self.answer, SourceError) else self.answer.hits
 
 
 async def search(task: Search, runtime: Runtime[Deps]) -> State:
@@ -43,36 +55,76 @@ async def search(task: Search, runtime: Runtime[Deps]) -> State:
         if not others:
             break
         results += await _ask_all(others, task, deps)
-    return {"searched": {task["key"]: _summary(task, results)}}
+    return {"searched": {task["key"]: _summary(task, results, deps)}}
 
 
 async def _ask_all(queries: Sequence[Plain], task: Search, deps: Deps) -> list[Result]:
-    jobs = [(query, source) for query in queries for source in deps.sources if _suits(query, source)]
-    found = await asyncio.gather(*(_ask(query["text"], source, task, deps) for query, source in jobs))
-    return [Result(query, hits) for (query, _), hits in zip(jobs, found, strict=True)]
+    jobs = [(query, source) for source in deps.sources for query in _for(source, queries)]
+    results = await asyncio.gather(*(_ask(query, source, task, deps) for query, source in jobs))
+    await _report(results, task, deps)
+    return list(results)
 
 
-def _suits(query: Plain, source: Source) -> bool:
-    return not query["types"] or not set(query["types"]).isdisjoint(types_of(source))
+def _for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
+    """The queries of the source's types, or of none in particular. One that allows for few requests gets the first."""
+    suited = [query for query in queries if not query["types"] or not set(query["types"]).isdisjoint(types_of(source))]
+    unscoped = [query for query in suited if not _SITE.search(query["text"])]
+    if not isinstance(source, Remote):
+        return unscoped
+    slow = source.terms.per_minute < BRISK or "web" not in types_of(source)
+    return (unscoped or suited)[:1] if slow else suited
 
 
-async def _ask(query: str, source: Source, task: Search, deps: Deps) -> list[Hit] | SourceError:
+async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result:
+    inquiry = inquire(query["text"], task["understanding"], deps)
     try:
-        hits = await source.search(query, limit=deps.settings.results_per_query)
+        if isinstance(source, Remote):
+            answer = await source.ask(inquiry, deps.account)
+        else:
+            answer = Answer(await source.search(inquiry.query, limit=inquiry.limit))
     except SourceError as error:
-        await deps.emit(
-            "error", "search", source=source.name, query=query, message=error.message, retryable=error.retryable
-        )
-        return error
+        return Result(query, source.name, error)
+    except BudgetError as error:
+        return Result(query, source.name, SourceError(f"{source.name} was not asked: {error.message}", help=error.help))
     await deps.emit(
-        "search", "search", question=task["question"]["id"], query=query, source=source.name, hits=len(hits)
+        "search", "search", question=task["question"]["id"], query=query["text"], source=source.name,
+        hits=len(answer.hits), cached=answer.cached,
+    )  # fmt: skip
+    return Result(query, source.name, answer)
+
+
+async def _report(results: Sequence[Result], task: Search, deps: Deps) -> None:
+    """A source that is down is told of once, not once a query."""
+    failed: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        if isinstance(result.answer, SourceError):
+            failed.setdefault((result.source, result.answer.message), []).append(result.query["text"])
+    by_message = {result.answer.message: result.answer for result in results if isinstance(result.answer, SourceError)}
+    for (source, message), queries in failed.items():
+        error = by_message[message]
+        await deps.emit(
+            "error", "search", source=source, query=queries[0], queries=len(queries), message=message,
+            retryable=error.retryable, help=error.help, question=task["question"]["id"],
+        )  # fmt: skip
+
+
+def inquire(text: str, understanding: Plain, deps: Deps) -> Inquiry:
+    """A query with its filters: hosts it is scoped to (`site:`), and the period the question confines itself to."""
+    scopes = [(minus, host.lower()) for minus, host in _SITE.findall(text)]
+    time = period(f"{understanding['question']} {understanding.get('temporal_scope') or ''}", deps.started.date())
+    return Inquiry(
+        query=" ".join(_SITE.sub(" ", text).split()) or text,
+        limit=deps.settings.results_per_query,
+        since=time.since,
+        until=time.until,
+        sites=tuple(host for minus, host in scopes if not minus),
+        without=tuple(host for minus, host in scopes if minus),
     )
-    return hits
 
 
 def _refuse_silence(results: Sequence[Result]) -> None:
     """An outage is not an empty result: when no source answered, the sub-question has failed."""
-    failed = [result.hits for result in results if isinstance(result.hits, SourceError)]
+    failed = [result.answer for result in results if isinstance(result.answer, SourceError)]
     if failed and len(failed) == len(results):
         raise SourceError(
             f"no source could be searched: {failed[0].message}", help=failed[0].help, retryable=failed[0].retryable
@@ -83,7 +135,7 @@ async def _other_words(results: Sequence[Result], task: Search, deps: Deps) -> l
     """Queries not asked yet, where those that were brought little and there is room for more."""
     tried = _tried(results)
     room = deps.settings.max_search_iterations - len(tried)
-    documents = {hit.document or hit.url for hits in _answers(results) for hit in hits}
+    documents = {hit.document or hit.url for result in results for hit in result.hits}
     if room < 1 or len(documents) >= ENOUGH:
         return []
     known = {(item.query.text, item.query.type) for item in tried}
@@ -117,27 +169,26 @@ def _tried(results: Sequence[Result]) -> list[Tried]:
     queries = {result.query["text"]: result.query for result in results}
     hits = dict.fromkeys(queries, 0)
     for result in results:
-        hits[result.query["text"]] += 0 if isinstance(result.hits, SourceError) else len(result.hits)
+        hits[result.query["text"]] += len(result.hits)
     return [
         Tried(query=Query(text=text, type=(query["types"] or ["web"])[0]), hits=hits[text])
         for text, query in queries.items()
     ]
 
 
-def _answers(results: Sequence[Result]) -> list[list[Hit]]:
-    return [result.hits for result in results if not isinstance(result.hits, SourceError)]
-
-
-def _summary(task: Search, results: Sequence[Result]) -> Plain:
-    answered = {result.query["text"] for result in results if not isinstance(result.hits, SourceError)}
-    lists = _answers(results)
+def _summary(task: Search, results: Sequence[Result], deps: Deps) -> Plain:
+    answers = [result.answer for result in results if not isinstance(result.answer, SourceError)]
+    answered = {result.query["text"] for result in results if not isinstance(result.answer, SourceError)}
     texts = dict.fromkeys([*(query["text"] for query in task["queries"]), *(r.query["text"] for r in results)])
+    best = fuse([answer.hits for answer in answers], deps.started.date())[:MOST_HITS]
     return {
         "question": task["question"]["id"],
         "queries": [{"text": text, "status": "completed" if text in answered else "failed"} for text in texts],
-        "hits": [hit.model_dump(mode="json", exclude={"snippet"}) for hit in fuse(lists)[:MOST_HITS]],
-        "completed": len(lists),
-        "failed": len(results) - len(lists),
+        # Its place in the fused list is what a hit is worth from here on, not its rank at one provider.
+        "hits": [{**hit.model_dump(mode="json", exclude={"snippet"}), "rank": n} for n, hit in enumerate(best, 1)],
+        "completed": len(answers),
+        "failed": len(results) - len(answers),
+        "cached": sum(answer.cached for answer in answers),
     }
 
 
@@ -145,6 +196,10 @@ async def search_failed(task: Search, error: NodeError, runtime: Runtime[Deps]) 
     """The sub-question is lost, the others go on. A handler has no edge of its own: when every task fails, its
     destination is all that keeps the run going."""
     return Command(update=await _lost("search", task, error, runtime.context), goto="fuse")
+
+
+async def harvest_failed(task: Task, error: NodeError, runtime: Runtime[Deps]) -> Command[Literal["select"]]:
+    return Command(update=await _lost("harvest", task, error, runtime.context), goto="select")
 
 
 async def read_failed(task: Task, error: NodeError, runtime: Runtime[Deps]) -> Command[Literal["consolidate"]]:

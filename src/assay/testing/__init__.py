@@ -5,9 +5,11 @@
 
 from assay.testing.faults import FAULTS, Fault
 from assay.testing.ledger import MemoryLedger
+from assay.testing.pages import FakePages
 from assay.testing.policies import Always, Once, Script, Share
 from assay.testing.provider import FakeProvider, ProviderCall
 from assay.testing.reasoner import ScriptedReasoner
+from assay.testing.remote import FakeRemote
 from assay.testing.script import ScriptedModel
 from assay.testing.seen import SeenPrompt
 from assay.testing.sources import FakeSource, snapshot
@@ -17,7 +19,9 @@ from assay.testing.thinking import FixedThinking, NothingSpent
 __all__ = [
     "FAULTS",
     "Always",
+    "FakePages",
     "FakeProvider",
+    "FakeRemote",
     "FakeSource",
     "Fault",
     "FixedThinking",

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from time import monotonic
 from typing import NamedTuple
 
 from assay.errors import NotFoundError, ThreadBusyError
@@ -141,6 +142,29 @@ class MemoryEvents:
         except NotFoundError:  # its events went with its thread
             return []
         return self._events.get(run, [])[max(seq, 0) :]
+
+
+class MemoryCache:
+    """A ports.Cache that forgets nothing before its time."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._values: dict[str, tuple[bytes, float]] = {}
+        self._counters: dict[str, tuple[int, float]] = {}
+
+    async def get(self, key: str) -> bytes | None:
+        value, ends = self._values.get(key, (b"", 0.0))
+        return value if self._clock() < ends else None
+
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
+        self._values[key] = value, self._clock() + seconds
+
+    async def count(self, key: str, *, seconds: float) -> int:
+        value, ends = self._counters.get(key, (0, 0.0))
+        if self._clock() >= ends:
+            value, ends = 0, self._clock() + seconds
+        self._counters[key] = value + 1, ends
+        return value + 1
 
 
 class _File(NamedTuple):

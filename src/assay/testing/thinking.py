@@ -1,6 +1,8 @@
 """Thinking that is settled beforehand: one reasoner for every run, and an account that is what a test says."""
 
-from assay.model.spend import Quote, Spend
+from collections.abc import Awaitable, Callable
+
+from assay.model.spend import Fee, Quote, Spend
 from assay.model.thread import Options, Run
 from assay.ports import Account, Emit
 from assay.reasoning.protocol import Reasoner
@@ -12,12 +14,17 @@ class NothingSpent:
     def __init__(self, spend: Spend | None = None, *, gone: bool = False) -> None:
         self.spend = spend or Spend()
         self.gone = gone
+        self.fees: list[Fee] = []
 
     async def spent(self) -> Spend:
         return self.spend
 
     async def exhausted(self) -> bool:
         return self.gone
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        self.fees.append(fee)
+        return await request()
 
 
 class FixedThinking:

@@ -4,10 +4,10 @@ import re
 from typing import NamedTuple
 
 from assay.model.source import Document
+from assay.text.hosts import is_official
 
 CREDIBLE = 0.6  # from here on one source alone earns a plain tick
 
-_OFFICIAL = re.compile(r"(?:\.gov|\.edu|\.mil|\.int|\.ac\.[a-z]{2}|\.gov\.[a-z]{2}|\.europa\.eu)$")
 _FILING = re.compile(r"\bform\s+(?:10-[qk]|8-k|20-f)\b|securities and exchange commission", re.I)
 _REFERENCE = re.compile(
     r"\bdoi\b|10\.\d{4,9}/|arxiv|\b(?:journal|letters|nature|science|physical review|astrophysics)\b", re.I
@@ -31,7 +31,7 @@ class Credibility(NamedTuple):
 
 def assess(document: Document) -> Credibility:
     score, reasons, primary = _BY_KIND[document.kind], [f"kind: {document.kind}"], document.kind == "academic"
-    if _OFFICIAL.search(document.host):
+    if is_official(document.host):
         score, primary = score + 0.2, True
         reasons.append("official or academic host")
     if _FILING.search(document.text[:4000]):

@@ -89,6 +89,13 @@ _LENGTHS: dict[str, int | None] = {
 _WORDS = re.compile(r"\b([1-9]\d{1,4})\s+words\b", re.I)
 _ANY_TIME = "All of it"
 
+_CODE: tuple[QueryType, ...] = ("code",)
+_ON_CODE = re.compile(
+    r"\bgit(?:hub|lab)\b|\bopen[- ]source\b|\bsource code\b|\brepositor(?:y|ies)\b|\b(?:software|programming|python|"
+    r"javascript|typescript|rust|java|golang) (?:librar(?:y|ies)|packages?|frameworks?|tools?|languages?|sdks?)\b",
+    re.I,
+)
+
 COMPANY_SECTIONS: tuple[str, ...] = ("Overview", "Recent news", "Financial snapshot")
 
 
@@ -247,7 +254,7 @@ def _plan_queries(
     """One query per sub-question and source type, then second variations until there are enough. A period that was
     chosen stands in all of them."""
     wanted: list[tuple[SubQuestion, str, QueryType, int]] = []
-    types = TYPES_BY_DEPTH[depth]
+    types = (*TYPES_BY_DEPTH[depth], *_CODE) if _ON_CODE.search(understanding.question) else TYPES_BY_DEPTH[depth]
     for question in questions:
         variations = queries(question, understanding, 3)
         if timeframe:

@@ -11,6 +11,7 @@ from assay.reasoning.embedded.focus import GENERIC, focus, weight_of
 from assay.reasoning.embedded.rarity import rarity, recall
 from assay.reasoning.embedded.understanding import classify
 from assay.reasoning.protocol import Quote
+from assay.text.instructions import asks_what_to_do, instructions, is_order
 from assay.text.overlap import jaccard
 from assay.text.quantities import Quantity, quantities
 from assay.text.relations import years
@@ -38,16 +39,6 @@ _DANGLING = re.compile(
 )
 # What a neighbour can make clear; "however" and its like need no more than their own words.
 _PRONOUN = re.compile(r"^(?:it|its|they|their|this|these|those|he|she|his|her)\b", re.I)
-# A courtesy to the reader, not a defence: sentences that order a machine about tell nothing of the subject. The defence
-# is that the text of a page is never taken as an instruction.
-_ORDER = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b[^.]{0,30}\b(?:previous|prior|above|earlier|preceding|all|your)\b[^.]{0,20}"
-    r"\b(?:instructions?|prompts?|rules|directions)\b|"
-    r"\b(?:AI|artificial intelligence|chatbot|language model)s?(?: (?:assistant|model|system|agent)s?)?"
-    r" (?:must|should|shall|have to|are (?:required|instructed|told))\b|"
-    r"\bas an? (?:AI|(?:large )?language model)\b|\bsystem prompts?\b",
-    re.I,
-)
 _POINTER = re.compile(
     r"^(?:refer to|see|please see|for (?:a|an|more|further|additional)\b[^.]*\b(?:see|refer to))\b|"
     r"\b(?:refer to|see) (?:item|note|part|section|figure|table|appendix)\b",
@@ -129,14 +120,16 @@ def _by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list
 
 
 def _statements(text: str) -> Iterator[Piece]:
-    """What may be quoted. A sentence that opens with a pronoun comes with the one before it, which says of what."""
+    """What may be quoted; orders to a machine tell nothing of the subject. A sentence that opens with a pronoun comes
+    with the one before it, which says of what."""
+    orders = set(instructions(text))
     before: Piece | None = None
     for piece in sentences(text):
-        if is_statement(piece.text) and not _ORDER.search(piece.text):
+        if is_statement(piece.text) and piece not in orders:
             joined = before is not None and bool(_PRONOUN.match(piece.text)) and _leads(text, before, piece)
             start = before.start if before and joined else piece.start
             yield Piece(start, piece.end, text[start : piece.end])
-        before = piece
+        before = None if piece in orders else piece
 
 
 def _leads(text: str, before: Piece, piece: Piece) -> bool:
@@ -144,12 +137,15 @@ def _leads(text: str, before: Piece, piece: Piece) -> bool:
     between = text[before.end : piece.start]
     if between.strip() or "\n\n" in between or not is_statement(before.text):
         return False
-    return not (is_row(before.text) or _DANGLING.match(before.text) or _ORDER.search(before.text))
+    return not (is_row(before.text) or _DANGLING.match(before.text))
 
 
 def could_answer(question: str, sentence: str) -> bool:
-    """A question for a time needs one in its answer; a question for a time to come needs one that lies ahead."""
+    """A question for a time needs one in its answer; a question for a time to come needs one that lies ahead; an order
+    answers only who asks what to do."""
     plain = fold(question)
+    if is_order(sentence) and not asks_what_to_do(question):
+        return False
     if _WHEN.match(plain) and not any(_is_time(quantity, sentence) for quantity in quantities(sentence)):
         return False
     return not _WHEN_WILL.match(plain) or bool(_FUTURE.search(sentence))

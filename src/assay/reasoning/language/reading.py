@@ -1,4 +1,7 @@
-"""Reading: the model points at numbered sentences, so every quote is verbatim."""
+"""Reading: the model points at numbered sentences, so every quote is verbatim.
+
+A sentence that orders a model about is shown as what it is and has no number, so it cannot be quoted.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,6 +12,7 @@ from assay.reasoning.language.answer import Answer, Number, Score, schema
 from assay.reasoning.language.prompt import tagged
 from assay.reasoning.language.step import Job, Step
 from assay.reasoning.protocol import Quote, ReadRequest
+from assay.text.instructions import asks_what_to_do, instructions, is_order
 from assay.text.sentences import Piece, is_statement, sentences
 
 STEP = Step("read", stage="read", role="searcher", thing="choice of quotes",
@@ -16,6 +20,9 @@ STEP = Step("read", stage="read", role="searcher", thing="choice of quotes",
 MOST_IN_LITTLE_ROOM = 6
 MOST_TOGETHER = 3  # sentences of one quote
 RELEVANT = 3.0  # of 10; below this a sentence is about something else
+MARKED = "⟦instruction-like text of the page: {}⟧"
+LONGEST_MARKED = 200  # characters shown of one
+_BRACKETS = str.maketrans("⟦⟧", "[]")
 
 
 class Pick(Answer):
@@ -29,11 +36,12 @@ class Picks(Answer):
 
 
 class Shown(NamedTuple):
-    """A passage with the sentences of it that may be quoted."""
+    """A passage with the sentences of it that may be quoted, and those that are only shown, marked."""
 
     passage: int
     title: str
     pieces: tuple[Piece, ...]
+    marked: tuple[Piece, ...] = ()
 
 
 def job(request: ReadRequest, shortlist: Sequence[Quote], small: bool) -> Job[Picks, Shown, Sequence[Quote]]:
@@ -55,19 +63,26 @@ def job(request: ReadRequest, shortlist: Sequence[Quote], small: bool) -> Job[Pi
 
 
 def _shown(request: ReadRequest) -> tuple[Shown, ...]:
-    """Passages overlap: a sentence is shown once."""
+    """Passages overlap: a sentence is shown once. What only tells people to do something is no answer, unless that was
+    asked."""
+    advice = asks_what_to_do(request.question.in_context)
     seen: set[tuple[str, str]] = set()
     found = []
     for number, passage in enumerate(request.passages):
-        pieces = [
-            piece
-            for piece in sentences(passage.text)
-            if is_statement(piece.text) and (passage.document, piece.text) not in seen
-        ]
-        seen |= {(passage.document, piece.text) for piece in pieces}
-        if pieces:
-            found.append(Shown(number, request.titles.get(passage.document, ""), tuple(pieces)))
-    return tuple(found)
+        orders = set(instructions(passage.text))
+        fresh = [piece for piece in sentences(passage.text) if (passage.document, piece.text) not in seen]
+        told = [piece for piece in fresh if piece not in orders and is_statement(piece.text)]
+        pieces = [piece for piece in told if advice or not is_order(piece.text)]
+        seen |= {(passage.document, piece.text) for piece in (*pieces, *orders)}
+        marked = tuple(piece for piece in fresh if piece in orders)
+        if pieces or marked:
+            found.append(Shown(number, _title(request, passage), tuple(pieces), marked))
+    return tuple(found) if any(shown.pieces for shown in found) else ()
+
+
+def _title(request: ReadRequest, passage: Passage) -> str:
+    title = request.titles.get(passage.document, "")
+    return "" if instructions(title) else title
 
 
 def _shortlisted(request: ReadRequest, quotes: Iterable[tuple[int, str]]) -> tuple[Shown, ...]:
@@ -77,22 +92,26 @@ def _shortlisted(request: ReadRequest, quotes: Iterable[tuple[int, str]]) -> tup
         if start >= 0:
             found.setdefault(number, []).append(Piece(start, start + len(text), text))
     return tuple(
-        Shown(number, request.titles.get(request.passages[number].document, ""), tuple(sorted(pieces)))
+        Shown(number, _title(request, request.passages[number]), tuple(sorted(pieces)))
         for number, pieces in found.items()
     )
 
 
 def _halved(shown: Shown) -> Shown:
-    return shown._replace(pieces=shown.pieces[: (len(shown.pieces) + 1) // 2])
+    return shown._replace(pieces=shown.pieces[: (len(shown.pieces) + 1) // 2], marked=())
 
 
 def _sources(shown: Sequence[Shown]) -> str:
     blocks, number = [], 0
     for source in shown:
         lines = [f"Title: {source.title}"] if source.title else []
-        for piece in source.pieces:
-            number += 1
-            lines.append(f"[{number}] {' '.join(piece.text.split())}")
+        for piece in sorted((*source.pieces, *source.marked)):
+            said = " ".join(piece.text.split())
+            if piece in source.marked:
+                lines.append(MARKED.format(said[:LONGEST_MARKED].translate(_BRACKETS)))
+            else:
+                number += 1
+                lines.append(f"[{number}] {said}")
         blocks.append(tagged("source", "\n".join(lines)))
     return "\n".join(blocks)
 

@@ -1,0 +1,109 @@
+"""What sites ask of robots (RFC 9309), fetched through the guarded client and remembered for a day."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from assay.errors import FetchError, RefusedError
+from assay.harvest.answer import RedirectsError
+from assay.harvest.client import GuardedClient
+from assay.harvest.guard import Address
+
+if TYPE_CHECKING:
+    from protego import Protego
+
+_READ = 500 * 1024  # bytes of a robots.txt that are heeded
+_SECONDS = 10.0
+_REDIRECTS = 5
+_FRESH = 24 * 3600.0
+_FRESH_FAILURE = 600.0
+_SITES = 500  # remembered; a large robots.txt takes about 1 MB once parsed
+
+
+class _Rules(NamedTuple):
+    """Of one site. Without `parsed` everything is open, or, where `unread`, closed."""
+
+    parsed: "Protego | None" = None
+    unread: bool = False
+
+
+class _Entry(NamedTuple):
+    task: asyncio.Task[_Rules]
+    begun: float
+
+
+class Robots:
+    """Rules for the first word of `user_agent`. Those who ask for the same site at the same time share one fetch."""
+
+    def __init__(self, client: GuardedClient, user_agent: str, *, clock: Callable[[], float] = monotonic) -> None:
+        self._client = client
+        self._name = (user_agent.split("/")[0].split() or ["*"])[0]
+        self._clock = clock
+        self._sites: OrderedDict[str, _Entry] = OrderedDict()
+
+    async def check(self, url: str) -> None:
+        """Raises RefusedError where the site does not want us, FetchError where it does not say."""
+        address = self._client.check(url)
+        if address.target.partition("?")[0] == "/robots.txt":
+            return
+        rules = await self._rules(address)
+        if rules.unread:
+            help = "A site whose rules cannot be read is left alone."
+            raise FetchError("robots.txt could not be read", help=help, retryable=True, url=address.url)
+        if rules.parsed is not None and not rules.parsed.can_fetch(address.url, self._name):
+            raise RefusedError("is closed to robots", help="The site's robots.txt says so.", url=address.url)
+
+    async def allowed(self, url: str) -> bool:
+        try:
+            await self.check(url)
+        except FetchError:
+            return False
+        return True
+
+    async def crawl_delay(self, url: str) -> float:
+        """Seconds that the site wants between two requests."""
+        rules = await self._rules(self._client.check(url))
+        return (rules.parsed.crawl_delay(self._name) if rules.parsed is not None else None) or 0.0
+
+    async def aclose(self) -> None:
+        tasks = [entry.task for entry in self._sites.values()]
+        self._sites.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _rules(self, address: Address) -> _Rules:
+        entry = self._sites.get(address.origin)
+        if entry is None or self._is_stale(entry):
+            entry = _Entry(asyncio.create_task(self._read(address.origin)), self._clock())
+            self._sites[address.origin] = entry
+        self._sites.move_to_end(address.origin)
+        while len(self._sites) > _SITES:
+            self._sites.popitem(last=False)
+        return await asyncio.shield(entry.task)  # whoever gives up waiting does not take it from the others
+
+    def _is_stale(self, entry: _Entry) -> bool:
+        if not entry.task.done():
+            return False
+        failed = entry.task.cancelled() or entry.task.exception() is not None or entry.task.result().unread
+        return self._clock() - entry.begun > (_FRESH_FAILURE if failed else _FRESH)
+
+    async def _read(self, origin: str) -> _Rules:
+        try:
+            found = await self._client.get(
+                f"{origin}/robots.txt", max_bytes=_READ, seconds=_SECONDS, redirects=_REDIRECTS, clip=True
+            )
+        except RedirectsError:
+            return _Rules()  # as if there were none, says the RFC
+        except FetchError as error:
+            status = error.context.get("status")
+            return _Rules(unread=not (isinstance(status, int) and 300 <= status < 500))
+        return _Rules(await asyncio.to_thread(_parsed, found.body))
+
+
+def _parsed(body: bytes) -> "Protego":
+    from protego import Protego
+
+    return Protego.parse(body.decode("utf-8-sig", "replace"))

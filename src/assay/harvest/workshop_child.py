@@ -1,0 +1,203 @@
+"""Runs alone in a subprocess and reads one page after another, under limits that hold whatever a page does.
+
+A frame is a length of 4 bytes, that much JSON, and, on the way in, a body whose size the JSON tells. The child ends
+when its input does, so also when its parent is killed.
+"""
+
+import json
+import os
+import re
+import signal
+import struct
+import sys
+from dataclasses import asdict
+from datetime import date
+from html import unescape
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from assay.errors import ReadError
+from assay.harvest import html, quality
+from assay.harvest.charset import decode
+from assay.harvest.extracted import Extracted
+from assay.harvest.formats import Format
+
+MEGABYTE = 1_000_000
+_CHARACTERS = 2_000_000  # of one page; a long book has half of that
+_PDF_MEGABYTES = 512  # for the process that opens the file
+_LAYOUT_MEGABYTES = 256  # for the places of its characters, in this process
+_GROWN = 24 * MEGABYTE  # a worker that keeps so much after a page is replaced; 181 pages in a row leave 12
+_STUB = 1_000  # bytes; a page as short as that which leads elsewhere says nothing else
+_TOO_BIG = "needs more than {:.0f} MB of memory"
+_WIDE = 200_000  # bytes in which a page must have said where it leads
+
+_PICTURE = re.compile(rb"data:[\w/+.;=-]{1,80};base64,[\w+/=%]{1000,}")  # libxml2 gives up on long attributes
+_SILENT = re.compile(rb"<(script|noscript|style|template)\b.*?</\1\s*>|<!--.*?-->", re.I | re.S)
+_REFRESH = re.compile(rb"<meta\b[^>]*http-equiv\s*=\s*[\"']?refresh\b[^>]*>", re.I)
+_TARGET = re.compile(rb"content\s*=\s*[\"']?\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?\s*([^\"'>\s]+)", re.I)
+
+
+class Work(NamedTuple):
+    """What stands in the header of a request."""
+
+    format: Format
+    url: str
+    charset: str
+    seconds: float
+    megabytes: float
+    size: int
+
+    @property
+    def allowed(self) -> float:
+        """Megabytes above a worker at rest."""
+        return _LAYOUT_MEGABYTES if self.format is Format.PDF else self.megabytes
+
+
+def main() -> None:
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not pass for an answer
+    warm()
+    base = _memory("VmSize")
+    answer(sink, {"ready": True})
+    while (work := _next(source)) is not None:
+        _limit(work, base)
+        found = attempt(work, source)
+        _unlimit()
+        found["retire"] = _memory("VmSize") - base > _GROWN
+        answer(sink, found)
+        if found["retire"]:
+            return
+
+
+def warm() -> None:
+    """The libraries are loaded, and the tables they make at their first page are made."""
+    html.extract(b"<html><body><article><p>One page is read to warm up.</p></article></body></html>", "https://a.test/")
+
+
+def _next(source: BinaryIO) -> Work | None:
+    prefix = source.read(4)
+    if len(prefix) < 4:
+        return None
+    fields = json.loads(source.read(struct.unpack(">I", prefix)[0]))
+    return Work(**{**fields, "format": Format(fields["format"])})
+
+
+def answer(sink: BinaryIO, found: dict[str, Any]) -> None:
+    data = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+    sink.write(struct.pack(">I", len(data)) + data)
+    sink.flush()
+
+
+def attempt(work: Work, source: BinaryIO) -> dict[str, Any]:
+    """A fault of the page is an answer; any other ends the process, and the parent reports it."""
+    peak = _memory("VmPeak")
+    try:
+        return read(work, source.read(work.size))
+    except MemoryError:
+        return {"error": _TOO_BIG.format(work.allowed)}
+    except ReadError as error:
+        # libxml2 calls a page broken when it could not get the memory for it
+        short = _memory("VmPeak") - peak > 0.8 * work.allowed * MEGABYTE
+        return {"error": _TOO_BIG.format(work.allowed) if short else error.message}
+
+
+def read(work: Work, body: bytes) -> dict[str, Any]:
+    leads = refresh(body, work.url) if work.format is Format.HTML else None
+    found = Extracted("") if leads and len(body) < _STUB else _extract(work, body)
+    words = found.text[:_CHARACTERS]
+    fields = {name: value.isoformat() if isinstance(value, date) else value for name, value in asdict(found).items()}
+    return fields | {
+        "text": words,
+        "quality": quality.score(words) if work.format is not Format.CSV else 1.0,  # a table has no prose to judge
+        "refresh": leads,
+        "canonical": _canonical(found, work.url),
+    }
+
+
+def _extract(work: Work, body: bytes) -> Extracted:
+    match work.format:
+        case Format.HTML:
+            return html.extract(decode(_PICTURE.sub(b"data:,", body), work.charset), work.url)
+        case Format.PDF:
+            from assay.harvest import pdf
+
+            return pdf.extract(body, seconds=max(1, int(work.seconds)), megabytes=_PDF_MEGABYTES)
+        case Format.DOCX:
+            from assay.harvest import docx
+
+            return docx.extract(body)
+        case Format.CSV:
+            from assay.harvest import tabular
+
+            return tabular.extract(_unicode(body, work.charset))
+        case Format.MARKDOWN | Format.PLAIN:
+            from assay.harvest import text
+
+            read = text.extract_markdown if work.format is Format.MARKDOWN else text.extract_plain
+            return read(_unicode(body, work.charset))
+
+
+def _unicode(body: bytes, charset: str) -> bytes:
+    """No more than is kept."""
+    return decode(body, charset)[:_CHARACTERS].encode("utf-8", "replace")
+
+
+# Where a page leads ----------------------------------------------------------------------------------
+
+
+def refresh(body: bytes, url: str) -> list[Any] | None:
+    """Seconds and address of `<meta http-equiv=refresh>`, if it leads to another page."""
+    tag = _REFRESH.search(_SILENT.sub(b"", body[:_WIDE]))
+    found = _TARGET.search(tag[0]) if tag else None
+    if found is None:
+        return None
+    target = urljoin(url, unescape(found[2].decode("utf-8", "replace")))
+    return [int(found[1]), target] if target.split("#")[0] != url.split("#")[0] else None
+
+
+def _canonical(found: Extracted, url: str) -> str | None:
+    """The address the page gives as its own; a page that calls itself the home page is taken for a slip."""
+    target = found.canonical
+    if target is None or (urlsplit(target).path in ("", "/") and urlsplit(url).path not in ("", "/")):
+        return None
+    if url.startswith("https:"):
+        target = re.sub("^http:", "https:", target)
+    return target.partition("#")[0]
+
+
+# Limits ----------------------------------------------------------------------------------------------
+
+
+def _limit(work: Work, base: int) -> None:
+    """Memory above that of a worker at rest. The alarm ends a worker whose parent is no longer there to do it."""
+    try:
+        import resource
+    except ImportError:  # Windows: the parent's clock alone holds it
+        return
+    signal.setitimer(signal.ITIMER_REAL, work.seconds + 2)
+    if base:
+        _, hardest = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (base + int(work.allowed * MEGABYTE), hardest))
+
+
+def _unlimit() -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    _, hardest = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hardest, hardest))
+
+
+def _memory(field: str) -> int:
+    """Bytes; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            return next((int(line.split()[1]) * 1024 for line in status if line.startswith(field)), 0)
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""A search provider over HTTP. What they all need stands here; a provider's file says how to ask and how to read.
+
+An answer comes from the cache, or it is asked for: within the provider's quota and rate, at its price, with a few
+retries where they can help. Errors are SourceErrors that say whether a retry helps (429, timeouts and 5xx do, 401 and
+403 do not) and never carry a key.
+"""
+
+import asyncio
+import hashlib
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any, ClassVar, NamedTuple, Self
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from assay.errors import SourceError
+from assay.model.inquiry import Found, Inquiry, Terms
+from assay.model.plan import QueryType
+from assay.model.source import Hit, Kind
+from assay.model.spend import MICRO, Fee
+from assay.ports import Answer, Purse
+from assay.search.http import Outgoing, Reply
+from assay.search.refusal import FINAL, key_missing, key_refused, refusal
+from assay.search.registry import Bench
+from assay.search.results import document_of, hit_of, tidy
+from assay.settings import Searching
+from assay.text.clean import clean
+
+CACHE_VERSION = 1  # of what is kept; raised when providers are read differently
+REACHABLE_SECONDS = 1.5
+_DAY = 86_400.0
+_KEPT = TypeAdapter(tuple[Found, ...])
+
+
+class Request(NamedTuple):
+    """What is sent: `url` is below the provider's endpoint, or the endpoint itself when empty."""
+
+    url: str = ""
+    params: Mapping[str, str | int] = {}
+    json: Mapping[str, Any] | None = None  # makes it a POST
+    headers: Mapping[str, str] = {}
+    secrets: Mapping[str, str] = {}  # parameters that go to the provider and nowhere else
+
+
+class ApiSource(ABC):
+    """Implements `ports.Source` and `ports.Remote`; one subclass a provider."""
+
+    name: ClassVar[str]
+    types: ClassVar[tuple[QueryType, ...]] = ("web",)
+    kind: ClassVar[Kind] = "web"
+    own_terms: ClassVar[Terms]
+    endpoint: ClassVar[str]  # settings.search.endpoints may name another
+    final: ClassVar[frozenset[int]] = FINAL  # statuses after which the provider is not asked again
+    longest_query: ClassVar[int] = 2000  # characters the provider takes; the rest is cut at a word
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._refused: SourceError | None = None
+
+    @classmethod
+    def build(cls, bench: Bench) -> Self:
+        return cls(bench)
+
+    @abstractmethod
+    def request(self, inquiry: Inquiry) -> Request:
+        """How the provider is asked, with every filter of the inquiry it knows."""
+
+    @abstractmethod
+    def found(self, body: str) -> Sequence[Found]:
+        """The results in an answer, best first; ValueError (pydantic's included) when it is not what the provider
+        documents. One bad result among good ones is left out."""
+
+    async def body(self, request: Request) -> str:
+        """The whole answer to a search; a provider that needs several requests calls `send` for each."""
+        return await self.send(request)
+
+    def explain(self, reply: Reply) -> SourceError:
+        """What an answer other than 200 means."""
+        return refusal(self.name, reply, self.own_terms.key, held=bool(self.key))
+
+    @property
+    def settings(self) -> Searching:
+        return self._bench.settings.search
+
+    @property
+    def terms(self) -> Terms:
+        said = {
+            "per_minute": self.settings.requests_per_minute.get(self.name),
+            "per_day": self.settings.requests_per_day.get(self.name),
+            "usd": self.settings.usd_per_request.get(self.name),
+        }
+        return self.own_terms.model_copy(update={name: value for name, value in said.items() if value is not None})
+
+    @property
+    def address(self) -> str:
+        return self.settings.endpoints.get(self.name) or self.endpoint
+
+    @property
+    def key(self) -> str:
+        """The provider's key; "" where there is none."""
+        secret = getattr(self._bench.settings.keys, self.own_terms.key) if self.own_terms.key else None
+        return secret.get_secret_value().strip() if secret else ""
+
+    def is_available(self) -> bool:
+        wanted = self.name not in self.settings.without
+        return wanted and bool(self.key or not self.own_terms.key_required)
+
+    async def reachable(self) -> bool:
+        try:
+            place = urlsplit(self.address)
+            port = place.port or {"https": 443, "http": 80}.get(place.scheme)
+            if not (place.hostname and port):
+                return False
+            async with asyncio.timeout(REACHABLE_SECONDS):
+                _, writer = await asyncio.open_connection(place.hostname, port)
+        except (OSError, ValueError):  # TimeoutError is an OSError; ValueError is an address that is none
+            return False
+        writer.close()
+        return True
+
+    async def search(self, query: str, *, limit: int) -> list[Hit]:
+        asked = clean(query).strip()  # a record holds no half of a character pair
+        if not asked or limit < 1:
+            return []
+        return (await self.ask(Inquiry(query=asked, limit=min(limit, 50)), _Unpaid())).hits
+
+    async def ask(self, inquiry: Inquiry, purse: Purse) -> Answer:
+        query = shortened(inquiry.query, self.longest_query)
+        if not query:
+            return Answer([])
+        asked = inquiry.model_copy(update={"query": query})
+        request = self.request(asked)
+        shown = self._shown(request)
+        key = "search:" + hashlib.sha256(f"{CACHE_VERSION} {self.name} {inquiry.limit} {shown}".encode()).hexdigest()
+        found = await self._kept(key)
+        if found is not None:
+            return Answer(await self._hits(found, inquiry), cached=True)
+        fee = Fee(step="search", provider=self.name, request=shown, micros=math.ceil(self.terms.usd * MICRO))
+        found = self._read(await purse.buy(fee, lambda: self.body(request)))
+        await self._keep(key, found)
+        return Answer(await self._hits(found, inquiry))
+
+    async def send(self, request: Request) -> str:
+        """The body of an answer with status 200. What may help is tried again; each attempt waits for its turn and
+        counts against the quota."""
+        pace = self._bench.http.pace
+        left, attempt = pace.overall, 0
+        while True:
+            attempt += 1
+            began = monotonic()
+            try:
+                async with self._bench.http.lane(self.name, self.terms).turn(self.name):
+                    began = monotonic()
+                    return await self._attempt(request, min(self.settings.seconds, left))
+            except SourceError as error:
+                wait = pace.wait(attempt, error.context.get("retry_after"))  # type: ignore[arg-type]
+                left -= monotonic() - began + wait
+                if not error.retryable or attempt == pace.attempts or wait > pace.longest or left <= 0:
+                    raise
+            await asyncio.sleep(wait)
+
+    async def fetch(self, outgoing: Outgoing, seconds: float) -> Reply:
+        return await self._bench.http.fetch(self.name, outgoing, seconds=seconds)
+
+    async def _attempt(self, request: Request, seconds: float) -> str:
+        if self._refused is not None:  # by an earlier answer, perhaps while this one waited for its turn
+            raise self._refused.with_traceback(None)
+        await self._count()
+        reply = await self.fetch(self._outgoing(request), seconds)
+        if reply.status == 200:
+            return reply.text
+        error = self.explain(reply)
+        if reply.status in self.final and not error.retryable:
+            self._refused = error
+        raise error
+
+    async def _count(self) -> None:
+        quota = self.terms.per_day
+        if quota is None:
+            return
+        today = datetime.now(UTC).date()
+        if await self._bench.cache.count(f"quota:{self.name}:{today}", seconds=_DAY) > quota:
+            raise SourceError(
+                f"{self.name} was asked {quota} times today, which is its quota; it begins anew on "
+                f"{today + timedelta(days=1)} at 00:00 UTC",
+                help=f"Raise search.requests_per_day for {self.name} if your plan allows more.",
+                provider=self.name,
+            )
+
+    def _outgoing(self, request: Request) -> Outgoing:
+        if variable := self.own_terms.key:
+            if self.own_terms.key_required and not self.key:
+                raise key_missing(self.name, variable)
+            if not self.key.isascii() or any(c.isspace() or not c.isprintable() for c in self.key):
+                raise key_refused(self.name, variable)  # no header can carry it
+        headers = {"User-Agent": self._bench.settings.harvest.user_agent, "Accept": "*/*", **request.headers}
+        return Outgoing(self._url(request), {**request.params, **request.secrets}, headers, request.json)
+
+    def _url(self, request: Request) -> str:
+        return f"{self.address.rstrip('/')}/{request.url.lstrip('/')}" if request.url else self.address
+
+    def _shown(self, request: Request) -> str:
+        """The request as it may be stored: without headers and names before an @, which hold keys and passwords."""
+        return json.dumps(
+            [re.sub(r"//[^/?#]*@", "//", self._url(request)), dict(request.params), request.json], sort_keys=True
+        )
+
+    def _read(self, body: str) -> tuple[Found, ...]:
+        try:
+            return tuple(tidy(self.found(body)))
+        except (ValueError, RecursionError) as error:  # its text may quote the answer
+            raise SourceError(
+                f"{self.name} answered in a form Assay does not know",
+                help="The provider may have changed its interface: look for a newer version of Assay.",
+                provider=self.name,
+                reason=type(error).__name__,
+            ) from None
+
+    async def _kept(self, key: str) -> tuple[Found, ...] | None:
+        if not self.settings.cache_hours or (value := await self._bench.cache.get(key)) is None:
+            return None
+        try:
+            return _KEPT.validate_json(value)
+        except ValidationError:  # written by another version
+            return None
+
+    async def _keep(self, key: str, found: tuple[Found, ...]) -> None:
+        if hours := self.settings.cache_hours:
+            await self._bench.cache.put(key, _KEPT.dump_json(found), seconds=hours * 3600)
+
+    async def _hits(self, found: Sequence[Found], inquiry: Inquiry) -> list[Hit]:
+        hits = []
+        for rank, result in enumerate(found[: inquiry.limit], 1):
+            document = document_of(result, self.kind)
+            if document is not None:
+                await self._bench.store.put(document)
+            hits.append(hit_of(result, document, self.name, self.kind, inquiry.query, rank))
+        return hits
+
+
+class _Unpaid:
+    """A ports.Purse without a bottom, for `search`."""
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        return await request()
+
+
+def shortened(query: str, longest: int) -> str:
+    """One line of at most so many characters, cut at a word where there is one."""
+    line = " ".join(clean(query).split())
+    if len(line) <= longest:
+        return line
+    return line[: longest + 1].rpartition(" ")[0] or line[:longest]

@@ -1,0 +1,130 @@
+"""Pages that need JavaScript, in a real Chromium whose every request the guard has judged."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+
+import pytest
+
+from assay.errors import ConfigurationError, FetchError
+from assay.harvest.browser import Render, found, open_browser
+from assay.harvest.client import GuardedClient
+from assay.settings import Harvesting
+from assay.testing.web import FakeWeb
+
+pytestmark = pytest.mark.skipif(found(Harvesting()) is None, reason="no Chromium; try: make browser")
+
+SHOP = "http://shop.example.org"
+BUILT = """<html><head><title>Prices</title></head><body><div id="root"></div><script>
+fetch("/prices.json").then(r => r.json()).then(p => {
+  document.getElementById("root").innerHTML = "<article><p>Flour costs " + p.flour + " a sack.</p></article>";
+});
+</script></body></html>"""
+
+
+@asynccontextmanager
+async def rendering(web: FakeWeb, **options: object) -> AsyncIterator[Render]:
+    settings = Harvesting.model_validate(options)
+    async with (
+        GuardedClient(settings, resolve=web.public, dial=web.dial) as client,
+        open_browser(settings, client.connect) as render,
+    ):
+        assert render is not None
+        yield render
+
+
+@pytest.mark.requirement("L-04")
+async def test_what_scripts_build_is_read() -> None:
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/", BUILT)
+        web.page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
+        async with rendering(web) as render:
+            html = (await render(f"{SHOP}/")).decode()
+
+    assert "Flour costs 31 a sack." in html
+
+
+@pytest.mark.requirement("W-08", "W-17")
+async def test_a_page_reaches_nothing_on_this_machine_or_its_network() -> None:
+    """Pictures, frames, scripts, sockets, beacons, forms and redirects: all of them are requests of the page."""
+    touched: list[bytes] = []
+
+    async def canary(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        touched.append(await reader.read(100))
+        writer.close()
+
+    server = await asyncio.start_server(canary, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    inside = [f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", f"2130706433:{port}", f"0x7f.1:{port}",
+              f"0.0.0.0:{port}", "169.254.169.254", "metadata.google.internal", "10.0.0.1"]  # fmt: skip
+    attacks = "".join(
+        f"""<img src="http://{place}/i"><iframe src="http://{place}/f"></iframe><script src="http://{place}/s"></script>
+        <link rel=stylesheet href="http://{place}/c"><link rel=preconnect href="http://{place}/">
+        <script>fetch("http://{place}/x", {{mode: "no-cors"}}).catch(() => 0); navigator.sendBeacon("http://{place}/b");
+        try {{ new WebSocket("ws://{place}/w") }} catch (e) {{}}
+        try {{ new EventSource("http://{place}/e") }} catch (e) {{}}</script>"""
+        for place in inside
+    )
+    async with FakeWeb() as web, server:
+        web.page(f"{SHOP}/", f"<p>Bait.</p>{attacks}<script>setTimeout(() => document.title = 'ran', 50)</script>")
+        web.page(f"{SHOP}/leave", f"<script>location.href = 'http://127.0.0.1:{port}/left'</script>")
+        web.redirect(f"{SHOP}/moved", f"http://127.0.0.1:{port}/moved")
+        async with rendering(web) as render:
+            html = (await render(f"{SHOP}/")).decode()
+            for path in ("/leave", "/moved"):
+                with contextlib.suppress(FetchError):  # or an empty page: what counts is who was reached
+                    await render(f"{SHOP}{path}")
+        hosts = {visit.host for visit in web.requests}
+
+    assert "<title>ran</title>" in html  # the page did run
+    assert touched == []
+    assert hosts == {"shop.example.org"}
+    assert {address for address, _ in web.dialled} == {"93.184.215.14"}
+
+
+@pytest.mark.requirement("W-08")
+async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> None:
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/loop", "<p>Busy</p><script>for (;;) {}</script>")
+        web.page(
+            f"{SHOP}/pile",
+            "<body><script>for (let i = 0; i < 3e5; i++) document.write('<p>' + 'x'.repeat(100))</script>",
+        )
+        web.page(f"{SHOP}/", "<p>Quiet.</p>")
+        async with rendering(web, page_seconds=4, page_mb=1) as render:
+            with pytest.raises(FetchError, match="browser"):
+                await render(f"{SHOP}/loop")
+            with contextlib.suppress(FetchError):  # on a slow machine there is not even time for a part of it
+                assert len(await render(f"{SHOP}/pile")) <= 1_000_000
+            assert b"Quiet." in await render(f"{SHOP}/")
+
+
+async def test_several_pages_at_once_wait_for_their_turn() -> None:
+    async with FakeWeb() as web:
+        for number in range(4):
+            web.page(f"{SHOP}/{number}", f"<p id=a></p><script>a.textContent = 'page ' + {number}</script>")
+        async with rendering(web) as render:
+            pages = await asyncio.gather(*(render(f"{SHOP}/{number}") for number in range(4)))
+
+    assert all(f"page {number}".encode() in page for number, page in enumerate(pages))
+
+
+def test_a_browser_that_was_asked_for_and_is_not_there_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="Chromium"):
+        found(Harvesting(browser="playwright", browser_path="/nowhere/chromium"))
+    assert found(Harvesting(browser="off")) is None
+
+
+@pytest.mark.requirement("L-04")
+@pytest.mark.skipif(find_spec("crawl4ai") is None, reason="the extra crawl4ai is not installed")
+async def test_crawl4ai_reads_the_same_page_over_the_same_guarded_way() -> None:
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/", BUILT)
+        web.page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
+        async with rendering(web, browser="crawl4ai") as render:
+            html = (await render(f"{SHOP}/")).decode()
+
+    assert "Flour costs 31 a sack." in html
+    assert {visit.host for visit in web.requests} == {"shop.example.org"}

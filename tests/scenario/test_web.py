@@ -1,0 +1,318 @@
+"""Research on the web: found by providers, fetched once, read, cited; and what could not be read is told."""
+
+from collections.abc import Callable
+
+import pytest
+
+from assay.errors import BudgetError, SourceError, UsageError
+from assay.model.event import Event
+from assay.model.source import Document, Hit, Kind
+from assay.model.spend import Fee
+from assay.model.thread import Options
+from assay.search.choice import choose
+from assay.search.registry import Bench
+from assay.settings import load
+from assay.testing import FakeRemote, FakeSource, MemoryDocuments, snapshot
+from assay.testing.stores import MemoryCache
+from tests.scenario.conftest import Lab
+from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
+
+Make = Callable[..., Lab]
+
+
+def hit(document: Document, /, kind: Kind = "web", **fields: object) -> Hit:
+    return Hit.model_validate(
+        {"provider": "x", "query": "x", "rank": 1, "url": document.url, "title": document.title, "kind": kind,
+         "host": document.host, "published": document.published, **fields}
+    )  # fmt: skip
+
+
+def on_the_web(lab: Lab, *sources: FakeRemote, documents: tuple[Document, ...] = LAKE) -> Lab:
+    lab.sources = list(sources)
+    for document in documents:
+        lab.pages.put(document.url, document)
+    return lab
+
+
+def of(events: list[Event], kind: str, stage: str) -> list[Event]:
+    return [event for event in events if (event.kind, event.stage) == (kind, stage)]
+
+
+@pytest.mark.requirement("W-05", "S-05")
+async def test_pages_that_were_found_are_read_once_and_cited(lab: Make) -> None:
+    one = FakeRemote("tavily", [hit(SURVEY), hit(GAZETTE)])
+    two = FakeRemote("exa", [hit(GAZETTE, url=f"{GAZETTE.url}?utm_source=mail#top"), hit(GUIDE)])
+    bench = on_the_web(lab(), one, two)
+
+    outcome = await bench.ask(QUESTION)
+
+    report = outcome.report
+    assert report is not None
+    assert report.status == "complete"
+    assert {card.url for card in report.sources} >= {SURVEY.url, GAZETTE.url}
+    assert {card.kind for card in report.sources} == {"web"}
+    assert sorted(bench.pages.asked) == sorted(set(bench.pages.asked))  # no page twice, however many want it
+    read = of(await bench.log(outcome.run.id), "read", "harvest")
+    assert {event.data["url"] for event in read} == {SURVEY.url, GAZETTE.url, GUIDE.url}
+
+
+@pytest.mark.requirement("W-05", "L-03")
+async def test_every_sub_question_is_asked_in_several_ways_at_every_provider(lab: Make) -> None:
+    one, two = FakeRemote("tavily", [hit(SURVEY)]), FakeRemote("exa", [hit(GAZETTE)])
+    bench = on_the_web(lab(), one, two)
+
+    outcome = await bench.ask(QUESTION)
+
+    searches = of(await bench.log(outcome.run.id), "search", "search")
+    by_question: dict[str, set[str]] = {}
+    for event in searches:
+        by_question.setdefault(str(event.data["question"]), set()).add(str(event.data["query"]))
+    assert len(by_question) >= 3
+    assert all(len(queries) >= 3 for queries in by_question.values())
+    assert {inquiry.query for inquiry in one.asked} == {inquiry.query for inquiry in two.asked}
+
+
+@pytest.mark.requirement("W-08")
+async def test_why_a_page_was_not_read_is_on_record_and_the_run_goes_on(lab: Make) -> None:
+    bench = on_the_web(lab(), FakeRemote("tavily", [hit(SURVEY), hit(GAZETTE), hit(GUIDE)]))
+    bench.pages.put(GUIDE.url, "robots.txt forbids it")
+    bench.pages.put(GAZETTE.url, "quality 0.12 is below 0.3")
+
+    outcome = await bench.ask(QUESTION)
+
+    skipped = of(await bench.log(outcome.run.id), "skip", "harvest")
+    assert {(event.data["path"], event.data["reason"]) for event in skipped} == {
+        (GUIDE.url, "robots.txt forbids it"), (GAZETTE.url, "quality 0.12 is below 0.3"),
+    }  # fmt: skip
+    assert outcome.report is not None
+    assert {card.url for card in outcome.report.sources} == {SURVEY.url}
+
+
+@pytest.mark.requirement("C-07", "S-05")
+async def test_a_provider_that_fails_is_reported_and_the_others_go_on(lab: Make) -> None:
+    failing = FakeRemote("tavily", fails=SourceError("the key of tavily was refused", help="Check TAVILY_API_KEY."))
+    bench = on_the_web(lab(), failing, FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)]))
+
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    errors = of(await bench.log(outcome.run.id), "error", "search")
+    assert errors
+    assert {(event.data["source"], event.data["retryable"]) for event in errors} == {("tavily", False)}
+    rounds = len({event.seq for event in of(await bench.log(outcome.run.id), "enter", "search")})
+    assert len(errors) == rounds  # once for all its queries
+
+
+@pytest.mark.requirement("C-07")
+async def test_when_the_only_provider_fails_nothing_takes_its_place(lab: Make) -> None:
+    failing = FakeRemote("tavily", fails=SourceError("tavily did not answer", retryable=True))
+    bench = on_the_web(lab(), failing)
+
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    assert outcome.report is not None
+    assert outcome.report.status == "no_data"
+    assert outcome.report.sources == ()
+    errors = of(await bench.log(outcome.run.id), "error", "search")
+    assert any("tavily did not answer" in str(event.data["message"]) for event in errors)
+
+
+@pytest.mark.requirement("W-07")
+async def test_a_copy_on_another_site_is_read_but_not_used_twice(lab: Make) -> None:
+    """The mirror has the survey with a menu around it."""
+    mirror = snapshot(f"Home News Weather Sport\n\n{SURVEY.text}\n\nAll rights reserved.", title="Mirror",
+                      url="https://mirror.example/copy")  # fmt: skip
+    bench = on_the_web(lab(), FakeRemote("exa", [hit(SURVEY), hit(mirror), hit(GAZETTE)]), documents=(*LAKE, mirror))
+
+    outcome = await bench.ask(QUESTION)
+
+    assert outcome.report is not None
+    cited = {card.url for card in outcome.report.sources}
+    assert len(cited & {SURVEY.url, mirror.url}) == 1
+    skipped = of(await bench.log(outcome.run.id), "skip", "select")
+    assert any("says the same" in str(event.data["reason"]) for event in skipped)
+
+
+@pytest.mark.requirement("F-04")
+async def test_the_abstract_of_a_paper_is_evidence_without_its_page(lab: Make) -> None:
+    bench = lab()
+    await bench.documents.put(SURVEY)
+    paper = hit(SURVEY, "academic", url="https://doi.org/10.1000/marrow", document=SURVEY.hash, start=0,
+                end=len(SURVEY.text))  # fmt: skip
+    bench.sources = [FakeRemote("crossref", [paper], types=("web", "academic"))]
+
+    outcome = await bench.ask(QUESTION)
+
+    assert bench.pages.asked == []
+    assert outcome.report is not None
+    assert {card.document for card in outcome.report.sources} == {SURVEY.hash}
+
+
+@pytest.mark.requirement("F-04")
+async def test_where_the_whole_paper_is_free_it_is_fetched(lab: Make) -> None:
+    bench = on_the_web(lab())
+    bench.pages.put("https://arxiv.org/pdf/2001.00001", GAZETTE)
+    await bench.documents.put(SURVEY)
+    paper = hit(SURVEY, "academic", url="https://arxiv.org/abs/2001.00001", document=SURVEY.hash, start=0,
+                end=len(SURVEY.text), fulltext="https://arxiv.org/pdf/2001.00001")  # fmt: skip
+    bench.sources = [FakeRemote("arxiv", [paper], types=("web", "academic"))]
+
+    await bench.ask(QUESTION)
+
+    assert bench.pages.asked == ["https://arxiv.org/pdf/2001.00001"]
+
+
+@pytest.mark.requirement("W-14")
+async def test_events_tell_how_much_the_cache_has_answered(lab: Make) -> None:
+    bench = on_the_web(lab(), FakeRemote("exa", [hit(SURVEY)], cached=True), FakeRemote("tavily", [hit(GAZETTE)]))
+
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    events = await bench.log(outcome.run.id)
+    [fused] = of(events, "search", "fuse")[:1]
+    assert 0 < int(str(fused.data["cached"])) < int(str(fused.data["asked"]))
+    assert {bool(event.data["cached"]) for event in of(events, "search", "search")} == {True, False}
+    assert "cached" in of(events, "read", "select")[0].data
+
+
+@pytest.mark.requirement("W-15")
+async def test_pages_and_searches_count_as_requests_and_a_spent_budget_is_told(lab: Make) -> None:
+    bench = on_the_web(lab(), FakeRemote("exa", [hit(document) for document in LAKE], micros=5_000))
+
+    async def buy(fee: Fee, request: Callable[..., object]) -> str:
+        bench.account.fees.append(fee)
+        if fee.step == "harvest":
+            raise BudgetError("the cap on requests is reached")
+        return await request()  # type: ignore[misc, no-any-return]
+
+    bench.account.buy = buy  # type: ignore[method-assign]
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    assert {(fee.step, fee.provider, fee.micros) for fee in bench.account.fees} >= {
+        ("search", "exa", 5_000), ("harvest", "web", 0),
+    }  # fmt: skip
+    assert bench.pages.asked == []
+    skipped = of(await bench.log(outcome.run.id), "skip", "harvest")
+    assert {str(event.data["reason"]) for event in skipped} == {"the cap on requests is reached"}
+
+
+@pytest.mark.requirement("L-05")
+async def test_no_text_of_a_page_is_in_the_state(lab: Make) -> None:
+    bench = on_the_web(lab(), FakeRemote("exa", [hit(document) for document in LAKE]))
+
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    state = await bench.state(outcome)
+    research = {key: state[key] for key in ("searched", "pages", "harvested", "selected", "tasks", "sources")}
+    assert "Fishermen on the northern shore" not in str(research)
+    assert len(str(research["harvested"])) < 300 * len(LAKE)
+
+
+@pytest.mark.requirement("W-07")
+async def test_filters_of_the_question_are_the_providers_own(lab: Make) -> None:
+    remote = FakeRemote("exa", [hit(SURVEY)])
+    bench = on_the_web(lab(), remote)
+
+    await bench.ask("How did Lake Marrow shrink since 2019 according to survey.example.org?", depth="quick")
+
+    assert all(inquiry.since is not None and inquiry.since.year == 2019 for inquiry in remote.asked)
+    scoped = [inquiry for inquiry in remote.asked if inquiry.sites]
+    assert {inquiry.sites for inquiry in scoped} == {("survey.example.org",)}
+    assert all("site:" not in inquiry.query for inquiry in remote.asked)
+    assert len(scoped) < len(remote.asked)  # base queries are asked as well
+
+
+# Which sources a run asks -----------------------------------------------------------------------------
+
+
+def bench_for(**settings: object) -> Bench:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    return Bench(
+        store=MemoryDocuments(), embedder=never, reader=never, open_index=never,  # type: ignore[arg-type]
+        settings=load(**{"offline": False, **settings}), cache=MemoryCache(), http=never,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeRemote]:
+    """Every provider that would be installed, none of them real."""
+    kinds = {"tavily": ("web",), "duckduckgo": ("web",), "wikipedia": ("web",), "arxiv": ("academic",),
+             "gdelt": ("news",), "github": ("code",)}  # fmt: skip
+    made = {
+        name: FakeRemote(name, types=types, stands_in=name == "duckduckgo")  # type: ignore[arg-type]
+        for name, types in kinds.items()
+    }
+    demo = FakeSource(MemoryDocuments(), (), name="demo")
+    monkeypatch.setattr("assay.search.choice.available", lambda: sorted(made))
+    monkeypatch.setattr("assay.search.choice.build", lambda name, bench: made.get(name, demo))
+    return made
+
+
+def chosen(depth: str = "standard", **options: object) -> set[str]:
+    return {source.name for source in choose(Options.model_validate({"depth": depth, **options}), bench_for())[0]}
+
+
+@pytest.mark.requirement("F-03", "C-07")
+def test_depth_decides_which_kinds_of_source_are_asked(world: dict[str, FakeRemote]) -> None:
+    assert chosen("quick") == {"tavily", "wikipedia", "github"}
+    assert chosen("standard") == {"tavily", "wikipedia", "github", "arxiv"}
+    assert chosen("comprehensive") == {"tavily", "wikipedia", "github", "arxiv", "gdelt"}
+
+
+@pytest.mark.requirement("C-07")
+def test_without_a_key_the_open_web_is_still_searched(world: dict[str, FakeRemote]) -> None:
+    world["tavily"].is_available = lambda: False  # type: ignore[method-assign]
+    world["wikipedia"].stands_in = True
+    assert "duckduckgo" in chosen("quick")
+
+
+@pytest.mark.requirement("C-07")
+def test_with_no_network_it_is_the_demo_and_a_plain_notice(world: dict[str, FakeRemote]) -> None:
+    for source in world.values():
+        source._reachable = False
+    sources, notices = choose(Options(), bench_for())
+
+    assert [source.name for source in sources] == ["demo"]
+    assert "could be reached" in notices["source"]
+    assert "demo data" in notices["source"]
+
+
+@pytest.mark.requirement("C-07")
+def test_one_that_cannot_be_reached_is_named_and_left_out(world: dict[str, FakeRemote]) -> None:
+    world["arxiv"]._reachable = False
+    sources, notices = choose(Options(), bench_for())
+
+    assert "arxiv" not in {source.name for source in sources}
+    assert "arxiv" in notices["reach"]
+
+
+@pytest.mark.requirement("C-07")
+def test_documents_stay_here_unless_the_web_is_asked_for(world: dict[str, FakeRemote]) -> None:
+    assert chosen(docs=("x",)) == {"demo"}  # stands for the documents here: nothing of the web
+    assert chosen(docs=("x",), web=True) > {"tavily", "arxiv"}
+    with pytest.raises(UsageError, match="tavily would be asked about your documents"):
+        chosen(docs=("x",), source="tavily")
+
+
+@pytest.mark.requirement("C-07")
+def test_a_named_source_that_lacks_its_key_is_an_error_and_never_another(world: dict[str, FakeRemote]) -> None:
+    world["tavily"].is_available = lambda: False  # type: ignore[method-assign]
+    with pytest.raises(SourceError, match="not available"):
+        chosen(source="tavily")
+    assert chosen(source="arxiv, wikipedia") == {"arxiv", "wikipedia"}
+
+
+def test_offline_asks_nobody(world: dict[str, FakeRemote]) -> None:
+    sources, notices = choose(Options(), bench_for(offline=True))
+    assert [source.name for source in sources] == ["demo"]
+    assert "offline" in notices["source"]
+    with pytest.raises(SourceError, match="offline"):
+        choose(Options(source="arxiv"), bench_for(offline=True))
+
+
+@pytest.mark.requirement("C-07")
+def test_a_resumed_run_asks_whom_it_asked_before(world: dict[str, FakeRemote]) -> None:
+    assert chosen("comprehensive", sources=("wikipedia",)) == {"wikipedia"}

@@ -1,0 +1,183 @@
+"""robots.txt, read as RFC 9309 has it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from assay.errors import FetchError, RefusedError
+from assay.harvest.client import GuardedClient
+from assay.harvest.robots import Robots
+from assay.settings import Harvesting
+from assay.testing.hostile import endless, reset
+from assay.testing.web import FakeWeb
+
+SITE = "http://site.example.org"
+RULES = f"{SITE}/robots.txt"
+CLOSED = "User-agent: *\nDisallow: /"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[FakeWeb]:
+    async with FakeWeb() as web:
+        yield web
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def robots(web: FakeWeb, clock: Clock) -> AsyncIterator[Robots]:
+    async with GuardedClient(Harvesting(), resolve=web.public, dial=web.dial) as client:
+        robots = Robots(client, "AssayBot/0.1 (+https://example.org)", clock=clock)
+        yield robots
+        await robots.aclose()
+
+
+@pytest.mark.requirement("W-08")
+async def test_rules_are_obeyed(web: FakeWeb, robots: Robots) -> None:
+    rules = "User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\nCrawl-delay: 2.5"
+    web.page(RULES, rules, type="text/plain")
+    asked = ["/", "/private", "/private/a?b", "/private/open/x", "/a.pdf", "/a.pdf?x", "/PRIVATE", "/robots.txt"]
+    allowed = [path for path in asked if await robots.allowed(SITE + path)]
+    assert allowed == ["/", "/private/open/x", "/a.pdf?x", "/PRIVATE", "/robots.txt"]
+    assert await robots.crawl_delay(SITE) == 2.5
+    with pytest.raises(RefusedError, match="is closed to robots"):
+        await robots.check(f"{SITE}/private")
+    assert len(web.requests) == 1
+    assert web.requests[0].headers["user-agent"] == Harvesting().user_agent
+
+
+async def test_the_rules_for_us_come_before_those_for_all(web: FakeWeb, robots: Robots) -> None:
+    web.page(
+        RULES, "User-agent: *\nDisallow: /a\n\nUser-Agent: assaybot\nDisallow: /b\n\nUser-agent: other\nDisallow: /"
+    )
+    assert [path for path in ("/a", "/b", "/c") if await robots.allowed(SITE + path)] == ["/a", "/c"]
+
+
+@pytest.mark.requirement("W-08")
+@pytest.mark.parametrize(
+    ("status", "allowed"), [(400, True), (401, True), (403, True), (404, True), (410, True), (500, False), (503, False)]
+)
+async def test_a_site_without_rules_is_open_and_a_broken_one_is_not(
+    web: FakeWeb, robots: Robots, status: int, allowed: bool
+) -> None:
+    web.page(RULES, CLOSED, status=status, headers={"Retry-After": "0"})
+    assert await robots.allowed(f"{SITE}/") is allowed
+    if not allowed:
+        with pytest.raises(FetchError, match=r"robots\.txt could not be read") as caught:
+            await robots.check(f"{SITE}/")
+        assert caught.value.retryable
+
+
+async def test_an_unreachable_site_is_left_alone(web: FakeWeb, robots: Robots) -> None:
+    web.play(RULES, reset)
+    assert not await robots.allowed(f"{SITE}/")
+    assert await robots.crawl_delay(f"{SITE}/") == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "allowed"),
+    [
+        (b"", True),
+        (b"\xef\xbb\xbf" + CLOSED.encode(), False),
+        (CLOSED.replace("\n", "\r\n").encode(), False),
+        (CLOSED.replace("\n", "\r").encode(), False),
+        (b"<!doctype html><html><body>No such page</body></html>", True),
+        (bytes(range(256)) * 20, True),
+        (b"\xff\xfe\n" + CLOSED.encode(), False),
+        (b"Disallow: /", True),  # for nobody
+        (b"User-agent: *\nDisallow:", True),
+        (b"User-agent: *\nDisallow: /" + b"*a" * 100_000, True),
+        (b"User-agent: *\nCrawl-delay: soon\nDisallow: /", False),
+    ],
+)
+async def test_odd_files(web: FakeWeb, robots: Robots, body: bytes, allowed: bool) -> None:
+    web.page(RULES, body, type="application/octet-stream")
+    assert await robots.allowed(f"{SITE}/{'a' * 1000}") is allowed
+    assert await robots.crawl_delay(SITE) == 0
+
+
+async def test_a_long_file_is_heeded_as_far_as_it_is_read(web: FakeWeb, robots: Robots) -> None:
+    filler = b"# nothing\n" * 51_000
+    web.page(RULES, b"User-agent: *\nDisallow: /early\n" + filler + filler + b"Disallow: /late\n")
+    assert [path for path in ("/early", "/late") if await robots.allowed(SITE + path)] == ["/late"]
+    web.play("http://other.example.org/robots.txt", endless(piece=b"# nothing\n" * 1000))
+    assert await robots.allowed("http://other.example.org/")
+
+
+async def test_redirects(web: FakeWeb, robots: Robots) -> None:
+    for number in range(4):
+        web.redirect(f"{SITE}/{number}", f"/{number + 1}")
+    web.redirect(RULES, "/0")
+    web.page(f"{SITE}/4", CLOSED)
+    assert not await robots.allowed(f"{SITE}/")
+
+
+async def test_too_many_redirects_are_no_rules(web: FakeWeb, robots: Robots) -> None:
+    for number in range(6):
+        web.redirect(f"{SITE}/{number}", f"/{number + 1}")
+    web.redirect(RULES, "/0")
+    web.page(f"{SITE}/6", CLOSED)
+    assert await robots.allowed(f"{SITE}/")
+
+
+async def test_every_origin_has_its_own(web: FakeWeb, robots: Robots) -> None:
+    web.page(RULES, CLOSED)
+    assert not await robots.allowed(f"{SITE}/")
+    assert await robots.allowed("http://www.site.example.org/")
+    assert not await robots.allowed(f"{SITE}:8080/")
+    assert len(web.requests) == 3
+
+
+async def test_those_who_ask_together_share_one_fetch(web: FakeWeb, robots: Robots) -> None:
+    web.page(RULES, CLOSED, delay=0.1)
+    first = asyncio.create_task(robots.allowed(f"{SITE}/"))
+    others = [asyncio.create_task(robots.allowed(f"{SITE}/{number}")) for number in range(50)]
+    await asyncio.sleep(0.02)
+    first.cancel()
+    assert not any(await asyncio.gather(*others))
+    assert len(web.requests) == 1
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_rules_are_remembered_for_a_day_and_failures_for_minutes(
+    web: FakeWeb, robots: Robots, clock: Clock
+) -> None:
+    web.play(RULES, reset)
+    assert not await robots.allowed(f"{SITE}/")
+    web.page(RULES, "")
+    assert not await robots.allowed(f"{SITE}/")
+    clock.now += 601
+    assert await robots.allowed(f"{SITE}/")
+    web.page(RULES, CLOSED)
+    clock.now += 23 * 3600
+    assert await robots.allowed(f"{SITE}/")
+    clock.now += 2 * 3600
+    assert not await robots.allowed(f"{SITE}/")
+
+
+@pytest.mark.parametrize("agent", ["", "/", "  ", "assaybot", "AssayBot/9 (x)"])
+async def test_any_user_agent_has_rules(web: FakeWeb, agent: str) -> None:
+    web.page(RULES, CLOSED)
+    async with GuardedClient(Harvesting(), resolve=web.public, dial=web.dial) as client:
+        robots = Robots(client, agent)
+        assert not await robots.allowed(f"{SITE}/")
+        await robots.aclose()
+
+
+async def test_an_address_that_may_not_be_fetched(web: FakeWeb, robots: Robots) -> None:
+    for url in ("http://127.0.0.1/", "http://localhost/robots.txt", "ftp://example.org/", "nonsense"):
+        with pytest.raises(RefusedError):
+            await robots.check(url)
+    assert web.dialled == []

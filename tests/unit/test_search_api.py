@@ -1,0 +1,349 @@
+"""What search providers share, and what is particular to those of the web."""
+
+import asyncio
+import json
+from base64 import b64decode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, date, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from assay.errors import SourceError
+from assay.model.inquiry import Found, Inquiry, Terms
+from assay.model.spend import Fee
+from assay.search.api import ApiSource, Request, shortened
+from assay.search.brave import Brave
+from assay.search.duckduckgo import DuckDuckGo
+from assay.search.http import Http, Lane, Pace, Reply
+from assay.search.published import published
+from assay.search.registry import Bench
+from assay.search.searxng import Searxng
+from assay.search.sites import narrowed
+from assay.search.tavily import Tavily
+from assay.settings import Keys, Searching, Settings
+from assay.testing import MemoryDocuments
+from assay.testing.search_formats import formats
+from assay.testing.search_provider import FakeSearchProvider
+from assay.testing.stores import MemoryCache
+from assay.testing.wire import Request as Received
+from assay.testing.wire import Wire
+
+pytestmark = pytest.mark.requirement("C-07")
+
+KEY = "sk-very-secret-0123456789"
+KEYS = Keys(tavily_api_key=SecretStr(KEY), brave_api_key=SecretStr(KEY))
+FORMATS = {format.name: format for format in formats()}
+INQUIRY = Inquiry(query="harbour of Zanzibar")
+QUICK = Pace(pause=0.01, longest=0.5, overall=5.0)
+OPENED: list[Http] = []
+
+
+@pytest.fixture(autouse=True)
+async def _closed() -> AsyncIterator[None]:
+    yield
+    while OPENED:
+        await OPENED.pop().close()
+
+
+def bench(pace: Pace = QUICK, keys: Keys = KEYS, **search: Any) -> Bench:
+    OPENED.append(Http(pace))
+    return Bench(
+        store=MemoryDocuments(), embedder=None, reader=None, open_index=None, cache=MemoryCache(), http=OPENED[-1],  # type: ignore[arg-type]
+        settings=Settings(search=Searching(**search), keys=keys),
+    )  # fmt: skip
+
+
+class Paid:
+    """A ports.Purse, perhaps with an answer it has bought before."""
+
+    def __init__(self, body: str | None = None, fees: list[Fee] | None = None) -> None:
+        self.body = body
+        self.fees = [] if fees is None else fees
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        self.fees.append(fee)
+        return await request() if self.body is None else self.body
+
+
+@pytest.fixture
+async def tavily() -> AsyncIterator[FakeSearchProvider]:
+    async with FakeSearchProvider(FORMATS["tavily"]) as provider:
+        yield provider
+
+
+def source(provider: FakeSearchProvider, pace: Pace = QUICK, **search: Any) -> Tavily:
+    minute = {"requests_per_minute": {"tavily": 60_000}}
+    return Tavily(bench(pace, endpoints={"tavily": provider.url}, **{**minute, **search}))
+
+
+async def refused(asked: ApiSource, inquiry: Inquiry = INQUIRY) -> SourceError:
+    with pytest.raises(SourceError) as caught:
+        await asked.ask(inquiry, Paid())
+    return caught.value
+
+
+# Attempts --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("3", 3.0), (" 0.5 ", 0.5), ("", None), ("soon", None), ("-1", None), ("Tue, 05 Mar 2024 10:00:00 GMT", 0.0)],
+)
+def test_when_to_come_back(value: str, seconds: float | None) -> None:
+    assert Reply(429, {"retry-after": value}, "").retry_after == seconds
+
+
+def test_when_to_come_back_as_a_date() -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert Reply(429, {"retry-after": date}, "").retry_after == pytest.approx(30, abs=2)
+
+
+def test_pauses_grow_and_differ() -> None:
+    pauses = [[Pace().wait(attempt, None) for _ in range(50)] for attempt in (1, 2)]
+    assert all(0.25 <= pause <= 0.75 for pause in pauses[0])
+    assert all(0.5 <= pause <= 1.5 for pause in pauses[1])
+    assert len(set(pauses[0])) > 10
+
+
+async def test_all_attempts_together_are_bounded(tavily: FakeSearchProvider) -> None:
+    tavily.delay = 30
+    error = await refused(source(tavily, Pace(attempts=9, pause=0.01, overall=0.5), seconds=0.3))
+    assert error.retryable
+    assert len(tavily.seen) <= 2  # the second had what was left
+
+
+async def test_a_full_queue_is_an_error_and_not_a_standstill(tavily: FakeSearchProvider) -> None:
+    asked = source(tavily, Pace(queue=0.1), requests_per_minute={"tavily": 6})
+    await asked.ask(INQUIRY, Paid())
+    error = await refused(asked, Inquiry(query="another"))
+    assert "waiting" in error.message
+    assert len(tavily.seen) == 1
+
+
+async def test_who_leaves_the_queue_gives_the_turn_back() -> None:
+    lane = Lane(Terms(per_minute=6000, at_once=1), queue=5.0)
+    async with lane.turn("x"):
+        waiting = asyncio.create_task(_turn(lane))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+    async with asyncio.timeout(1):
+        await _turn(lane)
+
+
+async def _turn(lane: Lane) -> None:
+    async with lane.turn("x"):
+        pass
+
+
+async def test_a_refusal_reaches_those_who_wait_for_their_turn(tavily: FakeSearchProvider) -> None:
+    tavily.then(*[tavily.body("", 401)] * 30)
+    tavily.delay = 0.02
+    asked = source(tavily)
+    inquiries = [Inquiry(query=f"question {number}") for number in range(30)]
+    errors = await asyncio.gather(*(asked.ask(one, Paid()) for one in inquiries), return_exceptions=True)
+    assert all(isinstance(error, SourceError) and not error.retryable for error in errors)
+    assert len(tavily.seen) <= asked.terms.at_once
+
+
+@pytest.mark.parametrize("status", [402, 432, 433])
+async def test_credits_that_are_used_up(tavily: FakeSearchProvider, status: int) -> None:
+    tavily.then(tavily.body("", status))
+    asked = source(tavily)
+    assert "credits" in (await refused(asked)).message
+    await refused(asked)
+    assert len(tavily.seen) == 1
+
+
+async def test_without_its_key_it_is_not_asked(tavily: FakeSearchProvider) -> None:
+    asked = Tavily(bench(keys=Keys(), endpoints={"tavily": tavily.url}))
+    error = await refused(asked)
+    assert "TAVILY_API_KEY" in error.help
+    assert not tavily.seen
+
+
+async def test_an_address_that_is_none() -> None:
+    for address in ("nowhere", "ftp://example.org", "http://[::1", "http://127.0.0.1:99999"):
+        asked = Tavily(bench(endpoints={"tavily": address}))
+        assert not (await refused(asked)).retryable, address
+        assert not await asked.reachable()
+
+
+async def test_a_brotli_answer_that_grows_is_cut_off(tavily: FakeSearchProvider) -> None:
+    brotli = pytest.importorskip("brotli")
+    tavily.then(tavily.body(brotli.compress(b" " * 50_000_000, quality=1), 200, {"Content-Encoding": "br"}))
+    assert "MB" in (await refused(source(tavily))).message
+
+
+async def test_no_cookie_comes_back(tavily: FakeSearchProvider) -> None:
+    tavily.then(tavily.body("", 503, {"Set-Cookie": "who=me; Path=/"}))
+    await source(tavily).ask(INQUIRY, Paid())
+    assert all("cookie" not in seen.request.headers for seen in tavily.seen)
+
+
+# Cache, quota and hits -------------------------------------------------------------------------------
+
+
+async def test_what_was_bought_before_costs_no_quota(tavily: FakeSearchProvider) -> None:
+    asked = source(tavily, requests_per_day={"tavily": 0}, cache_hours=0)
+    body = tavily.format.answer(Received("POST", "/search", {}, {}, b""), tavily.found)
+    assert len((await asked.ask(INQUIRY, Paid(body))).hits) == 3
+    assert "quota" in (await refused(asked)).message
+
+
+@pytest.mark.requirement("W-14")
+async def test_what_another_version_kept_is_asked_again(tavily: FakeSearchProvider) -> None:
+    asked = source(tavily)
+    await asked.ask(INQUIRY, Paid())
+    (key,) = asked._bench.cache._values  # type: ignore[attr-defined]
+    await asked._bench.cache.put(key, b'[{"address": "https://example.org/"}]', seconds=60)
+    assert not (await asked.ask(INQUIRY, Paid())).cached
+
+
+async def test_secrets_in_an_address_are_not_shown(tavily: FakeSearchProvider) -> None:
+    class Secretive(Tavily):
+        def request(self, inquiry: Inquiry) -> Request:
+            return Request("/search", {"q": inquiry.query}, secrets={"api_key": self.key})
+
+    asked = Secretive(bench(endpoints={"tavily": tavily.url}))
+    fees: list[Fee] = []
+    await asked.ask(INQUIRY, Paid(fees=fees))
+    assert tavily.seen[0].request.query == {"q": [INQUIRY.query], "api_key": [KEY]}
+    assert KEY not in fees[0].request
+
+
+async def test_titles_and_snippets_are_lines_of_bounded_length(tavily: FakeSearchProvider) -> None:
+    tavily.found = [
+        Found(url="https://example.org/a#top", title="A\n title " * 100, snippet="words " * 2000),
+        Found(url="https://example.org/a#end", title="The same page"),
+        Found(url="https://example.org/b", title=" "),
+    ]
+    hits = (await source(tavily).ask(INQUIRY, Paid())).hits
+    assert [(hit.rank, hit.url) for hit in hits] == [(1, "https://example.org/a#top"), (2, "https://example.org/b")]
+    assert "\n" not in hits[0].title
+    assert (len(hits[0].title) <= 300, len(hits[0].snippet) <= 2000) == (True, True)
+    assert hits[1].title == "example.org"
+
+
+# Queries and dates -----------------------------------------------------------------------------------
+
+
+def test_a_query_is_cut_at_a_word() -> None:
+    assert shortened("one two  three\n", 100) == "one two three"
+    assert shortened("one two three", 7) == "one two"
+    assert shortened("one two three", 9) == "one two"
+    assert shortened("x" * 50, 9) == "x" * 9
+
+
+def test_hosts_in_a_query_stay_when_it_is_cut() -> None:
+    inquiry = Inquiry(query="word " * 200, sites=("a.org", "b.org"), without=("c.org",))
+    query = narrowed(inquiry, characters=400, words=50)
+    assert query.endswith(" (site:a.org OR site:b.org) -site:c.org")
+    assert len(query) <= 400
+    assert len(query.split()) <= 50
+    assert narrowed(Inquiry(query="q", sites=("a.org",)), characters=99) == "q site:a.org"
+    assert narrowed(Inquiry(query="q"), characters=99) == "q"
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024-03-05T10:00:00", date(2024, 3, 5)), ("2024-03-05", date(2024, 3, 5)), ("2024-03", date(2024, 3, 1)),
+        ("Tue, 05 Mar 2024 10:00:00 GMT", date(2024, 3, 5)), ("Mar 5, 2024", date(2024, 3, 5)),
+        ("5 March 2024", date(2024, 3, 5)), ("3 days ago", date(2024, 2, 29)), ("1 week ago", date(2024, 2, 25)),
+        ("20 hours ago", date(2024, 3, 2)), ("2 mins ago", date(2024, 3, 3)), ("yesterday", None), ("", None),
+        (None, None), ("2024-13-45", None), ("Feb 30, 2024", None),
+    ],
+)  # fmt: skip
+def test_dates_as_engines_say_them(text: str | None, day: date | None) -> None:
+    assert published(text, now=datetime(2024, 3, 3, 12, tzinfo=UTC)) == day
+
+
+# One by one ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("language", "sent"), [("de", "de"), ("ja", "jp"), ("pt", "pt-pt"), ("xx", None)])
+def test_brave_is_sent_languages_it_knows(language: str, sent: str | None) -> None:
+    request = Brave(bench()).request(Inquiry(query="q", language=language))
+    assert request.params.get("search_lang") == sent
+
+
+def test_brave_strips_marks_and_entities() -> None:
+    result = {"url": "https://example.org/", "title": "Ships &amp; quays", "description": "A <strong>ship</strong>"}
+    (found,) = Brave(bench()).found(json.dumps({"type": "search", "web": {"results": [result]}}))
+    assert (found.title, found.snippet) == ("Ships & quays", "A ship")
+
+
+def test_searxng_needs_an_address() -> None:
+    assert not Searxng(bench()).is_available()
+    assert Searxng(bench(searxng_url="http://localhost:8080")).is_available()
+
+
+@pytest.mark.parametrize(("days", "sent"), [(0, "day"), (20, "month"), (300, "year"), (900, None)])
+def test_searxng_is_sent_the_range_that_holds_the_date(days: int, sent: str | None) -> None:
+    since = datetime.now(UTC).date() - timedelta(days=days)
+    request = Searxng(bench(searxng_url="http://localhost")).request(Inquiry(query="q", since=since))
+    assert request.params.get("time_range") == sent
+
+
+async def test_searxng_without_json_says_what_to_do() -> None:
+    async with FakeSearchProvider(FORMATS["searxng"]) as provider:
+        provider.then(provider.body("<h1>Forbidden</h1>", 403))
+        error = await refused(Searxng(bench(searxng_url=provider.url)))
+    assert "settings.yml" in error.help
+
+
+async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing() -> None:
+    async with FakeSearchProvider(FORMATS["searxng"]) as provider:
+        provider.then(provider.body('{"results": [], "unresponsive_engines": [["google", "timeout"]]}'))
+        error = await refused(Searxng(bench(searxng_url=provider.url)))
+    assert error.retryable
+
+
+async def test_searxng_behind_a_login() -> None:
+    async with FakeSearchProvider(FORMATS["searxng"]) as provider:
+        asked = Searxng(bench(searxng_url=provider.url.replace("//", f"//ada:{KEY}%40@")))
+        fees: list[Fee] = []
+        await asked.ask(INQUIRY, Paid(fees=fees))
+        headers = provider.seen[0].request.headers
+    assert b64decode(headers["authorization"].removeprefix("Basic ")).decode() == f"ada:{KEY}@"
+    assert KEY not in fees[0].request
+
+
+@pytest.mark.parametrize("status", [202, 200])
+async def test_duckduckgo_that_wants_to_see_a_person_has_not_found_nothing(status: int) -> None:
+    page = (
+        '<html><body><form id="challenge-form" name="q"><div class="anomaly-modal__title"></div></form></body></html>'
+    )
+    async with FakeSearchProvider(FORMATS["duckduckgo"]) as provider:
+        provider.then(provider.body(page, status))
+        error = await refused(DuckDuckGo(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})))
+        assert len(provider.seen) == 1
+    assert "person" in error.message
+    assert not error.retryable
+
+
+async def test_duckduckgo_keeps_the_escapes_of_an_address() -> None:
+    address = "https://example.org/a%2Fb?q=c%26d%20e"
+    async with FakeSearchProvider(FORMATS["duckduckgo"]) as provider:
+        provider.found = [Found(url=address, title="One"), Found(url=f"{address}f", title="Two")]
+        hits = (await DuckDuckGo(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})).ask(INQUIRY, Paid())).hits
+    assert [hit.url for hit in hits] == [address, f"{address}f"]
+
+
+async def test_duckduckgo_does_not_hold_up_the_others() -> None:
+    async def silent(wire: Wire, request: Received) -> None:
+        await wire.gone(within=10)
+
+    async with FakeSearchProvider(FORMATS["duckduckgo"]) as provider:
+        provider.then(silent)
+        asked = DuckDuckGo(bench(Pace(attempts=1), endpoints={"duckduckgo": f"{provider.url}/html/"}, seconds=0.3))
+        waiting = asyncio.create_task(refused(asked))
+        ticks = 0
+        while not waiting.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+    assert waiting.result().retryable
+    assert ticks > 10
