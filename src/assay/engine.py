@@ -351,8 +351,8 @@ class Engine:
         deps = Deps(
             run=run.id, thread=run.thread, options=options, settings=self.settings, reasoner=reasoner,
             account=account, quote=quote, support=self._support, sources=sources, documents=self._documents,
-            pages=self._pages, ranker=self._ranker, started=run.started, now=self._now, append=append, checkpoints=lambda: self._checkpoints(run),
-            tally=lambda: self._tally(run),
+            pages=self._pages, ranker=self._ranker, started=run.started, now=self._now, append=append,
+            checkpoints=lambda: self._checkpoints(run), tally=lambda: self._tally(run),
         )  # fmt: skip
         with tracing(allowed=self._thinking.may_trace(options)):
             await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")

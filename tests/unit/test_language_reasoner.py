@@ -790,7 +790,7 @@ async def test_an_analysis_adds_to_what_is_counted() -> None:
             {"about": "nothing", "first": [2], "second": [2], "holds": "neither"},
         ],
         "gaps": [
-            {"question": 1, "severity": "major", "missing": "the depth", "query": "lake marrow depth"},
+            {"question": 1, "severity": "major", "missing": "the depth", "query": "lake marrow recent survey gold"},
             {"question": 2, "severity": "major", "missing": "the river", "query": "lake 1"},
             {"question": 9, "severity": "major", "missing": "x", "query": "y"},
         ],
@@ -813,7 +813,7 @@ async def test_an_analysis_adds_to_what_is_counted() -> None:
     severities = {gap.question: gap.severity for gap in analysis.gaps}
     assert severities == {"Q3": "major", "Q1": "minor", "Q2": "major"}, "what has evidence enough is no major gap"
     assert set(analysis.unanswered) == {plan_of().questions[n].text for n in (1, 2)}
-    assert analysis.refinements["Q1"] == ("lake marrow depth",)
+    assert analysis.refinements["Q1"] == ("lake marrow recent survey",), "no word that pages alone have"
     assert "lake 1" not in analysis.refinements.get("Q2", ())
     assert "Missing: the depth." in analysis.feedback
     assert analysis.confidence == 0.1

@@ -82,7 +82,7 @@ def _web(depth: Depth, bench: Bench) -> tuple[list[Source], dict[str, str], str]
     if bench.settings.offline:
         return [], {}, OFFLINE
     wanted = {*TYPES_BY_DEPTH[depth], "code"}
-    remote = [source for source in map(lambda name: build(name, bench), available()) if isinstance(source, Remote)]
+    remote = [source for source in (build(name, bench) for name in available()) if isinstance(source, Remote)]
     candidates = preferred([source for source in remote if source.is_available() and wanted & set(source.types)])
     if not candidates:
         return [], {}, NO_PROVIDER

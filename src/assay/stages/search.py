@@ -66,8 +66,10 @@ async def _ask_all(queries: Sequence[Plain], task: Search, deps: Deps) -> list[R
 
 
 def _for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
-    """The queries of the source's types, or of none in particular. One that allows for few requests gets the first."""
-    suited = [query for query in queries if not query["types"] or not set(query["types"]).isdisjoint(types_of(source))]
+    """The queries of the source's types, or of none in particular, unless it is for code alone. One that allows for few
+    requests gets the first."""
+    types = set(types_of(source))
+    suited = [query for query in queries if types & set(query["types"]) or (not query["types"] and types != {"code"})]
     unscoped = [query for query in suited if not _SITE.search(query["text"])]
     if not isinstance(source, Remote):
         return unscoped

@@ -6,6 +6,8 @@
     events.py       what happened in a run, in order                   ports.EventLog
     ledger.py       every paid call, before it is made                 ports.Ledger
     caps.py         the rules of the ledger
+    cache.py        what was asked or read before                      ports.Cache
+    layers.py       its layer in the process; sqlite_cache.py and redis_cache.py are the others
     library.py      full-text index of one folder, a file of its own   ports.PassageIndex
     migrations/     main/ and library/: numbered SQL files; one that was released never changes
 

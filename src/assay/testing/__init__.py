@@ -13,7 +13,7 @@ from assay.testing.remote import FakeRemote
 from assay.testing.script import ScriptedModel
 from assay.testing.seen import SeenPrompt
 from assay.testing.sources import FakeSource, snapshot
-from assay.testing.stores import MemoryDocuments, MemoryEvents, MemoryIndex, MemoryLocks, MemoryThreads
+from assay.testing.stores import MemoryCache, MemoryDocuments, MemoryEvents, MemoryIndex, MemoryLocks, MemoryThreads
 from assay.testing.thinking import FixedThinking, NothingSpent
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "FakeSource",
     "Fault",
     "FixedThinking",
+    "MemoryCache",
     "MemoryDocuments",
     "MemoryEvents",
     "MemoryIndex",

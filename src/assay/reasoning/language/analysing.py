@@ -9,7 +9,7 @@ from assay.reasoning.language.prompt import tagged
 from assay.reasoning.language.querying import searchable
 from assay.reasoning.language.step import Job, Step
 from assay.reasoning.protocol import AnalysisRequest, Evidence
-from assay.text.words import fold
+from assay.text.words import fold, stems
 
 STEP = Step("analyse", stage="analyse", role="analyst", thing="analysis",
             variables=("questions", "sources", "asked", "wanted"))  # fmt: skip
@@ -19,6 +19,15 @@ SUFFICIENCIES = ("sufficient", "gaps_minor", "gaps_major")  # from good to bad
 HOLDS = ("neither", "first", "second")
 WELL_ANSWERED = 0.6  # counted coverage from which on a sub-question is not without an answer, whatever a model says
 SHOWN_ASKED = 20
+# Words a query may gain in a later round: they say what kind of text is looked for, never of what.
+NEUTRAL = frozenset(
+    stems(
+        "annual article cause change comparison current data date detail effect estimate evidence example "
+        "explanation fact figure history journal latest list measurement method name new number official "
+        "overview paper percent price reason recent record report research result review source statistics "
+        "study summary survey table timeline total trend update value year"
+    )
+)
 
 IN_FULL = (
     "findings: the 5 to 10 quotes that matter most, each with its grade; strong needs two sources that agree. "
@@ -176,10 +185,20 @@ def _newest(side: Sequence[Evidence]) -> str:
 def _refinements(
     found: Sequence[tuple[Gap, Missing]], request: AnalysisRequest, floor: Analysis
 ) -> dict[str, tuple[str, ...]]:
-    """The model's query first, then the floor's; none that was asked before."""
+    """The model's query first, then the floor's; none that was asked before. The analyst has seen pages, so of its
+    query only words stay that were in the question or the plan: a page must not be able to have something asked."""
     asked = {fold(text) for text in request.asked}
     refined = dict(floor.refinements)
     for gap, item in found:
-        if searchable(item.query) and fold(item.query) not in asked:
-            refined[gap.question] = tuple(dict.fromkeys((item.query, *refined.get(gap.question, ()))))
+        query = _in_known_words(item.query, request)
+        if searchable(query) and fold(query) not in asked:
+            refined[gap.question] = tuple(dict.fromkeys((query, *refined.get(gap.question, ()))))
     return refined
+
+
+def _in_known_words(query: str, request: AnalysisRequest) -> str:
+    plan = request.plan
+    texts = (plan.goal, *plan.sections, *request.asked, *(question.in_context for question in plan.questions),
+             *(line.text for line in plan.queries))  # fmt: skip
+    known = {stem for text in texts for stem in stems(text)} | NEUTRAL
+    return " ".join(word for word in query.split() if set(stems(word)) <= known)

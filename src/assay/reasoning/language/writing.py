@@ -25,6 +25,8 @@ MOST_CLAIMS, MOST_CLAIMS_IN_LITTLE_ROOM = 4, 1  # behind one sentence
 GROUNDED = 0.6
 LEAST_SHARED = 2  # stems a sentence shares with a claim that it says
 CONCLUSION = "Conclusion"
+TITLE_WORDS = frozenset(stems("analysis answer assessment brief comparison evidence findings history known overview "
+                              "question report review sources state study summary survey"))  # fmt: skip
 STYLES = {
     "academic": "academic: precise, neutral, complete sentences",
     "technical": "technical: figures, units and methods first",
@@ -174,9 +176,17 @@ def convert(
     written = _placed(answer, claims, request, Places(request, floor), strict=complete)
     if not written:
         raise ReasoningError(f"no sentence names a claim; claims are numbered 1 to {len(claims)}")
-    title = answer.title if answer.title and not _banned(answer.title, request) else floor.title
+    title = answer.title if _entitled(answer.title, request) else floor.title
     sections = tuple(_sections(written, request, floor, complete))
     return Draft(title=title, sections=sections, notes=_answered(answer, request))
+
+
+def _entitled(title: str, request: WriteRequest) -> bool:
+    """A title is not bound to claims, so each of its words has to be the question's or the plan's."""
+    plan = request.plan
+    texts = (plan.goal, *plan.sections, *(question.in_context for question in plan.questions))
+    known = {stem for text in texts for stem in stems(text)} | TITLE_WORDS
+    return bool(title) and set(stems(title)) <= known and not set(title) & set("<>[]{}") and not _banned(title, request)
 
 
 def _placed(
