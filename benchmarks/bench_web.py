@@ -24,9 +24,9 @@ from itertools import cycle, islice, pairwise
 from pathlib import Path
 from statistics import median
 
-from assay.harvest.client import GuardedClient
+from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.robots import Robots
 from assay.harvest.formats import Format
-from assay.harvest.robots import Robots
 from assay.harvest.visits import Visits
 from assay.harvest.web import WebPages
 from assay.harvest.workshop import Workshop

@@ -124,9 +124,9 @@ async def open_engine(settings: Settings, sources: Choose | None = None) -> Asyn
 @asynccontextmanager
 async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[Pages]:
     """The web, as far as the guarded client lets anybody."""
-    from assay.harvest.browser import open_browser
-    from assay.harvest.client import GuardedClient
-    from assay.harvest.robots import Robots
+    from assay.harvest.fetching.browser import open_browser
+    from assay.harvest.fetching.client import GuardedClient
+    from assay.harvest.fetching.robots import Robots
     from assay.harvest.visits import Visits
     from assay.harvest.web import WebPages
 

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 import pytest
 
 from assay.errors import ConfigurationError, FetchError
-from assay.harvest.browser import Render, found, open_browser
-from assay.harvest.client import GuardedClient
+from assay.harvest.fetching.browser import Render, found, open_browser
+from assay.harvest.fetching.client import GuardedClient
 from assay.settings import Harvesting
 from assay.testing.web import FakeWeb
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.client import GuardedClient
-from assay.harvest.robots import Robots
+from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.robots import Robots
 from assay.settings import Harvesting
 from assay.testing.hostile import bomb, drip, endless, raw, silence
 from assay.testing.web import PUBLIC, FakeWeb, Visit, reply
@@ -382,7 +382,7 @@ _CHILD = """
 import asyncio, json, re, sys, time
 from pathlib import Path
 from assay.errors import FetchError
-from assay.harvest.client import GuardedClient
+from assay.harvest.fetching.client import GuardedClient
 from assay.settings import Harvesting
 
 def peak():  # ru_maxrss begins with what the parent had

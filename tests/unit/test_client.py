@@ -15,8 +15,8 @@ import pytest
 import zstandard
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.answer import Fetched
-from assay.harvest.client import GuardedClient
+from assay.harvest.fetching.answer import Fetched
+from assay.harvest.fetching.client import GuardedClient
 from assay.settings import Harvesting
 from assay.testing.hostile import bomb, drip, endless, raw, reset, silence
 from assay.testing.web import PUBLIC, FakeWeb, Visit, reply

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import ConfigurationError, RefusedError
-from assay.harvest.guard import Guard, is_public
+from assay.harvest.fetching.guard import Guard, is_public
 
 guard = Guard()
 

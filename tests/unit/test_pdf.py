@@ -15,8 +15,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from assay.errors import ReadError
 from assay.harvest import pdf
-from assay.harvest.columns import Cell
-from assay.harvest.pages import flow
+from assay.harvest.pdf.columns import Cell
+from assay.harvest.pdf.pages import flow
 from assay.text.sentences import is_row
 
 SENTENCE = "Revenue of the segment rose to 12.4 billion dollars in the third quarter because prices were higher."
@@ -208,7 +208,7 @@ def test_many_threads_may_read_at_once(tmp_path: Path) -> None:
 
 def test_the_child_imports_nothing_of_assay() -> None:
     heavy = "[name for name in sys.modules if name.startswith(('lang', 'pydantic', 'trafilatura'))]"
-    code = f"import sys, assay.harvest.pdf_child; print({heavy})"
+    code = f"import sys, assay.harvest.pdf.child; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -6,8 +6,8 @@ from time import monotonic
 
 import pytest
 
-from assay.harvest import politeness
-from assay.harvest.politeness import Politeness
+from assay.harvest.fetching import politeness
+from assay.harvest.fetching.politeness import Politeness
 
 
 class Log:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.client import GuardedClient
-from assay.harvest.robots import Robots
+from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.robots import Robots
 from assay.settings import Harvesting
 from assay.testing.hostile import endless, reset
 from assay.testing.web import FakeWeb

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.harvest.quality import score
-from assay.harvest.sanitise import clean, reflow
+from assay.harvest.reflow import reflow
+from assay.text.clean import clean
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 HIDDEN = [

@@ -21,9 +21,9 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
 from assay.errors import ReadError
-from assay.harvest.client import GuardedClient
+from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.robots import Robots
 from assay.harvest.formats import Format
-from assay.harvest.robots import Robots
 from assay.harvest.visits import Visits
 from assay.harvest.web import Render, WebPages
 from assay.harvest.workshop import Workshop
@@ -507,7 +507,7 @@ async def test_no_more_than_allowed_at_once(scene: Scene) -> None:
 def children() -> set[int]:
     """The workers this process has started."""
     started = {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
-    return {int(pid) for pid in started if b"workshop_child" in command_line(pid)}
+    return {int(pid) for pid in started if b"harvest.worker" in command_line(pid)}
 
 
 def command_line(pid: str) -> bytes:

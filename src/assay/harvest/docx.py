@@ -12,7 +12,7 @@ from zlib import error as ZlibError
 from assay.errors import ReadError
 from assay.harvest import rows
 from assay.harvest.extracted import Extracted
-from assay.harvest.sanitise import clean
+from assay.text.clean import clean
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -11,8 +11,8 @@ from pathlib import Path
 from assay.errors import ReadError
 from assay.harvest import docx, html, pdf, tabular, text
 from assay.harvest.extracted import Extracted
-from assay.harvest.sanitise import clean
 from assay.model.source import Document
+from assay.text.clean import clean
 
 _MAX_BYTES = 50_000_000
 

@@ -8,8 +8,8 @@ from itertools import islice
 from assay.errors import ReadError
 from assay.harvest import rows
 from assay.harvest.extracted import Extracted
-from assay.harvest.sanitise import clean
 from assay.harvest.text import decode
+from assay.text.clean import clean
 
 _ROWS = 50_000
 _DELIMITERS = ",;\t|"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from assay.errors import ReadError
 from assay.harvest import rows
 from assay.harvest.extracted import Extracted
-from assay.harvest.sanitise import clean, reflow
+from assay.harvest.reflow import reflow
+from assay.text.clean import clean
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.answer import Fetched
-from assay.harvest.client import GuardedClient
+from assay.harvest.fetching.answer import Fetched
+from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.politeness import Politeness
+from assay.harvest.fetching.robots import Robots
 from assay.harvest.formats import ACCEPTED
-from assay.harvest.politeness import Politeness
-from assay.harvest.robots import Robots
 from assay.settings import Harvesting
 
 _HOSTS = 5  # a page may lead through

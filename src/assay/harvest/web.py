@@ -10,16 +10,16 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from assay.errors import FetchError, ReadError, RefusedError
-from assay.harvest.answer import Fetched
+from assay.harvest.fetching.answer import Fetched
 from assay.harvest.formats import Format, recognise
 from assay.harvest.freshness import Freshness, freshness
-from assay.harvest.sanitise import clean
-from assay.harvest.shelf import Kept, Shelf
+from assay.harvest.kept import Kept, Shelf
 from assay.harvest.visits import Visits
 from assay.harvest.workshop import Reading, Workshop
 from assay.model.source import Document, Kind
 from assay.ports import Cache, Page
 from assay.settings import Harvesting
+from assay.text.clean import clean
 
 Render = Callable[[str], Awaitable[bytes | str]]
 

@@ -16,7 +16,7 @@ from assay.errors import ReadError
 from assay.harvest.extracted import Want
 from assay.harvest.formats import Format
 
-_MODULE = "assay.harvest.workshop_child"
+_MODULE = "assay.harvest.worker"
 _MOST = 4  # workers; extraction is all computing, and each holds about 75 MB
 _MEGABYTES = 62  # above a worker at rest and with the body held here: the page then stays below 64; real ones take 15
 _PDFS = 2

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from assay.text.clean import clean as clean
-
 _ITEM = re.compile(r"(?:[-*+•‣▪●○◦\u2013—☐☒]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)])\s+\S")
 _HEADING = re.compile(
     r"#{1,6}\s|(?:note|item|part|chapter|section)\s+[\dIVX]+[A-Z]?\b[.:\s\u2013—-]*[A-Z]", re.IGNORECASE

@@ -3,10 +3,10 @@
 import re
 from typing import TYPE_CHECKING
 
-from assay.harvest.about import structured
-from assay.harvest.body import INERT, body_text
-from assay.harvest.element import length, text_of
 from assay.harvest.extracted import Want
+from assay.harvest.html.about import structured
+from assay.harvest.html.body import INERT, body_text
+from assay.harvest.html.element import length, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeGuard
 
-from assay.harvest.element import HEADINGS, drop, length, linked, text_of
+from assay.harvest.html.element import HEADINGS, drop, length, linked, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

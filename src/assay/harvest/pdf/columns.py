@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from assay.harvest.caption import gist, of_section
-from assay.harvest.sanitise import is_open
-from assay.harvest.scale import Scale, are_counts, opens_percentages, stated_above
+from assay.harvest.pdf.caption import gist, of_section
+from assay.harvest.pdf.scale import Scale, are_counts, opens_percentages, stated_above
+from assay.harvest.reflow import is_open
 
 _VALUE = re.compile(
     r"[$€£]?\s*\(?\s*[$€£]?\s*(?:\d[\d,.]*(?<![,.])|[—\u2013-])\s*\)?\s*(?:%|pts?\.?|bps|x|years?|months?)?\s*"

@@ -13,10 +13,19 @@ from typing import Self
 import httpcore2
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.answer import AgainError, Fetched, OnRedirect, RedirectsError, Wish, fields, received, redirected
-from assay.harvest.decoding import ACCEPTED
-from assay.harvest.dialling import Dial, Dialler, Resolve
-from assay.harvest.guard import Address, Guard
+from assay.harvest.fetching.answer import (
+    AgainError,
+    Fetched,
+    OnRedirect,
+    RedirectsError,
+    Wish,
+    fields,
+    received,
+    redirected,
+)
+from assay.harvest.fetching.decoding import ACCEPTED
+from assay.harvest.fetching.dialling import Dial, Dialler, Resolve
+from assay.harvest.fetching.guard import Address, Guard
 from assay.settings import Harvesting
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from assay.harvest.sanitise import clean
+from assay.text.clean import clean
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from assay.harvest.columns import Cell
+from assay.harvest.pdf.columns import Cell
 
 # Shares of the height of a line, which is a little more than the size of its letters.
 _SAME_LINE = 0.45  # a raised footnote mark stands .35 higher

@@ -13,11 +13,11 @@ from threading import BoundedSemaphore
 
 from assay.errors import ReadError
 from assay.harvest.extracted import Extracted
-from assay.harvest.lines import Run, lay_out
-from assay.harvest.pages import Sheet, flow
-from assay.harvest.sanitise import clean
+from assay.harvest.pdf.lines import Run, lay_out
+from assay.harvest.pdf.pages import Sheet, flow
+from assay.text.clean import clean
 
-_CHILD = Path(__file__).with_name("pdf_child.py")
+_CHILD = Path(__file__).with_name("child.py")
 _CHILDREN = BoundedSemaphore(os.cpu_count() or 2)  # more would only make each other's time run out
 _NO_MEMORY = (-signal.SIGABRT, -getattr(signal, "SIGTRAP", 5), -signal.SIGILL)  # how PDFium ends when none is left
 _LEAST_TEXT = 5  # visible characters a page on average; a scan has none, or a stray page number

@@ -15,8 +15,8 @@ from socket import socket
 from typing import TYPE_CHECKING
 
 from assay.errors import ConfigurationError, FetchError
-from assay.harvest import crawl4ai
-from assay.harvest.proxy import Connect, GuardedProxy
+from assay.harvest.fetching import crawl4ai
+from assay.harvest.fetching.proxy import Connect, GuardedProxy
 from assay.settings import Harvesting
 
 if TYPE_CHECKING:

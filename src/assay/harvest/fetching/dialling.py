@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.guard import IP, Address, Guard
+from assay.harvest.fetching.guard import IP, Address, Guard
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]  # a host name -> its addresses; OSError when it has none
 Dial = Callable[[str, int], Awaitable[AsyncNetworkStream]]  # an IP address and a port

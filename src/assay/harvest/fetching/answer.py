@@ -8,9 +8,9 @@ from email.utils import parsedate_to_datetime
 from httpcore2 import Response
 
 from assay.errors import FetchError
-from assay.harvest.decoding import Decoding, TooLargeError
-from assay.harvest.guard import Address
-from assay.harvest.media import BEGINNING, declared, says_nothing, sniffed
+from assay.harvest.fetching.decoding import Decoding, TooLargeError
+from assay.harvest.fetching.guard import Address
+from assay.harvest.fetching.media import BEGINNING, declared, says_nothing, sniffed
 
 OnRedirect = Callable[[str], Awaitable[None]]  # asked before an address is followed; raises FetchError to stop there
 

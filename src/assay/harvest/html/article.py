@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.harvest.element import length, linked, mark, text_of
-from assay.harvest.sanitise import clean
+from assay.harvest.html.element import length, linked, mark, text_of
+from assay.text.clean import clean
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

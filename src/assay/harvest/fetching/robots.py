@@ -7,9 +7,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import FetchError, RefusedError
-from assay.harvest.answer import RedirectsError
-from assay.harvest.client import GuardedClient
-from assay.harvest.guard import Address
+from assay.harvest.fetching.answer import RedirectsError
+from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.guard import Address
 
 if TYPE_CHECKING:
     from protego import Protego

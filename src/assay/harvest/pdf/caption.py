@@ -6,7 +6,7 @@
 import re
 from collections.abc import Sequence
 
-from assay.harvest.sanitise import is_open
+from assay.harvest.reflow import is_open
 from assay.text.sentences import sentences
 
 _LONGEST = 95  # characters

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from assay.errors import ReadError
-from assay.harvest.about import about
-from assay.harvest.around import strip, trim
-from assay.harvest.article import article
-from assay.harvest.body import body_text
 from assay.harvest.extracted import Extracted
-from assay.harvest.hidden import drop_hidden
-from assay.harvest.sanitise import clean
-from assay.harvest.wants import ENOUGH, wants
+from assay.harvest.html.about import about
+from assay.harvest.html.around import strip, trim
+from assay.harvest.html.article import article
+from assay.harvest.html.body import body_text
+from assay.harvest.html.hidden import drop_hidden
+from assay.harvest.html.wants import ENOUGH, wants
+from assay.text.clean import clean
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from assay.harvest.columns import Cell, Line, rewrite
-from assay.harvest.sanitise import is_open, reflow
+from assay.harvest.pdf.columns import Cell, Line, rewrite
+from assay.harvest.reflow import is_open, reflow
 
 _DIGITS = re.compile(r"\d+")
 _EDGE = 4  # lines at the edge of a page among which running headers and footers are looked for

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from assay.harvest.element import drop, length
+from assay.harvest.html.element import drop, length
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from assay.harvest.element import text_of
-from assay.harvest.sanitise import clean
+from assay.harvest.html.element import text_of
+from assay.text.clean import clean
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
