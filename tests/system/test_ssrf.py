@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from html import escape
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,13 @@ import pytest
 
 from assay.errors import FetchError, RefusedError
 from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.proxy import GuardedProxy
 from assay.harvest.fetching.robots import Robots
+from assay.harvest.visits import Visits
+from assay.harvest.web import WebPages
+from assay.ports import Page
 from assay.settings import Harvesting
+from assay.testing import MemoryCache
 from assay.testing.hostile import bomb, drip, endless, raw, silence
 from assay.testing.web import PUBLIC, FakeWeb, Visit, reply
 from assay.testing.wire import Wire
@@ -255,6 +261,61 @@ async def test_no_entry_leads_to_a_private_address(stage: Stage, vectors: list[s
                 continue
             passed.append(vector)
     assert passed == []
+    assert [address for address in stage.dialled if not _is_public(address)] == []
+    assert stage.canary.requests == []
+
+
+Doors = Callable[[Stage, WebPages, str], Awaitable[Page]]
+
+
+async def page(stage: Stage, pages: WebPages, vector: str) -> Page:
+    return await pages.read(vector)
+
+
+async def page_that_redirects(stage: Stage, pages: WebPages, vector: str) -> Page:
+    stage.leads("/go", vector)
+    return await pages.read(f"http://{SITE}/go")
+
+
+async def page_that_refreshes(stage: Stage, pages: WebPages, vector: str) -> Page:
+    """A new path each time: pages are remembered."""
+    path = f"/refresh/{len(stage.site.requests)}"
+    stage.site.page(f"http://*{path}", f'<meta http-equiv="refresh" content="0; url={escape(vector)}"><p>Moved.</p>')
+    return await pages.read(f"http://{SITE}{path}")
+
+
+@pytest.mark.requirement("W-08")
+@pytest.mark.parametrize("door", [page, page_that_redirects, page_that_refreshes], ids=lambda door: door.__name__)
+async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[str], door: Doors) -> None:
+    options = Harvesting(host_pause=0, page_seconds=5)
+    async with GuardedClient(options, resolve=stage.resolve, dial=stage.dial) as client:
+        robots = Robots(client, "AssayBot/0.1")
+        pages = WebPages(options, visits=Visits(options, client=client, robots=robots), cache=MemoryCache())
+        try:
+            read = [vector for vector in vectors if (await door(stage, pages, vector)).document is not None]
+        finally:
+            await pages.close()
+            await robots.aclose()
+    assert read == []
+    assert [address for address in stage.dialled if not _is_public(address)] == []
+    assert stage.canary.requests == []
+
+
+@pytest.mark.requirement("W-08")
+@pytest.mark.parametrize("method", ["GET", "CONNECT"])
+async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, vectors: list[str], method: str) -> None:
+    async with stage.open() as client, GuardedProxy(client.connect, 1_000_000) as proxy:
+        for vector in vectors:
+            parsed = parse(vector)
+            if parsed is None or _is_public(parsed.host.strip("[]")):
+                continue  # refused for its form, which a browser does not pass on
+            port = parsed.port or (443 if parsed.scheme == "https" else 80)
+            target = f"{parsed.host}:{port}" if method == "CONNECT" else f"http://{parsed.host}:{port}/"
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+            writer.write(f"{method} {target} HTTP/1.1\r\nHost: {parsed.host}\r\n\r\n".encode())
+            answer = await reader.read(1000)
+            writer.close()
+            assert not answer.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")), vector
     assert [address for address in stage.dialled if not _is_public(address)] == []
     assert stage.canary.requests == []
 

@@ -297,7 +297,9 @@ def _in(seconds: float) -> str:
 
 
 @pytest.mark.parametrize(
-    ("after", "waits"), [("6", False), (_in(3600), False), (_in(-9), True), ("1", True), ("x", True)]
+    ("after", "waits"),
+    [("6", False), (_in(3600), False), (_in(-9), True), ("1", True), ("x", True)],
+    ids=["too long", "in an hour", "past", "soon", "no time"],  # a date would name each worker's test differently
 )
 async def test_a_retry_waits_as_asked_but_not_long(
     web: FakeWeb, client: GuardedClient, after: str, waits: bool
