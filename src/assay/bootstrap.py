@@ -38,7 +38,7 @@ from assay.search.choice import choose
 from assay.search.demo import aliases
 from assay.search.http import Http
 from assay.search.registry import Bench, available, build
-from assay.search.shelf import Shelf
+from assay.search.ranker import IndexRanker
 from assay.settings import Settings, load
 from assay.storage.cache import open_cache
 from assay.storage.documents import SqliteDocuments
@@ -109,7 +109,7 @@ async def open_engine(settings: Settings, sources: Choose | None = None) -> Asyn
             events=SqliteEvents(world.database),
             documents=world.documents,
             pages=world.pages,
-            ranker=Shelf(_passing_index, world.embedder),
+            ranker=IndexRanker(_passing_index, world.embedder),
             thinking=thinking,
             support=support,
             checkpointer=await stack.enter_async_context(_checkpointer(world.folder / "checkpoints.sqlite3")),

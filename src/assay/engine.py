@@ -152,7 +152,8 @@ class Engine:
         options = options.model_copy(update={"private": before.private or options.private})
         if options.docs or options.source != "auto":
             return options
-        return options.model_copy(update={"docs": before.docs, "source": before.source})
+        web = options.web or before.web
+        return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
 
     async def answer(self, thread: str, question: str, value: object) -> Run:
         """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
@@ -399,7 +400,10 @@ def _config(thread: str) -> "RunnableConfig":
 
 
 def _options(run: Run) -> Options:
-    return Options.model_validate(run.options)
+    options = Options.model_validate(run.options)
+    if "sources" not in run.options and options.source == "auto" and not options.docs:
+        return options.model_copy(update={"sources": ("demo",)})  # begun when auto knew of nothing else
+    return options
 
 
 def title(question: str) -> str:

@@ -89,8 +89,16 @@ class ConfigurationError(AssayError):
 
 
 class SourceError(AssayError):
+    """`billed` says whether the provider may charge for the request that failed."""
+
     category = Category.API
     severity = Severity.DEGRADED
+
+    def __init__(
+        self, message: str, *, help: str = "", retryable: bool = False, billed: bool = False, **context: object
+    ) -> None:
+        super().__init__(message, help=help, retryable=retryable, **context)
+        self.billed = billed
 
 
 class ReadError(AssayError):

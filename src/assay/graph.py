@@ -39,6 +39,7 @@ from assay.stages.approve import approve_critical, approve_harvest, approve_outp
 from assay.stages.clarify import clarify
 from assay.stages.consolidate import consolidate
 from assay.stages.dispatch import dispatch
+from assay.stages.failures import harvest_failed, read_failed, search_failed
 from assay.stages.fallback import fallback
 from assay.stages.fuse import fuse
 from assay.stages.gate import gate
@@ -48,7 +49,7 @@ from assay.stages.publish import publish
 from assay.stages.question import question
 from assay.stages.read import read
 from assay.stages.review import review
-from assay.stages.search import harvest_failed, read_failed, search, search_failed
+from assay.stages.search import search
 from assay.stages.select import select
 from assay.stages.understand import understand
 from assay.stages.verify import verify
@@ -136,9 +137,9 @@ Onwards = Sequence[Send] | Literal["select", "consolidate"]
 
 
 def after_fusing(state: State, runtime: Runtime[Deps]) -> Onwards | Literal["approve_harvest"]:
-    if _asks(runtime, runtime.context.settings.breakpoints.before_harvest):
-        return "approve_harvest"
-    return to_harvests(state)
+    onwards = to_harvests(state)
+    asks = _asks(runtime, runtime.context.settings.breakpoints.before_harvest)
+    return "approve_harvest" if asks and onwards != "consolidate" else onwards
 
 
 def after_harvest_approval(state: State) -> Onwards | Literal["fallback"]:
@@ -147,11 +148,12 @@ def after_harvest_approval(state: State) -> Onwards | Literal["fallback"]:
 
 def to_harvests(state: State) -> Onwards:
     """Each sub-question fetches its pages, one that several want only once; without pages reading begins at once."""
-    if not any(state["pages"].values()):
+    wanted = state.get("pages") or {}
+    if not any(wanted.values()):
         return to_readings(state)
     sends, seen = [], set(state["harvested"])
     for task in state["tasks"]:
-        pages = [page for page in state["pages"].get(task["question"]["id"], ()) if page["key"] not in seen]
+        pages = [page for page in wanted.get(task["question"]["id"], ()) if page["key"] not in seen]
         seen.update(page["key"] for page in pages)
         if pages:
             sends.append(Send("harvest", {**task, "pages": pages}))
@@ -160,11 +162,15 @@ def to_harvests(state: State) -> Onwards:
 
 def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
     """Each sub-question of this round reads the passages chosen for it; a passage read before is not read again."""
-    sends = [
-        Send("read", {**task, "passages": state["selected"].get(task["question"]["id"], [])})
-        for task in state["tasks"]
-        if state["selected"].get(task["question"]["id"])
-    ]
+    sends = []
+    for task in state["tasks"]:
+        question = task["question"]["id"]
+        before = {
+            tuple(place) for key, places in state["perused"].items() if key.endswith(f":{question}") for place in places
+        }
+        fresh = [p for p in state["selected"].get(question, ()) if (p["document"], p["start"]) not in before]
+        if fresh:
+            sends.append(Send("read", {**task, "passages": fresh}))
     return sends or "consolidate"
 
 

@@ -79,8 +79,9 @@ class Remote(Protocol):
 
     def is_available(self) -> bool: ...
 
-    async def reachable(self) -> bool:
-        """Whether its address answers at all; asks it nothing and costs nothing."""
+    def reachable(self) -> bool:
+        """Whether its address answers at all; asks it nothing and costs nothing. Blocks for a second or two, and for
+        as long as the system looks up a name: call it in a thread that nobody must wait for."""
         ...
 
     async def ask(self, inquiry: Inquiry, purse: Purse) -> Answer: ...
@@ -107,6 +108,7 @@ class Page(NamedTuple):
     document: Document | None = None
     reason: str = ""
     cached: bool = False
+    again: bool = False  # another time may help
 
 
 class Pages(Protocol):

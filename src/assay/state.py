@@ -65,6 +65,7 @@ class State(TypedDict, total=False):
     harvested: Annotated[dict[str, Plain], collect]  # canonical address -> {address, document or None, reason}
     selected: dict[str, list[Plain]]
     read: Annotated[dict[str, list[Plain]], collect]
+    perused: Annotated[dict[str, list[list[Any]]], collect]  # task -> [document, start] of what it has read
     failures: Annotated[dict[str, str], collect]
     sources: list[Plain]
     findings: list[Plain]
@@ -137,6 +138,7 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "harvested": None,
         "selected": {},
         "read": None,
+        "perused": None,
         "failures": None,
         "sources": [],
         "findings": [],

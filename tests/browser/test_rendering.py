@@ -2,15 +2,19 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from assay.errors import ConfigurationError, FetchError
-from assay.harvest.fetching.browser import Render, found, open_browser
+from assay.harvest.fetching.browser import found, open_browser
 from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.rendered import Render
 from assay.settings import Harvesting
 from assay.testing.web import FakeWeb
 
@@ -41,9 +45,29 @@ async def test_what_scripts_build_is_read() -> None:
         web.page(f"{SHOP}/", BUILT)
         web.page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
         async with rendering(web) as render:
-            html = (await render(f"{SHOP}/")).decode()
+            shown = await render(f"{SHOP}/")
 
-    assert "Flour costs 31 a sack." in html
+    assert shown.url == f"{SHOP}/"
+    assert "Flour costs 31 a sack." in shown.html.decode()
+
+
+@pytest.mark.requirement("W-17")
+async def test_where_scripts_have_led_the_browser_is_told() -> None:
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/go", "<script>location.replace('http://other.example.org/there')</script>")
+        web.page("http://other.example.org/there", "<p>Elsewhere.</p>")
+        async with rendering(web) as render:
+            shown = await render(f"{SHOP}/go")
+
+    assert shown.url == "http://other.example.org/there"
+    assert b"Elsewhere." in shown.html
+
+
+async def test_half_a_character_is_no_stumbling_block() -> None:
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/", r"<p>Whole.</p><script>document.body.append('\ud83c')</script>")
+        async with rendering(web) as render:
+            assert b"Whole." in (await render(f"{SHOP}/")).html
 
 
 @pytest.mark.requirement("W-08", "W-17")
@@ -72,7 +96,7 @@ async def test_a_page_reaches_nothing_on_this_machine_or_its_network() -> None:
         web.page(f"{SHOP}/leave", f"<script>location.href = 'http://127.0.0.1:{port}/left'</script>")
         web.redirect(f"{SHOP}/moved", f"http://127.0.0.1:{port}/moved")
         async with rendering(web) as render:
-            html = (await render(f"{SHOP}/")).decode()
+            html = (await render(f"{SHOP}/")).html.decode()
             for path in ("/leave", "/moved"):
                 with contextlib.suppress(FetchError):  # or an empty page: what counts is who was reached
                     await render(f"{SHOP}{path}")
@@ -97,8 +121,8 @@ async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> Non
             with pytest.raises(FetchError, match="browser"):
                 await render(f"{SHOP}/loop")
             with contextlib.suppress(FetchError):  # on a slow machine there is not even time for a part of it
-                assert len(await render(f"{SHOP}/pile")) <= 1_000_000
-            assert b"Quiet." in await render(f"{SHOP}/")
+                assert len((await render(f"{SHOP}/pile")).html) <= 1_000_000
+            assert b"Quiet." in (await render(f"{SHOP}/")).html
 
 
 async def test_several_pages_at_once_wait_for_their_turn() -> None:
@@ -108,7 +132,69 @@ async def test_several_pages_at_once_wait_for_their_turn() -> None:
         async with rendering(web) as render:
             pages = await asyncio.gather(*(render(f"{SHOP}/{number}") for number in range(4)))
 
-    assert all(f"page {number}".encode() in page for number, page in enumerate(pages))
+    assert all(f"page {number}".encode() in page.html for number, page in enumerate(pages))
+
+
+async def test_who_waits_too_long_for_a_turn_is_told() -> None:
+    """All pages together take four times as long as one may; the last one is not kept waiting for its turn."""
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/loop", "<p>Busy</p><script>for (;;) {}</script>")
+        async with rendering(web, page_seconds=1) as render:
+            found = await asyncio.gather(*(render(f"{SHOP}/loop") for _ in range(6)), return_exceptions=True)
+
+    assert isinstance(found[0], FetchError)
+    assert "took the browser longer" in str(found[0])
+    assert isinstance(found[-1], FetchError)
+    assert str(found[-1]) == "the browser was busy for too long"
+    assert found[-1].retryable
+
+
+def driver() -> int:
+    """The process through which Playwright speaks to its browser."""
+    started = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    [pid] = [pid for pid in started if b"playwright" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return int(pid)
+
+
+async def test_the_driver_survives_a_ctrl_c() -> None:
+    """A terminal sends it to all processes of its group: ours decides what ends."""
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/", "<p>Quiet.</p>")
+        web.page(f"{SHOP}/slow", "<p>Slow.</p>", delay=1.0)
+        async with rendering(web) as render:
+            await render(f"{SHOP}/")
+            before = driver()
+            slow = asyncio.create_task(render(f"{SHOP}/slow"))
+            await asyncio.sleep(0.3)
+            os.kill(before, signal.SIGINT)
+            assert b"Slow." in (await slow).html
+            assert driver() == before
+
+
+async def test_a_driver_that_is_killed_costs_one_page() -> None:
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/", "<p>Quiet.</p>")
+        web.page(f"{SHOP}/slow", "<p>Slow.</p>", delay=5.0)
+        async with rendering(web) as render:
+            await render(f"{SHOP}/")
+            slow = asyncio.create_task(render(f"{SHOP}/slow"))
+            await asyncio.sleep(0.3)
+            os.kill(driver(), signal.SIGKILL)
+            with pytest.raises(FetchError, match="could not be read by the browser") as caught:
+                await slow
+            assert caught.value.retryable
+            assert b"Quiet." in (await render(f"{SHOP}/")).html
+
+
+@pytest.mark.parametrize("node", ["/bin/false", "/nowhere/node"])
+async def test_a_driver_that_does_not_start_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch, node: str) -> None:
+    async with FakeWeb() as web, rendering(web) as render:
+        web.page(f"{SHOP}/", "<p>Quiet.</p>")
+        with monkeypatch.context() as patch:
+            patch.setenv("PLAYWRIGHT_NODEJS_PATH", node)
+            with pytest.raises(FetchError, match="could not be read by the browser"):
+                await render(f"{SHOP}/")
+        assert b"Quiet." in (await render(f"{SHOP}/")).html
 
 
 def test_a_browser_that_was_asked_for_and_is_not_there_is_an_error() -> None:
@@ -124,7 +210,8 @@ async def test_crawl4ai_reads_the_same_page_over_the_same_guarded_way() -> None:
         web.page(f"{SHOP}/", BUILT)
         web.page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
         async with rendering(web, browser="crawl4ai") as render:
-            html = (await render(f"{SHOP}/")).decode()
+            shown = await render(f"{SHOP}/")
 
-    assert "Flour costs 31 a sack." in html
+    assert shown.url == f"{SHOP}/"
+    assert "Flour costs 31 a sack." in shown.html.decode()
     assert {visit.host for visit in web.requests} == {"shop.example.org"}

@@ -24,7 +24,7 @@ from assay.model.thread import Options
 from assay.ports import Source
 from assay.search.demo import DemoSource, aliases
 from assay.search.registry import Bench
-from assay.search.shelf import Shelf
+from assay.search.ranker import IndexRanker
 from assay.settings import Settings, load
 from assay.testing import (
     FakePages,
@@ -83,7 +83,7 @@ class Lab:
             events=self.events,
             documents=self.documents,
             pages=self.pages,
-            ranker=Shelf(lambda: nullcontext(MemoryIndex()), embedder),
+            ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             thinking=self.thinking,
             support=WordsAndMeaning(embedder),
             checkpointer=self.checkpointer,

@@ -1,17 +1,24 @@
 """Research on the web: found by providers, fetched once, read, cited; and what could not be read is told."""
 
 from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any
 
 import pytest
 
 from assay.errors import BudgetError, SourceError, UsageError
+from assay.graph import to_harvests
 from assay.model.event import Event
+from assay.model.evidence import Gap
+from assay.model.plan import QueryType
 from assay.model.source import Document, Hit, Kind
 from assay.model.spend import Fee
 from assay.model.thread import Options
 from assay.search.choice import choose
 from assay.search.registry import Bench
 from assay.settings import load
+from assay.stages.dispatch import scoped
+from assay.stages.fuse import to_fetch
 from assay.testing import FakeRemote, FakeSource, MemoryDocuments, snapshot
 from assay.testing.stores import MemoryCache
 from tests.scenario.conftest import Lab
@@ -239,10 +246,17 @@ def bench_for(**settings: object) -> Bench:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeRemote]:
     """Every provider that would be installed, none of them real."""
-    kinds = {"tavily": ("web",), "duckduckgo": ("web",), "wikipedia": ("web",), "arxiv": ("academic",),
-             "gdelt": ("news",), "github": ("code",)}  # fmt: skip
+    kinds: dict[str, tuple[QueryType, ...]] = {
+        "tavily": ("web",), "duckduckgo": ("web",), "wikipedia": ("web",), "arxiv": ("academic",), "gdelt": ("news",),
+        "github": ("code",),
+    }  # fmt: skip
     made = {
-        name: FakeRemote(name, types=types, stands_in=name == "duckduckgo")  # type: ignore[arg-type]
+        name: FakeRemote(
+            name,
+            types=types,
+            stands_in=name == "duckduckgo",
+            one_site=name == "wikipedia",
+        )
         for name, types in kinds.items()
     }
     demo = FakeSource(MemoryDocuments(), (), name="demo")
@@ -265,8 +279,7 @@ def test_depth_decides_which_kinds_of_source_are_asked(world: dict[str, FakeRemo
 @pytest.mark.requirement("C-07")
 def test_without_a_key_the_open_web_is_still_searched(world: dict[str, FakeRemote]) -> None:
     world["tavily"].is_available = lambda: False  # type: ignore[method-assign]
-    world["wikipedia"].stands_in = True
-    assert "duckduckgo" in chosen("quick")
+    assert chosen("quick") == {"duckduckgo", "wikipedia", "github"}
 
 
 @pytest.mark.requirement("C-07")
@@ -278,6 +291,26 @@ def test_with_no_network_it_is_the_demo_and_a_plain_notice(world: dict[str, Fake
     assert [source.name for source in sources] == ["demo"]
     assert "could be reached" in notices["source"]
     assert "demo data" in notices["source"]
+
+
+@pytest.mark.requirement("C-07")
+def test_papers_are_still_asked_where_the_web_cannot_be(world: dict[str, FakeRemote]) -> None:
+    for name in ("tavily", "duckduckgo", "wikipedia"):
+        world[name]._reachable = False
+    sources, notices = choose(Options(), bench_for())
+
+    assert {source.name for source in sources} == {"arxiv", "github"}
+    assert "The web itself was not searched" in notices["reach"]
+
+
+@pytest.mark.requirement("C-07")
+def test_a_lookup_that_hangs_holds_nobody_up(world: dict[str, FakeRemote]) -> None:
+    world["arxiv"].reachable = lambda: bool(sleep(20))  # type: ignore[method-assign, func-returns-value]
+    began = monotonic()
+    sources, _ = choose(Options(), bench_for())
+
+    assert monotonic() - began < 5
+    assert "wikipedia" in {source.name for source in sources}
 
 
 @pytest.mark.requirement("C-07")
@@ -293,8 +326,9 @@ def test_one_that_cannot_be_reached_is_named_and_left_out(world: dict[str, FakeR
 def test_documents_stay_here_unless_the_web_is_asked_for(world: dict[str, FakeRemote]) -> None:
     assert chosen(docs=("x",)) == {"demo"}  # stands for the documents here: nothing of the web
     assert chosen(docs=("x",), web=True) > {"tavily", "arxiv"}
-    with pytest.raises(UsageError, match="tavily would be asked about your documents"):
-        chosen(docs=("x",), source="tavily")
+    for kept in ({"docs": ("x",)}, {"private": True}):  # private: a thread that was about documents
+        with pytest.raises(UsageError, match="tavily would be asked about your documents"):
+            chosen(source="tavily", **kept)
 
 
 @pytest.mark.requirement("C-07")
@@ -316,3 +350,68 @@ def test_offline_asks_nobody(world: dict[str, FakeRemote]) -> None:
 @pytest.mark.requirement("C-07")
 def test_a_resumed_run_asks_whom_it_asked_before(world: dict[str, FakeRemote]) -> None:
     assert chosen("comprehensive", sources=("wikipedia",)) == {"wikipedia"}
+
+
+# Rounds -----------------------------------------------------------------------------------------------
+
+
+def ranked(*paths: str) -> list[Hit]:
+    return [hit(SURVEY, url=f"https://site.example/{path}", rank=rank) for rank, path in enumerate(paths, 1)]
+
+
+@pytest.mark.requirement("S-05")
+def test_a_page_that_was_tried_in_vain_gives_its_place_to_the_next() -> None:
+    tried = {"https://site.example/a": {"document": None}, "https://site.example/b": {"document": "x"}}
+    chosen = to_fetch({"Q1": ranked("a", "b", "c", "d")}, tried, 2)
+    assert [page["url"].rpartition("/")[2] for page in chosen["Q1"]] == ["b", "c"]
+
+
+@pytest.mark.requirement("W-05")
+def test_sites_are_asked_beside_the_web_and_files_are_no_sites() -> None:
+    wanted: dict[str, Any] = {"lake size": ["web"], "lake area": ["web"]}
+    asked = scoped(
+        wanted, "What do nasa.gov, www.noaa.gov and epa.gov say of README.md, setup.py, ASP.NET and Node.js?"
+    )
+    assert asked == {"site:nasa.gov lake size": ["web"], "site:noaa.gov lake size": ["web"]}
+
+
+@pytest.mark.requirement("W-05")
+def test_a_page_is_fetched_for_one_sub_question_and_not_again_in_a_later_round() -> None:
+    pages = to_fetch({"Q1": ranked("a", "b"), "Q2": ranked("b", "c")}, {}, 8)
+    tasks = [{"key": f"0:{name}", "question": {"id": name}} for name in ("Q1", "Q2")]
+    state: dict[str, Any] = {"pages": pages, "tasks": tasks, "harvested": {}, "selected": {}, "perused": {}}
+
+    sends = to_harvests(state)  # type: ignore[arg-type]
+    wanted = [[page["url"].rpartition("/")[2] for page in send.arg["pages"]] for send in sends]  # type: ignore[union-attr]
+    assert wanted == [["a", "b"], ["c"]]
+    state["harvested"] = {page["key"]: {"document": "x"} for chosen in pages.values() for page in chosen}
+    assert to_harvests(state) == "select"  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("S-05")
+async def test_what_was_read_in_one_round_is_not_read_again_but_still_bears_witness(lab: Make) -> None:
+    """The first round leaves a gap; the second finds the same pages and one more."""
+    remote = FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)])
+    analysed: list[Any] = []
+
+    async def analyse(real: Callable[[Any], Any], request: Any) -> Any:
+        found = await real(request)
+        analysed.append(found)
+        if len(analysed) > 1:
+            return found
+        remote._hits = [hit(SURVEY), hit(GAZETTE), hit(GUIDE)]
+        gap = Gap(section=request.plan.sections[0], severity="major", question="Q1")
+        return found.model_copy(
+            update={"gaps": (gap,), "refinements": {"Q1": ("lake marrow ferry",)}, "confidence": 0.1}
+        )
+
+    bench = on_the_web(lab(analyse=analyse), remote)
+    outcome = await bench.ask(QUESTION)
+
+    state = await bench.state(outcome)
+    assert state["round"] == 2
+    assert sorted(bench.pages.asked) == sorted([SURVEY.url, GAZETTE.url, GUIDE.url])
+    kept = {place["document"] for place in state["selected"]["Q1"]}
+    assert kept == {SURVEY.hash, GAZETTE.hash, GUIDE.hash}
+    assert {place["document"] for place in state["selected"]["Q2"]} == {SURVEY.hash, GAZETTE.hash}
+    assert {name for name, _ in state["perused"]["1:Q1"]} == {GUIDE.hash}

@@ -59,7 +59,7 @@ def test_one_word_is_taken_for_the_best_guess_and_says_so(office: Command) -> No
 async def ended(questions: list[str], data: Path, docs: tuple[str, ...] = ()) -> dict[str, str]:
     """How each question ended, all in one process; a refused one must leave no thread behind."""
     outcomes: dict[str, str] = {}
-    async with open_engine(load(data_dir=data)) as engine:
+    async with open_engine(load(data_dir=data, offline=True)) as engine:
         for question in questions:
             before = len(await engine.threads.recent(limit=1000))
             try:

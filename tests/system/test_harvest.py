@@ -17,7 +17,7 @@ from benchmarks.bench_web import SLACK, from_memory, from_web
 
 PAGES, HOSTS = 40, 10
 
-# A workshop with one worker at rest and one that reads a word of two million letters.
+# A workshop with one worker at rest and one that reads a page of comments that do not end.
 HARVESTER = """
 import asyncio
 from assay.harvest.formats import Format
@@ -28,9 +28,9 @@ async def main() -> None:
     page = b"<html><body><p>One page.</p></body></html>"
     read = lambda body, format: workshop.extract(body, format=format, url="http://a.test/", seconds=3)
     await asyncio.gather(*(read(page, Format.HTML) for _ in range(4)))
-    hanging = asyncio.create_task(read(b"wordandmore" * 170_000, Format.PLAIN))
+    hanging = asyncio.create_task(read(b"<html><body>" + b"<!--" * 400_000, Format.HTML))
     await asyncio.sleep(0.3)
-    print("at work", flush=True)
+    print("done" if hanging.done() else "at work", flush=True)
     await asyncio.sleep(60)
 
 asyncio.run(main())

@@ -4,6 +4,7 @@ A new way to fetch becomes an entry of ENTRIES and is tried with every vector.
 """
 
 import asyncio
+import gc
 import gzip
 import json
 import re
@@ -27,7 +28,7 @@ from assay.harvest.web import WebPages
 from assay.ports import Page
 from assay.settings import Harvesting
 from assay.testing import MemoryCache
-from assay.testing.hostile import bomb, drip, endless, raw, silence
+from assay.testing.hostile import bomb, drip, endless, raw, reset, silence
 from assay.testing.web import PUBLIC, FakeWeb, Visit, reply
 from assay.testing.wire import Wire
 from assay.text.urls import parse
@@ -318,6 +319,25 @@ async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, v
             assert not answer.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")), vector
     assert [address for address in stage.dialled if not _is_public(address)] == []
     assert stage.canary.requests == []
+
+
+@pytest.mark.requirement("W-08")
+@pytest.mark.parametrize("method", ["GET", "CONNECT"])
+async def test_the_proxy_survives_a_site_that_breaks_off(stage: Stage, method: str) -> None:
+    unhandled: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: unhandled.append(context))
+    stage.site.play(f"http://{SITE}/", reset)
+    target = f"{SITE}:80" if method == "CONNECT" else f"http://{SITE}/"
+    async with stage.open() as client, GuardedProxy(client.connect, 1_000_000) as proxy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        writer.write(f"{method} {target} HTTP/1.1\r\nHost: {SITE}\r\n\r\n".encode())
+        if method == "CONNECT":
+            assert await reader.readuntil(b"\r\n\r\n")
+            writer.write(f"GET / HTTP/1.1\r\nHost: {SITE}\r\n\r\n".encode())
+        assert await reader.read(1000) == b""
+        writer.close()
+    gc.collect()
+    assert unhandled == []
 
 
 def test_there_are_enough_vectors(vectors: list[str]) -> None:

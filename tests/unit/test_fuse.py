@@ -46,13 +46,13 @@ HITS = st.builds(
 
 
 @pytest.mark.requirement("W-05", "W-07", "L-03")
-@given(st.lists(st.lists(HITS, max_size=6), max_size=5), st.integers())
-def test_order_of_arrival_does_not_matter_and_nothing_is_twice(lists: list[list[Hit]], seed: int) -> None:
-    expected = fuse(lists, TODAY)
+@given(st.lists(st.lists(HITS, max_size=6), max_size=5), st.integers(), st.booleans())
+def test_order_of_arrival_does_not_matter_and_nothing_is_twice(lists: list[list[Hit]], seed: int, moving: bool) -> None:
+    expected = fuse(lists, TODAY, moving=moving)
     shuffler = Random(seed)
     shuffled = [shuffler.sample(part, len(part)) for part in shuffler.sample(lists, len(lists))]
 
-    assert fuse(shuffled, TODAY) == expected
+    assert fuse(shuffled, TODAY, moving=moving) == expected
     assert len({key(found) for found in expected}) == len(expected)
     assert {key(found) for found in expected} == {key(given) for part in lists for given in part}
 
@@ -101,8 +101,8 @@ OWN = st.builds(
 )  # fmt: skip
 
 
-@given(st.lists(st.lists(OWN, max_size=6, unique_by=lambda one: (one.document, one.start)), max_size=4))
-def test_documents_of_ones_own_are_ranked_by_the_lists_alone(lists: list[list[Hit]]) -> None:
+@given(st.lists(st.lists(OWN, max_size=6, unique_by=lambda one: (one.document, one.start)), max_size=4), st.booleans())
+def test_documents_of_ones_own_are_ranked_by_the_lists_alone(lists: list[list[Hit]], moving: bool) -> None:
     scores: dict[tuple[str | None, int | None], float] = {}
     most: dict[tuple[str | None, int | None], float] = {}
     for one in [one for part in lists for one in part]:
@@ -110,7 +110,7 @@ def test_documents_of_ones_own_are_ranked_by_the_lists_alone(lists: list[list[Hi
         scores[name] = scores.get(name, 0.0) + 1 / (K + one.rank)
         most[name] = max(one.score, most.get(name, 0.0))
     expected = sorted(scores, key=lambda name: (-round(scores[name], 12), -most[name], name))
-    assert [(one.document, one.start) for one in fuse(lists, TODAY)] == expected
+    assert [(one.document, one.start) for one in fuse(lists, TODAY, moving=moving)] == expected
 
 
 @pytest.mark.requirement("W-07")
@@ -162,10 +162,21 @@ def test_newer_and_better_known_pages_come_first_among_equals() -> None:
 
 
 @pytest.mark.requirement("W-07")
-def test_what_two_lists_agree_on_outweighs_age_and_standing() -> None:
+def test_where_the_field_moves_the_last_years_are_preferred() -> None:
+    old = hit("https://a.example/1", 1, published=date(2012, 1, 1))
+    undated, new = hit("https://c.example/1", 9), hit("https://b.example/1", 16, published=TODAY)
+    assert [found.url for found in fuse([[old, undated, new]], TODAY)] == [old.url, undated.url, new.url]
+    moving = fuse([[old, undated, new]], TODAY, moving=True)
+    assert [found.url for found in moving] == [new.url, undated.url, old.url]
+    assert fuse([[old, undated, new]], moving=True) == fuse([[old, undated, new]])  # nothing is old without a today
+
+
+@pytest.mark.requirement("W-07")
+@pytest.mark.parametrize("moving", [False, True])
+def test_what_two_lists_agree_on_outweighs_age_and_standing(moving: bool) -> None:
     agreed = hit("https://reddit.com/1", 8, published=date(2001, 1, 1))
     famous = hit("https://www.nature.com/1", 1, published=TODAY, kind="academic")
-    assert fuse([[agreed, famous], [agreed]], TODAY)[0].url == agreed.url
+    assert fuse([[agreed, famous], [agreed]], TODAY, moving=moving)[0].url == agreed.url
 
 
 def test_relevance_outweighs_standing_by_ten_places() -> None:

@@ -10,14 +10,16 @@ EDGES = """
 START understand            understand clarify    understand publish     understand gate      clarify understand
 gate question               gate plan             question question      question plan        plan approve_plan
 plan dispatch               approve_plan dispatch approve_plan fallback  dispatch search      dispatch verify
-search fuse                 fuse approve_harvest  fuse read              fuse consolidate     approve_harvest read
-approve_harvest consolidate approve_harvest fallback  read consolidate   consolidate analyse  consolidate verify
+search fuse                 fuse approve_harvest  fuse harvest           fuse select          fuse read
+fuse consolidate            approve_harvest harvest   approve_harvest select   approve_harvest read
+approve_harvest consolidate approve_harvest fallback  harvest select     select read          select consolidate
+read consolidate            consolidate analyse   consolidate verify
 analyse dispatch            analyse verify        analyse END            verify write         verify fallback
 write review
 review write                review approve_critical   review approve_output  review publish   review fallback
 approve_critical publish    approve_critical fallback approve_output publish approve_output fallback
 publish END                 fallback END
-"""  # as in the design
+"""  # as in the design, and decision 11
 
 
 def expected() -> set[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -78,3 +79,10 @@ def test_no_true_body_of_a_real_page_scores_low(eval_data: Path) -> None:
     truth = json.loads((eval_data / "extraction" / "ground-truth.json").read_text(encoding="utf-8"))
     low = [name for name, page in truth.items() if quality.score(page["articleBody"]) < 0.3]
     assert low in ([], ["cc03ddb5ef7d5f1fdb8a87f5e6dfd058a2a70acedf2551655a898dc5c18eb79e"])
+
+
+@pytest.mark.requirement("W-08")
+def test_a_page_of_one_endless_line_takes_no_longer_than_any_other() -> None:
+    began = process_time()
+    assert quality.score("word and more " * 140_000) < 0.3
+    assert process_time() - began < 3  # 0.3 s; it was hours

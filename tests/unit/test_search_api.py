@@ -39,6 +39,10 @@ FORMATS = {format.name: format for format in formats()}
 INQUIRY = Inquiry(query="harbour of Zanzibar")
 QUICK = Pace(pause=0.01, longest=0.5, overall=5.0)
 OPENED: list[Http] = []
+IMPOSSIBLE = (  # OverflowError, ValueError, and in some versions of email.utils IndexError and TypeError
+    "Mon, 99999999999999999999 Jan 2024 10:00:00 GMT", "5 Jan 2024 10:00:00 +99999999999999999999",
+    "Mon, 32 Jan 2024 10:00:00 GMT", "3-Jan- 10:00:00 GMT", "Mon",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +94,15 @@ async def refused(asked: ApiSource, inquiry: Inquiry = INQUIRY) -> SourceError:
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("3", 3.0), (" 0.5 ", 0.5), ("", None), ("soon", None), ("-1", None), ("Tue, 05 Mar 2024 10:00:00 GMT", 0.0)],
+    [
+        ("3", 3.0),
+        (" 0.5 ", 0.5),
+        ("", None),
+        ("soon", None),
+        ("-1", None),
+        ("Tue, 05 Mar 2024 10:00:00 GMT", 0.0),
+        *((text, None) for text in IMPOSSIBLE),
+    ],
 )
 def test_when_to_come_back(value: str, seconds: float | None) -> None:
     assert Reply(429, {"retry-after": value}, "").retry_after == seconds
@@ -106,6 +118,47 @@ def test_pauses_grow_and_differ() -> None:
     assert all(0.25 <= pause <= 0.75 for pause in pauses[0])
     assert all(0.5 <= pause <= 1.5 for pause in pauses[1])
     assert len(set(pauses[0])) > 10
+
+
+def test_who_is_asked_too_often_is_left_alone_for_longer() -> None:
+    assert [Pace().wait(attempt, None, crowded=True) for attempt in (1, 2)] == [5.0, 10.0]
+    assert Pace().wait(1, 2.0, crowded=True) == 2.0
+    assert Pace().longest >= 10.0  # or the third attempt would not be made
+
+
+@pytest.mark.parametrize(("status", "pauses"), [(429, (0.1, 0.2)), (503, (0.0, 0.0))])
+async def test_too_many_requests_are_tried_again_after_a_while(
+    tavily: FakeSearchProvider, status: int, pauses: tuple[float, float]
+) -> None:
+    tavily.then(*[tavily.body("", status)] * 2)
+    assert (await source(tavily).ask(INQUIRY, Paid())).hits
+    first, second, third = (seen.time for seen in tavily.seen)
+    for waited, pause in zip((second - first, third - second), pauses, strict=True):
+        assert pause <= waited < pause + 0.1
+
+
+async def test_a_request_that_was_sent_may_be_billed_whatever_comes_after(tavily: FakeSearchProvider) -> None:
+    async def silent(wire: Wire, request: Received) -> None:
+        await wire.gone(within=5)
+
+    asked = source(tavily, seconds=0.1)
+    tavily.then(silent, tavily.body("", 401))
+    assert (await refused(asked)).billed
+    assert not (await refused(asked)).billed  # it was not asked again
+    assert len(tavily.seen) == 2
+
+
+async def test_a_connection_that_never_stood_is_billed_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpcore2
+
+    async def hang(*args: object, **kwargs: object) -> None:
+        await asyncio.sleep(30)
+
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", hang)
+    asked = Tavily(bench(Pace(attempts=1), endpoints={"tavily": "http://127.0.0.1:9"}, seconds=0.1))
+    error = await refused(asked)
+    assert "0.1 s" in error.message
+    assert not error.billed
 
 
 async def test_all_attempts_together_are_bounded(tavily: FakeSearchProvider) -> None:
@@ -168,7 +221,7 @@ async def test_an_address_that_is_none() -> None:
     for address in ("nowhere", "ftp://example.org", "http://[::1", "http://127.0.0.1:99999"):
         asked = Tavily(bench(endpoints={"tavily": address}))
         assert not (await refused(asked)).retryable, address
-        assert not await asked.reachable()
+        assert not asked.reachable()
 
 
 async def test_a_brotli_answer_that_grows_is_cut_off(tavily: FakeSearchProvider) -> None:
@@ -191,6 +244,65 @@ async def test_what_was_bought_before_costs_no_quota(tavily: FakeSearchProvider)
     body = tavily.format.answer(Received("POST", "/search", {}, {}, b""), tavily.found)
     assert len((await asked.ask(INQUIRY, Paid(body))).hits) == 3
     assert "quota" in (await refused(asked)).message
+
+
+class Shelf:
+    """A ports.Purse that gives an answer again, as a run's account does."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, str] = {}
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        if fee.request not in self.bodies:
+            self.bodies[fee.request] = await request()
+        return self.bodies[fee.request]
+
+
+CHALLENGE = '<html><form id="challenge-form" name="q"><div class="anomaly-modal__title"></div></form></html>'
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "bad"),
+    [
+        ("tavily", Tavily, '{"results": ['),
+        ("searxng", Searxng, '{"results": [], "unresponsive_engines": [["google", "timeout"]]}'),
+        ("duckduckgo", DuckDuckGo, CHALLENGE),
+    ],
+)
+async def test_a_bad_answer_is_not_paid_for_and_not_given_again(name: str, build: type[ApiSource], bad: str) -> None:
+    shelf = Shelf()
+    async with FakeSearchProvider(FORMATS[name]) as provider:
+        asked = build.build(bench(requests_per_minute={name: 60_000}, **FORMATS[name].settings(provider.url)))
+        provider.then(provider.body(bad))
+        with pytest.raises(SourceError):
+            await asked.ask(INQUIRY, shelf)
+        assert not shelf.bodies
+        assert len((await asked.ask(INQUIRY, shelf)).hits) == 3
+    assert len(shelf.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "trouble", [ZeroDivisionError, OverflowError, KeyError, IndexError, ValueError, RecursionError]
+)
+async def test_whatever_an_answer_does_to_its_reader_is_an_error_of_the_source(
+    tavily: FakeSearchProvider, trouble: type[Exception]
+) -> None:
+    class Puzzled(Tavily):
+        def found(self, body: str) -> list[Found]:
+            raise trouble(body)
+
+    asked = Puzzled(bench(endpoints={"tavily": tavily.url}))
+    assert "form" in (await refused(asked)).message
+
+
+async def test_a_date_that_cannot_be_does_not_lose_a_search(tavily: FakeSearchProvider) -> None:
+    results = [
+        {"url": f"https://example.org/{n}", "title": "A quay", "content": "", "score": 1.0, "published_date": text}
+        for n, text in enumerate(IMPOSSIBLE)
+    ]
+    tavily.then(tavily.body(json.dumps({"query": "q", "results": results, "response_time": 1.0})))
+    hits = (await source(tavily).ask(INQUIRY, Paid())).hits
+    assert [hit.published for hit in hits] == [None] * len(IMPOSSIBLE)
 
 
 @pytest.mark.requirement("W-14")
@@ -255,6 +367,7 @@ def test_hosts_in_a_query_stay_when_it_is_cut() -> None:
         ("5 March 2024", date(2024, 3, 5)), ("3 days ago", date(2024, 2, 29)), ("1 week ago", date(2024, 2, 25)),
         ("20 hours ago", date(2024, 3, 2)), ("2 mins ago", date(2024, 3, 3)), ("yesterday", None), ("", None),
         (None, None), ("2024-13-45", None), ("Feb 30, 2024", None),
+        *((text, None) for text in IMPOSSIBLE),
     ],
 )  # fmt: skip
 def test_dates_as_engines_say_them(text: str | None, day: date | None) -> None:

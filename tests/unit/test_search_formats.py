@@ -570,7 +570,7 @@ def test_github_repositories() -> None:
 
 def test_github_is_asked_with_few_words_and_a_token_where_there_is_one() -> None:
     plainly = source(Github).request(Inquiry(query="tetris in assembly"))
-    assert plainly.params["q"] == "tetris assembly in:name,description,topics,readme"
+    assert plainly.params["q"] == "tetris assembly in:name,description,topics,readme is:public"
     assert "Authorization" not in plainly.headers
     assert plainly.headers["Accept"] == "application/vnd.github+json"
     known = source(Github, keys={"github_token": "t"})

@@ -292,12 +292,18 @@ def test_only_the_settings_read_the_environment() -> None:
 def test_every_package_that_is_imported_is_declared() -> None:
     """One that comes with another today may not come with its next version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["local"]]
-    declared = {_plain(re.split(r"[^\w.-]", line)[0]) for line in lines}
+    extras = project["optional-dependencies"]
+    installed = {name for group, lines in extras.items() if group != "dev" for name in _names(lines)}
+    installed |= _names(project["dependencies"])
     owners = importlib.metadata.packages_distributions()
     for path in (ROOT / "src").rglob("*.py"):
+        declared = installed | _names(extras["dev"]) if "testing" in path.parts else installed
         for name in _imported(path) - set(sys.stdlib_module_names) - {"assay"}:
             assert {_plain(owner) for owner in owners.get(name, [name])} & declared, f"{path.name} imports {name}"
+
+
+def _names(lines: list[str]) -> set[str]:
+    return {_plain(re.split(r"[^\w.-]", line)[0]) for line in lines}
 
 
 def _plain(name: str) -> str:

@@ -22,14 +22,16 @@ from reportlab.pdfgen.canvas import Canvas
 
 from assay.errors import ReadError
 from assay.harvest.fetching.client import GuardedClient
+from assay.harvest.fetching.rendered import Render, Rendered
 from assay.harvest.fetching.robots import Robots
 from assay.harvest.formats import Format
 from assay.harvest.visits import Visits
-from assay.harvest.web import Render, WebPages
+from assay.harvest.web import WebPages
 from assay.harvest.workshop import Workshop
 from assay.ports import Page, Pages
 from assay.settings import Harvesting
-from assay.testing.web import FakeWeb, Visit, reply
+from assay.testing.hostile import reset, silence
+from assay.testing.web import FakeWeb, Play, Visit, reply
 from assay.testing.wire import Wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -43,7 +45,6 @@ SECOND = (
 ARTICLE = f"<article><h1>Tides in the Bay</h1><p>{FIRST}</p><p>{SECOND}</p></article>"
 HTML = f'<html lang="en"><head><title>Tides in the Bay</title></head><body>{ARTICLE}</body></html>'
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HANG = "wordandmore" * 170_000  # one word of two million letters, which takes a reader very long
 
 
 @dataclass
@@ -140,7 +141,7 @@ async def test_a_page_becomes_a_document(scene: Scene) -> None:
     assert not page.cached
     assert FIRST in document.text
     assert document.hash == sha256(document.text.encode()).hexdigest()
-    assert (document.url, document.host) == (f"{HOST}/bay", "tides.example.org")
+    assert (document.url, document.host) == (f"{HOST}/tides", "tides.example.org")  # not what it says of itself
     assert (document.title, document.author, document.language) == ("Tides in the Bay", "Ada Example", "en")
     assert str(document.published) == "2024-03-28"
     assert (document.fetched, document.kind) == (NOON, "news")
@@ -225,11 +226,11 @@ async def test_kinds_and_servers_that_lie_about_them(scene: Scene, type: str | N
     assert "fishermen call that time the neaps" in page.document.text.replace("\n", " ")
 
 
-async def test_a_page_without_a_title_goes_by_its_address(scene: Scene) -> None:
+async def test_a_page_without_a_title_has_none(scene: Scene) -> None:
     scene.web.page(f"{HOST}/files/high_tide-table.txt", f"{FIRST}\n\n{SECOND}", type="text/plain")
     document = (await scene.read("/files/high_tide-table.txt")).document
     assert document is not None
-    assert document.title == "high tide table"
+    assert document.title == ""
 
 
 async def test_a_page_that_has_moved_is_followed_once(scene: Scene) -> None:
@@ -296,6 +297,19 @@ async def test_reasons(scene: Scene, body: str | bytes, type: str | None, status
     page = await scene.read("/page")
     assert page.document is None
     assert reason in page.reason
+    assert not page.again
+
+
+@pytest.mark.parametrize(
+    ("play", "reason"),
+    [(reset, "broke the connection"), (silence, "took longer than 1 s"), (None, "answered 503")],
+)
+async def test_another_time_may_help(scene: Scene, play: Play | None, reason: str) -> None:
+    scene.web.page(f"{HOST}/page", HTML, status=503, headers={"Retry-After": "60"})
+    if play is not None:
+        scene.web.play(f"{HOST}/page", play)
+    page = await scene.open(page_seconds=1).read(f"{HOST}/page")
+    assert (page.reason, page.again) == (reason, True)
 
 
 @pytest.mark.requirement("W-08")
@@ -307,7 +321,8 @@ async def test_robots_are_obeyed_also_where_a_page_leads(scene: Scene) -> None:
     scene.web.redirect(f"{HOST}/a", "/private/a")
     scene.web.redirect(f"{HOST}/b", "http://other.example.org/private/b")
     for path in ("/private/a", "/a", "/b"):
-        assert (await scene.read(path)).reason == "robots.txt forbids it"
+        page = await scene.read(path)
+        assert (page.reason, page.again) == ("robots.txt forbids it", False)
     assert {visit.path for visit in scene.web.requests} == {"/robots.txt", "/a", "/b"}
 
 
@@ -328,9 +343,9 @@ async def test_quality_says_how_much_was_missing(scene: Scene) -> None:
 async def test_a_page_that_needs_javascript_goes_to_the_browser(scene: Scene) -> None:
     asked: list[str] = []
 
-    async def render(url: str) -> str:
+    async def render(url: str) -> Rendered:
         asked.append(url)
-        return HTML if url.endswith("/app") else wrapped(APP)
+        return Rendered(url, (HTML if url.endswith("/app") else wrapped(APP)).encode())
 
     scene.web.page(f"{HOST}/app", wrapped(APP))
     scene.web.page(f"{HOST}/empty", wrapped(APP))
@@ -342,6 +357,21 @@ async def test_a_page_that_needs_javascript_goes_to_the_browser(scene: Scene) ->
     assert (await pages.read(f"{HOST}/plain")).document is not None
     assert "needs JavaScript" in (await pages.read(f"{HOST}/empty")).reason
     assert asked == [f"{HOST}/app", f"{HOST}/empty"]
+
+
+@pytest.mark.requirement("W-17")
+async def test_what_scripts_have_fetched_from_elsewhere_is_not_credited_to_the_site(scene: Scene) -> None:
+    async def render(url: str) -> Rendered:
+        to = {"/away": "http://evil.example.org/", "/blank": "about:blank", "/on": f"{HOST}/next"}
+        return Rendered(to[url.removeprefix(HOST)], HTML.encode())
+
+    for path in ("/away", "/blank", "/on"):
+        scene.web.page(f"{HOST}{path}", wrapped(APP))
+    pages = scene.open(render)
+    for path in ("/away", "/blank"):
+        page = await pages.read(f"{HOST}{path}")
+        assert (page.document, page.reason, page.again) == (None, "leads the browser to another site", False)
+    assert (await pages.read(f"{HOST}/on")).document is not None
 
 
 # What is remembered ----------------------------------------------------------------------------------
@@ -448,6 +478,15 @@ async def test_what_may_be_over_in_a_moment_is_not_remembered(scene: Scene) -> N
     assert (await scene.read("/")).document is not None
 
 
+@pytest.mark.parametrize("changed", [{"allow_addresses": ("10.1.0.0/16",)}, {"user_agent": "OtherBot/1.0"}])
+async def test_what_one_may_read_is_not_told_to_another(scene: Scene, changed: dict[str, object]) -> None:
+    """They may share a cache: of pages inside a network, say, or of what a site shows to one robot alone."""
+    scene.web.page(f"{HOST}/", HTML)
+    assert (await scene.open(**changed).read(f"{HOST}/")).document is not None
+    assert (await scene.open(**changed).read(f"{HOST}/")).cached
+    assert not (await scene.read("/")).cached
+
+
 async def test_a_damaged_entry_is_a_miss(scene: Scene) -> None:
     scene.web.page(f"{HOST}/", HTML)
     await scene.read("/")
@@ -524,19 +563,27 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.requirement("W-08")
 async def test_a_page_that_takes_too_long_is_given_up(scene: Scene) -> None:
-    scene.web.page(f"{HOST}/hang.txt", HANG, type="text/plain")
-    scene.web.page(f"{HOST}/", HTML)
-    page = await scene.open(page_seconds=1.5).read(f"{HOST}/hang.txt")
+    for path in ("/", "/hang"):
+        scene.web.page(f"{HOST}{path}", HTML)
+    await scene.read("/")
+    for pid in children():
+        os.kill(pid, signal.SIGSTOP)
+    page = await scene.open(page_seconds=1.5).read(f"{HOST}/hang")
+    for pid in children():
+        os.kill(pid, signal.SIGCONT)
     assert page.reason.startswith("took more than")
-    assert (await scene.read("/")).document is not None
+    assert not page.again
+    assert (await scene.read("/hang")).document is not None
 
 
 async def test_a_worker_that_dies_is_replaced(workshop: Workshop) -> None:
-    async def read(body: str, format: Format = Format.HTML) -> str:
-        return (await workshop.extract(body.encode(), format=format, url=HOST, seconds=30)).text
+    async def read(body: str) -> str:
+        return (await workshop.extract(body.encode(), format=Format.HTML, url=HOST, seconds=30)).text
 
     await asyncio.gather(read(HTML), read(HTML))
-    one = asyncio.create_task(read(HANG, Format.PLAIN))
+    for pid in children():
+        os.kill(pid, signal.SIGSTOP)
+    one = asyncio.create_task(read(HTML))
     await asyncio.sleep(0.2)
     for pid in children():
         os.kill(pid, signal.SIGKILL)
@@ -591,6 +638,56 @@ async def test_a_page_without_an_end_is_cut_off(scene: Scene) -> None:
     scene.web.play(f"{HOST}/endless", play)
     page = await scene.open(page_mb=1).read(f"{HOST}/endless")
     assert page.reason == "has more than 1 MB"
+
+
+async def test_a_larger_pdf_may_take_no_more_time(scene: Scene) -> None:
+    """Half of it is fetched before it is known to be a PDF; what then begins anew has the rest of the time."""
+    body = pdf_bytes() + b"\n" * 200_000
+    scene.web.page(f"{HOST}/report", body, type="application/pdf")
+    scene.web.page(f"{HOST}/slow", body, type="application/pdf", delay=0.6)
+    scene.web.page(f"{HOST}/huge", body * 3, type="application/pdf")
+    pages = scene.open(page_mb=0.1, pdf_mb=0.3, page_seconds=1)
+    assert (await scene.open(page_mb=0.1, pdf_mb=0.3).read(f"{HOST}/report")).document is not None
+    assert (await pages.read(f"{HOST}/slow")).reason.startswith("took longer than")
+    assert (await pages.read(f"{HOST}/huge")).reason == "has more than 0.3 MB"
+
+
+async def test_only_a_pdf_may_be_as_large_as_one(scene: Scene) -> None:
+    sent = 0
+
+    async def play(wire: Wire, visit: Visit) -> None:
+        nonlocal sent
+        await wire.bytes(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+        while sent < 100_000_000:
+            await wire.bytes(b"<p>" * 20_000)
+            sent += 60_000
+            await asyncio.sleep(0)
+
+    scene.web.play(f"{HOST}/about-pdf/tips", play)
+    page = await scene.open(page_mb=0.1, pdf_mb=50).read(f"{HOST}/about-pdf/tips")
+    assert page.reason == "has more than 0.1 MB"
+    assert sent < 40_000_000  # buffers on the way take some
+
+
+async def test_who_gives_up_starts_no_worker() -> None:
+    """It might be killed in the next moment: whoever gives up one page may be giving up all of them."""
+    before = children()
+    workshop = Workshop(workers=1)
+
+    async def read() -> None:
+        await workshop.extract(HTML.encode(), format=Format.HTML, url=HOST, seconds=30)
+
+    await read()
+    [worker] = children() - before
+    os.kill(worker, signal.SIGSTOP)
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.1)
+    reading.cancel()
+    await asyncio.wait([reading])
+    await asyncio.sleep(0.3)
+    assert children() == before
+    await read()  # whoever comes next has one
+    await workshop.close()
 
 
 async def test_a_closed_workshop_leaves_nothing_behind() -> None:

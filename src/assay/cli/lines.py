@@ -18,14 +18,14 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def quoted(quote: Quote) -> str:
     """A quote as one line a person can decide by."""
-    searching = f"; up to {quote.searches} paid searches, {dollars(quote.search_usd)}" if quote.searches else ""
+    searching = f"up to {quote.searches} paid searches a round, {dollars(quote.search_usd)}" if quote.searches else ""
     if not quote.calls:
-        return f"{quote.model}: costs nothing{searching}"
+        return f"{quote.model}: " + (f"thinking costs nothing; {searching}" if searching else "costs nothing")
     price = f"about {dollars(quote.usd)}, never more than {dollars(quote.most_usd)}" if quote.usd else "costs nothing"
     if quote.usd > quote.most_usd:
         price = f"about {dollars(quote.usd)}, more than the cap of {dollars(quote.most_usd)}: it may end early"
     calls = f"about {quote.calls} calls, {quote.tokens:,} tokens, {_duration(quote.seconds)}"
-    return f"{quote.model}: {price}; {calls}{searching}"
+    return "; ".join(part for part in (f"{quote.model}: {price}", calls, searching) if part)
 
 
 def dollars(usd: float) -> str:

@@ -16,7 +16,8 @@ from assay.model.spend import Quote
 _STAGES = {
     "understand": "Understanding the question", "gate": "Weighing whether to ask first",
     "clarify": "Asking", "question": "Asking", "plan": "Planning",
-    "dispatch": "Handing out sub-questions", "search": "Searching", "fuse": "Choosing what to read", "read": "Reading",
+    "dispatch": "Handing out sub-questions", "search": "Searching", "fuse": "Choosing what to read",
+    "harvest": "Fetching pages", "select": "Choosing passages", "read": "Reading",
     "consolidate": "Bringing findings together", "analyse": "Looking for gaps", "verify": "Checking every claim",
     "write": "Writing", "review": "Reviewing", "publish": "Publishing", "fallback": "Saving what there is",
 }  # fmt: skip
@@ -120,7 +121,8 @@ def _search(data: dict[str, Any]) -> str:
     if not data.get("pages"):
         return f"{found} to read"
     cached = f" ({data['cached']} of {counted(data['asked'], 'search', 'searches')} from the cache)"
-    return f"{counted(data['pages'], 'page')} to fetch, {found} to read{cached if data['cached'] else ''}"
+    reading = f", {found} to read" if data["passages"] else ""
+    return f"{counted(data['pages'], 'page')} to fetch{reading}{cached if data['cached'] else ''}"
 
 
 def _harvested(data: dict[str, Any]) -> str:

@@ -41,6 +41,7 @@ def _row(source: Source, settings: Settings) -> dict[str, Any]:
         **row, "remote": True, "types": list(source.types), "available": row["available"] and not settings.offline,
         "usd": terms.usd, "per_minute": terms.per_minute, "per_day": terms.per_day,
         "key": terms.key.upper() if terms.key else None, "key_required": terms.key_required,
+        "needs": terms.needs,
     }  # fmt: skip
 
 
@@ -53,6 +54,8 @@ def _terms(row: dict[str, Any]) -> str:
         parts.append(f"{row['per_day']} a day")
     if row["key"]:
         parts.append(f"{'needs' if row['key_required'] else 'better with'} {row['key']}")
+    if row["needs"]:
+        parts.append(f"needs {row['needs']}")
     return ", ".join(parts)
 
 

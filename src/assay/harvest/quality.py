@@ -4,7 +4,10 @@ import re
 from statistics import fmean
 
 _WORD = re.compile(r"[^\W\d_]+")
-_SENTENCE = re.compile(r"[^\W\d_][^.!?\u3002\uff01\uff1f\n]{25,}[.!?\u3002\uff01\uff1f]")
+# Its end is optional, so that each character is looked at once: a page may be one line without a full stop.
+_STRETCH = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+([.!?\u3002\uff01\uff1f]?)")
+_LETTER = re.compile(r"[^\W\d_]")
+_SHORTEST = 27  # characters of a sentence
 _SPACE = re.compile(r"\s")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # one says as much as two or three Latin letters
 
@@ -78,7 +81,12 @@ def _letters(text: str) -> float:
 
 def _sentences(text: str) -> float:
     """Share of the text inside sentences."""
-    return min(1.0, sum(len(match[0]) for match in _SENTENCE.finditer(text)) / (0.7 * len(text)))
+    inside = 0
+    for stretch in _STRETCH.finditer(text):
+        first = _LETTER.search(text, stretch.start(), stretch.end())
+        size = stretch.end() - first.start() if first and stretch[1] else 0
+        inside += size if size >= _SHORTEST else 0
+    return min(1.0, inside / (0.7 * len(text)))
 
 
 def _variety(lines: list[str]) -> float:

@@ -82,10 +82,12 @@ class Visits:
     async def _fetched(self, url: str, headers: Mapping[str, str], seconds: float) -> Fetched:
         """As much as a page may have; a PDF may have more."""
         pages, pdfs = (int(size * 1e6) for size in (self._settings.page_mb, self._settings.pdf_mb))
-        most = pdfs if "pdf" in urlsplit(url).path.lower() else pages
+        most = pdfs if urlsplit(url).path.lower().endswith(".pdf") else pages
+        ends = monotonic() + seconds
         found = await self._got(url, headers, seconds, most)
         if not found.whole and most < pdfs and found.body.startswith(b"%PDF-"):
-            found = await self._got(url, headers, seconds, pdfs)
+            most = pdfs
+            found = await self._got(url, headers, ends - monotonic(), most)
         if not found.whole:
             raise FetchError(f"has more than {most / 1e6:g} MB", help="Raise harvest.page_mb or pdf_mb.", url=url)
         return found

@@ -1,16 +1,17 @@
 """Pages of the open web as documents: robots.txt, politeness, a guarded fetch, and a reader in another process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from assay.errors import FetchError, ReadError, RefusedError
 from assay.harvest.fetching.answer import Fetched
+from assay.harvest.fetching.rendered import Render
 from assay.harvest.formats import Format, recognise
 from assay.harvest.freshness import Freshness, freshness
 from assay.harvest.kept import Kept, Shelf
@@ -19,9 +20,6 @@ from assay.harvest.workshop import Reading, Workshop
 from assay.model.source import Document, Kind
 from assay.ports import Cache, Page
 from assay.settings import Harvesting
-from assay.text.clean import clean
-
-Render = Callable[[str], Awaitable[bytes | str]]
 
 _SOON = 1  # seconds; a page that leaves as fast as that has nothing to say itself
 _STUB = 1_000  # characters of a page that says no more than where it has moved
@@ -34,12 +32,13 @@ class Outcome:
     document: Document | None = None
     reason: str = ""
     cached: bool = False
+    again: bool = False
 
 
 class WebPages:
     """A ports.Pages. Several who want one page share its reading; it is given up when all of them have.
 
-    `render` shows a page to a browser and gives its HTML. A workshop that was given is closed by who gave it."""
+    `render` shows a page to a browser. A workshop that was given is closed by who gave it."""
 
     def __init__(
         self,
@@ -57,8 +56,10 @@ class WebPages:
         self._owned = workshop is None
         self._render = render
         self._now = now
+        # What one may fetch, or is shown under its name, is not for another who shares the cache.
+        asking = (settings.user_agent, sorted(settings.allow_addresses))
         sizes = (settings.page_mb, settings.pdf_mb)
-        self._shelf = Shelf(cache, settings.least_quality, render is not None, *sizes)
+        self._shelf = Shelf(cache, settings.least_quality, render is not None, *sizes, *asking)
         self._readings: dict[str, _Shared] = {}
         self._waiting = asyncio.Semaphore(settings.at_once)
 
@@ -69,7 +70,7 @@ class WebPages:
             return Page(address, reason=error.message)
         found = await self._shared(url).wait()
         document = found.document and found.document.model_copy(update={"kind": kind})
-        return Page(address, document, found.reason, found.cached)
+        return Page(address, document, found.reason, found.cached, found.again)
 
     async def close(self) -> None:
         tasks = [shared.task for shared in self._readings.values()]
@@ -102,7 +103,7 @@ class WebPages:
         except ReadError as error:
             if not error.retryable:
                 await self._shelf.refuse(url, error.message, self._now())
-            return Outcome(reason=error.message)
+            return Outcome(reason=error.message, again=error.retryable)
         await self._shelf.keep(url, found.document, found.place, found.fresh, self._now())
         return Outcome(found.document, cached=found.confirmed)
 
@@ -147,8 +148,9 @@ class WebPages:
             missing = "the browser is switched off" if self._settings.browser == "off" else "no browser is installed"
             raise ReadError(f"needs JavaScript, and {missing}", help="Install assay[browser] and a Chromium.")
         shown = await self._render(url)
-        data = shown.encode("utf-8", "replace") if isinstance(shown, str) else shown
-        return await self._workshop.extract(data, format=Format.HTML, url=url, charset="utf-8", seconds=seconds)
+        if urlsplit(shown.url).hostname != urlsplit(url).hostname:  # whose words it shows is not known
+            raise ReadError("leads the browser to another site", help="Read that one.", url=url)
+        return await self._workshop.extract(shown.html, format=Format.HTML, url=url, charset="utf-8", seconds=seconds)
 
     def _judge(self, reading: Reading) -> None:
         if reading.wants == "access":
@@ -161,13 +163,13 @@ class WebPages:
         if reading.quality < least:
             raise ReadError(f"quality {reading.quality:.2f} is below {least:g}", help="Lower harvest.least_quality.")
 
-    def _document(self, reading: Reading, final: str) -> Document:
-        url = self._address(reading.canonical, final)
+    def _document(self, reading: Reading, url: str) -> Document:
+        """It goes by where it was found: the address a page gives for itself may be a neighbour's."""
         return Document(
             hash=sha256(reading.text.encode()).hexdigest(),
             text=reading.text,
             url=url,
-            title=reading.title or _named(url),
+            title=reading.title,
             host=urlsplit(url).hostname or "",
             author=reading.author,
             published=reading.published,
@@ -176,12 +178,6 @@ class WebPages:
             origin=reading.origin,
             language=reading.language,
         )
-
-    def _address(self, canonical: str | None, final: str) -> str:
-        try:
-            return self._visits.canonical(canonical or final)
-        except RefusedError:
-            return final
 
 
 class _Found(NamedTuple):
@@ -214,11 +210,3 @@ def _leads(reading: Reading) -> str:
     """Where a page sends its readers that has nothing to say itself."""
     seconds, url = reading.refresh or (0, "")
     return url if seconds <= _SOON or len(reading.text) < _STUB else ""
-
-
-def _named(url: str) -> str:
-    """A page without a title goes by the last word of its address."""
-    parts = urlsplit(url)
-    last = unquote(parts.path.rstrip("/").rpartition("/")[2]).rpartition(".")
-    words = clean(last[0] or last[2]).replace("_", " ").replace("-", " ")
-    return " ".join(words.split()) or parts.hostname or "untitled"

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import date
 from html import unescape
 from typing import Any, BinaryIO, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from assay.errors import ReadError
 from assay.harvest import html, quality
@@ -110,7 +110,6 @@ def read(work: Work, body: bytes) -> dict[str, Any]:
         "text": words,
         "quality": quality.score(words) if work.format is not Format.CSV else 1.0,  # a table has no prose to judge
         "refresh": leads,
-        "canonical": _canonical(found, work.url),
     }
 
 
@@ -153,16 +152,6 @@ def refresh(body: bytes, url: str) -> list[Any] | None:
         return None
     target = urljoin(url, unescape(found[2].decode("utf-8", "replace")))
     return [int(found[1]), target] if target.split("#")[0] != url.split("#")[0] else None
-
-
-def _canonical(found: Extracted, url: str) -> str | None:
-    """The address the page gives as its own; a page that calls itself the home page is taken for a slip."""
-    target = found.canonical
-    if target is None or (urlsplit(target).path in ("", "/") and urlsplit(url).path not in ("", "/")):
-        return None
-    if url.startswith("https:"):
-        target = re.sub("^http:", "https:", target)
-    return target.partition("#")[0]
 
 
 # Limits ----------------------------------------------------------------------------------------------

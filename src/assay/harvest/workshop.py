@@ -38,7 +38,6 @@ class Reading:
     published: date | None = None
     origin: str | None = None
     language: str | None = None
-    canonical: str | None = None
     refresh: tuple[int, str] | None = None  # after so many seconds it leads to this address
     wants: Want | None = None
     quality: float = 0.0
@@ -105,8 +104,10 @@ class Workshop:
         self._busy -= 1
         if whole and self._size:
             self._bench.append(worker)
-        else:
-            self._end(worker)
+            return
+        self._end(worker)
+        task = asyncio.current_task()
+        if task is None or not task.cancelling():  # who gives up may close next: no new worker for that
             self.warm()
 
     def _end(self, worker: "_Worker") -> None:

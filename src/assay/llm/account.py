@@ -40,6 +40,7 @@ class RunAccount:
         self._emit = emit
         self._price = price
         self._opening = asyncio.Lock()
+        self._buying: dict[str, asyncio.Lock] = {}
         self._settled = asyncio.Event()
         self._attempts: dict[str, list[str]] | None = None  # call -> keys of its attempts so far
 
@@ -93,26 +94,31 @@ class RunAccount:
         return reply
 
     async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
-        """A ports.Purse: what was bought before is given again; who could not be asked is not paid."""
+        """A ports.Purse: what was bought before is given again, and of several who want the same one pays."""
         call = f"{self._run} {fee.step} {fee.provider} {sha256(fee.request.encode()).hexdigest()[:24]}"
-        for key in (await self._open()).get(call, []):
-            if (stored := await self._ledger.answer(key)) is not None:
-                return stored
+        async with self._buying.setdefault(call, asyncio.Lock()):
+            for key in (await self._open()).get(call, []):
+                if (stored := await self._ledger.answer(key)) is not None:
+                    return stored
+            return await self._buy(fee, await self.attempt(call), request)
+
+    async def _buy(self, fee: Fee, key: str, request: Callable[[], Awaitable[str]]) -> str:
         reservation = Reservation(
-            key=await self.attempt(call), run=self._run, step=fee.step, task=fee.task, provider=fee.provider,
-            model=fee.provider, micros=fee.micros, tokens=0, share=fee.share,
+            key=key, run=self._run, step=fee.step, task=fee.task, provider=fee.provider, model=fee.step,
+            micros=fee.micros, tokens=0, last=not fee.micros,  # without money there are still those who cost nothing
         )  # fmt: skip
         await self._reserve(reservation)
-        await self._ledger.sent(reservation.key)
+        await self._ledger.sent(key)
         began = time.monotonic()
         charge: Charge | None = Charge()  # given up in mid-request: it may be billed
         try:
             answer = await request()
-            await self._ledger.answered(reservation.key, answer)
+            await self._ledger.answered(key, answer)
             charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
         except (SourceError, FetchError) as error:
-            charge = None
-            await self._void(reservation, error)
+            if not (isinstance(error, SourceError) and error.billed):
+                charge = None
+                await self._void(reservation, error)
             raise
         finally:
             if charge is not None:
@@ -144,8 +150,9 @@ class RunAccount:
             return
         spent = await self._ledger.spent(self._run)
         micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
+        is_fee = reservation.model == reservation.step
         data: dict[str, object] = {
-            "model": reservation.model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
+            "model": reservation.provider if is_fee else reservation.model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
             "confirmed": charge.micros is not None, "prompt_tokens": charge.prompt_tokens,
             "completion_tokens": charge.completion_tokens, "seconds": round(charge.seconds, 3),
             "total_usd": spent.usd, "total_tokens": spent.tokens, "requests": spent.requests,
@@ -159,16 +166,21 @@ class RunAccount:
             if self._attempts is None:
                 await self._ledger.open(self._run, self._caps)
                 await self._ledger.recover(self._run, all=True)
-                self._attempts = {}
+                attempts: dict[str, list[str]] = {}
                 for call in await self._ledger.calls(self._run):
-                    self._attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
+                    attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
                     await self._settle_late(call)
+                self._attempts = attempts
         return self._attempts
 
     async def _settle_late(self, call: Call) -> None:
         """A process that died between an answer and its booking left both the answer and what it used."""
         stored = await self._ledger.answer(call.key) if call.state == "lost" else None
-        if stored and self._price:
+        if stored is None:
+            return
+        if call.model == call.step:  # a fee, which is its own price
+            await self._ledger.settle(call.key, Charge(micros=call.micros))
+        elif self._price:
             await self._ledger.settle(call.key, _charge(Reply.model_validate_json(stored), self._price(call.model)))
 
 

@@ -40,3 +40,4 @@ class Terms(Record):
     usd: float = Field(default=0.0, ge=0)  # for one request
     key: str | None = None  # the field of settings.Keys that holds its key
     key_required: bool = False
+    needs: str = ""  # what else it cannot do without, as a setting

@@ -60,9 +60,8 @@ class Fee(Record):
     step: str
     task: str = ""
     provider: str
-    request: str  # what is asked; the same request of the same task is paid once
+    request: str  # what is asked; a run pays for the same request once
     micros: int = Field(default=0, ge=0)
-    share: float = Field(default=1.0, gt=0, le=1)
 
 
 class Charge(Record):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,11 +18,12 @@ from time import monotonic
 from typing import Any, ClassVar, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from assay.errors import SourceError
 from assay.model.inquiry import Found, Inquiry, Terms
 from assay.model.plan import QueryType
+from assay.model.record import Record
 from assay.model.source import Hit, Kind
 from assay.model.spend import MICRO, Fee
 from assay.ports import Answer, Purse
@@ -32,10 +34,9 @@ from assay.search.results import document_of, hit_of, tidy
 from assay.settings import Searching
 from assay.text.clean import clean
 
-CACHE_VERSION = 1  # of what is kept; raised when providers are read differently
+CACHE_VERSION = 2  # of what is kept; raised when providers are read differently
 REACHABLE_SECONDS = 1.5
 _DAY = 86_400.0
-_KEPT = TypeAdapter(tuple[Found, ...])
 
 
 class Request(NamedTuple):
@@ -48,6 +49,13 @@ class Request(NamedTuple):
     secrets: Mapping[str, str] = {}  # parameters that go to the provider and nowhere else
 
 
+class Findings(Record):
+    """What a provider found, and when it was asked."""
+
+    asked: datetime
+    found: tuple[Found, ...]
+
+
 class ApiSource(ABC):
     """Implements `ports.Source` and `ports.Remote`; one subclass a provider."""
 
@@ -57,11 +65,13 @@ class ApiSource(ABC):
     own_terms: ClassVar[Terms]
     endpoint: ClassVar[str]  # settings.search.endpoints may name another
     final: ClassVar[frozenset[int]] = FINAL  # statuses after which the provider is not asked again
+    one_site: ClassVar[bool] = False  # finds pages of one site: asked beside a search of the web, never instead of it
+    stands_in: ClassVar[bool] = False  # asked where there is no other search of the web
     longest_query: ClassVar[int] = 2000  # characters the provider takes; the rest is cut at a word
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._refused: SourceError | None = None
+        self._refused: Reply | None = None
 
     @classmethod
     def build(cls, bench: Bench) -> Self:
@@ -111,17 +121,15 @@ class ApiSource(ABC):
         wanted = self.name not in self.settings.without
         return wanted and bool(self.key or not self.own_terms.key_required)
 
-    async def reachable(self) -> bool:
+    def reachable(self) -> bool:
         try:
             place = urlsplit(self.address)
             port = place.port or {"https": 443, "http": 80}.get(place.scheme)
             if not (place.hostname and port):
                 return False
-            async with asyncio.timeout(REACHABLE_SECONDS):
-                _, writer = await asyncio.open_connection(place.hostname, port)
+            socket.create_connection((place.hostname, port), REACHABLE_SECONDS).close()
         except (OSError, ValueError):  # TimeoutError is an OSError; ValueError is an address that is none
             return False
-        writer.close()
         return True
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:
@@ -138,19 +146,19 @@ class ApiSource(ABC):
         request = self.request(asked)
         shown = self._shown(request)
         key = "search:" + hashlib.sha256(f"{CACHE_VERSION} {self.name} {inquiry.limit} {shown}".encode()).hexdigest()
-        found = await self._kept(key)
-        if found is not None:
-            return Answer(await self._hits(found, inquiry), cached=True)
+        kept = await self._kept(key)
+        if kept is not None:
+            return Answer(await self._hits(kept, inquiry), cached=True)
         fee = Fee(step="search", provider=self.name, request=shown, micros=math.ceil(self.terms.usd * MICRO))
-        found = self._read(await purse.buy(fee, lambda: self.body(request)))
-        await self._keep(key, found)
-        return Answer(await self._hits(found, inquiry))
+        results = Findings(asked=datetime.now(UTC), found=await self._bought(fee, request, purse))
+        await self._keep(key, results)
+        return Answer(await self._hits(results, inquiry))
 
     async def send(self, request: Request) -> str:
         """The body of an answer with status 200. What may help is tried again; each attempt waits for its turn and
         counts against the quota."""
         pace = self._bench.http.pace
-        left, attempt = pace.overall, 0
+        left, attempt, billed = pace.overall, 0, False
         while True:
             attempt += 1
             began = monotonic()
@@ -159,7 +167,9 @@ class ApiSource(ABC):
                     began = monotonic()
                     return await self._attempt(request, min(self.settings.seconds, left))
             except SourceError as error:
-                wait = pace.wait(attempt, error.context.get("retry_after"))  # type: ignore[arg-type]
+                billed = error.billed = error.billed or billed  # whatever became of it later
+                crowded = error.context.get("status") == 429
+                wait = pace.wait(attempt, error.context.get("retry_after"), crowded=crowded)  # type: ignore[arg-type]
                 left -= monotonic() - began + wait
                 if not error.retryable or attempt == pace.attempts or wait > pace.longest or left <= 0:
                     raise
@@ -168,16 +178,29 @@ class ApiSource(ABC):
     async def fetch(self, outgoing: Outgoing, seconds: float) -> Reply:
         return await self._bench.http.fetch(self.name, outgoing, seconds=seconds)
 
+    async def _bought(self, fee: Fee, request: Request, purse: Purse) -> tuple[Found, ...]:
+        """An answer is read before it is paid for and stored: a bad one would be given again for the rest of the
+        run."""
+        read: list[tuple[Found, ...]] = []
+
+        async def answer() -> str:
+            body = await self.body(request)
+            read.append(self._read(body))
+            return body
+
+        body = await purse.buy(fee, answer)
+        return read[0] if read else self._read(body)
+
     async def _attempt(self, request: Request, seconds: float) -> str:
         if self._refused is not None:  # by an earlier answer, perhaps while this one waited for its turn
-            raise self._refused.with_traceback(None)
+            raise self.explain(self._refused)
         await self._count()
         reply = await self.fetch(self._outgoing(request), seconds)
         if reply.status == 200:
             return reply.text
         error = self.explain(reply)
         if reply.status in self.final and not error.retryable:
-            self._refused = error
+            self._refused = reply
         raise error
 
     async def _count(self) -> None:
@@ -214,7 +237,7 @@ class ApiSource(ABC):
     def _read(self, body: str) -> tuple[Found, ...]:
         try:
             return tuple(tidy(self.found(body)))
-        except (ValueError, RecursionError) as error:  # its text may quote the answer
+        except (ValueError, ArithmeticError, LookupError, RecursionError) as error:  # its text may quote the answer
             raise SourceError(
                 f"{self.name} answered in a form Assay does not know",
                 help="The provider may have changed its interface: look for a newer version of Assay.",
@@ -222,22 +245,22 @@ class ApiSource(ABC):
                 reason=type(error).__name__,
             ) from None
 
-    async def _kept(self, key: str) -> tuple[Found, ...] | None:
+    async def _kept(self, key: str) -> Findings | None:
         if not self.settings.cache_hours or (value := await self._bench.cache.get(key)) is None:
             return None
         try:
-            return _KEPT.validate_json(value)
+            return Findings.model_validate_json(value)
         except ValidationError:  # written by another version
             return None
 
-    async def _keep(self, key: str, found: tuple[Found, ...]) -> None:
+    async def _keep(self, key: str, results: Findings) -> None:
         if hours := self.settings.cache_hours:
-            await self._bench.cache.put(key, _KEPT.dump_json(found), seconds=hours * 3600)
+            await self._bench.cache.put(key, results.model_dump_json().encode(), seconds=hours * 3600)
 
-    async def _hits(self, found: Sequence[Found], inquiry: Inquiry) -> list[Hit]:
+    async def _hits(self, results: Findings, inquiry: Inquiry) -> list[Hit]:
         hits = []
-        for rank, result in enumerate(found[: inquiry.limit], 1):
-            document = document_of(result, self.kind)
+        for rank, result in enumerate(results.found[: inquiry.limit], 1):
+            document = document_of(result, self.kind, results.asked)
             if document is not None:
                 await self._bench.store.put(document)
             hits.append(hit_of(result, document, self.name, self.kind, inquiry.query, rank))

@@ -5,8 +5,9 @@ auto    own documents where there are some (and the web too, if wanted); else th
 a,b     just these; one that cannot be asked is an error, never another in its place
 """
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from threading import Thread
+from time import monotonic
 
 from assay.errors import ConfigurationError, SourceError, UsageError
 from assay.model.plan import TYPES_BY_DEPTH
@@ -17,6 +18,7 @@ from assay.search.registry import Bench, available, build
 
 Choice = tuple[list[Source], dict[str, str]]  # the sources, and notices about them that the person must see
 
+REACH_SECONDS = 2.0
 OFFLINE = "offline is set"
 NO_NETWORK = "no web source could be reached"
 NO_PROVIDER = "no web source is available"
@@ -53,7 +55,7 @@ def _by_name(names: Sequence[str], options: Options, bench: Bench) -> list[Sourc
         names = ["documents", *names]
     chosen = [_named(name, options, bench) for name in names]
     remote = [source.name for source in chosen if isinstance(source, Remote)]
-    if options.docs and remote and not options.web:
+    if (options.docs or options.private) and remote and not options.web:
         raise UsageError(
             f"{', '.join(remote)} would be asked about your documents", help="Add --web if that is what you want."
         )
@@ -72,6 +74,8 @@ def _named(name: str, options: Options, bench: Bench) -> Source:
 
 
 def _missing(source: Source) -> str:
+    if isinstance(source, Remote) and source.terms.needs:
+        return f"Set {source.terms.needs}, or choose another --source; `assay sources` lists them."
     if isinstance(source, Remote) and source.terms.key:
         return f"Set {source.terms.key.upper()}, or choose another --source; `assay sources` lists them."
     return "Run `assay sources` to see what it needs, or choose another --source."
@@ -86,24 +90,40 @@ def _web(depth: Depth, bench: Bench) -> tuple[list[Source], dict[str, str], str]
     candidates = preferred([source for source in remote if source.is_available() and wanted & set(source.types)])
     if not candidates:
         return [], {}, NO_PROVIDER
-    reached = asyncio.run(_reached(candidates))
+    reached = _reached(candidates)
     lost = [source.name for source, there in zip(candidates, reached, strict=True) if not there]
     found = [source for source, there in zip(candidates, reached, strict=True) if there]
-    if not any("web" in source.types for source in found):
+    if not found:
         return [], {}, NO_NETWORK
     notices = {"reach": f"Not asked, since they could not be reached: {', '.join(lost)}."} if lost else {}
+    if not any("web" in source.types for source in found):
+        notices["reach"] += " The web itself was not searched."
     return [source for source in found if isinstance(source, Source)], notices, ""
 
 
 def preferred(sources: Sequence[Remote]) -> list[Remote]:
-    """Those who only stand in for others are asked where there are no others of their type."""
-    served = {kind for source in sources if not _stands_in(source) for kind in source.types}
-    return [source for source in sources if not _stands_in(source) or not served.issuperset(source.types)]
+    """Those who only stand in for others are asked where there are no others of their type, one site aside."""
+    proper = [source for source in sources if not _is(source, "stands_in") and not _is(source, "one_site")]
+    served = {kind for source in proper for kind in source.types}
+    return [source for source in sources if not _is(source, "stands_in") or not served.issuperset(source.types)]
 
 
-def _stands_in(source: Remote) -> bool:
-    return bool(getattr(source, "stands_in", False))
+def _is(source: Remote, trait: str) -> bool:
+    """Traits of ApiSource that a plugin need not have."""
+    return bool(getattr(source, trait, False))
 
 
-async def _reached(sources: Iterable[Remote]) -> list[bool]:
-    return list(await asyncio.gather(*(source.reachable() for source in sources)))
+def _reached(sources: Sequence[Remote]) -> list[bool]:
+    """All at once, in threads that nobody waits for any longer than that: a lookup without a network may hang."""
+    reached = [False] * len(sources)
+
+    def look(place: int) -> None:
+        reached[place] = sources[place].reachable()
+
+    threads = [Thread(target=look, args=(place,), daemon=True) for place in range(len(sources))]
+    for thread in threads:
+        thread.start()
+    until = monotonic() + REACH_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, until - monotonic()))
+    return list(reached)

@@ -1,7 +1,8 @@
 """Many result lists into one: reciprocal rank fusion, duplicates removed, order independent of arrival.
 
 What lists agree on comes first. Recency and authority only tip the balance: together they move a page by at most a
-third, while a second list that names it doubles what it has. A person's own documents are ranked by the lists alone.
+third (by two thirds where the field moves), while a second list that names it doubles what it has. A person's own
+documents are ranked by the lists alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from assay.text.urls import canonical, host_of, unwrap
 K = 60  # the usual constant: how much a first place outweighs a tenth
 HALF_LIFE = 3 * 365.25  # days after which news is half as new
 RECENT = 0.1  # today's page against one of long ago: as much as seven places at the top of a list
+MOVING = 3  # times that where the field moves: its last three years are preferred, by twenty places at the top
 TRUSTED = 0.2  # a journal against a forum: as much as nine
 
 Key = tuple[str, int]
@@ -29,10 +31,10 @@ def key(hit: Hit) -> Key:
     return page, 0
 
 
-def fuse(lists: Iterable[Sequence[Hit]], today: date | None = None) -> list[Hit]:
+def fuse(lists: Iterable[Sequence[Hit]], today: date | None = None, *, moving: bool = False) -> list[Hit]:
     """Best first. Ties are broken by what the hits are, so any order of arrival gives the same result.
 
-    Without `today` the age of a page does not matter."""
+    Without `today` the age of a page does not matter; it matters more where the question asks about what moves."""
     places: dict[Key, list[int]] = {}
     same: dict[Key, list[Hit]] = {}
     for hits in lists:
@@ -44,18 +46,19 @@ def fuse(lists: Iterable[Sequence[Hit]], today: date | None = None) -> list[Hit]
         for name, rank in first.items():
             places.setdefault(name, []).append(rank)
     best = {name: _merged(hits) for name, hits in same.items()}
-    scores = {name: fsum(1 / (K + rank) for rank in places[name]) * _weight(best[name], today) for name in best}
+    recent = RECENT * MOVING if moving else RECENT
+    scores = {name: fsum(1 / (K + rank) for rank in places[name]) * _weight(best[name], today, recent) for name in best}
     ranked = sorted(best, key=lambda name: (-round(scores[name], 12), -best[name].score, name))
     return [best[name].model_copy(update={"score": round(scores[name], 6)}) for name in ranked]
 
 
-def _weight(hit: Hit, today: date | None) -> float:
+def _weight(hit: Hit, today: date | None, recent: float) -> float:
     """1 where nothing is known for or against; undated counts as three years old."""
     if not _is_page(hit):
         return 1.0
     age = (today - hit.published).days if today and hit.published else HALF_LIFE
-    recent = exp2(-max(0.0, age) / HALF_LIFE)
-    return (1 + RECENT * (recent - 0.5)) * (1 + TRUSTED * (authority(hit.host, hit.kind) - NEUTRAL))
+    newness = exp2(-max(0.0, age) / HALF_LIFE)
+    return (1 + recent * (newness - 0.5)) * (1 + TRUSTED * (authority(hit.host, hit.kind) - NEUTRAL))
 
 
 def _is_page(hit: Hit) -> bool:

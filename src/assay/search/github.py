@@ -12,6 +12,7 @@ from assay.search.results import valid
 
 WORDS = 6  # more than five operators are refused
 LONGEST = 256  # characters of a query, its qualifiers aside
+QUALIFIERS = "in:name,description,topics,readme is:public"  # a token would find its owner's private ones too
 
 
 class Owner(Entry):
@@ -47,7 +48,7 @@ class Github(ApiSource):
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         words = combined(keywords(inquiry.query, WORDS), all_of=3, together=" ", longest=LONGEST)
-        query = " ".join(part for part in (words, "in:name,description,topics,readme", _pushed(inquiry)) if part)
+        query = " ".join(part for part in (words, QUALIFIERS, _pushed(inquiry)) if part)
         return Request(params={"q": query, "per_page": inquiry.limit}, headers=headers)
 
     def explain(self, reply: Reply) -> SourceError:

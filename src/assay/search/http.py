@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
 
 LARGEST = 5_000_000  # bytes of an answer, after decompression
+CROWDED = 10  # pauses for who is asked too often and does not say when to come back: 5 s, then 10 s
 
 
 class Pace(NamedTuple):
@@ -37,9 +38,11 @@ class Pace(NamedTuple):
     overall: float = 45.0  # all attempts at one answer, waiting for a turn aside
     queue: float = 60.0  # for a turn
 
-    def wait(self, attempt: int, retry_after: float | None) -> float:
+    def wait(self, attempt: int, retry_after: float | None, *, crowded: bool = False) -> float:
         if retry_after is not None:
             return retry_after
+        if crowded:
+            return self.pause * CROWDED * 2.0 ** (attempt - 1)
         return self.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - keeps callers apart
 
 
@@ -65,7 +68,7 @@ class Reply(NamedTuple):
             return float(value)
         try:
             return max((parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds(), 0.0)
-        except (ValueError, TypeError):  # no date, or one without a zone
+        except (ValueError, TypeError, OverflowError, IndexError):  # no date, one without a zone, or an impossible one
             return None
 
 
@@ -120,12 +123,12 @@ class Http:
 
         if not _address(outgoing.url):
             raise misplaced(name)
-        transport = self._open()
+        transport, progress = self._open(), _Progress()
         try:
             async with asyncio.timeout(seconds):
-                return await _exchange(name, outgoing, transport)
+                return await _exchange(name, outgoing, transport, progress)
         except TimeoutError:
-            raise slow(name, seconds) from None
+            raise slow(name, seconds, sent=progress.sent) from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError):
             raise misplaced(name) from None
         except httpx2.DecodingError:
@@ -154,7 +157,17 @@ def _trust() -> "SSLContext":
     return httpx2.create_ssl_context(trust_env=False)
 
 
-async def _exchange(name: str, outgoing: Outgoing, transport: "AsyncHTTPTransport") -> Reply:
+class _Progress:
+    """Told by httpx2 how far a request has come; one that was never sent is billed by nobody."""
+
+    def __init__(self) -> None:
+        self.sent = False
+
+    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        self.sent = self.sent or event.endswith("send_request_headers.started")
+
+
+async def _exchange(name: str, outgoing: Outgoing, transport: "AsyncHTTPTransport", progress: _Progress) -> Reply:
     import httpx2
 
     request = httpx2.Request(
@@ -163,6 +176,7 @@ async def _exchange(name: str, outgoing: Outgoing, transport: "AsyncHTTPTranspor
         params=dict(outgoing.params) or None,
         json=outgoing.json,
         headers={"Accept-Encoding": "gzip, deflate", **_login(outgoing.url), **outgoing.headers},
+        extensions={"trace": progress},
     )
     response = await transport.handle_async_request(request)
     try:
@@ -208,10 +222,11 @@ def misplaced(name: str) -> SourceError:
     )
 
 
-def slow(name: str, seconds: float) -> SourceError:
+def slow(name: str, seconds: float, *, sent: bool = True) -> SourceError:
+    """A request that was sent may have been worked on, and billed."""
     return SourceError(
         f"{name} did not answer within {seconds:.3g} s", help="Try again, or raise search.seconds.", retryable=True,
-        provider=name,
+        billed=sent, provider=name,
     )  # fmt: skip
 
 

@@ -24,5 +24,5 @@ def published(text: str | None, now: datetime | None = None) -> date | None:
             continue
     try:
         return parsedate_to_datetime(said).date()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, IndexError):  # the last two of numbers that no date can have
         return None

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from assay.model.inquiry import Found
@@ -43,12 +43,12 @@ def tidy(found: Iterable[Found]) -> Iterator[Found]:
             )
 
 
-def document_of(found: Found, kind: Kind) -> Document | None:
+def document_of(found: Found, kind: Kind, fetched: datetime) -> Document | None:
     if len(found.text) < READABLE:
         return None
     return Document(
         hash=hashlib.sha256(found.text.encode()).hexdigest(), text=found.text, url=found.url, title=found.title,
-        host=_host(found.url), author=found.author, published=found.published, fetched=datetime.now(UTC), kind=kind,
+        host=_host(found.url), author=found.author, published=found.published, fetched=fetched, kind=kind,
     )  # fmt: skip
 
 

@@ -30,7 +30,9 @@ class Results(Entry):
 class Searxng(ApiSource):
     name: ClassVar[str] = "searxng"
     endpoint: ClassVar[str] = ""  # search.searxng_url says where
-    own_terms: ClassVar[Terms] = Terms(per_minute=60, at_once=2)  # the engines behind it are not one's own
+    own_terms: ClassVar[Terms] = Terms(  # the engines behind it are not one's own
+        per_minute=60, at_once=2, needs="search.searxng_url"
+    )
 
     @property
     def address(self) -> str:

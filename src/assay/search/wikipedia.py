@@ -44,6 +44,7 @@ class Wikipedia(ApiSource):
     # Wikimedia's limits of 2026: 10 a minute for clients that do not say who they are, 200 for those whose User-Agent
     # has a contact; no more than three at once.
     own_terms = Terms(per_minute=10, at_once=2)
+    one_site = True
 
     @property
     def terms(self) -> Terms:

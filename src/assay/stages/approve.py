@@ -20,7 +20,8 @@ async def approve_plan(state: State) -> State:
 
 async def approve_harvest(state: State, runtime: Runtime[Deps]) -> State:
     passages = sum(len(passages) for passages in state["selected"].values())
-    pages = len({page["key"] for chosen in state["pages"].values() for page in chosen} - set(state["harvested"]))
+    wanted = state.get("pages") or {}  # runs that began before pages were fetched have none
+    pages = len({page["key"] for chosen in wanted.values() for page in chosen} - set(state["harvested"]))
     quote = runtime.context.quote
     usd = round(quote.reading_usd, 4) if quote else 0.0
     what = " and ".join(

@@ -17,7 +17,10 @@ from assay.state import Plain, State, Task
 from assay.text.hosts import registered
 
 SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherwise in an attribute `types`
-_HOST = re.compile(r"(?<![\w@.-])(?:https?://)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)", re.I)
+# As people write hosts, in small letters: ASP.NET is none. A few endings are those of files far more often.
+_HOST = re.compile(r"(?<![\w@./-])(https?://|www\.)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)")
+_FILE = re.compile(r"\.(?:py|md|rs|js|ts|sh|pl|cc|so|ps|zip|mov|app|exe|txt|pdf|doc|csv|json|yaml|toml|io)$")
+MOST_SITES = 2
 IN_HAND = 2  # queries a sub-question keeps for when its first ones bring little
 
 Wanted = dict[str, list[QueryType]]  # a query's text -> the kinds of source it is for; none: all of them
@@ -96,13 +99,16 @@ async def _first(question: SubQuestion, plan: Plan, understanding: Understanding
     for variation in variations:
         wanted.setdefault(variation.text, [variation.type] if variation.type in types else [])
     remote = any(isinstance(source, Remote) for source in deps.sources)
-    return {**(scoped(wanted, understanding.question) if remote else {}), **wanted}
+    first = dict(list(wanted.items())[:1])  # comes before all others, so that no source goes without it
+    return {**first, **(scoped(wanted, understanding.question) if remote else {}), **wanted}
 
 
 def scoped(wanted: Wanted, question: str) -> Wanted:
     """The first query once more for each site the question names; its providers' own filters are used for that."""
-    hosts = dict.fromkeys(host.lower() for host in _HOST.findall(question) if registered(host.lower()))
-    return {f"site:{host} {next(iter(wanted))}": ["web"] for host in hosts} if wanted else {}
+    hosts = [host for named, host in _HOST.findall(question) if (named or not _FILE.search(host)) and registered(host)]
+    return (
+        {f"site:{host} {next(iter(wanted))}": ["web"] for host in dict.fromkeys(hosts[:MOST_SITES])} if wanted else {}
+    )
 
 
 def _fresh(question: SubQuestion, queries: Wanted, known: Sequence[str], deps: Deps) -> list[Plain]:

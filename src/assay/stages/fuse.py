@@ -11,6 +11,7 @@ from assay.model.source import Hit
 from assay.search.fuse import fuse as fuse_hits
 from assay.settings import Reading
 from assay.state import Plain, State
+from assay.text.period import moves
 from assay.text.urls import canonical
 from assay.text.words import words
 from assay.trust.aboutness import on_subject
@@ -22,7 +23,9 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     for key in sorted(state["searched"]):
         result = state["searched"][key]
         by_question.setdefault(result["question"], []).append([Hit.model_validate(hit) for hit in result["hits"]])
-    fused = {question: fuse_hits(lists, deps.started.date()) for question, lists in sorted(by_question.items())}
+    today = deps.started.date()
+    moving = moves(state["original_query"], today)
+    fused = {q: fuse_hits(lists, today, moving=moving) for q, lists in sorted(by_question.items())}
     subjects = Understanding.model_validate(state["understanding"]).subjects
     off_subject = await _off_subject(fused.values(), subjects, deps)
     asked = state["original_query"]
@@ -30,15 +33,16 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
         question: choose(named([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading)
         for question, hits in fused.items()
     }
+    for question, places in selected.items():
+        places += _of_pages(state["selected"].get(question, ()), state["harvested"])
     due = {task["question"]["id"] for task in state["tasks"]}
-    pages = to_fetch(
-        {question: hits for question, hits in fused.items() if question in due},
-        state["harvested"], deps.settings.harvest.pages_per_question,
-    )  # fmt: skip
+    most = deps.settings.harvest.pages_per_question
+    pages = to_fetch({q: hits for q, hits in fused.items() if q in due}, state["harvested"], most)
+    fresh = {page["key"] for chosen in pages.values() for page in chosen} - set(state["harvested"])
     documents = {passage["document"] for passages in selected.values() for passage in passages}
     await deps.emit(
         "search", "fuse", documents=len(documents), passages=sum(map(len, selected.values())),
-        pages=len({page["key"] for chosen in pages.values() for page in chosen}), **_asked(state),
+        pages=len(fresh), **_asked(state),
     )  # fmt: skip
     return {"selected": selected, "pages": pages, "current_agent": "research"}
 
@@ -48,35 +52,39 @@ def _asked(state: State) -> dict[str, int]:
     results = [state["searched"][task["key"]] for task in state["tasks"] if task["key"] in state["searched"]]
     return {
         "asked": sum(result["completed"] for result in results),
-        "cached": sum(result["cached"] for result in results),
+        "cached": sum(result.get("cached", 0) for result in results),
     }
 
 
+def _of_pages(places: Sequence[Plain], harvested: Mapping[str, Plain]) -> list[Plain]:
+    """What earlier rounds have chosen of pages: no hit points to it, but it still bears witness."""
+    read = {outcome["document"] for outcome in harvested.values()}
+    return [place for place in places if place["document"] in read]
+
+
 def to_fetch(fused: Mapping[str, Sequence[Hit]], harvested: Mapping[str, Plain], most: int) -> dict[str, list[Plain]]:
-    """The best pages of each sub-question. One that several want is fetched for the first of them; what was tried in
-    an earlier round is not tried again, but what came of it counts."""
+    """The best pages of each sub-question. One that was tried in vain does not keep its place; one that an earlier
+    round has read is not fetched again, but chosen from once more."""
     pages: dict[str, list[Plain]] = {}
     for question, hits in fused.items():
         chosen: dict[str, Plain] = {}
         for hit in hits:
             address = _whole_text(hit)
-            if address is None or len(chosen) >= most:
+            key = canonical(address) if address else ""
+            if address is None or (key in harvested and not harvested[key]["document"]) or key in chosen:
                 continue
-            key = canonical(address)
-            date = hit.published.isoformat() if hit.published else None
-            chosen.setdefault(
-                key,
-                {
-                    "key": key,
-                    "url": address,
-                    "kind": hit.kind,
-                    "title": hit.title,
-                    "published": date,
-                    "author": hit.author,
-                },
-            )
+            if len(chosen) == most:
+                break
+            chosen[key] = _page(hit, key, address)
         pages[question] = list(chosen.values())
-    return pages if any(page["key"] not in harvested for chosen in pages.values() for page in chosen) else {}
+    return pages
+
+
+def _page(hit: Hit, key: str, address: str) -> Plain:
+    date = hit.published.isoformat() if hit.published else None
+    return {
+        "key": key, "url": address, "kind": hit.kind, "title": hit.title, "published": date, "author": hit.author
+    }  # fmt: skip
 
 
 def _whole_text(hit: Hit) -> str | None:

@@ -16,23 +16,33 @@ from assay.state import Plain, State, Task
 async def harvest(task: Task, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     found = await asyncio.gather(*(_read(page, task, deps) for page in task["pages"]))
-    return {"harvested": dict(zip((page["key"] for page in task["pages"]), found, strict=True))}
+    tried = zip((page["key"] for page in task["pages"]), found, strict=True)
+    return {"harvested": {key: outcome for key, outcome in tried if outcome is not None}}
 
 
-async def _read(wanted: Plain, task: Task, deps: Deps) -> Plain:
+async def _read(wanted: Plain, task: Task, deps: Deps) -> Plain | None:
+    """What became of a page; None where another round, or a larger budget, may have more luck."""
     page, question = await _bought(wanted, task, deps), task["question"]["id"]
     if page.document is None:
         await deps.emit(
             "skip", "harvest", path=wanted["url"], reason=page.reason, question=question, cached=page.cached
         )
-        return {"address": wanted["url"], "document": None, "reason": page.reason, "cached": page.cached}
+        return None if page.again else _outcome(wanted, task, page)
     document = completed(page.document, wanted)
     await deps.documents.put(document)
     await deps.emit(
         "read", "harvest", url=document.url, title=document.title, host=document.host, question=question,
         words=len(document.text.split()), cached=page.cached, document=document.hash,
     )  # fmt: skip
-    return {"address": wanted["url"], "document": document.hash, "reason": "", "cached": page.cached}
+    return _outcome(wanted, task, page)
+
+
+def _outcome(wanted: Plain, task: Task, page: Page) -> Plain:
+    round, _, _ = task["key"].partition(":")
+    document = page.document.hash if page.document else None
+    return {
+        "address": wanted["url"], "document": document, "reason": page.reason, "cached": page.cached, "round": round
+    }  # fmt: skip
 
 
 async def _bought(wanted: Plain, task: Task, deps: Deps) -> Page:
@@ -47,7 +57,7 @@ async def _bought(wanted: Plain, task: Task, deps: Deps) -> Page:
     try:
         await deps.account.buy(fee, request)
     except BudgetError as error:
-        return Page(wanted["url"], reason=error.message)
+        return Page(wanted["url"], reason=error.message, again=True)
     return read[0] if read else await deps.pages.read(wanted["url"], kind=wanted["kind"])
 
 

@@ -33,7 +33,10 @@ async def read(task: Task, runtime: Runtime[Deps]) -> State:
     await deps.emit(
         "finding", "read", question=question.id, text=question.text, documents=len(documents), findings=len(findings)
     )
-    return {"read": {task["key"]: [finding.plain() for finding in findings]}}
+    return {
+        "read": {task["key"]: [finding.plain() for finding in findings]},
+        "perused": {task["key"]: [[place["document"], place["start"]] for place in task["passages"]]},
+    }
 
 
 async def _documents(task: Task, deps: Deps) -> dict[str, Document]:

@@ -6,14 +6,12 @@ Where that brings little, the reasoner may offer other words, or another kind of
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from langgraph.errors import NodeError
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from assay.deps import Deps
-from assay.errors import AssayError, BudgetError, ReasoningError, SourceError
+from assay.errors import BudgetError, ReasoningError, SourceError
 from assay.model.inquiry import Inquiry
 from assay.model.plan import SubQuestion
 from assay.model.question import Understanding
@@ -22,12 +20,14 @@ from assay.ports import Answer, Remote, Source
 from assay.reasoning.protocol import Query, QueryRequest, Tried
 from assay.search.fuse import fuse
 from assay.stages.dispatch import served, types_of
-from assay.state import Plain, Search, State, Task
-from assay.text.period import period
+from assay.state import Plain, Search, State
+from assay.text.language import language
+from assay.text.period import moves, period
 
 MOST_HITS = 80  # per sub-question and round: what is kept in the state
 ENOUGH = 3  # documents; with fewer, other words are worth a try
 MOST_TURNS = 2  # of other words
+SEVERAL = 3
 BRISK = 60  # requests a minute; who allows for fewer would keep a round waiting with every further query
 
 
@@ -67,14 +67,16 @@ async def _ask_all(queries: Sequence[Plain], task: Search, deps: Deps) -> list[R
 
 def _for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
     """The queries of the source's types, or of none in particular, unless it is for code alone. One that allows for few
-    requests gets the first."""
+    requests gets the first, and a few where nobody else searches the web."""
     types = set(types_of(source))
     suited = [query for query in queries if types & set(query["types"]) or (not query["types"] and types != {"code"})]
     unscoped = [query for query in suited if not _SITE.search(query["text"])]
     if not isinstance(source, Remote):
         return unscoped
-    slow = source.terms.per_minute < BRISK or "web" not in types_of(source)
-    return (unscoped or suited)[:1] if slow else suited
+    if "web" in types and source.terms.per_minute >= BRISK:
+        return suited
+    most = SEVERAL if getattr(source, "stands_in", False) else 1
+    return (unscoped or suited)[:most]
 
 
 async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result:
@@ -88,6 +90,8 @@ async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result
         return Result(query, source.name, error)
     except BudgetError as error:
         return Result(query, source.name, SourceError(f"{source.name} was not asked: {error.message}", help=error.help))
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the others with it
+        return Result(query, source.name, SourceError(f"{source.name} failed: {type(error).__name__}"))
     await deps.emit(
         "search", "search", question=task["question"]["id"], query=query["text"], source=source.name,
         hits=len(answer.hits), cached=answer.cached,
@@ -113,6 +117,7 @@ async def _report(results: Sequence[Result], task: Search, deps: Deps) -> None:
 def inquire(text: str, understanding: Plain, deps: Deps) -> Inquiry:
     """A query with its filters: hosts it is scoped to (`site:`), and the period the question confines itself to."""
     scopes = [(minus, host.lower()) for minus, host in _SITE.findall(text)]
+    spoken = language(understanding["question"])
     time = period(f"{understanding['question']} {understanding.get('temporal_scope') or ''}", deps.started.date())
     return Inquiry(
         query=" ".join(_SITE.sub(" ", text).split()) or text,
@@ -121,6 +126,7 @@ def inquire(text: str, understanding: Plain, deps: Deps) -> Inquiry:
         until=time.until,
         sites=tuple(host for minus, host in scopes if not minus),
         without=tuple(host for minus, host in scopes if minus),
+        language=None if spoken == "en" else spoken,
     )
 
 
@@ -181,8 +187,9 @@ def _tried(results: Sequence[Result]) -> list[Tried]:
 def _summary(task: Search, results: Sequence[Result], deps: Deps) -> Plain:
     answers = [result.answer for result in results if not isinstance(result.answer, SourceError)]
     answered = {result.query["text"] for result in results if not isinstance(result.answer, SourceError)}
-    texts = dict.fromkeys([*(query["text"] for query in task["queries"]), *(r.query["text"] for r in results)])
-    best = fuse([answer.hits for answer in answers], deps.started.date())[:MOST_HITS]
+    texts = dict.fromkeys(result.query["text"] for result in results)
+    moving = moves(task["understanding"]["question"], deps.started.date())
+    best = fuse([answer.hits for answer in answers], deps.started.date(), moving=moving)[:MOST_HITS]
     return {
         "question": task["question"]["id"],
         "queries": [{"text": text, "status": "completed" if text in answered else "failed"} for text in texts],
@@ -192,24 +199,3 @@ def _summary(task: Search, results: Sequence[Result], deps: Deps) -> Plain:
         "failed": len(results) - len(answers),
         "cached": sum(answer.cached for answer in answers),
     }
-
-
-async def search_failed(task: Search, error: NodeError, runtime: Runtime[Deps]) -> Command[Literal["fuse"]]:
-    """The sub-question is lost, the others go on. A handler has no edge of its own: when every task fails, its
-    destination is all that keeps the run going."""
-    return Command(update=await _lost("search", task, error, runtime.context), goto="fuse")
-
-
-async def harvest_failed(task: Task, error: NodeError, runtime: Runtime[Deps]) -> Command[Literal["select"]]:
-    return Command(update=await _lost("harvest", task, error, runtime.context), goto="select")
-
-
-async def read_failed(task: Task, error: NodeError, runtime: Runtime[Deps]) -> Command[Literal["consolidate"]]:
-    return Command(update=await _lost("read", task, error, runtime.context), goto="consolidate")
-
-
-async def _lost(stage: str, task: Task, error: NodeError, deps: Deps) -> State:
-    cause = error.error
-    reason = cause.message if isinstance(cause, AssayError) else f"{type(cause).__name__}: {cause}"
-    await deps.emit("error", stage, question=task["question"]["id"], message=reason)
-    return {"failures": {f"{stage} {task['key']}": reason}}

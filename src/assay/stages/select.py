@@ -9,16 +9,15 @@ from assay.deps import Deps
 from assay.model.plan import SubQuestion
 from assay.model.source import Document, Passage
 from assay.search.duplicates import duplicates
+from assay.search.fuse import K
 from assay.settings import Reading
 from assay.state import Plain, State
-
-K = 60  # as in search/fuse.py: what a first place is worth against a tenth
 
 
 async def select(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
-    tried = {page["key"]: state["harvested"].get(page["key"]) for pages in state["pages"].values() for page in pages}
-    outcomes = [outcome for outcome in tried.values() if outcome]
+    wanted = dict.fromkeys(page["key"] for pages in state["pages"].values() for page in pages)
+    outcomes = [state["harvested"][key] for key in wanted if key in state["harvested"]]
     names = list(dict.fromkeys(outcome["document"] for outcome in outcomes if outcome["document"]))
     before = [passage["document"] for passages in state["selected"].values() for passage in passages]
     documents = [await deps.documents.get(name) for name in dict.fromkeys([*names, *before])]
@@ -33,9 +32,11 @@ async def select(state: State, runtime: Runtime[Deps]) -> State:
         question.id: merged(_without(state["selected"].get(question.id, ()), copies), passages, limits)
         for question, passages in zip(questions, ranked, strict=True)
     }
+    now = [outcome for outcome in outcomes if outcome["round"] == str(state["round"] - 1)]
     await deps.emit(
-        "read", "select", pages=len(outcomes), read=len(names), copies=len(copies),
-        cached=sum(outcome["cached"] for outcome in outcomes), passages=sum(map(len, chosen.values())),
+        "read", "select", pages=len(wanted) - len(outcomes) + len(now), read=sum(bool(outcome["document"]) for outcome in now),
+        copies=len(copies.keys() & set(names)), cached=sum(outcome["cached"] for outcome in now),
+        passages=sum(map(len, chosen.values())),
     )  # fmt: skip
     return {"selected": {**state["selected"], **chosen}, "current_agent": "research"}
 

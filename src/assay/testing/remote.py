@@ -24,11 +24,13 @@ class FakeRemote:
         micros: int = 0,
         reachable: bool = True,
         stands_in: bool = False,
+        one_site: bool = False,
     ) -> None:
         self.name = name
         self.types = types
         self.terms = Terms(per_minute=600, usd=micros / 1e6)
         self.stands_in = stands_in
+        self.one_site = one_site
         self.asked: list[Inquiry] = []
         self._hits = hits
         self._fails = fails
@@ -39,7 +41,7 @@ class FakeRemote:
     def is_available(self) -> bool:
         return True
 
-    async def reachable(self) -> bool:
+    def reachable(self) -> bool:
         return self._reachable
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:

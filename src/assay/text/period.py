@@ -18,6 +18,14 @@ _SINCE = re.compile(
 _UNTIL = re.compile(r"\b(?:as of|until|before|up to|by the end of) ((?:19|20)\d\d)(?:-(\d\d)-(\d\d))?\b", re.I)
 
 
+_NOW = re.compile(
+    r"\b(?:latest|newest|current(?:ly)?|recent(?:ly)?|now|nowadays|today|this (?:year|month|week|quarter)|so far|"
+    r"up to date|state of the art|happening|news|emerging|upcoming|trends?|forecast|outlook)\b",
+    re.I,
+)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
 class Period(NamedTuple):
     since: date | None = None
     until: date | None = None
@@ -50,3 +58,9 @@ def _until(text: str) -> date | None:
         except ValueError:
             return None
     return date(year - 1, 12, 31) if until[0].lower().startswith("before") else date(year, 12, 31)
+
+
+def moves(question: str, today: date) -> bool:
+    """Whether what is asked about is still changing, so that newer pages tell more."""
+    years = [int(year) for year in _YEAR.findall(question)]
+    return bool(_NOW.search(question)) or _AGO.search(question) is not None or max(years, default=0) >= today.year - 2

@@ -34,7 +34,7 @@ def assess(document: Document) -> Credibility:
     if is_official(document.host):
         score, primary = score + 0.2, True
         reasons.append("official or academic host")
-    if _FILING.search(document.text[:4000]):
+    if _is_filing(document):
         score, primary = score + 0.3, True
         reasons.append("regulatory filing")
     if document.origin and _REFERENCE.search(document.origin):
@@ -45,3 +45,9 @@ def assess(document: Document) -> Credibility:
         reasons.append("has an author")
     score, dated = (score + 0.05, "is dated") if document.published else (score - 0.05, "is undated")
     return Credibility(round(min(0.95, max(0.05, score)), 2), (*reasons, dated), primary)
+
+
+def _is_filing(document: Document) -> bool:
+    """A page that mentions a filing is none; a person's own copy, or one at the regulator's, is."""
+    own = document.kind == "document" or is_official(document.host)
+    return own and _FILING.search(document.text[:4000]) is not None

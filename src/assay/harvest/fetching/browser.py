@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from assay.errors import ConfigurationError, FetchError
 from assay.harvest.fetching import crawl4ai
 from assay.harvest.fetching.proxy import Connect, GuardedProxy
+from assay.harvest.fetching.rendered import Render, Rendered
 from assay.settings import Harvesting
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright, Route
 
-Render = Callable[[str], Awaitable[bytes]]  # an address -> the page as HTML, once its scripts have run
-
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE = 3  # pages that may go before one, each with all its time
 SETTLE = 3.0  # seconds scripts get after the page is there
 CLOSE = 5.0
 _NOT_READ = {"image", "media", "font", "manifest", "other"}
@@ -54,11 +54,11 @@ class Chromium:
         self._browser: Browser | None = None
         self._port = 0
 
-    async def render(self, url: str) -> bytes:
-        async with self._turn:
+    async def render(self, url: str) -> Rendered:
+        async with self._its_turn(url):
             try:
                 async with asyncio.timeout(self._options.page_seconds):
-                    return (await self._read(url)).encode()
+                    return await self._read(url)
             except TimeoutError:
                 await self.close()
                 raise FetchError(
@@ -66,20 +66,32 @@ class Chromium:
                     help="Raise harvest.page_seconds.", url=url,
                 ) from None  # fmt: skip
 
-    async def _read(self, url: str) -> str:
-        from playwright.async_api import Error
+    @asynccontextmanager
+    async def _its_turn(self, url: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(PATIENCE * self._options.page_seconds):
+                await self._turn.acquire()
+        except TimeoutError:
+            help = "Try again when fewer pages need it."
+            raise FetchError("the browser was busy for too long", help=help, retryable=True, url=url) from None
+        try:
+            yield
+        finally:
+            self._turn.release()
 
+    async def _read(self, url: str) -> Rendered:
         try:
             browser = await self._started()
             self._proxy.renew()
             if self._options.browser == "crawl4ai":
                 return await crawl4ai.read(self._port, url, self._options)
             return await _read_page(browser, url, self._options)
-        except Error as error:
+        except (FetchError, TimeoutError):
+            raise
+        except Exception as error:
             await self.close()
-            raise FetchError(
-                "could not be read by the browser", help="Try again, or set harvest.browser to off.", url=url
-            ) from error
+            help = "Try again, or set harvest.browser to off."
+            raise FetchError("could not be read by the browser", help=help, retryable=True, url=url) from error
 
     async def _started(self) -> "Browser":
         if self._browser is None or not self._browser.is_connected():
@@ -100,20 +112,21 @@ class Chromium:
         return await driver.chromium.launch(
             executable_path=self._path, args=arguments, proxy={"server": self._proxy.address},
             chromium_sandbox=not _is_root(),
+            # Ctrl-C goes to the driver too: it must not be gone before the browser is closed through it.
+            handle_sigint=False, handle_sigterm=False, handle_sighup=False,
         )  # fmt: skip
 
     async def close(self) -> None:
         browser, stack = self._browser, self._stack
         self._browser = self._stack = None
-        if browser is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE):
-                    await browser.close()
-        if stack is not None:
-            await stack.aclose()
+        for end in (browser.close if browser else None, stack.aclose if stack else None):
+            if end is not None:
+                with contextlib.suppress(Exception):  # of a driver that has died before
+                    async with asyncio.timeout(CLOSE):
+                        await end()
 
 
-async def _read_page(browser: "Browser", url: str, options: Harvesting) -> str:
+async def _read_page(browser: "Browser", url: str, options: Harvesting) -> Rendered:
     from playwright.async_api import TimeoutError as NotSettledError
 
     context = await browser.new_context(
@@ -125,7 +138,8 @@ async def _read_page(browser: "Browser", url: str, options: Harvesting) -> str:
         await page.goto(url, wait_until="domcontentloaded", timeout=1000 * options.page_seconds)
         with contextlib.suppress(NotSettledError):
             await page.wait_for_load_state("networkidle", timeout=1000 * SETTLE)
-        return str(await page.evaluate(_CONTENT, int(options.page_mb * 1_000_000)))
+        content = str(await page.evaluate(_CONTENT, int(options.page_mb * 1_000_000)))
+        return Rendered(page.url, content.encode("utf-8", "replace"))  # its address afterwards: never one it has left
     finally:
         await context.close()
 

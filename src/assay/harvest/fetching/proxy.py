@@ -7,15 +7,14 @@ network, each of them is judged here, at the very connection.
 import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
+
+from httpcore2 import AsyncNetworkStream, NetworkError, ProtocolError, TimeoutException
 
 from assay.errors import FetchError, RefusedError
 
-if TYPE_CHECKING:
-    from httpcore2 import AsyncNetworkStream
-
-Connect = Callable[[str, int], Awaitable["AsyncNetworkStream"]]  # a host and a port, checked; raises FetchError
+Connect = Callable[[str, int], Awaitable[AsyncNetworkStream]]  # a host and a port, checked; raises FetchError
 
 HEAD_LIMIT = 64 * 1024
 HEAD_SECONDS = 10.0
@@ -69,8 +68,10 @@ class GuardedProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._pass_on(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, TimeoutError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # the browser has gone, or speaks no HTTP
+        except (NetworkError, TimeoutException, ProtocolError):
+            pass  # the site has gone
         finally:
             writer.close()
 
@@ -95,7 +96,7 @@ class GuardedProxy:
         finally:
             await there.aclose()
 
-    async def _head(self, there: "AsyncNetworkStream") -> bytes:
+    async def _head(self, there: AsyncNetworkStream) -> bytes:
         """The head of an answer, saying that the connection ends with it: the next request is judged on another."""
         begun = b""
         while b"\r\n\r\n" not in begun and len(begun) < HEAD_LIMIT and (piece := await there.read(CHUNK)):
@@ -106,7 +107,7 @@ class GuardedProxy:
         return b"\r\n".join([*kept, b"Connection: close"]) + end + body if end else begun
 
     async def _exchange(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, there: "AsyncNetworkStream", *, tunnel: bool
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, there: AsyncNetworkStream, *, tunnel: bool
     ) -> None:
         """Until one side is done, or the page has had its share."""
         outwards = _outwards(reader, there) if tunnel else _gone(reader)
@@ -118,14 +119,14 @@ class GuardedProxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _inwards(self, there: "AsyncNetworkStream", writer: asyncio.StreamWriter) -> None:
+    async def _inwards(self, there: AsyncNetworkStream, writer: asyncio.StreamWriter) -> None:
         while self._left > 0 and (piece := await there.read(CHUNK)):
             self._left -= len(piece)
             writer.write(piece)
             await writer.drain()
 
 
-async def _outwards(reader: asyncio.StreamReader, there: "AsyncNetworkStream") -> None:
+async def _outwards(reader: asyncio.StreamReader, there: AsyncNetworkStream) -> None:
     while piece := await reader.read(CHUNK):
         await there.write(piece)
     await asyncio.Event().wait()  # the browser asks no more, but the answer may still be on its way

@@ -23,10 +23,10 @@ _SITES = 500  # remembered; a large robots.txt takes about 1 MB once parsed
 
 
 class _Rules(NamedTuple):
-    """Of one site. Without `parsed` everything is open, or, where `unread`, closed."""
+    """Of one site. Without `parsed` everything is open, or, where they are `unread` for some reason, closed."""
 
     parsed: "Protego | None" = None
-    unread: bool = False
+    unread: str = ""
 
 
 class _Entry(NamedTuple):
@@ -51,7 +51,8 @@ class Robots:
         rules = await self._rules(address)
         if rules.unread:
             help = "A site whose rules cannot be read is left alone."
-            raise FetchError("robots.txt could not be read", help=help, retryable=True, url=address.url)
+            reason = f"robots.txt could not be read: {rules.unread}"
+            raise FetchError(reason, help=help, retryable=True, url=address.url)
         if rules.parsed is not None and not rules.parsed.can_fetch(address.url, self._name):
             raise RefusedError("is closed to robots", help="The site's robots.txt says so.", url=address.url)
 
@@ -87,7 +88,7 @@ class Robots:
     def _is_stale(self, entry: _Entry) -> bool:
         if not entry.task.done():
             return False
-        failed = entry.task.cancelled() or entry.task.exception() is not None or entry.task.result().unread
+        failed = entry.task.cancelled() or entry.task.exception() is not None or bool(entry.task.result().unread)
         return self._clock() - entry.begun > (_FRESH_FAILURE if failed else _FRESH)
 
     async def _read(self, origin: str) -> _Rules:
@@ -99,7 +100,8 @@ class Robots:
             return _Rules()  # as if there were none, says the RFC
         except FetchError as error:
             status = error.context.get("status")
-            return _Rules(unread=not (isinstance(status, int) and 300 <= status < 500))
+            there_are_none = isinstance(status, int) and 300 <= status < 500
+            return _Rules(unread="" if there_are_none else f"it {error.message}")
         return _Rules(await asyncio.to_thread(_parsed, found.body))
 
 

@@ -66,6 +66,7 @@ class Format(ABC):
     most: ClassVar[int] = 50  # results in one answer, by its documentation
     requests: ClassVar[int] = 1  # for one search
     content_type: ClassVar[str] = "application/json"
+    openings: ClassVar[bool] = False  # its texts are how pages begin: the whole is the page itself
     makes_addresses: ClassVar[bool] = False  # the source derives a result's address, from an identifier or a title
     key_setting: ClassVar[str | None] = None  # the field of settings.Keys; None for a provider without keys
     key_required: ClassVar[bool] = False

@@ -27,7 +27,7 @@ class Github(Format):
         query = param(request, "q")
         pushed = _PUSHED.search(query)
         first, last = (pushed["after"] or pushed["first"], pushed["before"] or pushed["last"]) if pushed else ("", "")
-        words = within(256, re.sub(r"\b(?:in|pushed):\S+", " ", query).strip())
+        words = within(256, re.sub(r"\b(?:in|is|pushed):\S+", " ", query).strip())
         if len(re.findall(r"\b(?:AND|OR|NOT)\b", words)) > 5:
             raise ValueError("a query with more than five operators is refused")
         return Asked(

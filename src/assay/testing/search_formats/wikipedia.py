@@ -17,6 +17,7 @@ class Wikipedia(Catalogue):
     filters = frozenset({"language"})
     fields = frozenset({"snippet", "text"})
     most = 20
+    openings = True
 
     def settings(self, url: str) -> dict[str, Any]:
         return {"endpoints": {self.name: f"{url}/{{language}}/w/api.php"}}

@@ -1,4 +1,4 @@
-"""Pages that were just read, put on a shelf of their own: indexed, asked, and taken away again."""
+"""Which passages of pages that were just fetched answer a question: an index for the moment, asked and dropped."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from assay.text.passages import passages
 _NEW = FileStamp(0, 0)
 
 
-class Shelf:
+class IndexRanker:
     """A ports.PassageRanker: what serves a person's own documents serves pages too."""
 
     def __init__(self, open_index: Callable[[], AbstractContextManager[PassageIndex]], embedder: Embedder) -> None:
