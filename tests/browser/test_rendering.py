@@ -164,7 +164,7 @@ async def test_the_driver_survives_a_ctrl_c() -> None:
         async with rendering(web) as render:
             await render(f"{SHOP}/")
             before = driver()
-            slow = asyncio.create_task(render(f"{SHOP}/slow"))
+            slow = asyncio.ensure_future(render(f"{SHOP}/slow"))
             await asyncio.sleep(0.3)
             os.kill(before, signal.SIGINT)
             assert b"Slow." in (await slow).html
@@ -177,7 +177,7 @@ async def test_a_driver_that_is_killed_costs_one_page() -> None:
         web.page(f"{SHOP}/slow", "<p>Slow.</p>", delay=5.0)
         async with rendering(web) as render:
             await render(f"{SHOP}/")
-            slow = asyncio.create_task(render(f"{SHOP}/slow"))
+            slow = asyncio.ensure_future(render(f"{SHOP}/slow"))
             await asyncio.sleep(0.3)
             os.kill(driver(), signal.SIGKILL)
             with pytest.raises(FetchError, match="could not be read by the browser") as caught:

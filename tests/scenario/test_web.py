@@ -361,7 +361,10 @@ def ranked(*paths: str) -> list[Hit]:
 
 @pytest.mark.requirement("S-05")
 def test_a_page_that_was_tried_in_vain_gives_its_place_to_the_next() -> None:
-    tried = {"https://site.example/a": {"document": None}, "https://site.example/b": {"document": "x"}}
+    tried: dict[str, dict[str, Any]] = {
+        "https://site.example/a": {"document": None},
+        "https://site.example/b": {"document": "x"},
+    }
     chosen = to_fetch({"Q1": ranked("a", "b", "c", "d")}, tried, 2)
     assert [page["url"].rpartition("/")[2] for page in chosen["Q1"]] == ["b", "c"]
 

@@ -17,7 +17,7 @@ from benchmarks.bench_web import SLACK, from_memory, from_web
 
 PAGES, HOSTS = 40, 10
 
-# A workshop with one worker at rest and one that reads a page of comments that do not end.
+# A workshop with one worker at rest and one that reads a long page, which takes it 6 s.
 HARVESTER = """
 import asyncio
 from assay.harvest.formats import Format
@@ -28,7 +28,8 @@ async def main() -> None:
     page = b"<html><body><p>One page.</p></body></html>"
     read = lambda body, format: workshop.extract(body, format=format, url="http://a.test/", seconds=3)
     await asyncio.gather(*(read(page, Format.HTML) for _ in range(4)))
-    hanging = asyncio.create_task(read(b"<html><body>" + b"<!--" * 400_000, Format.HTML))
+    line = b"<p>The office measured the tide, and <a href=/x>nobody</a> has explained it so far.</p>"
+    hanging = asyncio.create_task(read(b"<html><body><article>" + line * 18_000, Format.HTML))
     await asyncio.sleep(0.3)
     print("done" if hanging.done() else "at work", flush=True)
     await asyncio.sleep(60)

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -100,6 +102,11 @@ UNSURE = ["", " ", "?!", "2024", "Zanzibar", "de la", "Wie?", "Tokyo 東京", "�
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in TOLD.items() for text in texts])
 def test_a_question_tells_its_language(code: str, text: str) -> None:
     assert language(text) == code
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_accents_may_be_characters_of_their_own(form: Literal["NFC", "NFD"]) -> None:
+    assert language(normalize(form, "¿Cómo funciona la fotosíntesis?")) == "es"
 
 
 @pytest.mark.parametrize("text", NOT_FOREIGN)

@@ -29,11 +29,15 @@ _LAYOUT_MEGABYTES = 256  # for the places of its characters, in this process
 _GROWN = 24 * MEGABYTE  # a worker that keeps so much after a page is replaced; 181 pages in a row leave 12
 _STUB = 1_000  # bytes; a page as short as that which leads elsewhere says nothing else
 _TOO_BIG = "needs more than {:.0f} MB of memory"
+_TAGS = 20  # of those that say something in place of a header
 _WIDE = 200_000  # bytes in which a page must have said where it leads
 
 _PICTURE = re.compile(rb"data:[\w/+.;=-]{1,80};base64,[\w+/=%]{1000,}")  # libxml2 gives up on long attributes
-_SILENT = re.compile(rb"<(script|noscript|style|template)\b.*?</\1\s*>|<!--.*?-->", re.I | re.S)
-_REFRESH = re.compile(rb"<meta\b[^>]*http-equiv\s*=\s*[\"']?refresh\b[^>]*>", re.I)
+_SILENT = (
+    (b"<!--", b"-->"), (b"<script", b"</script"), (b"<noscript", b"</noscript"), (b"<style", b"</style"),
+    (b"<template", b"</template"),
+)  # fmt: skip
+_REFRESH = re.compile(rb"<meta\b[^>]{0,500}http-equiv\s*=\s*[\"']?refresh\b[^>]{0,2000}>", re.I)
 _TARGET = re.compile(rb"content\s*=\s*[\"']?\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?\s*([^\"'>\s]+)", re.I)
 
 
@@ -146,12 +150,26 @@ def _unicode(body: bytes, charset: str) -> bytes:
 
 def refresh(body: bytes, url: str) -> list[Any] | None:
     """Seconds and address of `<meta http-equiv=refresh>`, if it leads to another page."""
-    tag = _REFRESH.search(_SILENT.sub(b"", body[:_WIDE]))
-    found = _TARGET.search(tag[0]) if tag else None
+    tag = _refreshing(body[:_WIDE])
+    found = _TARGET.search(tag) if tag else None
     if found is None:
         return None
     target = urljoin(url, unescape(found[2].decode("utf-8", "replace")))
     return [int(found[1]), target] if target.split("#")[0] != url.split("#")[0] else None
+
+
+def _refreshing(head: bytes) -> bytes | None:
+    """The tag, if it is one that counts. By plain search: of patterns over a whole page some take the square of it."""
+    low, at = head.lower(), 0
+    for _ in range(_TAGS):
+        at = low.find(b"http-equiv", at + 1)
+        if at < 0:
+            return None
+        start, end = low.rfind(b"<", 0, at), low.find(b">", at) + 1
+        silent = any(low.rfind(opens, 0, start) > low.rfind(closes, 0, start) for opens, closes in _SILENT)
+        if end and not silent and _REFRESH.fullmatch(head, start, end):
+            return head[start:end]
+    return None
 
 
 # Limits ----------------------------------------------------------------------------------------------

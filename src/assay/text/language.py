@@ -6,6 +6,7 @@ Names are no evidence: what is quoted, and words with a capital, count for nothi
 """
 
 import re
+from unicodedata import normalize
 
 from assay.text.words import STOP_WORDS
 
@@ -63,7 +64,7 @@ _SHARED = {
     "pl": "w z na do i o to a co za we ze po u tym",
 }
 _WORDS = re.compile(r"[^\W\d_]+")
-_APART = re.compile(r"https?://\S+|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»")
+_APART = re.compile(r"https?://\S+|\"[^\"]*\"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»")
 _ORDERS = frozenset(
     "analyze analyse assess compare contrast define describe discuss evaluate examine explain explore find identify "
     "investigate list name outline provide research review summarise summarize translate write".split()
@@ -75,7 +76,7 @@ _COMMON = {code: frozenset(told.split()) for code, told in _SHARED.items()}
 
 def language(text: str) -> str | None:
     """Its two-letter code, as in "de"; None for what is short, mixed, or in a language not told apart here."""
-    asked = _APART.sub(" ", text)
+    asked = _APART.sub(" ", normalize("NFC", text))
     return _of_script(asked.casefold()) or _of_words(_WORDS.findall(asked))
 
 

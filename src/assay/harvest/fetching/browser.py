@@ -88,7 +88,7 @@ class Chromium:
             return await _read_page(browser, url, self._options)
         except (FetchError, TimeoutError):
             raise
-        except Exception as error:
+        except Exception as error:  # a driver that dies raises just that, and Crawl4AI anything
             await self.close()
             help = "Try again, or set harvest.browser to off."
             raise FetchError("could not be read by the browser", help=help, retryable=True, url=url) from error
