@@ -50,7 +50,7 @@ def _examine() -> Iterator[Finding]:
         True,
         f"config file: {config_file() if config_file().is_file() else 'none'}, hash {settings.fingerprint()}",
     )
-    for check in (_full_text, _data_dir, _encoder, _pdf, _sources, _reasoner, _nearby):
+    for check in (_full_text, _data_dir, _encoder, _pdf, _sources, _browser, _reasoner, _nearby):
         yield check(settings)
 
 
@@ -94,9 +94,18 @@ def _pdf(settings: Settings) -> Finding:
 
 
 def _sources(settings: Settings) -> Finding:
-    from assay.search.registry import available
+    """Who would be asked; `assay sources` says on which terms."""
+    from assay.cli.sources import KEEP_NOTHING, rows
 
-    return Finding("sources", True, ", ".join(available()))
+    listed = asyncio.run(rows(load(**KEEP_NOTHING)))
+    ready = [row["name"] for row in listed if row["available"]]
+    return Finding("sources", True, f"{', '.join(ready)}{' (offline)' if settings.offline else ''}")
+
+
+def _browser(settings: Settings) -> Finding:
+    from assay.harvest.fetching.browser import found
+
+    return _try("browser", lambda: found(settings.harvest) or "none; pages that need JavaScript are left out")
 
 
 def _reasoner(settings: Settings) -> Finding:

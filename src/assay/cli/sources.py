@@ -13,21 +13,21 @@ from assay.errors import ReadError
 from assay.ports import Page, Remote, Source
 from assay.settings import Settings, load
 
-KEEP_NOTHING = {"persistence": {"backend": "memory"}}
+KEEP_NOTHING: dict[str, Any] = {"persistence": {"backend": "memory"}}
 
 
 def sources(as_json: bool) -> None:
     settings = load(**KEEP_NOTHING)
-    rows = asyncio.run(_rows(settings))
+    listed = asyncio.run(rows(settings))
     if as_json:
-        typer.echo(jsonlib.dumps(rows, indent=2))
+        typer.echo(jsonlib.dumps(listed, indent=2))
         return
-    for row in rows:
+    for row in listed:
         state = "ok " if row["available"] else "-  "
         typer.echo(f"{state} {row['name']:17} {', '.join(row['types']):9} {_terms(row)}")
 
 
-async def _rows(settings: Settings) -> list[dict[str, Any]]:
+async def rows(settings: Settings) -> list[dict[str, Any]]:
     async with open_world(settings) as world:
         return [_row(source, settings) for source in world.sources.installed()]
 
