@@ -37,8 +37,8 @@ from assay.reasoning.protocol import Reasoner
 from assay.search.choice import choose
 from assay.search.demo import aliases
 from assay.search.http import Http
-from assay.search.registry import Bench, available, build
 from assay.search.ranker import IndexRanker
+from assay.search.registry import Bench, available, build, check_names
 from assay.settings import Settings, load
 from assay.storage.cache import open_cache
 from assay.storage.documents import SqliteDocuments
@@ -77,6 +77,7 @@ class World(NamedTuple):
 async def open_world(settings: Settings) -> AsyncIterator[World]:
     """Everything opened here is closed again."""
     _log.setLevel(settings.log_level.upper())
+    check_names(settings)
     async with AsyncExitStack() as stack:
         folder = _data_dir(settings, stack)
         database = Database(folder / "assay.sqlite3")

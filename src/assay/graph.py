@@ -52,6 +52,7 @@ from assay.stages.review import review
 from assay.stages.search import search
 from assay.stages.select import select
 from assay.stages.understand import understand
+from assay.stages.unread import done
 from assay.stages.verify import verify
 from assay.stages.write import write
 from assay.state import State
@@ -151,7 +152,7 @@ def to_harvests(state: State) -> Onwards:
     wanted = state.get("pages") or {}
     if not any(wanted.values()):
         return to_readings(state)
-    sends, seen = [], set(state["harvested"])
+    sends, seen = [], done(state["harvested"])
     for task in state["tasks"]:
         pages = [page for page in wanted.get(task["question"]["id"], ()) if page["key"] not in seen]
         seen.update(page["key"] for page in pages)

@@ -94,3 +94,14 @@ def test_it_fits_the_page(context: BrowserContext, width: int, tmp_path: Path) -
     page.locator("summary").first.click()
     page.screenshot(path=tmp_path / "report.png")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_page_of_the_web_can_be_opened_from_its_source(context: BrowserContext) -> None:
+    card = made().sources[0].model_copy(update={"url": "https://port.example/tides?a=1&b=<2>"})
+    page, asked = shown(context, made().model_copy(update={"sources": (card,)}).html)
+    link = page.locator("li a")
+    expect(link).to_have_attribute("href", "https://port.example/tides?a=1&b=<2>")
+    expect(link).to_have_attribute("rel", "noreferrer noopener nofollow")
+    assert not [url for url in asked if "port.example" in url]
+    unsafe, _ = shown(context, made().html)  # javascript: is no address
+    expect(unsafe.locator("li a")).to_have_count(0)

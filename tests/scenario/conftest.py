@@ -23,8 +23,8 @@ from assay.model.source import Document
 from assay.model.thread import Options
 from assay.ports import Source
 from assay.search.demo import DemoSource, aliases
-from assay.search.registry import Bench
 from assay.search.ranker import IndexRanker
+from assay.search.registry import Bench
 from assay.settings import Settings, load
 from assay.testing import (
     FakePages,

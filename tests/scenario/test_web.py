@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.errors import BudgetError, SourceError, UsageError
+from assay.errors import BudgetError, ConfigurationError, SourceError, UsageError
 from assay.graph import to_harvests
 from assay.model.event import Event
 from assay.model.evidence import Gap
@@ -15,7 +15,7 @@ from assay.model.source import Document, Hit, Kind
 from assay.model.spend import Fee
 from assay.model.thread import Options
 from assay.search.choice import choose
-from assay.search.registry import Bench
+from assay.search.registry import Bench, check_names
 from assay.settings import load
 from assay.stages.dispatch import scoped
 from assay.stages.fuse import to_fetch
@@ -93,6 +93,9 @@ async def test_why_a_page_was_not_read_is_on_record_and_the_run_goes_on(lab: Mak
     }  # fmt: skip
     assert outcome.report is not None
     assert {card.url for card in outcome.report.sources} == {SURVEY.url}
+    [notice] = outcome.report.notices
+    assert notice.startswith("2 of 3 pages found were not read: ")
+    assert "robots.txt forbids it" in notice
 
 
 @pytest.mark.requirement("C-07", "S-05")
@@ -109,6 +112,7 @@ async def test_a_provider_that_fails_is_reported_and_the_others_go_on(lab: Make)
     assert {(event.data["source"], event.data["retryable"]) for event in errors} == {("tavily", False)}
     rounds = len({event.seq for event in of(await bench.log(outcome.run.id), "enter", "search")})
     assert len(errors) == rounds  # once for all its queries
+    assert any("of tavily failed: the key of tavily was refused." in notice for notice in outcome.report.notices)
 
 
 @pytest.mark.requirement("C-07")
@@ -334,7 +338,7 @@ def test_documents_stay_here_unless_the_web_is_asked_for(world: dict[str, FakeRe
 @pytest.mark.requirement("C-07")
 def test_a_named_source_that_lacks_its_key_is_an_error_and_never_another(world: dict[str, FakeRemote]) -> None:
     world["tavily"].is_available = lambda: False  # type: ignore[method-assign]
-    with pytest.raises(SourceError, match="not available"):
+    with pytest.raises(ConfigurationError, match="not available"):
         chosen(source="tavily")
     assert chosen(source="arxiv, wikipedia") == {"arxiv", "wikipedia"}
 
@@ -343,7 +347,7 @@ def test_offline_asks_nobody(world: dict[str, FakeRemote]) -> None:
     sources, notices = choose(Options(), bench_for(offline=True))
     assert [source.name for source in sources] == ["demo"]
     assert "offline" in notices["source"]
-    with pytest.raises(SourceError, match="offline"):
+    with pytest.raises(ConfigurationError, match="offline"):
         choose(Options(source="arxiv"), bench_for(offline=True))
 
 
@@ -362,8 +366,9 @@ def ranked(*paths: str) -> list[Hit]:
 @pytest.mark.requirement("S-05")
 def test_a_page_that_was_tried_in_vain_gives_its_place_to_the_next() -> None:
     tried: dict[str, dict[str, Any]] = {
-        "https://site.example/a": {"document": None},
-        "https://site.example/b": {"document": "x"},
+        "https://site.example/a": {"document": None, "again": False},
+        "https://site.example/b": {"document": "x", "again": False},
+        "https://site.example/c": {"document": None, "again": True},
     }
     chosen = to_fetch({"Q1": ranked("a", "b", "c", "d")}, tried, 2)
     assert [page["url"].rpartition("/")[2] for page in chosen["Q1"]] == ["b", "c"]
@@ -387,7 +392,9 @@ def test_a_page_is_fetched_for_one_sub_question_and_not_again_in_a_later_round()
     sends = to_harvests(state)  # type: ignore[arg-type]
     wanted = [[page["url"].rpartition("/")[2] for page in send.arg["pages"]] for send in sends]  # type: ignore[union-attr]
     assert wanted == [["a", "b"], ["c"]]
-    state["harvested"] = {page["key"]: {"document": "x"} for chosen in pages.values() for page in chosen}
+    state["harvested"] = {
+        page["key"]: {"document": "x", "again": False} for chosen in pages.values() for page in chosen
+    }
     assert to_harvests(state) == "select"  # type: ignore[arg-type]
 
 
@@ -418,3 +425,26 @@ async def test_what_was_read_in_one_round_is_not_read_again_but_still_bears_witn
     assert kept == {SURVEY.hash, GAZETTE.hash, GUIDE.hash}
     assert {place["document"] for place in state["selected"]["Q2"]} == {SURVEY.hash, GAZETTE.hash}
     assert {name for name, _ in state["perused"]["1:Q1"]} == {GUIDE.hash}
+
+
+@pytest.mark.parametrize(
+    "search",
+    [{"without": ["gdlt"]}, {"endpoints": {"gdlt": "http://x"}}, {"requests_per_minute": {"gdlt": 1}},
+     {"requests_per_day": {"gdlt": 1}}, {"usd_per_request": {"gdlt": 1}}],
+)  # fmt: skip
+def test_a_misspelt_provider_in_the_settings_is_an_error(search: dict[str, Any]) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"search\.\w+: there is no source called 'gdlt'; did you mean 'gdelt'"
+    ):
+        check_names(load(search=search))
+
+
+@pytest.mark.requirement("W-15", "W-03")
+async def test_looking_ahead_asks_nobody_who_is_paid_or_slow(lab: Make) -> None:
+    paid, papers = FakeRemote("tavily", [hit(SURVEY)], micros=8_000), FakeRemote("arxiv", types=("academic",))
+    bench = on_the_web(lab(), paid, papers)
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    searched = of(await bench.log(outcome.run.id), "search", "search")
+    assert len(paid.asked) == len(searched) == len([fee for fee in bench.account.fees if fee.step == "search"])
+    assert papers.asked == []

@@ -72,6 +72,20 @@ class Paid:
         return await request() if self.body is None else self.body
 
 
+class Failing:
+    """A ports.Purse that notes of every failure whether it may be billed."""
+
+    def __init__(self) -> None:
+        self.billed: list[bool] = []
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        try:
+            return await request()
+        except SourceError as error:
+            self.billed.append(error.billed)
+            raise
+
+
 @pytest.fixture
 async def tavily() -> AsyncIterator[FakeSearchProvider]:
     async with FakeSearchProvider(FORMATS["tavily"]) as provider:
@@ -141,11 +155,17 @@ async def test_a_request_that_was_sent_may_be_billed_whatever_comes_after(tavily
     async def silent(wire: Wire, request: Received) -> None:
         await wire.gone(within=5)
 
+    """Each attempt is paid for by itself."""
+    till = Failing()
     asked = source(tavily, seconds=0.1)
     tavily.then(silent, tavily.body("", 401))
-    assert (await refused(asked)).billed
-    assert not (await refused(asked)).billed  # it was not asked again
-    assert len(tavily.seen) == 2
+    with pytest.raises(SourceError, match="key of tavily was refused"):
+        await asked.ask(Inquiry(query="x"), till)
+    assert till.billed == [True, False]
+    with pytest.raises(SourceError, match="key of tavily was refused"):
+        await asked.ask(Inquiry(query="x"), till)
+    assert till.billed == [True, False, False]
+    assert len(tavily.seen) == 2  # it was not asked again
 
 
 async def test_a_connection_that_never_stood_is_billed_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +292,8 @@ CHALLENGE = '<html><form id="challenge-form" name="q"><div class="anomaly-modal_
 async def test_a_bad_answer_is_not_paid_for_and_not_given_again(name: str, build: type[ApiSource], bad: str) -> None:
     shelf = Shelf()
     async with FakeSearchProvider(FORMATS[name]) as provider:
-        asked = build.build(bench(requests_per_minute={name: 60_000}, **FORMATS[name].settings(provider.url)))
+        once = Pace(attempts=1)
+        asked = build.build(bench(once, requests_per_minute={name: 60_000}, **FORMATS[name].settings(provider.url)))
         provider.then(provider.body(bad))
         with pytest.raises(SourceError):
             await asked.ask(INQUIRY, shelf)
@@ -411,7 +432,7 @@ async def test_searxng_without_json_says_what_to_do() -> None:
 async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing() -> None:
     async with FakeSearchProvider(FORMATS["searxng"]) as provider:
         provider.then(provider.body('{"results": [], "unresponsive_engines": [["google", "timeout"]]}'))
-        error = await refused(Searxng(bench(searxng_url=provider.url)))
+        error = await refused(Searxng(bench(Pace(attempts=1), searxng_url=provider.url)))
     assert error.retryable
 
 

@@ -97,9 +97,11 @@ def _sources(settings: Settings) -> Finding:
     """Who would be asked; `assay sources` says on which terms."""
     from assay.cli.sources import KEEP_NOTHING, rows
 
-    listed = asyncio.run(rows(load(**KEEP_NOTHING)))
-    ready = [row["name"] for row in listed if row["available"]]
-    return Finding("sources", True, f"{', '.join(ready)}{' (offline)' if settings.offline else ''}")
+    def ready() -> str:
+        listed = asyncio.run(rows(load(**KEEP_NOTHING)))
+        return ", ".join(row["name"] for row in listed if row["available"]) + (" (offline)" if settings.offline else "")
+
+    return _try("sources", ready)
 
 
 def _browser(settings: Settings) -> Finding:

@@ -72,8 +72,9 @@ class Progress:
             self._status.update(Text(" · ".join(part for part in parts if part)))
 
     def _was_told(self, event: Event, told: tuple[str, str]) -> bool:
-        """Documents are looked through again after every answer; what is the same again need not be said."""
-        if event.stage != "prepare":
+        """Documents are looked through again after every answer, and a source that is down fails for every
+        sub-question; what is the same again need not be said."""
+        if event.stage != "prepare" and (event.kind, event.stage) != ("error", "search"):
             return False
         before = told in self._prepared
         self._prepared.add(told)
@@ -155,7 +156,7 @@ _TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], tuple[str, str]]] = {
     ("skip", ""): lambda data: ("skipped", f"{one_line(str(data['path']))}: {one_line(str(data['reason']))}"),
     ("section", "plan"): lambda data: ("Plan", _plan(data)),
     ("search", "fuse"): lambda data: ("Search", _search(data)),
-    ("read", "select"): lambda data: ("Pages", _harvested(data)),
+    ("read", "select"): lambda data: ("Pages", _harvested(data) if data["pages"] else ""),
     ("finding", ""): lambda data: ("read", _finding(data)),
     ("leave", "verify"): lambda data: ("Verify", _verified(data)),
     ("notice", ""): lambda data: ("note", one_line(str(data.get("text") or data.get("reason") or ""))),

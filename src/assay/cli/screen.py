@@ -73,7 +73,8 @@ def _show_sources(console: Console, report: Report) -> None:
     console.print(Text("Sources", style="bold"))
     widest = max(len(card.id) for card in report.sources)
     for card in report.sources:
-        console.print(_item(card.id, Text.assemble(card.title, (f"  {_facts(card)}", "dim")), widest))
+        link = f"\n{card.url}" if card.url.startswith(("https://", "http://")) else ""
+        console.print(_item(card.id, Text.assemble(card.title, (f"  {_facts(card)}", "dim"), (link, "dim")), widest))
     console.print(Text("\n" + " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items()), style="dim"))
 
 

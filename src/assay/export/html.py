@@ -81,4 +81,12 @@ def _sources(cards: tuple[SourceCard, ...]) -> str:
 
 def _source(card: SourceCard) -> str:
     facts = f"{card.published or 'undated'}, independent group {card.group}, credibility {card.credibility:.2f}"
-    return f"<li>{_named(card)}<br><small>{escape(facts)}</small></li>"
+    return f"<li>{_named(card)}<br><small>{escape(facts)}{_link(card)}</small></li>"
+
+
+def _link(card: SourceCard) -> str:
+    """Pages of the web can be opened; nothing else is made a link, whatever it calls itself."""
+    if not card.url.startswith(("https://", "http://")):
+        return ""
+    shown = card.url if len(card.url) <= 80 else f"{card.url[:79]}…"
+    return f' · <a href="{escape(card.url)}" rel="noreferrer noopener nofollow">{escape(shown)}</a>'

@@ -150,9 +150,9 @@ class RunAccount:
             return
         spent = await self._ledger.spent(self._run)
         micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
-        is_fee = reservation.model == reservation.step
+        model = reservation.provider if reservation.model == reservation.step else reservation.model
         data: dict[str, object] = {
-            "model": reservation.provider if is_fee else reservation.model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
+            "model": model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
             "confirmed": charge.micros is not None, "prompt_tokens": charge.prompt_tokens,
             "completion_tokens": charge.completion_tokens, "seconds": round(charge.seconds, 3),
             "total_usd": spent.usd, "total_tokens": spent.tokens, "requests": spent.requests,

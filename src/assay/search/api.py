@@ -86,10 +86,6 @@ class ApiSource(ABC):
         """The results in an answer, best first; ValueError (pydantic's included) when it is not what the provider
         documents. One bad result among good ones is left out."""
 
-    async def body(self, request: Request) -> str:
-        """The whole answer to a search; a provider that needs several requests calls `send` for each."""
-        return await self.send(request)
-
     def explain(self, reply: Reply) -> SourceError:
         """What an answer other than 200 means."""
         return refusal(self.name, reply, self.own_terms.key, held=bool(self.key))
@@ -154,37 +150,38 @@ class ApiSource(ABC):
         await self._keep(key, results)
         return Answer(await self._hits(results, inquiry))
 
-    async def send(self, request: Request) -> str:
-        """The body of an answer with status 200. What may help is tried again; each attempt waits for its turn and
-        counts against the quota."""
-        pace = self._bench.http.pace
-        left, attempt, billed = pace.overall, 0, False
-        while True:
-            attempt += 1
-            began = monotonic()
-            try:
-                async with self._bench.http.lane(self.name, self.terms).turn(self.name):
-                    began = monotonic()
-                    return await self._attempt(request, min(self.settings.seconds, left))
-            except SourceError as error:
-                billed = error.billed = error.billed or billed  # whatever became of it later
-                crowded = error.context.get("status") == 429
-                wait = pace.wait(attempt, error.context.get("retry_after"), crowded=crowded)  # type: ignore[arg-type]
-                left -= monotonic() - began + wait
-                if not error.retryable or attempt == pace.attempts or wait > pace.longest or left <= 0:
-                    raise
-            await asyncio.sleep(wait)
+    async def send(self, request: Request, seconds: float) -> str:
+        """The body of an answer with status 200. Each attempt waits for its turn and counts against the quota."""
+        async with self._bench.http.lane(self.name, self.terms).turn(self.name):
+            return await self._attempt(request, seconds)
 
     async def fetch(self, outgoing: Outgoing, seconds: float) -> Reply:
         return await self._bench.http.fetch(self.name, outgoing, seconds=seconds)
 
     async def _bought(self, fee: Fee, request: Request, purse: Purse) -> tuple[Found, ...]:
-        """An answer is read before it is paid for and stored: a bad one would be given again for the rest of the
-        run."""
+        """What may help is tried again, and each attempt is paid for by itself: a provider that was too slow may bill
+        it all the same."""
+        pace = self._bench.http.pace
+        left, attempt = pace.overall, 0
+        while True:
+            attempt += 1
+            began, most = monotonic(), min(self.settings.seconds, left)
+            try:
+                return await self._once(fee, request, purse, most)
+            except SourceError as error:
+                crowded = error.context.get("status") == 429
+                wait = pace.wait(attempt, error.context.get("retry_after"), crowded=crowded)  # type: ignore[arg-type]
+                left -= min(monotonic() - began, most) + wait  # what was longer was spent waiting for a turn
+                if not error.retryable or attempt == pace.attempts or wait > pace.longest or left <= 0:
+                    raise
+            await asyncio.sleep(wait)
+
+    async def _once(self, fee: Fee, request: Request, purse: Purse, seconds: float) -> tuple[Found, ...]:
+        """An answer is read before it is booked and stored: a bad one would be given again for the rest of the run."""
         read: list[tuple[Found, ...]] = []
 
         async def answer() -> str:
-            body = await self.body(request)
+            body = await self.send(request, seconds)
             read.append(self._read(body))
             return body
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from threading import Thread
 from time import monotonic
 
-from assay.errors import ConfigurationError, SourceError, UsageError
+from assay.errors import ConfigurationError, UsageError
 from assay.model.plan import TYPES_BY_DEPTH
 from assay.model.question import Depth
 from assay.model.thread import Options
@@ -29,7 +29,7 @@ def choose(options: Options, bench: Bench) -> Choice:
     if options.sources:
         return [_named(name, options, bench) for name in options.sources], {}
     if options.source != "auto":
-        names = [name.strip() for name in options.source.split(",")]
+        names = [name.strip() for name in options.source.split(",") if name.strip()] or [options.source]
         return _by_name(list(dict.fromkeys(names)), options, bench), {}
     if options.docs and not options.web:
         return [_named("documents", options, bench)], {}
@@ -67,9 +67,11 @@ def _named(name: str, options: Options, bench: Bench) -> Source:
         raise ConfigurationError("the documents source needs a folder", help="Name one with --docs PATH.")
     source = build(name, bench)
     if isinstance(source, Remote) and bench.settings.offline:
-        raise SourceError(f"{name} cannot be asked: {OFFLINE}", help="Unset offline (ASSAY_OFFLINE), or use --docs.")
+        raise ConfigurationError(
+            f"{name} cannot be asked: {OFFLINE}", help="Unset offline (ASSAY_OFFLINE), or use --docs."
+        )
     if not source.is_available():
-        raise SourceError(f"the source {name!r} is not available", help=_missing(source))
+        raise ConfigurationError(f"the source {name!r} is not available", help=_missing(source))
     return source
 
 
@@ -94,7 +96,7 @@ def _web(depth: Depth, bench: Bench) -> tuple[list[Source], dict[str, str], str]
     lost = [source.name for source, there in zip(candidates, reached, strict=True) if not there]
     found = [source for source, there in zip(candidates, reached, strict=True) if there]
     if not found:
-        return [], {}, NO_NETWORK
+        return [], {}, f"{NO_NETWORK} ({', '.join(lost)})"
     notices = {"reach": f"Not asked, since they could not be reached: {', '.join(lost)}."} if lost else {}
     if not any("web" in source.types for source in found):
         notices["reach"] += " The web itself was not searched."

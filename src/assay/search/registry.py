@@ -38,9 +38,26 @@ def build(name: str, bench: Bench) -> Source:
         if point.name == name:
             source: Source = point.load().build(bench)
             return source
-    known: Sequence[str] = available()
+    raise _unknown(name)
+
+
+def _unknown(name: str, setting: str = "") -> ConfigurationError:
+    known = available()
     near = difflib.get_close_matches(name, known, n=1)
-    raise ConfigurationError(
-        f"there is no source called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+    return ConfigurationError(
+        f"{setting}there is no source called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
         help=f"Installed sources: auto, {', '.join(known)}.",
     )
+
+
+def check_names(settings: Settings) -> None:
+    """A misspelt provider in the settings would otherwise be asked, or priced, without a word."""
+    search, known = settings.search, available()
+    named = {
+        "without": search.without, "endpoints": search.endpoints, "requests_per_minute": search.requests_per_minute,
+        "requests_per_day": search.requests_per_day, "usd_per_request": search.usd_per_request,
+    }  # fmt: skip
+    for key, names in named.items():
+        for name in names:
+            if name not in known:
+                raise _unknown(name, f"search.{key}: ")

@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from assay.deps import Deps
+from assay.stages.unread import done
 from assay.state import State
 
 DECISIONS = ("approve", "reject", "modify", "skip")
@@ -21,7 +22,7 @@ async def approve_plan(state: State) -> State:
 async def approve_harvest(state: State, runtime: Runtime[Deps]) -> State:
     passages = sum(len(passages) for passages in state["selected"].values())
     wanted = state.get("pages") or {}  # runs that began before pages were fetched have none
-    pages = len({page["key"] for chosen in wanted.values() for page in chosen} - set(state["harvested"]))
+    pages = len({page["key"] for chosen in wanted.values() for page in chosen} - done(state["harvested"]))
     quote = runtime.context.quote
     usd = round(quote.reading_usd, 4) if quote else 0.0
     what = " and ".join(

@@ -25,6 +25,7 @@ from assay.model.source import Document
 from assay.model.spend import Spend
 from assay.reasoning.protocol import Draft
 from assay.stages.dispatch import asked, served
+from assay.stages.unread import unused
 from assay.state import Plain, State
 from assay.trust.credibility import assess
 from assay.trust.independence import groups
@@ -43,7 +44,7 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
     score = float((state["critique"] or {}).get("score", 0.0))
     coverage = covered(claims, state["statements"])
     spend, steps = await deps.account.spent(), await deps.tally()
-    notices = (*state["notices"].values(), *_degraded(steps), *_unconfirmed(spend))
+    notices = (*state["notices"].values(), *unused(state), *_degraded(steps), *_unconfirmed(spend))
     return ReportData(
         question=(state["understanding"] or {}).get("question") or state["original_query"],
         title=title(state),

@@ -21,6 +21,7 @@ SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherw
 _HOST = re.compile(r"(?<![\w@./-])(https?://|www\.)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)")
 _FILE = re.compile(r"\.(?:py|md|rs|js|ts|sh|pl|cc|so|ps|zip|mov|app|exe|txt|pdf|doc|csv|json|yaml|toml|io)$")
 MOST_SITES = 2
+BRISK = 60  # requests a minute; who allows for fewer would keep a round waiting with every further query
 IN_HAND = 2  # queries a sub-question keeps for when its first ones bring little
 
 Wanted = dict[str, list[QueryType]]  # a query's text -> the kinds of source it is for; none: all of them

@@ -10,6 +10,7 @@ from assay.model.question import Understanding
 from assay.model.source import Hit
 from assay.search.fuse import fuse as fuse_hits
 from assay.settings import Reading
+from assay.stages.unread import done
 from assay.state import Plain, State
 from assay.text.period import moves
 from assay.text.urls import canonical
@@ -38,7 +39,7 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     due = {task["question"]["id"] for task in state["tasks"]}
     most = deps.settings.harvest.pages_per_question
     pages = to_fetch({q: hits for q, hits in fused.items() if q in due}, state["harvested"], most)
-    fresh = {page["key"] for chosen in pages.values() for page in chosen} - set(state["harvested"])
+    fresh = {page["key"] for chosen in pages.values() for page in chosen} - done(state["harvested"])
     documents = {passage["document"] for passages in selected.values() for passage in passages}
     await deps.emit(
         "search", "fuse", documents=len(documents), passages=sum(map(len, selected.values())),
@@ -66,12 +67,13 @@ def to_fetch(fused: Mapping[str, Sequence[Hit]], harvested: Mapping[str, Plain],
     """The best pages of each sub-question. One that was tried in vain does not keep its place; one that an earlier
     round has read is not fetched again, but chosen from once more."""
     pages: dict[str, list[Plain]] = {}
+    in_vain = {key for key in done(harvested) if not harvested[key]["document"]}
     for question, hits in fused.items():
         chosen: dict[str, Plain] = {}
         for hit in hits:
             address = _whole_text(hit)
             key = canonical(address) if address else ""
-            if address is None or (key in harvested and not harvested[key]["document"]) or key in chosen:
+            if address is None or key in in_vain or key in chosen:
                 continue
             if len(chosen) == most:
                 break

@@ -7,6 +7,8 @@ from langgraph.runtime import Runtime
 from assay.deps import Deps
 from assay.errors import SourceError
 from assay.model.question import Gate, Mode, Understanding
+from assay.ports import Remote
+from assay.stages.dispatch import BRISK
 from assay.state import State
 
 UNCLEAR, EXPENSIVE = 0.4, 0.5  # clarity below which, and share of the cap above which, auto turns into plan
@@ -22,9 +24,14 @@ async def gate(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def _preview(question: str, deps: Deps) -> Sequence[str]:
-    """One cheap search: do the sources know anything, and do the first hits agree on what it is about?"""
+    """One cheap search: do the sources know anything, and do the first hits agree on what it is about? A provider that
+    is paid, or allows for few requests, is not asked for that."""
     titles: list[str] = []
     for source in deps.sources:
+        if isinstance(source, Remote) and (
+            source.terms.usd or source.terms.per_minute < BRISK or "web" not in source.types
+        ):
+            continue
         try:
             titles += [hit.title for hit in await source.search(question, limit=5)]
         except SourceError as error:

@@ -1,6 +1,7 @@
 """One sub-question's pages: fetched, read and kept. A page that cannot be read is told of and stops nothing."""
 
 import asyncio
+import re
 from datetime import date
 
 from langgraph.runtime import Runtime
@@ -12,22 +13,27 @@ from assay.model.spend import Fee
 from assay.ports import Page
 from assay.state import Plain, State, Task
 
+_NAMES = re.compile(r"//[^/?#]*@")  # a name and a password before the host are nobody's business
+
 
 async def harvest(task: Task, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     found = await asyncio.gather(*(_read(page, task, deps) for page in task["pages"]))
-    tried = zip((page["key"] for page in task["pages"]), found, strict=True)
-    return {"harvested": {key: outcome for key, outcome in tried if outcome is not None}}
+    return {"harvested": dict(zip((page["key"] for page in task["pages"]), found, strict=True))}
 
 
-async def _read(wanted: Plain, task: Task, deps: Deps) -> Plain | None:
-    """What became of a page; None where another round, or a larger budget, may have more luck."""
+async def _read(wanted: Plain, task: Task, deps: Deps) -> Plain:
     page, question = await _bought(wanted, task, deps), task["question"]["id"]
     if page.document is None:
         await deps.emit(
-            "skip", "harvest", path=wanted["url"], reason=page.reason, question=question, cached=page.cached
+            "skip",
+            "harvest",
+            path=_NAMES.sub("//", wanted["url"]),
+            reason=page.reason,
+            question=question,
+            cached=page.cached,
         )
-        return None if page.again else _outcome(wanted, task, page)
+        return _outcome(wanted, task, page)
     document = completed(page.document, wanted)
     await deps.documents.put(document)
     await deps.emit(
@@ -38,10 +44,12 @@ async def _read(wanted: Plain, task: Task, deps: Deps) -> Plain | None:
 
 
 def _outcome(wanted: Plain, task: Task, page: Page) -> Plain:
+    """`again`: another round, or a larger budget, may have more luck."""
     round, _, _ = task["key"].partition(":")
     document = page.document.hash if page.document else None
     return {
-        "address": wanted["url"], "document": document, "reason": page.reason, "cached": page.cached, "round": round
+        "address": wanted["url"], "document": document, "reason": page.reason, "cached": page.cached,
+        "again": page.again, "round": round,
     }  # fmt: skip
 
 

@@ -5,8 +5,9 @@ Where that brings little, the reasoner may offer other words, or another kind of
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langgraph.runtime import Runtime
 
@@ -19,7 +20,7 @@ from assay.model.source import Hit
 from assay.ports import Answer, Remote, Source
 from assay.reasoning.protocol import Query, QueryRequest, Tried
 from assay.search.fuse import fuse
-from assay.stages.dispatch import served, types_of
+from assay.stages.dispatch import BRISK, served, types_of
 from assay.state import Plain, Search, State
 from assay.text.language import language
 from assay.text.period import moves, period
@@ -28,7 +29,6 @@ MOST_HITS = 80  # per sub-question and round: what is kept in the state
 ENOUGH = 3  # documents; with fewer, other words are worth a try
 MOST_TURNS = 2  # of other words
 SEVERAL = 3
-BRISK = 60  # requests a minute; who allows for fewer would keep a round waiting with every further query
 
 
 _SITE = re.compile(r"(?<!\S)(-?)site:([\w.-]+)", re.I)
@@ -198,4 +198,12 @@ def _summary(task: Search, results: Sequence[Result], deps: Deps) -> Plain:
         "completed": len(answers),
         "failed": len(results) - len(answers),
         "cached": sum(answer.cached for answer in answers),
+        "errors": _errors(results),
     }
+
+
+def _errors(results: Sequence[Result]) -> dict[str, list[Any]]:
+    """Source -> what it said, and how often it failed."""
+    failed = [(result.source, result.answer) for result in results if isinstance(result.answer, SourceError)]
+    counts = Counter(source for source, _ in failed)
+    return {source: [error.message, counts[source]] for source, error in failed}

@@ -34,8 +34,8 @@ async def select(state: State, runtime: Runtime[Deps]) -> State:
     }
     now = [outcome for outcome in outcomes if outcome["round"] == str(state["round"] - 1)]
     await deps.emit(
-        "read", "select", pages=len(wanted) - len(outcomes) + len(now), read=sum(bool(outcome["document"]) for outcome in now),
-        copies=len(copies.keys() & set(names)), cached=sum(outcome["cached"] for outcome in now),
+        "read", "select", pages=len(wanted) - len(outcomes) + len(now), read=sum(bool(o["document"]) for o in now),
+        copies=len(copies.keys() & set(names)), cached=sum(o["cached"] and bool(o["document"]) for o in now),
         passages=sum(map(len, chosen.values())),
     )  # fmt: skip
     return {"selected": {**state["selected"], **chosen}, "current_agent": "research"}

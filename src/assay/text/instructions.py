@@ -50,6 +50,12 @@ _ADDRESS = r"(?:https?://|www\.|ftp://|\b\d{1,3}(?:\.\d{1,3}){3}\b)[^\s)\]>\"']*
 
 _RULES_WITH_POINTS: tuple[tuple[int, str], ...] = (
     # Taking over
+    (2, rf"(?<![“\"'‘«])\b{_FORGET}\b[^.!?]{{0,20}}\b(?:previous|prior|above|earlier|preceding) {_RULES}\b"),
+    (2, rf"\b{_FORGET} (?:all (?:of )?|everything )?(?:the )?above\b"),
+    (2, r"\bdear (?:assistant|AI|model)\b|\byou,? the (?:assistant|AI|(?:AI |language )*model)\b"),
+    (2, r"\bwhen(?:ever)? (?:you are )?asked\b[^.!?]{0,100}\b(?:answer|say|reply|state|respond) "
+        r"(?:that|with|only|just)\b"),
+    (2, r"\bcite only (?:this|these)\b|\b(?:output|print|answer|say) th(?:is|ese) \w+ only\b"),
     (1, rf"\b{_FORGET}\b[^.!?]{{0,40}}\b{_EARLIER}\b[^.!?]{{0,30}}\b{_RULES}\b"),
     (1, rf"{_OPENING}(?:(?:you|{_MACHINE}) (?:must|should|shall|will|can|may)(?: now)? )?{_FORGET}\b"),
     (1, rf"\b{_FORGET}\b (?:everything|anything|all|what)\b[^.!?]{{0,30}}\b(?:above|before|told|said|know|"
