@@ -387,8 +387,11 @@ def _plan(world: World) -> Any:
 
 
 def _live(text: str) -> list[str]:
-    """Elements and attributes that a browser would act upon."""
+    """Elements and attributes that a browser would act upon; the address of a source may be opened by hand."""
     page: Any = html.fromstring(text)
-    found: list[Any] = page.xpath("//script | //img | //iframe | //object | //embed | //form | //link | //a")
+    listed = "@rel='noreferrer noopener nofollow' and starts-with(@href, 'https://')"
+    found: list[Any] = page.xpath(
+        f"//script | //img | //iframe | //object | //embed | //form | //link | //a[not({listed})]"
+    )
     handlers = page.xpath("//@*[starts-with(name(), 'on') or contains(., 'javascript:')]")
     return [*(element.tag for element in found), *map(str, handlers)]

@@ -304,7 +304,7 @@ def test_papers_are_still_asked_where_the_web_cannot_be(world: dict[str, FakeRem
     sources, notices = choose(Options(), bench_for())
 
     assert {source.name for source in sources} == {"arxiv", "github"}
-    assert "The web itself was not searched" in notices["reach"]
+    assert "The web itself was not searched" in notices["web"]
 
 
 @pytest.mark.requirement("C-07")
@@ -330,6 +330,7 @@ def test_one_that_cannot_be_reached_is_named_and_left_out(world: dict[str, FakeR
 def test_documents_stay_here_unless_the_web_is_asked_for(world: dict[str, FakeRemote]) -> None:
     assert chosen(docs=("x",)) == {"demo"}  # stands for the documents here: nothing of the web
     assert chosen(docs=("x",), web=True) > {"tavily", "arxiv"}
+    assert chosen(private=True) == {"demo"}
     for kept in ({"docs": ("x",)}, {"private": True}):  # private: a thread that was about documents
         with pytest.raises(UsageError, match="tavily would be asked about your documents"):
             chosen(source="tavily", **kept)

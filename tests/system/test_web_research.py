@@ -122,7 +122,9 @@ async def test_a_question_is_researched_on_the_web_and_asked_again_it_is_fetched
 @pytest.mark.requirement("C-07")
 async def test_a_search_that_is_down_is_told_and_nothing_takes_its_place(world: Callable[[], Any]) -> None:
     async with world() as there:
-        done = await there.run("ask", QUESTION, ASSAY_SEARCH__SEARXNG_URL="http://127.0.0.1:9")
+        done = await there.run(
+            "ask", QUESTION, ASSAY_SEARCH__SEARXNG_URL="http://127.0.0.1:9", ASSAY_MAX_GAP_SEARCHES="0"
+        )
 
         assert done.code == 5
         assert "searxng could not be reached" in done.err
@@ -155,6 +157,7 @@ async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable
         await asyncio.sleep(1)
         process.send_signal(signal.SIGKILL)
         await process.communicate()
+        there.web.page("http://*/slow", page("Slow", SURVEY))
         searches = len(there.search.seen)
         listed = await there.run("threads")
         thread = listed.out.splitlines()[1].split()[0]

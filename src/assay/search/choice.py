@@ -1,7 +1,7 @@
 """Which sources a run asks. Nothing about a person's documents leaves the machine unless they say so.
 
-auto    own documents where there are some (and the web too, if wanted); else the providers that are available:
-        those with a key, else the web sources that need none; with no network the demo data, and a notice
+auto    own documents where there are some (and the web too, if wanted); else every provider that is available: for
+        the web those with a key, or else the one that needs none; with no network the demo data, and a notice
 a,b     just these; one that cannot be asked is an error, never another in its place
 """
 
@@ -22,6 +22,7 @@ REACH_SECONDS = 2.0
 OFFLINE = "offline is set"
 NO_NETWORK = "no web source could be reached"
 NO_PROVIDER = "no web source is available"
+PRIVATE = "this thread is about documents that stay here (--web searches the web)"
 
 
 def choose(options: Options, bench: Bench) -> Choice:
@@ -34,7 +35,8 @@ def choose(options: Options, bench: Bench) -> Choice:
     if options.docs and not options.web:
         return [_named("documents", options, bench)], {}
     own = [_named("documents", options, bench)] if options.docs else []
-    found, notices, why_none = _web(options.depth, bench)
+    private = options.private and not options.web  # the thread has been about documents
+    found, notices, why_none = ([], {}, PRIVATE) if private else _web(options.depth, bench)
     if found or own:
         if not found:
             notices["web"] = f"The web was not searched: {why_none}. Your documents alone were."
@@ -99,7 +101,7 @@ def _web(depth: Depth, bench: Bench) -> tuple[list[Source], dict[str, str], str]
         return [], {}, f"{NO_NETWORK} ({', '.join(lost)})"
     notices = {"reach": f"Not asked, since they could not be reached: {', '.join(lost)}."} if lost else {}
     if not any("web" in source.types for source in found):
-        notices["reach"] += " The web itself was not searched."
+        notices["web"] = "The web itself was not searched, only papers, news or code."
     return [source for source in found if isinstance(source, Source)], notices, ""
 
 
