@@ -6,6 +6,7 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -481,3 +482,17 @@ async def test_duckduckgo_does_not_hold_up_the_others() -> None:
             ticks += 1
     assert waiting.result().retryable
     assert ticks > 10
+
+
+async def test_who_cannot_be_reached_is_not_tried_again_for_every_query() -> None:
+    asked = Tavily(bench(QUICK._replace(rest=0.3), endpoints={"tavily": "http://127.0.0.1:9"}))
+    assert "could not be reached" in (await refused(asked)).message
+    began = monotonic()
+    for _ in range(20):
+        assert (await refused(asked)).retryable
+    assert monotonic() - began < 0.2
+    async with FakeSearchProvider(FORMATS["tavily"]) as provider:
+        back = source(provider)
+        back._rests_until = asked._rests_until
+        await asyncio.sleep(0.4)
+        assert (await back.ask(INQUIRY, Paid(fees=[]))).hits

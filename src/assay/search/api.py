@@ -27,7 +27,7 @@ from assay.model.record import Record
 from assay.model.source import Hit, Kind
 from assay.model.spend import MICRO, Fee
 from assay.ports import Answer, Purse
-from assay.search.http import Outgoing, Reply
+from assay.search.http import Outgoing, Reply, unreachable
 from assay.search.refusal import FINAL, key_missing, key_refused, refusal
 from assay.search.registry import Bench
 from assay.search.results import document_of, hit_of, tidy
@@ -72,6 +72,7 @@ class ApiSource(ABC):
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._refused: Reply | None = None
+        self._rests_until = 0.0  # monotonic; who could not be reached a moment ago is not tried again for each query
 
     @classmethod
     def build(cls, bench: Bench) -> Self:
@@ -161,6 +162,8 @@ class ApiSource(ABC):
     async def _bought(self, fee: Fee, request: Request, purse: Purse) -> tuple[Found, ...]:
         """What may help is tried again, and each attempt is paid for by itself: a provider that was too slow may bill
         it all the same."""
+        if monotonic() < self._rests_until:
+            raise unreachable(self.name)
         pace = self._bench.http.pace
         left, attempt = pace.overall, 0
         while True:
@@ -173,6 +176,7 @@ class ApiSource(ABC):
                 wait = pace.wait(attempt, error.context.get("retry_after"), crowded=crowded)  # type: ignore[arg-type]
                 left -= min(monotonic() - began, most) + wait  # what was longer was spent waiting for a turn
                 if not error.retryable or attempt == pace.attempts or wait > pace.longest or left <= 0:
+                    self._rests_until = monotonic() + pace.rest if error.context.get("unreachable") else 0.0
                     raise
             await asyncio.sleep(wait)
 

@@ -37,6 +37,7 @@ class Pace(NamedTuple):
     longest: float = 10.0  # who wants to be left alone for longer is not asked again
     overall: float = 45.0  # all attempts at one answer, waiting for a turn aside
     queue: float = 60.0  # for a turn
+    rest: float = 20.0  # for one that could not be reached at all
 
     def wait(self, attempt: int, retry_after: float | None, *, crowded: bool = False) -> float:
         if retry_after is not None:
@@ -233,7 +234,7 @@ def slow(name: str, seconds: float, *, sent: bool = True) -> SourceError:
 def unreachable(name: str) -> SourceError:
     return SourceError(
         f"{name} could not be reached", help="Check the network connection, then try again.", retryable=True,
-        provider=name,
+        provider=name, unreachable=True,
     )  # fmt: skip
 
 
