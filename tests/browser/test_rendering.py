@@ -15,7 +15,11 @@ from assay.errors import ConfigurationError, FetchError
 from assay.harvest.fetching.browser import found, open_browser
 from assay.harvest.fetching.client import GuardedClient
 from assay.harvest.fetching.rendered import Render
+from assay.harvest.fetching.robots import Robots
+from assay.harvest.visits import Visits
+from assay.harvest.web import WebPages
 from assay.settings import Harvesting
+from assay.testing import MemoryCache
 from assay.testing.web import FakeWeb
 
 pytestmark = pytest.mark.skipif(found(Harvesting()) is None, reason="no Chromium; try: make browser")
@@ -215,3 +219,29 @@ async def test_crawl4ai_reads_the_same_page_over_the_same_guarded_way() -> None:
     assert shown.url == f"{SHOP}/"
     assert "Flour costs 31 a sack." in shown.html.decode()
     assert {visit.host for visit in web.requests} == {"shop.example.org"}
+
+
+@pytest.mark.requirement("L-04")
+async def test_a_page_that_needs_javascript_becomes_a_document() -> None:
+    """The whole way: fetched, found empty, shown to the browser, read."""
+    story = "The harbour office measured a tide of 14.5 metres, and nobody has explained it so far. " * 12
+    shell = f"""<html><head><title>Tides</title></head><body><div id="root"></div><noscript>Please enable JavaScript.
+    </noscript><script>root.innerHTML = "<article><h1>Tides</h1><p>" + {story!r} + "</p></article>"</script></body>"""
+    options = Harvesting(host_pause=0)
+    async with FakeWeb() as web:
+        web.page(f"{SHOP}/tides", shell)
+        async with (
+            GuardedClient(options, resolve=web.public, dial=web.dial) as client,
+            open_browser(options, client.connect) as render,
+        ):
+            robots = Robots(client, options.user_agent)
+            visits = Visits(options, client=client, robots=robots)
+            read, unread = (WebPages(options, visits=visits, cache=MemoryCache(), render=how) for how in (render, None))
+            page, without = await read.read(f"{SHOP}/tides"), await unread.read(f"{SHOP}/tides")
+            for pages in (read, unread):
+                await pages.close()
+            await robots.aclose()
+
+    assert page.document is not None, page.reason
+    assert "a tide of 14.5 metres" in page.document.text
+    assert without.reason == "needs JavaScript, and no browser is installed"

@@ -98,16 +98,8 @@ def _metadata(tree: "HtmlElement", url: str) -> "Document":
             default_url=url if url.startswith("http") else None,
             date_config={"extensive_search": False, "original_date": True},
         )
-    except (
-        etree.LxmlError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        KeyError,
-        IndexError,
-        RecursionError,
-        OverflowError,
-    ):
+    except (etree.LxmlError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError,
+            AssertionError):  # fmt: skip
         return Document()  # it trips over odd trees in many ways; the page still has a text
 
 

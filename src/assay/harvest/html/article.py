@@ -54,7 +54,8 @@ def _main_text(tree: "HtmlElement", url: str, *, fast: bool) -> str:
             include_comments=False,
             include_tables=True,
         )
-    except (etree.LxmlError, ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
+    except (etree.LxmlError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError,
+            AssertionError):  # fmt: skip
         return ""  # trafilatura trips over odd trees in many ways; the plain body text still stands
     return clean(found.text or "") if isinstance(found, Document) else ""
 
