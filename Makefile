@@ -52,7 +52,7 @@ check: dev ## format, lint, types, import contracts
 
 test: dev browser check ## everything: checks, tests, requirements
 	@mkdir -p .reports
-	@status=0; $(BIN)/python -m pytest -n 2 --junitxml=.reports/junit.xml || status=$$?; \
+	@status=0; $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=.reports/junit.xml || status=$$?; \
 	$(BIN)/python tests/traceability.py || status=1; exit $$status
 
 requirements: dev ## each requirement with its tests, as the last full test run left them

@@ -41,6 +41,7 @@ class RunAccount:
         self._price = price
         self._opening = asyncio.Lock()
         self._buying: dict[str, asyncio.Lock] = {}
+        self._booking = asyncio.Lock()
         self._settled = asyncio.Event()
         self._attempts: dict[str, list[str]] | None = None  # call -> keys of its attempts so far
 
@@ -144,10 +145,13 @@ class RunAccount:
                 await asyncio.wait_for(self._settled.wait(), LOOK_AGAIN)
 
     async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool = False) -> None:
-        await self._ledger.settle(reservation.key, charge)
-        self._settled.set()
-        if quietly:  # a page or a free search costs nothing but a request, and has an event of its own
-            return
+        async with self._booking:  # one after the other, so that each event tells a larger total
+            await self._ledger.settle(reservation.key, charge)
+            self._settled.set()
+            if not quietly:  # a page or a free search costs nothing but a request, and has an event of its own
+                await self._tell(reservation, charge)
+
+    async def _tell(self, reservation: Reservation, charge: Charge) -> None:
         spent = await self._ledger.spent(self._run)
         micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
         model = reservation.provider if reservation.model == reservation.step else reservation.model
