@@ -271,13 +271,16 @@ def load(**overrides: object) -> Settings:
         return Settings(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise ConfigurationError("; ".join(_explain(error)), help=_HELP) from error
-    except (SettingsError, YAMLError, OSError, UnicodeDecodeError) as error:
+    except SettingsError as error:
+        raise ConfigurationError(f"cannot read the configuration: {error}", help=_JSON) from error
+    except (YAMLError, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ConfigurationError(f"cannot read the configuration: {reason}", help=_HELP) from error
     except (TypeError, ValueError) as error:  # a list or a lone word where keys with values should stand
         raise ConfigurationError(f"{config_file()} does not hold keys with values", help=_HELP) from error
 
 
+_JSON = """Lists and mappings in variables are JSON, as in ASSAY_HARVEST__ALLOW_ADDRESSES='["10.1.0.0/16"]'."""
 _HELP = "See docs/reference/settings.md for every key and its values."
 
 

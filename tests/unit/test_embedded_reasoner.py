@@ -522,3 +522,10 @@ def test_an_answer_stands_under_the_question_the_person_asked() -> None:
     built = claim("C1", "Johanna Reiss built the dam.", questions=("Q2", "Q1"))
     draft = write(WriteRequest(plan=asked, claims=(built,)))
     assert next(section.title for section in draft.sections if section.sentences) == "A"
+
+
+def test_what_is_known_about_something_is_about_that_thing() -> None:
+    asked = understand("What is known about perovskite solar cells?", Conversation(), {})
+    made = plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
+    assert asked.topic_focus == "perovskite solar cells"
+    assert not any("known about known" in question.text or "for known" in question.text for question in made.questions)

@@ -318,3 +318,11 @@ def _imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.split(".")[0])
     return found
+
+
+def test_a_list_that_is_no_json_is_told_how_to_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_HARVEST__ALLOW_ADDRESSES", "127.0.0.1")
+    with pytest.raises(ConfigurationError) as caught:
+        load()
+    assert "harvest" in caught.value.message
+    assert "JSON" in caught.value.help

@@ -10,7 +10,7 @@ import time
 import zipfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +30,7 @@ from assay.harvest.web import WebPages
 from assay.harvest.workshop import Workshop
 from assay.ports import Page, Pages
 from assay.settings import Harvesting
+from assay.testing import MemoryCache
 from assay.testing.hostile import reset, silence
 from assay.testing.web import FakeWeb, Play, Visit, reply
 from assay.testing.wire import Wire
@@ -59,30 +60,12 @@ class Clock:
 
 
 @dataclass
-class DictCache:
-    """A ports.Cache on the test's clock."""
-
-    clock: Clock
-    values: dict[str, tuple[bytes, datetime]] = field(default_factory=dict)
-
-    async def get(self, key: str) -> bytes | None:
-        value, until = self.values.get(key, (None, self.clock()))
-        return value if until > self.clock() else None
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        self.values[key] = value, self.clock() + timedelta(seconds=seconds)
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        raise NotImplementedError
-
-
-@dataclass
 class Scene:
     """A web, and somebody who reads it."""
 
     web: FakeWeb
     clock: Clock
-    cache: DictCache
+    cache: MemoryCache
     open: Callable[..., WebPages]
 
     @property
@@ -103,7 +86,7 @@ async def workshop() -> AsyncIterator[Workshop]:
 @pytest_asyncio.fixture(loop_scope="module")
 async def scene(workshop: Workshop) -> AsyncIterator[Scene]:
     clock = Clock()
-    cache = DictCache(clock)
+    cache = MemoryCache(lambda: clock().timestamp())
     async with AsyncExitStack() as stack:
         web = await stack.enter_async_context(FakeWeb())
         opened: dict[str, WebPages] = {}
@@ -330,7 +313,7 @@ async def test_private_addresses_are_refused_and_never_remembered(scene: Scene) 
     scene.web.redirect(f"{HOST}/a", "http://192.168.0.1/")
     for address in ("http://127.0.0.1/", "http://[::1]/", f"{HOST}/a"):
         assert "leads to a private address" in (await scene.pages.read(address)).reason
-    assert not scene.cache.values
+    assert not scene.cache._values
 
 
 async def test_quality_says_how_much_was_missing(scene: Scene) -> None:
@@ -439,7 +422,7 @@ async def test_what_may_not_be_kept_is_fetched_again(scene: Scene, control: str)
     for _ in range(2):
         assert not (await scene.read("/")).cached
     assert len(scene.web.visits("tides.example.org", "/")) == 2
-    assert not scene.cache.values
+    assert not scene.cache._values
 
 
 async def test_a_page_that_has_moved_since_is_not_confirmed_by_another(scene: Scene) -> None:
@@ -490,7 +473,7 @@ async def test_what_one_may_read_is_not_told_to_another(scene: Scene, changed: d
 async def test_a_damaged_entry_is_a_miss(scene: Scene) -> None:
     scene.web.page(f"{HOST}/", HTML)
     await scene.read("/")
-    scene.cache.values = {key: (b'{"no": "page"}', until) for key, (_, until) in scene.cache.values.items()}
+    scene.cache._values = {key: (b'{"no": "page"}', until) for key, (_, until) in scene.cache._values.items()}
     assert (await scene.read("/")).document is not None
 
 

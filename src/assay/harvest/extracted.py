@@ -18,6 +18,4 @@ class Extracted:
     origin: str | None = None
     notes: tuple[str, ...] = ()
     language: str | None = None  # as in "de"
-    canonical: str | None = None  # the address the page gives for itself, on its own host
-    site: str | None = None
     wants: Want | None = None  # the page shows its content only to scripts, or only to those let in

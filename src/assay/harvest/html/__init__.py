@@ -44,8 +44,6 @@ def extract(html: bytes | str, url: str) -> Extracted:
         published=page.published,
         notes=notes,
         language=page.language,
-        canonical=page.canonical,
-        site=page.site,
         wants=wants(_parse(html, url), text) if len(text) < ENOUGH else None,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from assay.harvest.html.element import text_of
 from assay.text.clean import clean
@@ -39,8 +39,6 @@ class About:
     author: str | None = None
     published: date | None = None
     language: str | None = None
-    canonical: str | None = None
-    site: str | None = None
     body: str = ""
 
 
@@ -59,8 +57,6 @@ def about(tree: "HtmlElement", url: str) -> About:
         author=_author(found.author),
         published=_published(tree, articles) or _day(found.date),
         language=_language(tree),
-        canonical=_canonical(tree, url),
-        site=site,
         body=max((_plain(item.get("articleBody")) for item in articles), key=len, default=""),
     )
 
@@ -160,19 +156,6 @@ def _language(tree: "HtmlElement") -> str | None:
     for text in (said, _meta(tree, "content-language"), _meta(tree, "og:locale")):
         if match := re.match(r"[a-z]{2,3}(?![a-z])", (text or "").strip().lower()):
             return match[0]
-    return None
-
-
-def _canonical(tree: "HtmlElement", url: str) -> str | None:
-    """Only an address on the page's own host: with another's a page could pass for a better one."""
-    links = (link.get("href") for link in tree.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
-    for address in (next(links, None), _meta(tree, "og:url")):
-        try:
-            full = urljoin(url, str(address or "").strip())
-            if address and urlsplit(full).scheme in ("http", "https") and _host(full) == _host(url):
-                return full
-        except ValueError:
-            continue
     return None
 
 

@@ -216,7 +216,10 @@ def topic_of(question: str) -> str:
     topic = _OPENING.sub("", _ASSERTED.sub(r"\1's ", focus(first).replace("’", "'").strip()))
     topic = re.sub(r"\b(?:change|changed|evolve|evolved|develop|developed|grow|grown)\b.*$", "", topic, flags=re.I)
     topic = re.sub(
-        r"^(?:value|price|rate|number|size|cost|amount|level|state|history) of (?:the )?", "", topic, flags=re.I
+        r"^(?:(?:value|price|rate|number|size|cost|amount|level|state|history) of|known (?:about|of)) (?:the )?",
+        "",
+        topic,
+        flags=re.I,
     )
     topic = _SPAN_OF_TIME.sub("", topic)
     return " ".join(topic.split()).strip(" .?!") or first.strip(" .?!")
