@@ -68,7 +68,7 @@ async def world(provider: FakeProvider, folder: Path, vendor: str) -> AsyncItera
         },
     )  # fmt: skip
     async with open_engine(settings) as engine:
-        router: Router = engine._thinking._router  # type: ignore[attr-defined]
+        router: Router = engine._runner.thinking._router  # type: ignore[attr-defined]
         clock = Clock()
         router.sleep, router.clock = clock.sleep, clock
         yield engine

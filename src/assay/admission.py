@@ -1,16 +1,21 @@
 """What may enter a run: a question, an answer to an open one, and what is noted when nobody could be asked."""
 
-from typing import Any
+from typing import Any, ClassVar
 from unicodedata import category
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay.errors import AnswerError, QuestionError
+from assay.model.edit import apply, parse, replaced
 from assay.model.plan import Plan
 from assay.model.question import LONGEST, Mode
+from assay.model.review import Decision
 from assay.model.thread import Options
+from assay.questions import OpenQuestion, asked_as
 from assay.settings import Settings
-from assay.stages.approve import DECISIONS
+from assay.stages.question import ALL, CUSTOM
+
+LARGEST = 200_000  # characters of an answer as JSON; a plan of seven sub-questions has about 10,000
 
 
 def accepted(question: str, options: Options) -> str:
@@ -34,23 +39,6 @@ def is_readable(text: str) -> bool:
     return "\ufffd" not in text and not any(category(mark) in ("Cc", "Cs") and not mark.isspace() for mark in text)
 
 
-def _decision(kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    decision = str(given.get("decision")).strip().lower()
-    if decision not in DECISIONS:
-        raise AnswerError(
-            f"{given.get('decision')!r} is not a decision", help=f"Answer one of: {', '.join(DECISIONS)}."
-        )
-    if decision != "modify":
-        return {"decision": decision, "value": None}
-    if kind != "approve_plan":
-        raise AnswerError("only a plan can be modified here", help="Approve or reject.")
-    try:
-        return {"decision": decision, "value": Plan.model_validate(given.get("value")).plain()}
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].lower()
-        raise AnswerError(f"this is no valid plan: {reason}", help="Change the plan shown; send all of it.") from error
-
-
 def unasked(options: Options, settings: Settings) -> dict[str, str]:
     """What would have been asked of a person, had there been one: said, never left out in silence."""
     if options.interactive:
@@ -58,24 +46,126 @@ def unasked(options: Options, settings: Settings) -> dict[str, str]:
     notices = {}
     if settings.mode is Mode.PLAN and options.mode is Mode.AUTO:
         notices["mode"] = "Plan mode was asked for, but nobody could answer: the plan was made with defaults."
-    breakpoints = settings.breakpoints
-    if (
-        settings.hitl_after_planning
-        or settings.hitl_before_output
-        or breakpoints.before_harvest
-        or breakpoints.on_critical
-    ):
+    points = settings.breakpoints
+    wanted = settings.hitl_after_planning, settings.hitl_before_output, points.before_harvest, points.on_critical
+    if any(wanted) or points.custom:
         notices["approval"] = "Approvals were switched on, but nobody could give them: they were skipped."
     return notices
 
 
-def validated(kind: str, value: object) -> object:
-    """An answer of the form its question needs; anything else leaves the question open."""
-    if kind.startswith("approve_"):
-        return _decision(kind, value if isinstance(value, dict) else {"decision": value})
-    text = str(value).strip() if isinstance(value, str) else ""
+# -- answers ----------------------------------------------------------------------------------------------
+
+
+class Form(BaseModel):
+    """What an answer to a kind of question may hold. Nothing is turned into another type, nothing is ignored."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    modifies: ClassVar[str] = ""  # how a change is made, for whoever sent none
+
+    decision: Decision = Field(strict=False)
+    comment: str = Field(default="", max_length=LONGEST)
+
+
+class PlanForm(Form):
+    modifies = 'send {"decision": "modify", "edits": [...]} or the whole "plan"'
+
+    edits: list[Any] = []
+    plan: dict[str, Any] | None = None
+
+
+class HarvestForm(Form):
+    modifies = 'send {"decision": "modify", "pages": 20} or "without": ["example.com"]'
+
+    pages: int | None = Field(default=None, ge=0, le=1000)
+    without: list[str] = Field(default=[], max_length=100)
+
+
+class ClaimsForm(Form):
+    modifies = 'send {"decision": "modify", "drop": ["C3"]}'
+
+    drop: list[str] = Field(default=[], max_length=1000)
+
+
+class ReportForm(Form):
+    modifies = 'send {"decision": "modify", "fixes": ["what to change"]}, or "drop": [section titles], or "title"'
+
+    fixes: list[str] = Field(default=[], max_length=20)
+    drop: list[str] = Field(default=[], max_length=50)
+    title: str | None = Field(default=None, min_length=1, max_length=200)
+
+
+FORMS: dict[str, type[Form]] = {
+    "approve_plan": PlanForm, "approve_harvest": HarvestForm, "approve_claims": ClaimsForm,
+    "approve_review": ReportForm, "approve_output": ReportForm,
+}  # fmt: skip
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON schema of an answer."""
+    return FORMS[kind].model_json_schema() if kind in FORMS else {"type": "string", "maxLength": LONGEST}
+
+
+def validated(question: OpenQuestion, value: object) -> dict[str, Any]:
+    """An answer of the form its question needs; anything else is an AnswerError and leaves the question open."""
+    return _decided(question, value) if question.kind in FORMS else {"text": _text(question, value)}
+
+
+def _text(question: OpenQuestion, value: object) -> str:
+    text = value.strip() if isinstance(value, str) else ""
     if not text or len(text) > LONGEST:
-        raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters.")
+        raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters of text.")
     if not is_readable(text):
         raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
+    if text == CUSTOM and CUSTOM in question.options:
+        raise AnswerError("“Custom” stands for an answer of your own", help="Give that answer itself.")
+    if text == ALL and ALL in question.options:
+        return "; ".join(option for option in question.options if option not in (ALL, CUSTOM))
     return text
+
+
+def _decided(question: OpenQuestion, value: object) -> dict[str, Any]:
+    form = _filled(question.kind, value)
+    if form.decision.value not in question.options:
+        raise AnswerError(
+            f"{form.decision.value} is not possible here any more",
+            help=f"Answer one of: {', '.join(question.options)}.",
+        )
+    given = {**form.model_dump(mode="json"), "by": "person", **asked_as(question)}
+    if form.decision is not Decision.MODIFY:
+        return given
+    if not any(given[name] not in (None, [], "") for name in type(form).model_fields if name not in Form.model_fields):
+        raise AnswerError("nothing is said about what to change", help=f"To change something {form.modifies}.")
+    return {**given, "plan": _edited(question.shown["plan"], form)} if isinstance(form, PlanForm) else given
+
+
+def _filled(kind: str, value: object) -> Form:
+    given = value if isinstance(value, dict) else {"decision": value}
+    if len(str(given)) > LARGEST:
+        raise AnswerError("the answer is too long", help=f"At most {LARGEST:,} characters are taken.")
+    decision = given.get("decision")
+    given = {**given, "decision": decision.strip().lower() if isinstance(decision, str) else decision}
+    try:
+        form = FORMS[kind].model_validate(given)
+    except ValidationError as error:
+        raise _refusal(kind, given, error) from error
+    texts = [text for field in form.model_dump().values() for text in (field if isinstance(field, list) else [field])]
+    if not all(is_readable(text) for text in texts if isinstance(text, str)):
+        raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
+    return form
+
+
+def _refusal(kind: str, given: dict[str, Any], error: ValidationError) -> AnswerError:
+    problem = error.errors()[0]
+    name = ".".join(map(str, problem["loc"]))
+    if name == "decision":
+        decisions = ", ".join(decision.value for decision in Decision)
+        return AnswerError(f"{str(given['decision'])[:80]!r} is not a decision", help=f"Answer one of: {decisions}.")
+    known = ", ".join(FORMS[kind].model_fields)
+    return AnswerError(f"{name[:80]}: {problem['msg'].lower()}", help=f"An answer here may hold: {known}.")
+
+
+def _edited(shown: dict[str, Any], form: PlanForm) -> dict[str, object]:
+    plan = Plan.model_validate(shown)
+    if form.plan is not None:
+        plan = replaced(plan, form.plan)
+    return apply(plan, parse(form.edits)).plain() if form.edits else plan.plain()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from assay.companies import open_companies
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
@@ -27,15 +28,17 @@ from assay.llm.prices import price
 from assay.llm.quoting import quote
 from assay.llm.router import Router
 from assay.llm.tracing import is_on as traced
+from assay.memory import FILE, open_memory
 from assay.model.event import RunStatus
+from assay.model.question import Mode
 from assay.model.spend import MICRO, Caps, Quote
 from assay.model.thread import Options, Run
 from assay.ports import Account, Cache, Emit, Folder, Ledger, Pages, Source
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.language import LanguageReasoner
 from assay.reasoning.protocol import Reasoner
+from assay.runner import Runner
 from assay.search.choice import choose
-from assay.search.demo import aliases
 from assay.search.http import Http
 from assay.search.ranker import IndexRanker
 from assay.search.registry import Bench, available, build, check_names
@@ -46,6 +49,7 @@ from assay.storage.events import SqliteEvents
 from assay.storage.ledger import SqliteLedger
 from assay.storage.library import LibraryIndex
 from assay.storage.locks import FileLocks
+from assay.storage.reviews import SqliteReviews
 from assay.storage.sqlite import MAIN, Database
 from assay.storage.threads import SqliteThreads
 from assay.trust.support import WordsAndMeaning
@@ -101,23 +105,25 @@ async def open_engine(settings: Settings, sources: Choose | None = None) -> Asyn
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(open_world(settings))
         support = WordsAndMeaning(world.embedder)
-        embedded = EmbeddedReasoner(world.embedder, support, aliases())
+        embedded = EmbeddedReasoner(world.embedder, support, open_companies())
         thinking = ReasonerChooser(settings, SqliteLedger(world.database), embedded)
         stack.push_async_callback(thinking.close)
-        engine = Engine(
+        runner = Runner(
             settings=settings,
             threads=SqliteThreads(world.database),
-            events=SqliteEvents(world.database),
+            reviews=SqliteReviews(world.database),
+            memory=await stack.enter_async_context(open_memory(world.folder / FILE)),
+            log=SqliteEvents(world.database),
             documents=world.documents,
             pages=world.pages,
             ranker=IndexRanker(_passing_index, world.embedder),
             thinking=thinking,
             support=support,
             checkpointer=await stack.enter_async_context(_checkpointer(world.folder / "checkpoints.sqlite3")),
-            sources=sources or world.sources,
             locks=FileLocks(world.folder / "locks"),
             now=lambda: datetime.now(UTC),
         )
+        engine = Engine(runner, sources or world.sources)
         stack.push_async_callback(engine.close)
         yield engine
 
@@ -330,8 +336,8 @@ async def aresearch(
 def _unattended(settings: Settings, docs: Sequence[str | Path], model: str | None, usd: float | None) -> Options:
     try:
         return Options(
-            depth=settings.depth, docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source,
-            style=settings.style_guide, words=settings.target_length, model=model, usd=usd,
+            depth=settings.depth, mode=Mode.AUTO, user=settings.user,
+            docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source, model=model, usd=usd,
         )  # fmt: skip
     except ValidationError as error:
         raise UsageError("budget_usd or model is not valid", help="A budget is 0 to 10,000, a model a name.") from error

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Protocol
 
 from assay.model.event import EventKind
+from assay.model.plan import Plan, Style
+from assay.model.question import Mode
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run
-from assay.ports import Account, DocumentStore, Emit, Pages, PassageRanker, Source, SupportScorer
+from assay.ports import Account, DocumentStore, Emit, Memory, Pages, PassageRanker, Source, SupportScorer
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 
@@ -49,11 +51,22 @@ class Deps:
     documents: DocumentStore
     pages: Pages
     ranker: PassageRanker
+    memory: Memory
     started: datetime
     now: Callable[[], datetime]
     append: Emit
     checkpoints: Callable[[], Awaitable[tuple[str, ...]]]  # of this run, oldest first
     tally: Callable[[], Awaitable[dict[str, int]]]  # steps each reasoner did; empty without a language model
+    mode: Callable[[], Awaitable[Mode]]  # as it was said last, which may be while the run is at work
+
+    @property
+    def words(self) -> int:
+        """The most a report may have."""
+        return self.options.words or self.settings.target_length
+
+    def style(self, plan: Plan) -> Style:
+        """What was asked for, else what suits the use the person named, else the usual."""
+        return self.options.style or plan.style or self.settings.style_guide
 
     async def emit(self, kind: EventKind, stage: str, **data: object) -> None:
         """Record what happened; everything a person sees of a run is read from these events."""

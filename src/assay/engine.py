@@ -5,58 +5,50 @@ A run is detached from whoever started it: it appends events, and the checkpoint
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from langgraph.types import Command
 
+from assay import questions
 from assay.admission import accepted, unasked, validated
-from assay.deps import Deps, Thinking
-from assay.errors import AnswerError, AssayError, NotFoundError, ThreadBusyError, UsageError
+from assay.errors import (
+    AnswerError,
+    AssayError,
+    BudgetError,
+    ConfigurationError,
+    NotFoundError,
+    ThreadBusyError,
+    UsageError,
+)
 from assay.export.report import Report
-from assay.graph import build
 from assay.llm.lineup import is_private
-from assay.llm.tracing import tracing
-from assay.model.event import Event, EventKind, RunStatus, Status
+from assay.model.event import Event, RunStatus
+from assay.model.plan import Plan
+from assay.model.question import Mode
 from assay.model.record import Record
+from assay.model.review import By, Review
 from assay.model.source import Document
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run, Thread
 from assay.ports import (
-    DocumentStore,
-    EventLog,
-    Pages,
-    PassageRanker,
-    Prepared,
-    RunLocks,
     Source,
-    SupportScorer,
-    ThreadStore,
 )
-from assay.search.pricing import with_searches
-from assay.settings import Settings
+from assay.questions import OpenQuestion
+from assay.runner import Runner, chosen
+from assay.stages.breakpoints import check
 from assay.state import new_question
+from assay.view import StateView, view
 
 if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import BaseCheckpointSaver
-    from langgraph.types import StateSnapshot
+    pass
 
 STEPS = 200  # supersteps of one run; every loop of the graph is bounded far below this
 TICK = 0.5  # seconds after which a reader of events looks again by itself
-
-
-class OpenQuestion(Record):
-    """Something a run waits for. `id` names it; answers to any other id are refused."""
-
-    id: str
-    kind: str
-    question: str
-    options: tuple[str, ...] = ()
-    shown: dict[str, Any] = {}
+_log = logging.getLogger("assay")
+LOOK = 5.0  # seconds after which the timer looks whether another process has asked something
 
 
 class Outcome(Record):
@@ -68,39 +60,16 @@ class Outcome(Record):
 
 
 class Engine:
-    def __init__(
-        self,
-        *,
-        settings: Settings,
-        threads: ThreadStore,
-        events: EventLog,
-        documents: DocumentStore,
-        pages: Pages,
-        ranker: PassageRanker,
-        thinking: Thinking,
-        support: SupportScorer,
-        checkpointer: "BaseCheckpointSaver[Any]",
-        sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
-        locks: RunLocks,
-        now: Callable[[], datetime],
-    ) -> None:
-        self.settings = settings
-        self.threads = threads
-        self._events = events
-        self._documents = documents
-        self._pages = pages
-        self._ranker = ranker
-        self._thinking = thinking
-        self._support = support
+    """`sources` chooses those of a run, with notices about the choice that the person must see."""
+
+    def __init__(self, runner: Runner, sources: Callable[[Options], tuple[list[Source], dict[str, str]]]) -> None:
+        check(runner.settings)
+        self.settings = runner.settings
+        self.threads = runner.threads
+        self.memory = runner.memory
+        self._runner = runner
         self._sources = sources
-        self._now = now
-        self._checkpointer = checkpointer
-        self._graph = build(checkpointer)
-        self._locks = locks
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._faults: dict[str, AssayError] = {}
-        self._discarded: set[str] = set()  # runs whose new thread was taken back, since their input could not be used
-        self._news: dict[str, asyncio.Event] = {}
+        self._unsettled: set[str] = set()  # questions that are overdue and whose run cannot go on; told once
 
     # -- runs ---------------------------------------------------------------------------------------------
 
@@ -109,13 +78,13 @@ class Engine:
         question = accepted(question, options)
         if thread is not None:
             options = await self._inherited(thread, options)
-        options = options.model_copy(update={"private": is_private(options)})
+        options = await self._remembering(options.model_copy(update={"private": is_private(options)}))
         sources, notices = await asyncio.to_thread(self._sources, options)
-        notices |= unasked(options, self.settings) | await asyncio.to_thread(self._thinking.notices, options)
-        options = await asyncio.to_thread(self._thinking.settled, options)
+        notices |= unasked(options, self.settings) | await asyncio.to_thread(self._runner.thinking.notices, options)
+        options = await asyncio.to_thread(self._runner.thinking.settled, options)
         if options.source == "auto":
             options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
-        now = self._now()
+        now = self._runner.now()
         new = thread is None
         thread = thread or uuid4().hex[:12]
         if new:
@@ -126,7 +95,7 @@ class Engine:
         )  # fmt: skip
         await self.threads.begin(run)
         try:
-            self._spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices, new=new)
+            self._runner.spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices, new=new)
         except ThreadBusyError as error:
             await self.threads.update(run.id, status=RunStatus.FAILED, error=error.message)
             raise
@@ -136,39 +105,140 @@ class Engine:
         """What a question will probably cost; nothing is written and nothing is spent."""
         accepted(question, options)
         sources, _ = await asyncio.to_thread(self._sources, options)
-        await asyncio.to_thread(self._thinking.notices, options)
-        return await self._quote(options, sources)
-
-    async def _quote(self, options: Options, sources: list[Source]) -> Quote:
-        made = await asyncio.to_thread(self._thinking.quote, options)
-        return with_searches(made, sources, options.depth, self.settings)
+        await asyncio.to_thread(self._runner.thinking.notices, options)
+        return await self._runner.quote(options, sources)
 
     async def _inherited(self, thread: str, options: Options) -> Options:
         """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
         await self.threads.get(thread)
         runs = await self.threads.runs(thread)
-        before = _options(max(runs, key=lambda run: run.started)) if runs else options
+        before = chosen(max(runs, key=lambda run: run.started)) if runs else options
         # What was said about documents stays as private as they are, whatever is asked next.
         options = options.model_copy(update={"private": before.private or options.private})
+        if options.mode is not None:
+            await self.threads.set_mode(thread, options.mode)  # what was said last holds
         if options.docs or options.source != "auto":
             return options
         web = options.web or before.web
         return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
 
+    async def _remembering(self, options: Options) -> Options:
+        """What the person prefers, as it is when the run begins; what was asked for now comes first."""
+        known = await self.memory.preferences(options.user)
+        update = {"style": options.style or known.style, "words": options.words or known.words, "preferences": known}
+        return options.model_copy(update=update)
+
+    # -- questions ----------------------------------------------------------------------------------------
+
     async def answer(self, thread: str, question: str, value: object) -> Run:
         """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
         run = await self._latest(thread)
-        waiting = {item.id: item for item in await self.open_questions(thread)}
-        if question not in waiting or run.status is not RunStatus.WAITING:
-            raise AnswerError(
-                "this question is not open any more", help=f"See what is open with: assay threads show {thread}"
-            )
-        checked = validated(waiting[question].kind, value)
-        sources = (await asyncio.to_thread(self._sources, _options(run)))[0]
-        if run.id in self._tasks:
-            raise AnswerError("this question has just been answered")
-        self._spawn(run, sources, Command(resume={question: checked}))
+        asked = await self._asked(thread, question)
+        checked = validated(asked, value)
+        run, sources = await self._replanned(run, checked)
+        await self._taken(run, sources, question, checked, "person")
         return run
+
+    async def _asked(self, thread: str, question: str) -> OpenQuestion:
+        for item in await self.open_questions(thread):
+            if item.id == question:
+                return item
+        with contextlib.suppress(NotFoundError):
+            before = await self._runner.reviews.get(question)
+            if before.thread == thread and before.answered:
+                raise AnswerError(before.refusal, help=f"See what is open with: assay review show {thread}")
+        raise AnswerError(
+            "this question is not open any more", help=f"See what is open with: assay review show {thread}"
+        )
+
+    async def _replanned(self, run: Run, answer: Mapping[str, Any]) -> tuple[Run, list[Source]]:
+        """The run with the sources and the budget of a plan a person has changed."""
+        options = chosen(run)
+        if answer.get("plan") and answer["decision"] == "modify":
+            plan = Plan.model_validate(answer["plan"])
+            names = plan.sources or options.sources
+            asked = {"source": ",".join(names), "sources": ()} if set(names) != set(await self._names(options)) else {}
+            options = options.model_copy(update={"usd": plan.usd if plan.usd is not None else options.usd, **asked})
+        try:
+            sources, _ = await asyncio.to_thread(self._sources, options)
+            await asyncio.to_thread(self._runner.thinking.notices, options)
+        except (UsageError, ConfigurationError, BudgetError) as error:
+            raise AnswerError(error.message, help=error.help) from error
+        return run.model_copy(update={"options": options.plain()}), sources
+
+    async def _names(self, options: Options) -> list[str]:
+        return [source.name for source in (await asyncio.to_thread(self._sources, options))[0]]
+
+    async def _taken(self, run: Run, sources: list[Source], question: str, answer: object, by: By) -> None:
+        """The answer is kept before it is acted on: if this process dies in between, resuming applies it."""
+        if self._runner.at_work(run.id):
+            raise AnswerError("this question has just been answered")
+        await self._runner.reviews.take(question, answer, by, self._runner.now())
+        await self.threads.set_options(run.id, run.options)
+        try:
+            self._runner.spawn(run, sources, Command(resume={question: answer}))
+        except ThreadBusyError:
+            await self._runner.reviews.reopen(question)
+            raise
+
+    async def reviews(self, thread: str | None = None) -> list[Review]:
+        """Questions that are open, of all threads or of one: what is due first comes first."""
+        return await self._runner.reviews.pending(thread)
+
+    async def settle_overdue(self) -> list[Run]:
+        """Let the timer answer what nobody has answered in time. The runs that go on are told."""
+        going_on = []
+        for review in await self._runner.reviews.pending():
+            try:
+                run = await self._timed_out(review)
+            except AssayError as error:  # its documents are gone, say; the others must not wait for that
+                if review.id not in self._unsettled:
+                    self._unsettled.add(review.id)
+                    _log.warning("thread %s cannot go on: %s", review.thread, error.message)
+                continue
+            going_on += [run] if run else []
+        return going_on
+
+    async def _timed_out(self, review: Review) -> Run | None:
+        if review.due is None or review.due > self._runner.now() or self._runner.at_work(review.run):
+            return None
+        run = await self.threads.run(review.run)
+        sources, _ = await asyncio.to_thread(self._sources, chosen(run))
+        try:
+            asked = await self._asked(review.thread, review.id)
+            await self._taken(run, sources, review.id, questions.timed(asked), "timer")
+        except (AnswerError, ThreadBusyError):
+            return None  # somebody else was faster
+        return run
+
+    async def keep_time(self) -> None:
+        """Until it is cancelled: every question is settled as it comes due, those of other processes too."""
+        while True:
+            await self.settle_overdue()
+            await asyncio.sleep(await self.until_due())
+
+    async def until_due(self) -> float:
+        """Seconds after which to look again: when the next question comes due, or another process may have asked."""
+        now = self._runner.now()
+        dues = [review.due for review in await self._runner.reviews.pending() if review.due and review.due > now]
+        return min((min(dues) - now).total_seconds(), LOOK) if dues else LOOK
+
+    async def set_mode(self, thread: str, mode: Mode) -> bool:
+        """From now on; returns whether the question that is being worked on is affected. Planning questions that are
+        open are dropped when the thread turns to auto."""
+        await self.threads.get(thread)
+        await self.threads.set_mode(thread, mode)
+        runs = [run for run in await self.threads.runs(thread) if run.active]
+        if not runs:
+            return False
+        planning = [review for review in await self._runner.reviews.pending(thread) if review.kind == "planning"]
+        if mode is Mode.AUTO and planning:
+            run, sources = await self._replanned(runs[-1], {})
+            await self._taken(run, sources, planning[0].id, questions.UNASKED, "mode")
+            return True
+        return not (await self.state(thread)).get("gate")
+
+    # -- going on -----------------------------------------------------------------------------------------
 
     async def resume(self, thread: str) -> Run:
         """Go on from the last good checkpoint; what was finished is not done again."""
@@ -178,42 +248,47 @@ class Engine:
                 "this thread's last question is already answered",
                 help=f"Ask a new one: assay ask ... --thread {thread}",
             )
-        if run.id in self._tasks:
+        if self._runner.at_work(run.id):
             raise ThreadBusyError("this thread is already running here")
-        if run.status is RunStatus.WAITING:
-            return run
-        state = await self._state(thread)
+        state = await self._runner.state(thread)
+        if state.interrupts and state.values.get("run") == run.id:
+            return await self._asked_again(run)
         untouched = not state.values or state.values.get("run") != run.id
-        sources, notices = await asyncio.to_thread(self._sources, _options(run))
-        notices |= await asyncio.to_thread(self._thinking.notices, _options(run))
+        sources, notices = await asyncio.to_thread(self._sources, chosen(run))
+        notices |= await asyncio.to_thread(self._runner.thinking.notices, chosen(run))
         work = new_question(run.question, run.id, run.options, notices) if untouched else None
-        self._spawn(run, sources, work, notices)
+        self._runner.spawn(run, sources, work, notices)
+        return run
+
+    async def _asked_again(self, run: Run) -> Run:
+        """A run that waits goes on only if it was answered and nobody acted on that, or if time is up."""
+        [question, *_] = questions.read((await self._runner.state(run.thread)).interrupts)
+        await self._runner.reviews.open(questions.review(question, run, self._runner.now()))
+        review = await self._runner.reviews.get(question.id)
+        if review.answered:
+            sources = (await asyncio.to_thread(self._sources, chosen(run)))[0]
+            self._runner.spawn(run, sources, Command(resume={review.id: review.answer}))
+        elif not await self._timed_out(review) and run.status is not RunStatus.WAITING:
+            await self.threads.update(run.id, status=RunStatus.WAITING)
+            run = await self.threads.run(run.id)
         return run
 
     async def cancel(self, run: str) -> None:
         """Stop a run of this process; it can be resumed."""
-        task = self._tasks.get(run)
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await self._runner.cancel(run)
 
     async def wait(self, run: str) -> Outcome:
         """Until the run is done, failed, cancelled or waits for a person."""
-        if task := self._tasks.get(run):
-            await asyncio.wait([task])
-            await asyncio.sleep(0)  # its ending has been seen to
-        if run in self._discarded:
-            raise self._faults[run]
+        await self._runner.wait(run)
         return await self.outcome(run)
 
     def fault(self, run: str) -> AssayError | None:
         """Why a run of this process failed, if for a reason that was foreseen."""
-        return self._faults.get(run)
+        return self._runner.faults.get(run)
 
     async def outcome(self, run: str) -> Outcome:
         current = await self.threads.run(run)
-        state = await self._state(current.thread)
+        state = await self._runner.state(current.thread)
         mine = state.values.get("run") == run
         report = state.values.get("report") if mine and current.status is RunStatus.DONE else None
         return Outcome(
@@ -224,38 +299,29 @@ class Engine:
 
     # -- reading ------------------------------------------------------------------------------------------
 
-    async def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
+    def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
         """Every event from `after` on, then new ones as they come, until the run stands still."""
-        news = self._news.setdefault(run, asyncio.Event())
-        while True:
-            news.clear()
-            still = run not in self._tasks
-            if run in self._discarded:
-                return
-            for event in await self._events.since(run, after):
-                after = event.seq
-                yield event
-            if still:
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), TICK)
+        return self._runner.events(run, after)
 
     async def state(self, thread: str) -> dict[str, Any]:
-        return dict((await self._state(thread)).values)
+        return dict((await self._runner.state(thread)).values)
 
     async def open_questions(self, thread: str) -> list[OpenQuestion]:
-        state = await self._state(thread)
-        return [
-            OpenQuestion(
-                id=item.id, kind=item.value["kind"], question=item.value["question"],
-                options=tuple(item.value.get("options", ())),
-                shown={k: v for k, v in item.value.items() if k not in ("kind", "question", "options")},
-            )
-            for item in state.interrupts
-        ]  # fmt: skip
+        """What the run waits for and nobody has answered yet."""
+        waiting = {review.id for review in await self._runner.reviews.pending(thread)}
+        return [item for item in questions.read((await self._runner.state(thread)).interrupts) if item.id in waiting]
+
+    async def view(self, thread: str) -> StateView:
+        """Everything the thread's state tells, with what it refers to."""
+        await self.threads.get(thread)
+        state = await self._runner.state(thread)
+        checkpoint = state.config.get("configurable", {}).get("checkpoint_id") if state.values else None
+        return await view(
+            state.values, self._runner.documents, thread=thread, next=tuple(state.next), checkpoint=checkpoint
+        )
 
     async def document(self, hash: str) -> Document:
-        return await self._documents.get(hash)
+        return await self._runner.documents.get(hash)
 
     async def report(self, thread: str) -> Report:
         """The thread's latest finished report."""
@@ -267,122 +333,17 @@ class Engine:
     async def delete(self, thread: str) -> None:
         """The thread with its runs, events and checkpoints. Snapshots stay: other threads may cite them."""
         await self.threads.get(thread)
-        self._locks.take(thread)  # a run that is at work would write into the void
+        self._runner.locks.take(thread)  # a run that is at work would write into the void
         try:
             await self.threads.delete(thread)
-            await self._checkpointer.adelete_thread(thread)
+            await self._runner.checkpointer.adelete_thread(thread)
         finally:
-            self._locks.release(thread)
+            self._runner.locks.release(thread)
 
     async def close(self) -> None:
-        for run in list(self._tasks):
-            await self.cancel(run)
+        await self._runner.close()
 
     # -- inside -------------------------------------------------------------------------------------------
-
-    def _spawn(
-        self, run: Run, sources: list[Source], work: Any, notices: dict[str, str] | None = None, *, new: bool = False
-    ) -> None:
-        self._locks.take(run.thread)
-        task = asyncio.create_task(self._execute(run, sources, work, notices or {}, new), name=f"run-{run.id}")
-        self._tasks[run.id] = task
-        task.add_done_callback(lambda _: self._ended(run))
-
-    def _ended(self, run: Run) -> None:
-        """Whatever happened, even a database that is gone: readers are let go and the thread is free."""
-        self._tasks.pop(run.id, None)
-        self._locks.release(run.thread)
-        if run.id in self._news:
-            self._news[run.id].set()
-
-    async def _execute(self, run: Run, sources: list[Source], work: Any, notices: dict[str, str], new: bool) -> None:
-        status, error = RunStatus.FAILED, None
-        try:
-            await self.threads.update(run.id, status=RunStatus.RUNNING)
-            await self._append(run.id, "run", "", {"status": RunStatus.RUNNING})
-            for notice in notices.values():
-                await self._append(run.id, "notice", "", {"text": notice})
-            await self._prepare(run.id, sources)
-            await self._drive(run, sources, work)
-            status = await self._standing(run)
-        except asyncio.CancelledError:
-            status = RunStatus.CANCELLED
-            raise
-        except AssayError as problem:
-            error, self._faults[run.id] = problem.message, problem
-            await self._append(run.id, "error", "", {"message": problem.message, "help": problem.help})
-            if new and isinstance(problem, UsageError):
-                self._discarded.add(run.id)
-        except Exception as problem:  # noqa: BLE001  # the last line of defence: a run never takes its caller down
-            error = f"{type(problem).__name__}: {problem}"
-            await self._append(run.id, "error", "", {"message": error})
-        finally:
-            # Shielded: a cancelled run must still be marked as such, or its thread would stay busy.
-            await asyncio.shield(self._settle(run, status, error))
-
-    async def _settle(self, run: Run, status: RunStatus, error: str | None) -> None:
-        if run.id in self._discarded:
-            await self.threads.delete(run.thread)
-            return
-        stage = Status.FAILED if status is RunStatus.FAILED else Status.COMPLETED if status is RunStatus.DONE else None
-        await self.threads.update(run.id, status=status, stage=stage, error=error)
-        await self._append(run.id, "run", "", {"status": status, "error": error})
-
-    async def _prepare(self, run: str, sources: list[Source]) -> None:
-        for source in sources:
-            if isinstance(source, Prepared):
-                done = await source.prepare()
-                await self._append(
-                    run, "read", "prepare", {"files": done.files, "new": done.new, "removed": done.removed}
-                )
-                for path, reason in done.skipped:
-                    await self._append(run, "skip", "prepare", {"path": path, "reason": reason})
-
-    async def _drive(self, run: Run, sources: list[Source], work: Any) -> None:
-        async def append(kind: EventKind, stage: str, data: dict[str, object]) -> None:
-            await self._append(run.id, kind, stage, data)
-            if kind == "enter" and "status" in data:
-                await self.threads.update(run.id, stage=Status(str(data["status"])))
-
-        options = _options(run)
-        quote = await self._quote(options, sources)
-        if isinstance(work, dict):
-            await append("quote", "", quote.plain())
-        reasoner, account = self._thinking.open(run, append)
-        deps = Deps(
-            run=run.id, thread=run.thread, options=options, settings=self.settings, reasoner=reasoner,
-            account=account, quote=quote, support=self._support, sources=sources, documents=self._documents,
-            pages=self._pages, ranker=self._ranker, started=run.started, now=self._now, append=append,
-            checkpoints=lambda: self._checkpoints(run), tally=lambda: self._tally(run),
-        )  # fmt: skip
-        with tracing(allowed=self._thinking.may_trace(options)):
-            await self._graph.ainvoke(work, _config(run.thread), context=deps, durability="sync")
-
-    async def _tally(self, run: Run) -> dict[str, int]:
-        """How many steps each reasoner has done, the run's earlier attempts included."""
-        steps = [event for event in await self._events.since(run.id, 0) if event.kind == "think"]
-        return dict(Counter(str(event.data["by"]) for event in steps))
-
-    async def _checkpoints(self, run: Run) -> tuple[str, ...]:
-        """Those of other questions on the thread are older, or hold another run."""
-        found: list[str] = []
-        async for kept in self._checkpointer.alist(_config(run.thread)):
-            if datetime.fromisoformat(kept.checkpoint["ts"]) < run.started:
-                break
-            if kept.checkpoint["channel_values"].get("run") == run.id:
-                found.append(kept.checkpoint["id"])
-        return tuple(reversed(found))
-
-    async def _standing(self, run: Run) -> RunStatus:
-        questions = await self.open_questions(run.thread)
-        for question in questions:
-            await self._append(run.id, "interrupt", "", question.plain())
-        return RunStatus.WAITING if questions else RunStatus.DONE
-
-    async def _append(self, run: str, kind: EventKind, stage: str, data: dict[str, object]) -> None:
-        await self._events.append(Event(run=run, time=self._now(), kind=kind, stage=stage, data=data))
-        if run in self._news:
-            self._news[run].set()
 
     async def _latest(self, thread: str) -> Run:
         await self.threads.get(thread)
@@ -390,20 +351,6 @@ class Engine:
         if not runs:
             raise NotFoundError(f"thread {thread} has no run")
         return max(runs, key=lambda run: run.started)
-
-    async def _state(self, thread: str) -> "StateSnapshot":
-        return await self._graph.aget_state(_config(thread))
-
-
-def _config(thread: str) -> "RunnableConfig":
-    return cast("RunnableConfig", {"configurable": {"thread_id": thread}, "recursion_limit": STEPS})
-
-
-def _options(run: Run) -> Options:
-    options = Options.model_validate(run.options)
-    if "sources" not in run.options and options.source == "auto" and not options.docs:
-        return options.model_copy(update={"sources": ("demo",)})  # begun when auto knew of nothing else
-    return options
 
 
 def title(question: str) -> str:

@@ -10,14 +10,15 @@
                                                                          ==> select              v
                                                                                +==> read x sub-questions ==> consolidate
     consolidate -> analyse --gaps--> dispatch        (quick and sure, or out of money: consolidate -> verify)
-                     |--else--> verify -> write -> review --revise--> write
-                                                     |--critical--> [approve_critical]
-                                                     |--approved--> [approve_output] -> publish -> END
-                                                     |--rejected, out of rounds--> fallback -> END
+                     |--else--> verify -> [approve_claims] -> write -> review -> [approve_review]
+        review --revise--> write
+          |--approved--> [approve_output] -> publish -> END
+          |--rejected, out of rounds--> fallback -> END
     In the last round analyse cannot send anybody out again, so it runs beside verify:
     consolidate ==> analyse -> END, verify -> write
 
-Names in brackets are human breakpoints, off by default. Retries live in the sources and the model router, so a
+Names in brackets are human breakpoints, off by default: each place asks for what is due there, one after the other, and
+a rejection leads to the fallback. Retries live in the sources and the model router, so a
 node is tried once; a failing search, harvest or read loses its own sub-question only.
 """
 
@@ -35,7 +36,8 @@ from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.question import Clarity, Depth
 from assay.stages.analyse import SURE, analyse, foregone
-from assay.stages.approve import approve_critical, approve_harvest, approve_output, approve_plan
+from assay.stages.approve import approve_claims, approve_harvest, approve_output, approve_plan, approve_review
+from assay.stages.breakpoints import critical, due
 from assay.stages.clarify import clarify
 from assay.stages.consolidate import consolidate
 from assay.stages.dispatch import dispatch
@@ -68,7 +70,8 @@ STATUS = {
     "fuse": Status.SEARCHING, "approve_harvest": Status.SEARCHING, "harvest": Status.SEARCHING,
     "select": Status.SEARCHING, "read": Status.SEARCHING,
     "consolidate": Status.ANALYZING, "analyse": Status.ANALYZING, "verify": Status.ANALYZING, "write": Status.WRITING,
-    "review": Status.REVIEWING, "approve_critical": Status.REVIEWING, "approve_output": Status.REVIEWING,
+    "approve_claims": Status.ANALYZING,
+    "review": Status.REVIEWING, "approve_review": Status.REVIEWING, "approve_output": Status.REVIEWING,
     "publish": Status.WRITING, "fallback": Status.WRITING,
 }  # fmt: skip
 
@@ -76,8 +79,8 @@ STATUS = {
 def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph = StateGraph(State, context_schema=Deps)
     for node in (understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest,
-                 select, consolidate, analyse, verify, write, review, approve_critical, approve_output, publish,
-                 fallback):  # fmt: skip
+                 select, consolidate, analyse, verify, approve_claims, write, review, approve_review, approve_output,
+                 publish, fallback):  # fmt: skip
         graph.add_node(node.__name__, observed(node))
     graph.add_node("search", observed(search), error_handler=search_failed)
     graph.add_node("harvest", observed(harvest), error_handler=harvest_failed)
@@ -94,7 +97,9 @@ def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledSt
     graph.add_edge("search", "fuse")
     graph.add_conditional_edges("fuse", after_fusing, ["approve_harvest", "harvest", "select", "read", "consolidate"])
     graph.add_conditional_edges(
-        "approve_harvest", after_harvest_approval, ["harvest", "select", "read", "consolidate", "fallback"]
+        "approve_harvest",
+        after_harvest_approval,
+        ["approve_harvest", "harvest", "select", "read", "consolidate", "fallback"],
     )
     graph.add_edge("harvest", "select")
     graph.add_conditional_edges("select", to_readings, ["read", "consolidate"])
@@ -102,9 +107,10 @@ def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledSt
     graph.add_conditional_edges("consolidate", after_consolidating, ["analyse", "verify"])
     graph.add_conditional_edges("analyse", after_analysis)
     graph.add_conditional_edges("verify", after_verifying)
+    graph.add_conditional_edges("approve_claims", after_claims_approval)
     graph.add_edge("write", "review")
     graph.add_conditional_edges("review", after_review)
-    graph.add_conditional_edges("approve_critical", after_critical_approval)
+    graph.add_conditional_edges("approve_review", after_review_approval)
     graph.add_conditional_edges("approve_output", after_output_approval)
     graph.add_edge("publish", END)
     graph.add_edge("fallback", END)
@@ -117,16 +123,18 @@ def after_understanding(state: State) -> Literal["clarify", "gate", "publish"]:
     return "publish" if (state["understanding"] or {})["intent"] in ("cancel", "small_talk") else "gate"
 
 
-def still_asking(state: State) -> Literal["question", "plan"]:
+def still_asking(state: State) -> Literal["question", "plan", "publish"]:
+    if (state["understanding"] or {})["intent"] == "cancel":
+        return "publish"
     return "question" if len(state["planner_answers"]) < len(state["planner_questions"]) else "plan"
 
 
 def after_planning(state: State, runtime: Runtime[Deps]) -> Literal["approve_plan", "dispatch"]:
-    return "approve_plan" if _asks(runtime, runtime.context.settings.hitl_after_planning) else "dispatch"
+    return "approve_plan" if due("plan", state, runtime.context) else "dispatch"
 
 
-def after_plan_approval(state: State) -> Literal["dispatch", "fallback"]:
-    return "fallback" if state["rejected"] else "dispatch"
+def after_plan_approval(state: State, runtime: Runtime[Deps]) -> Literal["approve_plan", "dispatch", "fallback"]:
+    return "fallback" if state["rejected"] else after_planning(state, runtime)
 
 
 def to_searches(state: State) -> Sequence[Send] | Literal["verify"]:
@@ -139,12 +147,12 @@ Onwards = Sequence[Send] | Literal["select", "consolidate"]
 
 def after_fusing(state: State, runtime: Runtime[Deps]) -> Onwards | Literal["approve_harvest"]:
     onwards = to_harvests(state)
-    asks = _asks(runtime, runtime.context.settings.breakpoints.before_harvest)
-    return "approve_harvest" if asks and onwards != "consolidate" else onwards
+    asks = onwards != "consolidate" and due("harvest", state, runtime.context)
+    return "approve_harvest" if asks else onwards
 
 
-def after_harvest_approval(state: State) -> Onwards | Literal["fallback"]:
-    return "fallback" if state["rejected"] else to_harvests(state)
+def after_harvest_approval(state: State, runtime: Runtime[Deps]) -> Onwards | Literal["approve_harvest", "fallback"]:
+    return "fallback" if state["rejected"] else after_fusing(state, runtime)
 
 
 def to_harvests(state: State) -> Onwards:
@@ -194,35 +202,44 @@ def after_analysis(state: State, runtime: Runtime[Deps]) -> Literal["dispatch", 
     return "verify" if (state["analysis"] or {})["stop_reason"] else "dispatch"
 
 
-def after_verifying(state: State) -> Literal["write", "fallback"]:
-    return "write" if any(claim["verdict"] == "supported" for claim in state["claims"]) else "fallback"
+def after_verifying(state: State, runtime: Runtime[Deps]) -> Literal["approve_claims", "write", "fallback"]:
+    if not any(claim["verdict"] == "supported" for claim in state["claims"]):
+        return "fallback"
+    return "approve_claims" if due("claims", state, runtime.context) else "write"
 
 
-def after_review(
-    state: State, runtime: Runtime[Deps]
-) -> Literal["write", "approve_critical", "approve_output", "publish", "fallback"]:
-    settings, critique = runtime.context.settings, state["critique"] or {}
-    if any(issue["severity"] == "critical" for issue in state["issues"]) and _asks(
-        runtime, settings.breakpoints.on_critical
-    ):
-        return "approve_critical"
-    if critique["recommendation"] == "approve":
-        return "approve_output" if _asks(runtime, settings.hitl_before_output) else "publish"
-    another = state["iteration"] < settings.max_iterations and not state["stuck"]
+def after_claims_approval(state: State, runtime: Runtime[Deps]) -> Literal["approve_claims", "write", "fallback"]:
+    return "fallback" if state["rejected"] else after_verifying(state, runtime)
+
+
+Reviewed = Literal["write", "approve_review", "approve_output", "publish", "fallback"]
+
+
+def after_review(state: State, runtime: Runtime[Deps]) -> Reviewed:
+    if due("review", state, runtime.context):
+        return "approve_review"
+    # Who approves a report in spite of a critical issue has decided; who skips that leaves it to the review.
+    overruled = state["approvals"].get(critical(state), {}).get("decision") == "approve"
+    if overruled or (state["critique"] or {})["recommendation"] == "approve":
+        return "approve_output" if due("output", state, runtime.context) else "publish"
+    another = state["iteration"] < runtime.context.settings.max_iterations and not state["stuck"]
     return "write" if another else "fallback"  # a rejected draft, too, is revised while rounds remain (F-07)
 
 
-def after_critical_approval(state: State) -> Literal["publish", "fallback"]:
-    return "fallback" if state["rejected"] else "publish"
+def after_review_approval(state: State, runtime: Runtime[Deps]) -> Reviewed:
+    if state["rejected"]:
+        return "fallback"
+    return "write" if state["edits"].get("rewrite") else after_review(state, runtime)
 
 
-def after_output_approval(state: State) -> Literal["publish", "fallback"]:
-    return "fallback" if state["rejected"] else "publish"
-
-
-def _asks(runtime: Runtime[Deps], wanted: bool) -> bool:
-    """A breakpoint stands only where somebody can answer it."""
-    return wanted and runtime.context.options.interactive
+def after_output_approval(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["write", "approve_output", "publish", "fallback"]:
+    if state["rejected"]:
+        return "fallback"
+    if state["edits"].get("rewrite"):
+        return "write"
+    return "approve_output" if due("output", state, runtime.context) else "publish"
 
 
 Stage = Callable[..., Awaitable[State]]

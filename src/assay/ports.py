@@ -10,6 +10,9 @@
     DocumentStore   snapshots by content hash        storage/
     ThreadStore     threads and their runs           storage/
     RunLocks        one worker a thread              storage/
+    ReviewStore     questions put to people          storage/
+    Memory          what is remembered of a person   memory.py
+    Companies       a name, ticker or description -> a company  companies/
     EventLog        what happened, in order          storage/
     Embedder        text -> vectors                  embedding/
     SupportScorer   does a quote support a sentence  trust/
@@ -23,13 +26,18 @@ the same contract tests.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from assay.model.company import Company, Mention
 from assay.model.event import Event, EventKind, RunStatus, Status
 from assay.model.exchange import Prompt, Reply, Role
 from assay.model.inquiry import Inquiry, Terms
+from assay.model.memory import Fact, Preferences
 from assay.model.plan import QueryType
+from assay.model.question import Mode
+from assay.model.review import By, Review
 from assay.model.source import Document, Hit, Kind, Passage
 from assay.model.spend import Call, Caps, Charge, Fee, Reservation, Spend
 from assay.model.thread import Run, Thread
@@ -226,6 +234,81 @@ class ThreadStore(Protocol):
     async def run(self, id: str) -> Run: ...
 
     async def runs(self, thread: str) -> list[Run]: ...
+
+    async def set_mode(self, thread: str, mode: Mode) -> None: ...
+
+    async def set_options(self, run: str, options: dict[str, object]) -> None: ...
+
+
+class ReviewStore(Protocol):
+    """Questions put to people. An answer is taken once: whoever comes second, or too late, gets an AnswerError."""
+
+    async def open(self, review: Review) -> None:
+        """Opening the same one again changes nothing."""
+        ...
+
+    async def get(self, id: str) -> Review:
+        """NotFoundError for one that never was."""
+        ...
+
+    async def pending(self, thread: str | None = None) -> list[Review]:
+        """Not yet answered: what is due first comes first, then what was opened first."""
+        ...
+
+    async def take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
+        """In one step, so that of two answers at once one is refused. A person's is refused from `due` on."""
+        ...
+
+    async def reopen(self, id: str) -> None:
+        """Its answer could not be acted on."""
+        ...
+
+
+class Memory(Protocol):
+    """What people want remembered across threads. Nobody sees what is another's; a user without a valid name is refused
+    with UsageError, an id that is not the user's with NotFoundError."""
+
+    async def preferences(self, user: str) -> Preferences: ...
+
+    async def prefer(self, user: str, preferences: Preferences) -> None:
+        """In place of those before."""
+        ...
+
+    async def facts(self, user: str) -> list[Fact]:
+        """Oldest first."""
+        ...
+
+    async def relevant(self, user: str, question: str, *, limit: int) -> list[Fact]:
+        """Those that have to do with a question, best first."""
+        ...
+
+    async def remember(self, user: str, text: str) -> Fact:
+        """Saying the same again gives the fact there is."""
+        ...
+
+    async def edit(self, user: str, id: str, text: str) -> Fact: ...
+
+    async def forget(self, user: str, id: str) -> None: ...
+
+    async def forget_all(self, user: str) -> None: ...
+
+
+class Companies(Protocol):
+    """Which company is meant."""
+
+    def resolve(self, name: str) -> Company | None:
+        """By name, ticker, likely misspelling or description ("the electric car company"). None where there is none, or
+        where several are as likely."""
+        ...
+
+    def candidates(self, name: str) -> list[Company]:
+        """Those a short or vague name may stand for, the best known first; few."""
+        ...
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Every company a text speaks of, in order, without overlaps. Ordinary words are none, even where a company is
+        called so, unless they are written as a name."""
+        ...
 
 
 class RunLocks(Protocol):

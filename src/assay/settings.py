@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -91,14 +91,56 @@ class Persistence(Part):
     ttl_hours: float | None = Field(default=None, gt=0)
 
 
+Place = Literal["plan", "harvest", "claims", "review", "output"]  # where a run can be stopped for a person
+Operator = Literal["<", "<=", ">", ">=", "==", "!=", "in", "not in", "contains", "exists", "missing"]
+
+
+class Condition(Part):
+    """A field of the run held against a value; never code. A list is compared by its length with a number."""
+
+    field: str = Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)*$")  # as in critique.score or plan.questions
+    operator: Operator
+    value: Any = None
+
+
+class CustomBreakpoint(Part):
+    """A breakpoint of one's own: where, on which condition, and what the reviewer sees."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")
+    at: Place
+    when: Condition | None = None  # None: always
+    question: str = Field(default="", max_length=300)
+    shows: tuple[str, ...] = ()  # fields; none: what the place usually shows
+    timeout: int = Field(default=3600, gt=0)
+    auto_approve: bool = False
+
+
 class Breakpoints(Part):
-    """Seconds a person has to answer, and what happens when nobody does."""
+    """Where a person is asked, how many seconds they have, and what happens when nobody answers: the run goes on where
+    `auto_approve` is set, else it ends with the fallback report."""
 
     plan_timeout: int = Field(default=1800, gt=0)
+    plan_auto_approve: bool = False
     output_timeout: int = Field(default=3600, gt=0)
+    output_auto_approve: bool = False
     critical_timeout: int = Field(default=7200, gt=0)
+    critical_auto_approve: bool = False
+    harvest_timeout: int = Field(default=1800, gt=0)
+    harvest_auto_approve: bool = False
     before_harvest: bool = False
+    harvest_pages: int = Field(default=0, ge=0)  # ask where at least so many pages would be fetched ...
+    harvest_usd: float = Field(default=0.0, ge=0)  # ... or reading would cost at least this
     on_critical: bool = False
+    question_timeout: int | None = Field(default=None, gt=0)  # for clarifying and planning questions; None: no end
+    custom: tuple[CustomBreakpoint, ...] = Field(default=(), max_length=20)
+
+    @field_validator("custom")
+    @classmethod
+    def _named_once(cls, custom: tuple[CustomBreakpoint, ...]) -> tuple[CustomBreakpoint, ...]:
+        names = [one.name for one in custom]
+        if len(set(names)) < len(names):
+            raise ValueError("two breakpoints have the same name")
+        return custom
 
 
 class Reading(Part):
@@ -180,6 +222,7 @@ class Settings(BaseSettings):
     depth: Depth = Depth.STANDARD
     mode: Mode = Mode.AUTO
     auto_gate: bool = True
+    user: str = Field(default="local", pattern=r"^[A-Za-z0-9_-]{1,64}$")  # whose memory is used
     style_guide: Literal["academic", "technical", "executive"] = "academic"
     target_length: int = Field(default=2000, ge=50, le=20_000)
     banned_words: tuple[str, ...] = (
@@ -268,7 +311,8 @@ def load(**overrides: object) -> Settings:
         )
     try:
         _refuse_unknown_variables()
-        return Settings(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
+        given = {"log_level": _common_level(), **overrides}
+        return Settings(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise ConfigurationError("; ".join(_explain(error)), help=_HELP) from error
     except SettingsError as error:
@@ -278,6 +322,15 @@ def load(**overrides: object) -> Settings:
         raise ConfigurationError(f"cannot read the configuration: {reason}", help=_HELP) from error
     except (TypeError, ValueError) as error:  # a list or a lone word where keys with values should stand
         raise ConfigurationError(f"{config_file()} does not hold keys with values", help=_HELP) from error
+
+
+def _common_level() -> str | None:
+    """LOG_LEVEL, which many programs share, where nothing was said to Assay itself. A level of other programs' own is
+    not ours to judge."""
+    level = os.environ.get("LOG_LEVEL", "").lower()
+    level = {"warn": "warning", "critical": "error", "fatal": "error"}.get(level, level)
+    known = get_args(Settings.model_fields["log_level"].annotation)
+    return level if level in known and "ASSAY_LOG_LEVEL" not in os.environ else None
 
 
 _JSON = """Lists and mappings in variables are JSON, as in ASSAY_HARVEST__ALLOW_ADDRESSES='["10.1.0.0/16"]'."""

@@ -53,7 +53,7 @@ class State(TypedDict, total=False):
     planner_questions: list[Plain]
     planner_answers: dict[str, str]
     plan: Plain | None
-    plan_approved: bool
+    approvals: dict[str, Plain]  # breakpoint and round -> {decision, comment, by}
 
     # research, by rounds
     round: int
@@ -85,6 +85,7 @@ class State(TypedDict, total=False):
     iteration: int
     stuck: bool  # the last revision changed nothing
     rejected: bool
+    edits: Plain  # a person's, to the report: {drop: titles of sections, title, rewrite}
     issues: list[Plain]
     notices: dict[str, str]
     report: Plain | None
@@ -99,6 +100,7 @@ class Task(TypedDict):
     queries: list[Plain]  # {text, types}; without types it is asked everywhere
     before: list[str]  # queries of earlier rounds
     share: float  # of the research money
+    sources: list[str]  # names of those to be asked
     passages: list[Plain]
     pages: list[Plain]  # {url, kind, title, published, author, key}
 
@@ -128,7 +130,7 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "planner_questions": [],
         "planner_answers": {},
         "plan": None,
-        "plan_approved": False,
+        "approvals": {},
         "round": 0,
         "research_attempts": 0,
         "tasks": [],
@@ -156,6 +158,7 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "iteration": 0,
         "stuck": False,
         "rejected": False,
+        "edits": {},
         "issues": [],
         "notices": notices,
         "report": None,

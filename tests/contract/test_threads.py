@@ -13,6 +13,7 @@ import pytest
 
 from assay.errors import NotFoundError, StorageError, ThreadBusyError
 from assay.model.event import RunStatus, Status
+from assay.model.question import Mode
 from assay.model.thread import Run, Thread
 from assay.ports import ThreadStore
 from assay.storage.sqlite import Database
@@ -54,7 +55,7 @@ def run(id: str = "r", of: str = "t", *, status: RunStatus = RunStatus.QUEUED, m
 
 async def test_a_thread_comes_back_as_it_was(store: ThreadStore) -> None:
     elsewhere = START.astimezone(timezone(timedelta(hours=-7)))
-    kept = Thread(id="t", title="\N{FIRE} 'quoted' \x00", created=elsewhere, updated=elsewhere)
+    kept = Thread(id="t", title="\N{FIRE} 'quoted' \x00", created=elsewhere, updated=elsewhere, mode=Mode.PLAN)
     await store.create(kept)
     assert await store.get("t") == kept
 
@@ -103,6 +104,8 @@ async def test_what_is_not_there_is_not_found(store: ThreadStore) -> None:
         store.runs("x"),
         store.begin(run(of="x")),
         store.update("x", stage=Status.WRITING),
+        store.set_mode("x", Mode.PLAN),
+        store.set_options("x", {}),
     ]
     for call in missing:
         with pytest.raises(NotFoundError) as caught:
@@ -183,6 +186,28 @@ async def test_every_update_touches_the_thread(store: ThreadStore) -> None:
     seen.append((await store.get("t")).updated)
     assert seen == sorted(set(seen))
     assert (await store.get("t")).created == START
+
+
+@pytest.mark.requirement("W-01")
+async def test_a_mode_is_said_for_one_thread(store: ThreadStore) -> None:
+    for minutes, id in enumerate("ab"):
+        await store.create(thread(id, minutes=minutes))
+    assert (await store.get("a")).mode is None
+    await store.set_mode("a", Mode.PLAN)
+    assert [(found.id, found.mode) for found in await store.recent(limit=2)] == [("a", Mode.PLAN), ("b", None)]
+    await store.set_mode("a", Mode.AUTO)
+    assert (await store.get("a")).mode is Mode.AUTO
+
+
+async def test_options_are_replaced_and_nothing_else(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.begin(run())
+    await store.update("r", status=RunStatus.WAITING, stage=Status.PLANNING)
+    before = await store.run("r")
+    options: dict[str, object] = {"mode": Mode.AUTO, "docs": ("a", "b"), "usd": None}
+    await store.set_options("r", options)
+    plain: dict[str, object] = {"mode": "auto", "docs": ["a", "b"], "usd": None}
+    assert await store.run("r") == before.model_copy(update={"options": plain})
 
 
 async def test_deleting_a_thread_takes_its_runs(store: ThreadStore) -> None:

@@ -5,7 +5,7 @@ import fcntl
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,18 @@ import numpy  # noqa: F401  # while a thread is still importing it, the serialis
 import pytest
 
 from assay.bootstrap import aresearch
+from assay.companies import open_companies
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine, Outcome
 from assay.export.report import Report
+from assay.memory import StoreMemory
 from assay.model.event import Event
 from assay.model.source import Document
 from assay.model.thread import Options
 from assay.ports import Source
-from assay.search.demo import DemoSource, aliases
+from assay.runner import Runner
+from assay.search.demo import DemoSource
 from assay.search.ranker import IndexRanker
 from assay.search.registry import Bench
 from assay.settings import Settings, load
@@ -33,6 +36,7 @@ from assay.testing import (
     MemoryEvents,
     MemoryIndex,
     MemoryLocks,
+    MemoryReviews,
     MemoryThreads,
     ScriptedReasoner,
 )
@@ -67,30 +71,36 @@ class Lab:
     def __init__(self, embedder: CachedEmbedder, settings: Settings, script: dict[str, Callable[..., Any]]) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
         from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+        from langgraph.store.memory import InMemoryStore
 
+        self.ahead = timedelta()  # of the clock on the wall
         self.documents = MemoryDocuments()
         self.pages = FakePages()
         self.threads = MemoryThreads()
+        self.reviews = MemoryReviews(self.threads)
+        self.memory = StoreMemory(InMemoryStore())
         self.events = MemoryEvents(self.threads)
         self.sources: list[Source] = [DemoSource(self.documents)]
-        self.reasoner = ScriptedReasoner(embedder, WordsAndMeaning(embedder), aliases(), **script)
+        self.reasoner = ScriptedReasoner(embedder, WordsAndMeaning(embedder), open_companies(), **script)
         self.account = NothingSpent()
         self.thinking = FixedThinking(self.reasoner, self.account)
         self.checkpointer = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-        self.engine = Engine(
+        runner = Runner(
             settings=settings,
             threads=self.threads,
-            events=self.events,
+            reviews=self.reviews,
+            memory=self.memory,
+            log=self.events,
             documents=self.documents,
             pages=self.pages,
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             thinking=self.thinking,
             support=WordsAndMeaning(embedder),
             checkpointer=self.checkpointer,
-            sources=lambda options: (self.sources, {}),
             locks=MemoryLocks(),
-            now=lambda: datetime.now(UTC),
+            now=lambda: datetime.now(UTC) + self.ahead,
         )
+        self.engine = Engine(runner, sources=lambda options: (self.sources, {}))
 
     def holds(self, *documents: Document, before: Callable[[str], Any] | None = None) -> FakeSource:
         """The one source of this laboratory is these documents."""

@@ -30,11 +30,11 @@ async def test_a_run_whose_record_is_gone_ends_instead_of_hanging(lake: Path, mo
 
         run = await engine.start(QUESTION, Options(docs=(str(lake),)))
         monkeypatch.setattr(engine.threads, "update", broken)
-        monkeypatch.setattr(engine._events, "append", broken)
+        monkeypatch.setattr(engine._runner.log, "append", broken)
         async with asyncio.timeout(20):
             async for _ in engine.events(run.id):
                 pass
-        engine._locks.take(run.thread)  # the thread is free again
+        engine._runner.locks.take(run.thread)  # the thread is free again
 
 
 async def test_a_second_engine_may_not_take_up_a_living_run_nor_delete_its_thread(lake: Path) -> None:

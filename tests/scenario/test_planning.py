@@ -12,11 +12,13 @@ from pydantic import ValidationError
 
 from assay.errors import QuestionError
 from assay.model.event import RunStatus
+from assay.model.memory import Preferences
 from assay.model.plan import TYPES_BY_DEPTH, Plan
 from assay.model.question import Depth
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.protocol import Conversation, PlanRequest
 from assay.search.demo import aliases
+from assay.testing.companies import FewCompanies
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import LAKE, QUESTION
 
@@ -124,7 +126,7 @@ QUESTIONS = st.one_of(
 
 def planned(question: str, depth: Depth) -> Plan | None:
     """What the embedded reasoner plans; None where it sees nothing to research."""
-    reasoner = EmbeddedReasoner(None, None, aliases())  # type: ignore[arg-type]  # planning encodes nothing
+    reasoner = EmbeddedReasoner(None, None, FewCompanies(aliases()))  # type: ignore[arg-type]  # planning encodes nothing
 
     async def make() -> Plan | None:
         understanding = await reasoner.understand(question, Conversation())
@@ -286,3 +288,63 @@ async def test_a_query_of_another_type_is_asked_only_where_a_source_serves_it(la
 
     assert asked == [False, True]
     assert statuses == [{"pending"}, {"completed"}]
+
+
+# What a person said and is remembered of them
+
+
+@pytest.mark.requirement("S-02")
+async def test_what_was_clarified_and_said_besides_is_in_the_plan_and_searched(lab: Make) -> None:
+    here = lab()
+    source = here.holds(*LAKE)
+    asked = await here.ask("Tell me about the thing", interactive=True, context="only the northern shore")
+    assert asked.questions[0].kind == "clarification"
+
+    outcome = await here.answer(asked, "Lake Marrow and its ferry")
+
+    assert outcome.report is not None
+    plan = outcome.report.plan
+    assert plan is not None
+    assert "clarified: Lake Marrow and its ferry" in plan.constraints
+    assert "context: only the northern shore" in plan.constraints
+    assert any({"northern", "shore"} <= set(query.split()) for query in source.queries)
+    assert any("marrow" in query.lower() for query in source.queries)
+
+
+@pytest.mark.requirement("W-19")
+async def test_what_is_remembered_of_a_person_is_in_the_plan_of_their_questions(lab: Make) -> None:
+    here = lab()
+    source = here.holds(*LAKE)
+    await here.memory.prefer("ada", Preferences(region="Tamsel"))
+    await here.memory.remember("ada", "Lake Marrow is measured in hectares by us")
+
+    hers = (await here.report(QUESTION, user="ada")).plan
+    searched = list(source.queries)
+    his = (await here.report(QUESTION, user="bob")).plan
+
+    assert hers is not None
+    assert his is not None
+    assert hers.constraints == (
+        "remembered: region Tamsel",
+        "remembered: Lake Marrow is measured in hectares by us",
+    )
+    assert his.constraints == ()
+    assert sum("tamsel" in query for query in searched) >= len(hers.questions)
+    assert not any("tamsel" in query.text for query in his.queries)
+
+
+@pytest.mark.requirement("W-02")
+async def test_what_it_is_for_sets_the_style_and_the_length_of_the_report(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    outcome = await here.ask(QUESTION, mode="plan", interactive=True)
+    while outcome.questions:
+        use = outcome.questions[0].shown["id"] == "use"
+        outcome = await here.answer(outcome, "A decision I have to make" if use else "All of it")
+
+    assert outcome.report is not None
+    assert outcome.report.plan is not None
+    assert outcome.report.plan.style == "executive"
+    [request] = [arguments[0] for name, arguments in here.reasoner.calls if name == "write"][:1]
+    assert request.style == "executive"
+    assert any("benefits, costs and risks" in question.text for question in outcome.report.plan.questions)

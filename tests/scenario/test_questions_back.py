@@ -58,7 +58,7 @@ async def test_an_answer_to_what_is_not_open_is_refused_and_changes_nothing(lab:
     now = await here.answer(asked, "Tesla") if late else asked
     before = await here.state(now)
 
-    with pytest.raises(AnswerError, match="not open"):
+    with pytest.raises(AnswerError, match=r"answered already, on .* UTC, by a person" if late else "not open"):
         await here.engine.answer(asked.run.thread, question.id if late else "no-such-id", "Apple")
 
     assert await here.state(now) == before
@@ -189,7 +189,12 @@ async def test_answers_change_what_is_searched_and_how_long_the_report_is(lab: M
     here = lab()
     source = here.holds(*LAKE)
     outcome = await here.ask(QUESTION, mode="plan", interactive=True)
-    given = {"scope": "the ferry", "timeframe": "since 2018", "depth": "A one-page answer"}
+    given = {
+        "scope": "the ferry",
+        "timeframe": "since 2018",
+        "use": "A paper or a thesis",
+        "depth": "A one-page answer",
+    }
     while outcome.questions:
         outcome = await here.answer(outcome, given[outcome.questions[0].shown["id"]])
 
@@ -201,6 +206,19 @@ async def test_answers_change_what_is_searched_and_how_long_the_report_is(lab: M
     assert all("since 2018" in question.in_context for question in outcome.report.plan.questions)
     [[request]] = [arguments for name, arguments in here.reasoner.calls if name == "critique"]
     assert outcome.report.plan.words == request.words == 350
+
+
+@pytest.mark.requirement("C-06", "W-02")
+async def test_a_planning_question_can_be_answered_by_calling_it_all_off(lab: Make) -> None:
+    here = lab()
+    source = here.holds(*LAKE)
+    asked = await here.ask(QUESTION, mode="plan", interactive=True)
+
+    outcome = await here.answer(asked, "Never mind.")
+
+    assert outcome.report is not None
+    assert outcome.report.status == "cancelled"
+    assert len(source.queries) == 1  # the gate's preview
 
 
 # Breakpoints
@@ -240,7 +258,7 @@ async def test_a_modified_plan_is_the_one_that_is_carried_out(lab: Make) -> None
     plan = asked.questions[0].shown["plan"]
     plan["queries"][0]["text"] = "ferry passengers"
 
-    outcome = await here.answer(asked, {"decision": "modify", "value": plan})
+    outcome = await here.answer(asked, {"decision": "modify", "plan": plan})
 
     assert outcome.report is not None
     assert "ferry passengers" in source.queries
@@ -248,7 +266,20 @@ async def test_a_modified_plan_is_the_one_that_is_carried_out(lab: Make) -> None
 
 @pytest.mark.requirement("F-02")
 @pytest.mark.parametrize(
-    "change", ["modify", {"decision": "modify"}, {"decision": "modify", "value": {"goal": "x"}}, {"decision": "Maybe"}]
+    "change",
+    [
+        "modify",
+        {"decision": "modify"},
+        {"decision": "modify", "plan": {"goal": "x"}},
+        {"decision": "Maybe"},
+        {"decision": "modify", "edits": [{"op": "explode"}]},
+        {"decision": "approve", "plans": {}},
+        7,
+        None,
+        [],
+        "",
+    ],
+    ids=range(10),
 )
 async def test_a_plan_that_is_none_is_refused_and_the_question_stays_open(lab: Make, change: object) -> None:
     here = lab(settings={"hitl_after_planning": True})

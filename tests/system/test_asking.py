@@ -1,7 +1,5 @@
 """A run's questions: put to a person at a terminal, left open or answered by default without one."""
 
-import time
-
 import pytest
 
 from tests.system.command import LIBRARY, Command
@@ -24,7 +22,7 @@ def test_a_clarification_is_asked_and_answered_at_a_terminal(assay: Command) -> 
     assert assay.statuses(thread) == ["done"]
 
 
-@pytest.mark.requirement("L-01")
+@pytest.mark.requirement("L-01", "W-02")
 def test_planning_questions_are_answered_by_number_or_in_words(assay: Command) -> None:
     with assay.typed(*PLANNED) as terminal:
         terminal.expect("(1 of ")
@@ -51,7 +49,10 @@ def test_planning_questions_are_answered_by_number_or_in_words(assay: Command) -
 def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(assay: Command) -> None:
     with assay.typed(*PLANNED) as terminal:
         terminal.expect("> ")
-        time.sleep(0.5)  # as a person would: a signal between the prompt and the first read is seen only by the next
+        for letter in "half":
+            terminal.press(chr(ord(letter) + 64))
+        terminal.expect("half")
+        terminal.press("C")  # clears the line
         terminal.press("C")
         terminal.expect("Stopped. Go on with: assay resume ")
         assert terminal.ends() == 130
@@ -61,6 +62,7 @@ def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(assay: Comm
         terminal.expect("> ")
         terminal.press("D")
         terminal.expect("a question is open")
+        terminal.expect(f"assay review answer {thread}")
         assert terminal.ends() == 3
     assert assay.statuses(thread) == ["waiting"]
 
@@ -100,19 +102,57 @@ def test_progress_is_live_at_a_terminal_and_fits_it(assay: Command) -> None:
     assert max(map(len, terminal.screen.splitlines())) <= 60
 
 
-@pytest.mark.requirement("C-03", "L-01")
-def test_a_conversation_at_a_terminal(assay: Command) -> None:
-    with assay.typed("chat") as terminal:
-        terminal.expect("you> ")
-        terminal.type("What's happening with Apple?")
-        terminal.expect("trade at $195")
-        terminal.expect("you> ")
-        terminal.type("What about their stock?")
-        terminal.expect("trade at $195")
-        terminal.expect("you> ")
-        time.sleep(0.5)
-        terminal.press("C")
-        terminal.expect("This conversation is thread ")
+@pytest.mark.requirement("W-02", "F-09")
+def test_a_plan_is_changed_in_words_and_carried_out_as_changed(assay: Command) -> None:
+    (assay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
+    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+        terminal.expect("Is this plan what you want?")
+        terminal.expect("1. How high are the tides")
+        terminal.expect("Answer within 30 minutes, else the run ends with what there is.")
+        terminal.expect("plan> ")
+        terminal.type("remove 99")
+        terminal.expect("Write it like this: remove 2")
+        terminal.expect("plan> ")
+        terminal.type("reword 2 Who measured the tides at Saint John?")
+        terminal.expect("2. Who measured the tides at Saint John?")
+        terminal.expect("plan> ")
+        terminal.type("sources nosuch")
+        terminal.expect("plan> ")
+        terminal.type("approve")
+        terminal.expect("nosuch")
+        terminal.expect("plan> ")
+        terminal.type("undo")
+        terminal.expect("1 change of yours")
+        terminal.expect("plan> ")
+        terminal.type("approve")
+        terminal.expect("Who measured the tides at Saint John?: ")
         assert terminal.ends() == 0
     (thread,) = assay.threads()
-    assert assay.statuses(thread) == ["done", "done"]
+    plan = assay("threads", "show", thread, "--json").json["plan"]
+    assert plan["questions"][1]["text"] == "Who measured the tides at Saint John?"
+    assert plan["edited"]
+
+
+@pytest.mark.requirement("F-09")
+@pytest.mark.parametrize(("goes_on", "code"), [(True, 0), (False, 5)])
+def test_a_prompt_is_left_when_time_is_up(assay: Command, goes_on: bool, code: int) -> None:
+    terms = f"{{plan_timeout: 2, plan_auto_approve: {str(goes_on).lower()}}}"
+    (assay.folder / "config.yaml").write_text(f"hitl_after_planning: true\nbreakpoints: {terms}\n", encoding="utf-8")
+    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+        terminal.expect("plan> ")
+        terminal.expect("Time is up: the run " + ("goes on" if goes_on else "ends with what there is"))
+        assert terminal.ends() == code
+    (thread,) = assay.threads()
+    assert assay.statuses(thread) == ["done"]
+    assert ("16.3 metres" in terminal.screen) == goes_on
+
+
+@pytest.mark.requirement("F-09")
+def test_a_rejected_plan_ends_the_run_and_its_reason_is_kept(assay: Command) -> None:
+    (assay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
+    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+        terminal.expect("plan> ")
+        terminal.type("reject too narrow by half")
+        terminal.expect("too narrow by half")
+        assert terminal.ends() == 5
+    assert assay.statuses(assay.threads()[0]) == ["done"]

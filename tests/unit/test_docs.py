@@ -10,6 +10,7 @@ import typer
 from pydantic import BaseModel
 
 from assay.cli.app import app
+from assay.cli.chat_commands import COMMANDS
 from assay.model.event import EventKind
 from assay.model.report import ReportData
 from assay.settings import Keys, Settings
@@ -83,6 +84,12 @@ def test_every_documented_option_exists() -> None:
     known = options(root).union(*(options(command) for _, command in commands(root)))
     for option in re.findall(r"^\| `(--[a-z-]+)", (REFERENCE / "cli.md").read_text(encoding="utf-8"), re.M):
         assert option in known, option
+
+
+def test_every_command_of_the_chat_is_documented() -> None:
+    page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    for name in COMMANDS:
+        assert re.search(rf"`{name}\b", page), name
 
 
 def test_every_event_kind_is_documented() -> None:

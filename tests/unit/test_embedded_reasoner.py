@@ -14,11 +14,12 @@ from assay.model.question import Depth, Turn, Understanding
 from assay.model.source import Passage
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.embedded.analysing import analyse, disagreements
+from assay.reasoning.embedded.asking import planner_questions
 from assay.reasoning.embedded.claiming import claims, wording
 from assay.reasoning.embedded.conversation import LONGEST, condense
 from assay.reasoning.embedded.critique import critique, recommend
 from assay.reasoning.embedded.focus import focus
-from assay.reasoning.embedded.planning import plan, planner_questions, queries
+from assay.reasoning.embedded.planning import plan, queries
 from assay.reasoning.embedded.reading import could_answer, read
 from assay.reasoning.embedded.understanding import topic_of, understand
 from assay.reasoning.embedded.writing import write
@@ -37,8 +38,10 @@ from assay.reasoning.protocol import (
     Tried,
     WriteRequest,
 )
+from assay.testing.companies import FewCompanies
 
-KNOWN = {"apple": "Apple", "aapl": "Apple", "tesla": "Tesla"}
+KNOWN = FewCompanies({"apple": "Apple", "aapl": "Apple", "tesla": "Tesla"})
+NONE = FewCompanies({})
 
 
 class WordVectors:
@@ -85,7 +88,7 @@ def test_what_cannot_be_researched_is_asked_back(message: str) -> None:
 
 def test_a_compound_question_becomes_its_parts_and_pronouns_are_filled_in() -> None:
     asked = understand(
-        "What is the value of the Hubble constant, why do measurements of it disagree?", Conversation(), {}
+        "What is the value of the Hubble constant, why do measurements of it disagree?", Conversation(), NONE
     )
     made = plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
     assert [question.text for question in made.questions[:2]] == [
@@ -94,7 +97,7 @@ def test_a_compound_question_becomes_its_parts_and_pronouns_are_filled_in() -> N
     ]
 
 
-WHEAT = understand("How did wheat prices change?", Conversation(), {})
+WHEAT = understand("How did wheat prices change?", Conversation(), NONE)
 
 
 def planned(depth: Depth, answers: dict[str, str] | None = None) -> Plan:
@@ -167,8 +170,8 @@ def test_the_depth_that_was_chosen_is_a_length(answer: str, words: int | None) -
 
 
 def test_planner_questions_have_four_options_made_for_the_question() -> None:
-    asked = planner_questions(understand("How did wheat prices change, and why?", Conversation(), {}))
-    assert [question.id for question in asked] == ["scope", "timeframe", "depth"]  # nothing whose answer is unused
+    asked = planner_questions(understand("How did wheat prices change, and why?", Conversation(), NONE))
+    assert [question.id for question in asked] == ["scope", "timeframe", "use", "depth"]
     assert all(len(question.options) == 4 for question in asked)
     assert all("wheat prices" in question.text for question in asked)
 
@@ -503,7 +506,7 @@ def test_quotes_name_the_passage_they_stand_in() -> None:
 )
 def test_sub_questions_are_readable(question: str) -> None:
     made = plan(
-        PlanRequest(understanding=understand(question, Conversation(), {}), depth=Depth.STANDARD), company=False
+        PlanRequest(understanding=understand(question, Conversation(), NONE), depth=Depth.STANDARD), company=False
     )
     for item in made.questions[1:]:
         assert not re.search(r"\b(?:about|for|in|was|on) (?:how|who|people were)\b", item.text, re.I), item.text
@@ -525,7 +528,7 @@ def test_an_answer_stands_under_the_question_the_person_asked() -> None:
 
 
 def test_what_is_known_about_something_is_about_that_thing() -> None:
-    asked = understand("What is known about perovskite solar cells?", Conversation(), {})
+    asked = understand("What is known about perovskite solar cells?", Conversation(), NONE)
     made = plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
     assert asked.topic_focus == "perovskite solar cells"
     assert not any("known about known" in question.text or "for known" in question.text for question in made.questions)

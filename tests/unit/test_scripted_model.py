@@ -27,6 +27,7 @@ from assay.reasoning.protocol import (
     WriteRequest,
 )
 from assay.testing import ScriptedModel, SeenPrompt, snapshot
+from assay.testing.companies import FewCompanies
 from assay.text.passages import passages
 from assay.text.sentences import sentences
 
@@ -76,7 +77,7 @@ class Trial:
 
     def __init__(self, room: int, **script: Any) -> None:
         self.events: list[tuple[str, dict[str, object]]] = []
-        floor = EmbeddedReasoner(Vectors(), Agreeable(), {})
+        floor = EmbeddedReasoner(Vectors(), Agreeable(), FewCompanies({}))
         self.reasoner = LanguageReasoner(
             Direct(ScriptedModel(**script), room), floor, self._emit, today=date(2025, 1, 1)
         )

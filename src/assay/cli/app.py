@@ -19,6 +19,16 @@ app = typer.Typer(
 )
 threads_app = typer.Typer(help="List, show and delete threads.", invoke_without_command=True, rich_markup_mode=None)
 app.add_typer(threads_app, name="threads")
+review_app = typer.Typer(
+    help="What waits for a person: list, show and answer it.", invoke_without_command=True, rich_markup_mode=None
+)
+app.add_typer(review_app, name="review")
+memory_app = typer.Typer(
+    help="What is remembered of you across threads: show, change and forget it.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+app.add_typer(memory_app, name="memory")
 
 # As in assay.model.question and the settings; written out because importing those takes longer than --help may.
 DepthName = Literal["quick", "standard", "comprehensive"]
@@ -58,6 +68,10 @@ Out = Annotated[
     Path | None, typer.Option("--out", help="Write the report to a file: .md, .json or .html.", dir_okay=False)
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never ask back: take the defaults and say so in the report.")]
+Ask = Annotated[
+    bool,
+    typer.Option("--ask", help="Leave questions open for `assay review` where there is no terminal."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 OnThread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="Go on with this thread.")]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
@@ -92,6 +106,7 @@ def research(
     out: Out = None,
     json: Json = False,
     yes: Yes = False,
+    ask: Ask = False,
     quiet: Quiet = False,
 ) -> None:
     """Research a question and print a cited report."""
@@ -101,7 +116,8 @@ def research(
         question,
         Wishes(
             docs=docs, depth=depth, mode=mode, style=style, words=words, source=source, web=web, model=model,
-            budget=budget, context=context, domains=domain, thread=thread, out=out, json=json, yes=yes, quiet=quiet,
+            budget=budget, context=context, domains=domain, thread=thread, out=out, json=json, yes=yes, ask=ask,
+            quiet=quiet,
         ),
     )  # fmt: skip
 
@@ -118,6 +134,7 @@ def ask(
     out: Out = None,
     json: Json = False,
     yes: Yes = False,
+    ask: Ask = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask for a short answer (depth quick)."""
@@ -127,7 +144,7 @@ def ask(
         question,
         Wishes(
             docs=docs, depth="quick", source=source, web=web, model=model, budget=budget, thread=thread, out=out,
-            json=json, yes=yes, quiet=quiet,
+            json=json, yes=yes, ask=ask, quiet=quiet,
         ),
     )  # fmt: skip
 
@@ -157,13 +174,15 @@ def chat(
     web: Web = False,
     model: Model = None,
     budget: Usd = None,
+    depth: Annotated[DepthName | None, typer.Option(help="How far to go; quick unless you say otherwise.")] = None,
+    mode: Annotated[ModeName | None, typer.Option(help="auto goes ahead, plan asks first.")] = None,
     thread: OnThread = None,
 ) -> None:
     """A conversation: follow-up questions keep the subject. /exit or Ctrl-D ends it."""
     from assay.cli.chat import chat
     from assay.cli.research import Wishes
 
-    chat(Wishes(docs=docs, source=source, web=web, model=model, budget=budget), thread)
+    chat(Wishes(docs=docs, source=source, web=web, model=model, budget=budget, depth=depth, mode=mode), thread)
 
 
 @app.command()
@@ -204,6 +223,131 @@ def threads_delete(thread: ThreadId) -> None:
     from assay.cli.threads import delete
 
     delete(thread)
+
+
+@threads_app.command("state")
+def threads_state(thread: ThreadId, json: Json = False) -> None:
+    """What a thread holds right now: plan, queries, finds, evidence, draft, issues."""
+    from assay.cli.threads import state
+
+    state(thread, json)
+
+
+@app.command()
+def mode(thread: ThreadId, mode: Annotated[ModeName, typer.Argument(help="auto goes ahead, plan asks first.")]) -> None:
+    """Change a thread's mode, at once: open planning questions are dropped when it turns to auto."""
+    from assay.cli.mode import set_mode
+
+    set_mode(thread, mode)
+
+
+@review_app.callback()
+def review(context: typer.Context, json: Json = False) -> None:
+    if context.invoked_subcommand is None:
+        from assay.cli.review import listing
+
+        listing(json)
+
+
+@review_app.command("show")
+def review_show(thread: ThreadId, json: Json = False) -> None:
+    """Everything there is to decide by, and what an answer looks like."""
+    from assay.cli.review import show
+
+    show(thread, json)
+
+
+@review_app.command("answer")
+def review_answer(
+    thread: ThreadId,
+    words: Annotated[
+        list[str], typer.Argument(metavar="ANSWER...", help="approve, reject, skip, modify; an option's number; words.")
+    ],
+    edits: Annotated[
+        str | None, typer.Option("--edits", metavar="FILE", help="What to change, as JSON; - reads it from stdin.")
+    ] = None,
+    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why.")] = "",
+    question: Annotated[
+        str | None, typer.Option("--question", metavar="ID", help="Refuse if another question is open by now.")
+    ] = None,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer what a thread waits for, and go on with it."""
+    from assay.cli.review import answer
+
+    answer(thread, " ".join(words), edits=edits, comment=comment, question_id=question, json=json, quiet=quiet, out=out)
+
+
+@review_app.command("timers")
+def review_timers(
+    once: Annotated[bool, typer.Option("--once", help="Settle what is overdue, and leave.")] = False,
+) -> None:
+    """Answer by the clock what nobody answers in time, until Ctrl-C."""
+    from assay.cli.review import timers
+
+    timers(once)
+
+
+@memory_app.callback()
+def memory(context: typer.Context, json: Json = False) -> None:
+    if context.invoked_subcommand is None:
+        from assay.cli.memory import show
+
+        show(json)
+
+
+@memory_app.command("set")
+def memory_set(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="style, words, prefer, avoid, region or language.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Several hosts or sources with commas between them.")],
+) -> None:
+    """Remember a preference."""
+    from assay.cli.memory import set
+
+    set(key, value)
+
+
+@memory_app.command("remember")
+def memory_remember(text: Annotated[str, typer.Argument(metavar="TEXT")]) -> None:
+    """Remember a fact, such as "We report in euros"."""
+    from assay.cli.memory import remember
+
+    remember(text)
+
+
+@memory_app.command("edit")
+def memory_edit(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Of a fact, such as M2.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
+) -> None:
+    """Put a fact in other words."""
+    from assay.cli.memory import edit
+
+    edit(id, text)
+
+
+@memory_app.command("forget")
+def memory_forget(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="A fact's id, a preference's name, or all.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether all is meant.")] = False,
+) -> None:
+    """Forget it for good."""
+    from assay.cli.memory import forget
+
+    forget(what, yes=yes)
+
+
+@app.command()
+def company(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name, a ticker, or a description.")],
+    json: Json = False,
+) -> None:
+    """Which company a name, a ticker or a description stands for."""
+    from assay.cli.company import company
+
+    company(name, json)
 
 
 @app.command()

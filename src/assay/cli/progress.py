@@ -20,6 +20,8 @@ _STAGES = {
     "harvest": "Fetching pages", "select": "Choosing passages", "read": "Reading",
     "consolidate": "Bringing findings together", "analyse": "Looking for gaps", "verify": "Checking every claim",
     "write": "Writing", "review": "Reviewing", "publish": "Publishing", "fallback": "Saving what there is",
+    "approve_plan": "Asking", "approve_harvest": "Asking", "approve_claims": "Asking", "approve_review": "Asking",
+    "approve_output": "Asking",
 }  # fmt: skip
 _FIRST = "Reading your documents"  # before the first stage; without any it is over before it can be read
 _STYLES = {"skipped": "yellow", "read": "green", "note": "cyan", "error": "red"}
@@ -76,7 +78,8 @@ class Progress:
         sub-question; what is the same again need not be said."""
         if event.stage != "prepare" and (event.kind, event.stage) != ("error", "search"):
             return False
-        before = told in self._prepared
+        unchanged = event.data.get("new") == 0 and any(label == told[0] for label, _ in self._prepared)
+        before = told in self._prepared or unchanged
         self._prepared.add(told)
         return before
 

@@ -12,21 +12,24 @@ import typer
 
 from assay.bootstrap import open_engine
 from assay.cli import STOPPED
-from assay.cli.asking import can_ask, put
+from assay.cli.asking import answered, can_ask, how_to_answer
 from assay.cli.delivery import check_target, hand_over
+from assay.cli.lines import one_line
 from assay.cli.progress import Progress
 from assay.engine import Engine, Outcome
-from assay.errors import AnswerError, AssayError
+from assay.errors import AssayError, ThreadBusyError
 from assay.model.event import RunStatus
-from assay.model.question import Mode
+from assay.model.plan import Style
+from assay.model.question import Depth, Mode
 from assay.model.report import ReportStatus
 from assay.model.thread import Options, Run
+from assay.questions import OpenQuestion
 from assay.settings import Settings, load
 
 EXIT_CODES = {ReportStatus.COMPLETE: 0, ReportStatus.CANCELLED: 0, ReportStatus.PARTIAL: 5, ReportStatus.NO_DATA: 5}
 OPEN = 3
 Begin = Callable[[Engine], Awaitable[tuple[Run, int]]]  # the run, and how many of its events were told before
-MOST_QUESTIONS = 12  # what one run may ask a person before something is wrong with the run
+MOST_QUESTIONS = 60  # what one run may ask a person before something is wrong with the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Wishes:
     docs: list[str] | None = None
     depth: str | None = None
     mode: str | None = None
-    style: str | None = None
+    style: Style | None = None
     words: int | None = None
     source: str | None = None
     web: bool = False
@@ -48,10 +51,12 @@ class Wishes:
     out: Path | None = None
     json: bool = False
     yes: bool = False
+    ask: bool = False  # leave questions open where nobody can answer them at once
     quiet: bool = False
 
     @property
     def interactive(self) -> bool:
+        """Whether somebody sits there to be asked."""
         return can_ask() and not self.json and not self.yes
 
 
@@ -68,27 +73,34 @@ def research(question: str, wishes: Wishes) -> None:
 
 def resume(thread: str, wishes: Wishes) -> None:
     async def begin(engine: Engine) -> tuple[Run, int]:
-        """What was done before the stop is not told again."""
-        told = 0
-        for run in (await engine.threads.runs(thread))[-1:]:
-            async for event in engine.events(run.id):
-                told = event.seq
+        told = await told_before(engine, thread)
         return await engine.resume(thread), told
 
     _run(load(), wishes, begin)
 
 
+async def told_before(engine: Engine, thread: str) -> int:
+    """What was done before a stop is not told again."""
+    told = 0
+    for run in (await engine.threads.runs(thread))[-1:]:
+        async for event in engine.events(run.id):
+            told = event.seq
+    return told
+
+
 def options(settings: Settings, wishes: Wishes) -> Options:
     """With --yes nobody will answer, so plan mode gives way; without a terminal its question stays open."""
+    said = Mode(wishes.mode) if wishes.mode else None
     return Options(
-        depth=settings.depth,
-        mode=Mode.AUTO if wishes.yes else settings.mode,
-        interactive=wishes.interactive,
+        depth=Depth(wishes.depth) if wishes.depth else settings.depth,
+        mode=Mode.AUTO if wishes.yes else said,
+        user=settings.user,
+        interactive=wishes.interactive or (wishes.ask and not wishes.yes),
         docs=tuple(str(Path(path).absolute()) for path in wishes.docs or ()),
         source=settings.source,
         web=wishes.web,
-        style=settings.style_guide,
-        words=settings.target_length,
+        style=wishes.style,
+        words=wishes.words,
         model=wishes.model,
         usd=wishes.budget,
         context=wishes.context or "",
@@ -107,14 +119,23 @@ async def _conduct(settings: Settings, wishes: Wishes, begin: Begin) -> Outcome:
     async with open_engine(settings) as engine:
         run, told = await begin(engine)
         progress = Progress(enabled=not wishes.quiet)
-        return await converse(engine, run, progress, interactive=wishes.interactive, told=told)
+        try:
+            return await converse(engine, run, progress, interactive=wishes.interactive, told=told)
+        except KeyboardInterrupt:
+            typer.echo(f"Stopped. Go on with: assay resume {run.thread}", err=True)
+            raise typer.Exit(STOPPED) from None
 
 
 async def converse(engine: Engine, run: Run, progress: Progress, *, interactive: bool, told: int = 0) -> Outcome:
-    """Follow a run to its end; each question it opens is put to the person, if there is one."""
+    """Follow a run to its end; each question it opens is put to the person, if there is one. Ctrl-D leaves it open,
+    Ctrl-C is a KeyboardInterrupt."""
     seen, outcome = await _follow(engine, run, progress, told)
     for _ in range(MOST_QUESTIONS):
-        if not outcome.questions or not interactive or not await _answered(engine, outcome):
+        if not outcome.questions or not interactive:
+            break
+        try:
+            await answered(engine, run.thread, outcome.questions[0])
+        except EOFError:
             break
         seen, outcome = await _follow(engine, run, progress, seen)
     return outcome
@@ -127,26 +148,6 @@ async def _follow(engine: Engine, run: Run, progress: Progress, seen: int) -> tu
                 seen = event.seq
                 progress.show(event)
         return seen, await engine.wait(run.id)
-
-
-async def _answered(engine: Engine, outcome: Outcome) -> bool:
-    """Whether the run goes on. Ctrl-D leaves the question open; until it is answered nothing else is to be done
-    in this process, so the prompt may block it."""
-    question = outcome.questions[0]
-    for _ in range(5):
-        try:
-            await engine.answer(outcome.run.thread, question.id, put(question))
-        except AnswerError as error:
-            typer.echo(f"{error.message}. {error.help}", err=True)
-        except EOFError:
-            typer.echo(err=True)
-            return False
-        except KeyboardInterrupt:
-            typer.echo(f"\nStopped. Go on with: assay resume {outcome.run.thread}", err=True)
-            raise typer.Exit(STOPPED) from None
-        else:
-            return True
-    return False
 
 
 @contextlib.asynccontextmanager
@@ -174,18 +175,26 @@ def deliver(outcome: Outcome, wishes: Wishes) -> None:
     """Print or write the report, and leave with the code that says how it went."""
     run = outcome.run
     if outcome.questions:
-        question = outcome.questions[0]
-        typer.echo(f"assay: a question is open: {question.question}", err=True)
-        for option in question.options:
-            typer.echo(f"       - {option}", err=True)
-        typer.echo(f"       Answer it in a terminal with: assay resume {run.thread}", err=True)
+        _tell_open(run.thread, outcome.questions[0])
         raise typer.Exit(OPEN)
     if run.status is RunStatus.CANCELLED:
         typer.echo(f"Stopped. Go on with: assay resume {run.thread}", err=True)
         raise typer.Exit(STOPPED)
+    if run.active:
+        raise ThreadBusyError(
+            "the run goes on in another process", help=f"See how it stands with: assay threads log {run.thread}"
+        )
     if outcome.report is None:
         raise AssayError(
             run.error or "the run ended without a report", help=f"Try again with: assay resume {run.thread}"
         )
     hand_over(outcome.report, wishes.out, as_json=wishes.json)
     raise typer.Exit(EXIT_CODES[outcome.report.status])
+
+
+def _tell_open(thread: str, question: OpenQuestion) -> None:
+    typer.echo(f"assay: a question is open: {one_line(question.question)}", err=True)
+    for option in question.options:
+        typer.echo(f"       - {one_line(option)}", err=True)
+    for line in how_to_answer(thread, question):
+        typer.echo(f"       {line}", err=True)

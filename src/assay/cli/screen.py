@@ -1,6 +1,6 @@
 """A report on a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -10,33 +10,51 @@ from rich.text import Text
 from assay.cli.lines import dollars
 from assay.export.markdown import LEGEND
 from assay.export.report import Report
-from assay.model.report import Section, Sentence, SourceCard
+from assay.model.report import ReportStatus, Section, Sentence, SourceCard
 
 WIDEST = 100  # columns; longer lines are hard to follow
 _COLOURS = {"✓✓": "bold green", "✓": "green", "⚠": "yellow"}
 
 
-def open_console() -> Console:
-    console = Console(highlight=False, markup=False, emoji=False)
+def open_console(*, stderr: bool = False) -> Console:
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     console.width = min(console.width, WIDEST)
     return console
 
 
-def show_report(report: Report) -> None:
+def tell(line: str, style: str = "") -> None:
+    """To the person, beside the answers. A terminal breaks lines between words; lines of a log are not broken."""
+    console = open_console(stderr=True)
+    console.print(Text(line, style=style), soft_wrap=not console.is_terminal)
+
+
+def show_report(report: Report, *, talking: bool = False) -> None:
+    """`talking`: in a conversation, where what was called off has no title and more can be asked for by commands."""
     console = open_console()
     console.print()
+    if talking and report.status is ReportStatus.CANCELLED:
+        for section in report.sections:
+            _show_section(console, section)
+        return
     console.print(Text(report.title, style="bold underline"))
     for section in report.sections:
         console.print()
-        if section.title:
-            console.print(Text(section.title, style="bold"))
-        for part in _parts(section):
-            console.print(part)
+        _show_section(console, section)
     if report.sources:
-        _show_sources(console, report)
+        console.print()
+        show_sources(console, report)
     for notice in report.notices:
         console.print(Text(f"\nNote: {notice}", style="cyan"))
     console.print(Text(f"\n{_closing(report)}", style="dim"))
+    if more := _more(report, talking=talking):
+        console.print(Text(more, style="dim"))
+
+
+def _show_section(console: Console, section: Section) -> None:
+    if section.title:
+        console.print(Text(section.title, style="bold"))
+    for part in _parts(section):
+        console.print(part)
 
 
 def _parts(section: Section) -> Iterator[RenderableType]:
@@ -46,16 +64,25 @@ def _parts(section: Section) -> Iterator[RenderableType]:
         return
     for sentence in section.sentences:
         line = _line(sentence)
-        yield _item("•", line) if sentence.kind == "fact" else Padding(line, (0, 0, 0, 2))
+        yield item("•", line) if sentence.kind == "fact" else Padding(line, (0, 0, 0, 2))
 
 
-def _item(head: str, text: Text, width: int = 1) -> Table:
+def item(head: str, text: Text, width: int = 1) -> Table:
     """Lines after the first stand under the first."""
-    item = Table.grid(padding=(0, 1))
-    item.add_column(width=1)
-    item.add_column(width=width)
-    item.add_row("", Text(head, style="blue"), text)
-    return item
+    row = Table.grid(padding=(0, 1))
+    row.add_column(width=1)
+    row.add_column(width=width)
+    row.add_row("", Text(head, style="blue"), text)
+    return row
+
+
+def listed(meanings: Mapping[str, str]) -> Table:
+    """What can be said, and what it does."""
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(no_wrap=True)
+    for usage, meaning in meanings.items():
+        rows.add_row(f"  {usage}", meaning)
+    return rows
 
 
 def _line(sentence: Sentence) -> Text:
@@ -68,13 +95,12 @@ def _line(sentence: Sentence) -> Text:
     )
 
 
-def _show_sources(console: Console, report: Report) -> None:
-    console.print()
+def show_sources(console: Console, report: Report) -> None:
     console.print(Text("Sources", style="bold"))
     widest = max(len(card.id) for card in report.sources)
     for card in report.sources:
         link = f"\n{card.url}" if card.url.startswith(("https://", "http://")) else ""
-        console.print(_item(card.id, Text.assemble(card.title, (f"  {_facts(card)}", "dim"), (link, "dim")), widest))
+        console.print(item(card.id, Text.assemble(card.title, (f"  {_facts(card)}", "dim"), (link, "dim")), widest))
     console.print(Text("\n" + " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items()), style="dim"))
 
 
@@ -83,9 +109,16 @@ def _facts(card: SourceCard) -> str:
 
 
 def _closing(report: Report) -> str:
-    thread = report.provenance.thread
-    first = next((claim.id for claim in report.claims if claim.spans), None)
     checked = f"{report.coverage.checked} of {report.coverage.total} statements checked"
     spent = f" · {dollars(report.spend.usd)} spent" if report.spend.usd else ""
-    line = f"{checked} · confidence {report.confidence}{spent} · thread {thread}"
-    return f"{line}\nOpen the passage behind a statement: assay passage {thread} {first}" if first else line
+    return f"{checked} · confidence {report.confidence}{spent} · thread {report.provenance.thread}"
+
+
+def _more(report: Report, *, talking: bool) -> str:
+    """How to look behind the report."""
+    first = next((claim.id for claim in report.claims if claim.spans), None)
+    if talking:
+        behind = f"/claim {first} or /source 1 opens the passages behind it · " if first else ""
+        return f"{behind}/export FILE keeps it · /help"
+    thread = report.provenance.thread
+    return f"Open the passage behind a statement: assay passage {thread} {first}" if first else ""

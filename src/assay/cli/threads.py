@@ -3,22 +3,22 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 import typer
 from rich.text import Text
 
 from assay.bootstrap import open_engine
-from assay.cli.lines import one_line
+from assay.cli.lines import counted, dollars, one_line
+from assay.cli.passages import behind_claim
 from assay.cli.screen import open_console, show_report
 from assay.engine import Engine
-from assay.errors import NotFoundError
 from assay.export.report import Report
-from assay.model.claim import Verdict
-from assay.model.report import ReportClaim
+from assay.model.question import Mode
 from assay.model.thread import Run
 from assay.settings import load
+from assay.view import StateView
 
 T = TypeVar("T")
 AROUND = 300  # characters of context shown on each side of a span
@@ -61,6 +61,52 @@ def show(thread: str, json: bool) -> None:
         typer.echo(f"No report yet. Go on with: assay resume {thread}", err=True)
 
 
+def state(thread: str, json: bool) -> None:
+    async def look(engine: Engine) -> StateView:
+        return await engine.view(thread)
+
+    found = _with_engine(look)
+    if json:
+        typer.echo(found.model_dump_json(indent=2).encode())
+        return
+    for label, text in _told(found):
+        typer.echo(f"{label:9}  {one_line(text)}".rstrip())
+
+
+def _told(view: StateView) -> Iterator[tuple[str, str]]:
+    """Few lines; the rest is in the JSON."""
+    yield "thread", f"{view.thread}, {view.status}{', next: ' if view.next else ''}{', '.join(view.next)}"
+    yield "goal", view.user_inputs.goal
+    if view.subject:
+        yield "subject", view.subject
+    if gate := view.user_inputs.gate:
+        signals = f"clarity {gate.clarity:.2f}, coherence {gate.coherence:.2f}, {dollars(gate.usd)}"
+        yield "mode", f"{Mode.AUTO if gate.auto else Mode.PLAN} ({signals}): {gate.reason}"
+    for about, answer in view.user_inputs.planner_answers.items():
+        yield "answer", f"{about}: {answer}"
+    if view.plan:
+        for step in view.plan.dag:
+            yield step.id, f"{step.text} ({counted(len(step.queries), 'query', 'queries')})"
+    yield from _found(view)
+    yield from (("issue", issue) for issue in view.issues)
+    yield from (("note", notice) for notice in view.notices)
+    if view.left_out:
+        yield "left out", ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in view.left_out.items())
+
+
+def _found(view: StateView) -> Iterator[tuple[str, str]]:
+    if view.search_results:
+        results = counted(len(view.search_results), "result")
+        yield "found", f"{results} for {counted(len(view.queries), 'query', 'queries')}"
+    for one in view.evidence:
+        what = one.problem or counted(len(one.chunks), "chunk")
+        yield one.id or "chosen", f"{one.title or one.content_hash} ({what})"
+    if view.draft:
+        words = counted(len(view.draft.text.split()), "word")
+        cited = counted(len(view.draft.citations), "source")
+        yield "draft", f"{words}, {cited} cited, confidence {view.draft.confidence:.2f}"
+
+
 def log(thread: str) -> None:
     async def lines(engine: Engine) -> list[str]:
         await engine.threads.get(thread)
@@ -95,36 +141,11 @@ def document(hash: str) -> None:
 def passage(thread: str, claim: str) -> None:
     async def find(engine: Engine) -> list[Text]:
         await engine.threads.get(thread)
-        report = await engine.report(thread)
-        chosen = _claim(report, thread, claim)
-        titles = {card.id: card.title for card in report.sources}
-        shown = [Text(f"{chosen.text}\n{_judged(chosen)}", style="bold")]
-        for span in chosen.spans:
-            text = (await engine.document(span.document)).text
-            before, after = text[max(0, span.start - AROUND) : span.start], text[span.end : span.end + AROUND]
-            shown.append(
-                Text.assemble((f"\n{span.source} {titles[span.source]}, characters {span.start}-{span.end}\n", "blue"),
-                              (before, "dim"), (span.quote, "reverse"), (after, "dim"))
-            )  # fmt: skip
-        return shown
+        return [part async for part in behind_claim(engine, await engine.report(thread), claim)]
 
     console = open_console()
     for part in _with_engine(find):
         console.print(part)
-
-
-def _claim(report: Report, thread: str, name: str) -> ReportClaim:
-    for claim in report.claims:
-        if claim.id.lower() == name.lower():
-            return claim
-    ids = [claim.id for claim in report.claims]
-    some = f"{', '.join(ids[:12])}{' ...' if len(ids) > 12 else ''}" if ids else "none: nothing was found"
-    raise NotFoundError(f"thread {thread} has no claim {name}", help=f"It has: {some}.")
-
-
-def _judged(claim: ReportClaim) -> str:
-    verdict = Verdict(claim.verdict).value.replace("_", " ")
-    return f"{verdict}, confidence {claim.confidence:.2f} {claim.mark or ''}".rstrip()
 
 
 def _with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:

@@ -50,6 +50,7 @@ class Understanding(Record):
     complexity: Literal["simple", "moderate", "complex"] = "moderate"
     ambiguity_level: float = Field(default=0.0, ge=0, le=1)
     clarification_question: str | None = None
+    clarification_options: tuple[str, ...] = ()  # answers to choose from, where the likely ones are known
     suggested_questions: tuple[str, ...] = ()
 
     @property

@@ -1,11 +1,12 @@
 """A thread is a conversation; a run is one execution on it."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import Field
 
 from assay.model.event import RunStatus, Status
+from assay.model.memory import Preferences
+from assay.model.plan import Style
 from assay.model.question import Depth, Mode
 from assay.model.record import Record
 
@@ -15,6 +16,7 @@ class Thread(Record):
     title: str
     created: datetime
     updated: datetime
+    mode: Mode | None = None  # said for this thread; None: what the settings say
 
 
 class Run(Record):
@@ -38,15 +40,17 @@ class Options(Record):
     """What a caller chose for one question; everything else comes from the settings."""
 
     depth: Depth = Depth.STANDARD
-    mode: Mode = Mode.AUTO
+    mode: Mode | None = None  # None: what was said for the thread, or else in the settings
+    user: str = "local"  # whose memory is used
     interactive: bool = False  # whether somebody can answer questions
     docs: tuple[str, ...] = ()
     source: str = "auto"
     sources: tuple[str, ...] = ()  # what was chosen for the run; a resumed one asks the same
     web: bool = False  # search the open web too, where documents are given
     private: bool = False  # the thread has been about documents: no model sees it that was not asked for by name
-    style: Literal["academic", "technical", "executive"] = "academic"
-    words: int = 2000
+    style: Style | None = None  # None: the person's preference, or what the settings say
+    words: int | None = Field(default=None, ge=50, le=20_000)
+    preferences: Preferences = Preferences()  # what was remembered of the person when the run began
     context: str = ""  # what the person wants the planner to know besides the question
     domains: tuple[str, ...] = ()  # fields the question belongs to
     model: str | None = None  # who thinks; None: what the settings say

@@ -4,13 +4,14 @@ A reasoner is never trusted: quotes are located in the snapshot, statements are 
 spans, plans are validated. It raises ReasoningError when it has no usable answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 from pydantic import Field
 
 from assay.model.claim import Claim, Judgement
 from assay.model.evidence import Analysis, Disagreement, Finding
+from assay.model.memory import Preferences
 from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Depth, PlannerQuestion, Turn, Understanding
 from assay.model.record import Record
@@ -34,6 +35,8 @@ class PlanRequest(Record):
     deliverable: str = "report"
     context: str = ""  # what is known besides the question: clarifications, the conversation, the person's own words
     domains: tuple[str, ...] = ()  # fields the person says it belongs to
+    preferences: Preferences = Preferences()  # what the person always wants, unless the question says otherwise
+    facts: tuple[str, ...] = ()  # what is remembered of the person and has to do with the question
 
 
 class Query(Record):
@@ -136,6 +139,7 @@ class WriteRequest(Record):
     unanswered: tuple[str, ...] = ()
     style: Literal["academic", "technical", "executive"] = "academic"
     words: int = 2000
+    language: str | None = None  # the person's; None: that of the question
     banned: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()  # what the reviewer asked for, in so many words
     issues: tuple[Issue, ...] = ()  # the same in full: what is wrong, where, how badly
@@ -180,7 +184,11 @@ class Reasoner(Protocol):
 
     async def understand(self, message: str, conversation: Conversation) -> Understanding: ...
 
-    async def questions(self, understanding: Understanding) -> Sequence[PlannerQuestion]: ...
+    async def questions(
+        self, understanding: Understanding, known: Mapping[str, str] | None = None
+    ) -> Sequence[PlannerQuestion]:
+        """`known`: what need not be asked, by what a planner question is about."""
+        ...
 
     async def plan(self, request: PlanRequest) -> Plan: ...
 

@@ -58,11 +58,13 @@ def stop_reason(
         return reason
     if not analysis.gaps:
         return "every sub-question has evidence"
-    if analysis.confidence >= SURE[depth]:
-        return f"confidence {analysis.confidence:.2f} is enough"
-    # A quick question is tried again even when nothing new came (C-04); deeper ones stop (S-08).
-    if previous is not None and depth is not Depth.QUICK and analysis.confidence - previous.confidence < SMALL_GAIN:
-        return "the last round added too little"
+    # Of a quick question the route has looked at the confidence before, and it is tried again even when nothing new
+    # came (C-04); deeper ones stop (S-08).
+    if depth is not Depth.QUICK:
+        if analysis.confidence >= SURE[depth]:
+            return f"confidence {analysis.confidence:.2f} is enough"
+        if previous is not None and analysis.confidence - previous.confidence < SMALL_GAIN:
+            return "the last round added too little"
     if not analysis.refinements:
         return "there is nothing new to ask"
     return None

@@ -1,51 +1,132 @@
-"""Human breakpoints. Each only asks; whether it stands in the way is decided by the edges in graph.py."""
+"""Human breakpoints, one node a place. Each asks for the first that is due and does what was decided; the edges in
+graph.py come back for the next."""
 
 from typing import Any
 
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
 
 from assay.deps import Deps
-from assay.stages.unread import done
-from assay.state import State
+from assay.model.review import Decision
+from assay.settings import Place
+from assay.stages.asking import ask
+from assay.stages.breakpoints import NONE, due, fields, shown
+from assay.state import Plain, State
+from assay.text.hosts import within
+from assay.text.urls import host_of
 
-DECISIONS = ("approve", "reject", "modify", "skip")
+MOST_REVISIONS = 5  # versions a person may send back on top of those the settings allow
 
 
-async def approve_plan(state: State) -> State:
-    decision = _ask("plan", "Is this plan what you want?", plan=state["plan"])
-    if decision["decision"] == "modify":
-        return {"plan": decision["value"], "plan_approved": True}
-    return {"plan_approved": decision["decision"] != "reject", "rejected": decision["decision"] == "reject"}
+async def approve_plan(state: State, runtime: Runtime[Deps]) -> State:
+    answer, update = await _decided("plan", state, runtime.context)
+    return {**update, "plan": answer["plan"]} if answer["decision"] == Decision.MODIFY else update
 
 
 async def approve_harvest(state: State, runtime: Runtime[Deps]) -> State:
-    passages = sum(len(passages) for passages in state["selected"].values())
-    wanted = state.get("pages") or {}  # runs that began before pages were fetched have none
-    pages = len({page["key"] for chosen in wanted.values() for page in chosen} - done(state["harvested"]))
-    quote = runtime.context.quote
-    usd = round(quote.reading_usd, 4) if quote else 0.0
-    what = " and ".join(
-        f"{count} {noun}"
-        for count, noun in ((pages, "web pages"), (passages, "passages"))
-        if count or noun != "web pages"
-    )
-    decision = _ask("harvest", f"Read {what}, about ${usd:.2f}?", passages=passages, pages=pages, usd=usd)
-    return {"rejected": decision["decision"] == "reject"}
+    answer, update = await _decided("harvest", state, runtime.context)
+    if answer["decision"] == Decision.MODIFY:
+        update["pages"] = fewer(state.get("pages") or {}, answer)
+    return update
 
 
-async def approve_output(state: State) -> State:
-    decision = _ask("output", "Publish this report?", draft=state["draft"], critique=state["critique"])
-    return {"rejected": decision["decision"] == "reject"}
+async def approve_claims(state: State, runtime: Runtime[Deps]) -> State:
+    answer, update = await _decided("claims", state, runtime.context)
+    if answer["decision"] == Decision.MODIFY:
+        out = set(answer["drop"])
+        update["claims"] = [claim for claim in state["claims"] if claim["id"] not in out]
+        note = f"A person left {len(state['claims']) - len(update['claims'])} statements out at a review."
+        update["notices"] = {**state["notices"], **update.get("notices", {}), "claims": note}
+    return update
 
 
-async def approve_critical(state: State) -> State:
-    decision = _ask(
-        "critical", "The review found a critical issue. Go on?", issues=state["issues"], draft=state["draft"]
-    )
-    return {"rejected": decision["decision"] == "reject"}
+async def approve_review(state: State, runtime: Runtime[Deps]) -> State:
+    return await _of_report("review", state, runtime.context)
 
 
-def _ask(kind: str, question: str, **shown: Any) -> dict[str, Any]:
-    answer = interrupt({"kind": f"approve_{kind}", "question": question, "options": list(DECISIONS), **shown})
-    return answer if isinstance(answer, dict) else {"decision": str(answer).strip().lower(), "value": None}
+async def approve_output(state: State, runtime: Runtime[Deps]) -> State:
+    return await _of_report("output", state, runtime.context)
+
+
+async def _of_report(place: Place, state: State, deps: Deps) -> State:
+    answer, update = await _decided(place, state, deps)
+    if answer["decision"] != Decision.MODIFY:
+        return update
+    wishes = [
+        {
+            "category": "style",
+            "severity": "major",
+            "location": "all",
+            "description": f"A person asks: {fix}",
+            "fix": fix,
+        }
+        for fix in answer["fixes"]
+    ]
+    before = state["edits"]
+    edits = {
+        "drop": [*before.get("drop", ()), *answer["drop"]],
+        "title": answer["title"] or before.get("title"),
+        "rewrite": bool(wishes),
+    }
+    return {**update, "issues": [*state["issues"], *wishes], "edits": edits, "stuck": False}
+
+
+async def _decided(place: Place, state: State, deps: Deps) -> tuple[Plain, State]:
+    """What a person, or the timer, said to the first breakpoint of a place; nothing is done before that. Where it was
+    asked under other settings there may be none by now, or another: the answer says what it is to."""
+    seen = fields(state, deps)
+    stop = next(iter(due(place, state, deps)), NONE)
+    answer = ask(
+        f"approve_{place}", stop.question, deps.now(), seconds=stop.timeout,
+        on_timeout="approve" if stop.auto_approve else "end", options=_options(place, state, deps),
+        **shown(stop, seen), breakpoint=stop.key.partition(":")[0], key=stop.key,
+    )  # fmt: skip
+    await deps.emit("notice", f"approve_{place}", text=_told(answer), decision=answer["decision"])
+    ends = answer["decision"] in (Decision.REJECT, "timeout")
+    kept = {key: answer.get(key) for key in ("decision", "comment", "by")}
+    update: State = {"approvals": {**state["approvals"], answer["key"]: kept}, "rejected": ends}
+    notes = _notes(answer)
+    return answer, {**update, "notices": {**state["notices"], **notes}} if notes else update
+
+
+def _options(place: Place, state: State, deps: Deps) -> list[str]:
+    all_of_them = [decision.value for decision in Decision]
+    spent = state["iteration"] >= deps.settings.max_iterations + MOST_REVISIONS
+    return [one for one in all_of_them if one != Decision.MODIFY or place not in ("review", "output") or not spent]
+
+
+_SAID = {"approve": "approved", "reject": "rejected", "modify": "changed", "skip": "passed without a decision",
+         "timeout": "not answered in time"}  # fmt: skip
+
+
+def _told(answer: Plain) -> str:
+    by = " by the timer, since nobody answered in time" if answer.get("by") == "timer" and _goes_on(answer) else ""
+    comment = f": {answer['comment']}" if answer.get("comment") else ""
+    return f"{answer['question']} Was {_SAID[answer['decision']]}{by}{comment}"
+
+
+def _goes_on(answer: Plain) -> bool:
+    return bool(answer["decision"] == Decision.APPROVE)
+
+
+def _notes(answer: Plain) -> dict[str, str]:
+    """A report says what no person has looked at, though one was to, and why it was ended early."""
+    if answer.get("by") == "timer":
+        went = "it was approved automatically" if _goes_on(answer) else "so the research ended there"
+        return {f"approval {answer['key']}": f"Nobody answered “{answer['question']}” in time; {went}."}
+    if answer["decision"] == Decision.REJECT and answer.get("comment"):
+        return {f"approval {answer['key']}": f"The reviewer said: {answer['comment']}"}
+    return {}
+
+
+def fewer(pages: dict[str, list[Plain]], answer: Any) -> dict[str, list[Plain]]:
+    """At most so many pages, the best of each sub-question first, and none of the hosts that were struck out."""
+    kept = {
+        question: [page for page in wanted if not any(within(host_of(page["url"]), host) for host in answer["without"])]
+        for question, wanted in pages.items()
+    }
+    if answer["pages"] is None:
+        return kept
+    longest = max(map(len, kept.values()), default=0)
+    in_turn = [wanted[rank]["key"] for rank in range(longest) for wanted in kept.values() if rank < len(wanted)]
+    allowed = set(list(dict.fromkeys(in_turn))[: answer["pages"]])
+    return {question: [page for page in wanted if page["key"] in allowed] for question, wanted in kept.items()}

@@ -113,7 +113,8 @@ def covered(claims: Sequence[Claim], retold: dict[str, int]) -> Coverage:
 
 def title(state: State) -> str:
     question = (state["understanding"] or {}).get("question") or state["original_query"]
-    return str((state["draft"] or {}).get("title") or question).strip() or "No question"
+    named = state["edits"].get("title") or (state["draft"] or {}).get("title")  # a person's own words come first
+    return str(named or question).strip() or "No question"
 
 
 def level(score: float, status: ReportStatus) -> Level:

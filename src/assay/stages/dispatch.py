@@ -1,7 +1,6 @@
 """Handing out work: every sub-question in the first round, only the gaps in later ones."""
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
@@ -13,14 +12,11 @@ from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Understanding
 from assay.ports import Remote, Source
 from assay.reasoning.protocol import QueryRequest
+from assay.stages.taste import Taste, eligible, sites, taste
 from assay.state import Plain, State, Task
-from assay.text.hosts import registered
 
 SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherwise in an attribute `types`
-# As people write hosts, in small letters: ASP.NET is none. A few endings are those of files far more often.
-_HOST = re.compile(r"(?<![\w@./-])(https?://|www\.)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)")
-_FILE = re.compile(r"\.(?:py|md|rs|js|ts|sh|pl|cc|so|ps|zip|mov|app|exe|txt|pdf|doc|csv|json|yaml|toml|io)$")
-MOST_SITES = 2
+MOST_SITES = 2  # that a question names
 BRISK = 60  # requests a minute; who allows for fewer would keep a round waiting with every further query
 IN_HAND = 2  # queries a sub-question keeps for when its first ones bring little
 
@@ -30,8 +26,11 @@ Wanted = dict[str, list[QueryType]]  # a query's text -> the kinds of source it 
 async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     plan = Plan.model_validate(state["plan"])
+    understanding = Understanding.model_validate(state["understanding"])
+    wishes = taste(understanding.question, deps.options)
+    sources = eligible(deps.sources, plan.sources, wishes)
     known = asked(state)
-    wanted = await _wanted(plan, state, deps)
+    wanted = await _wanted(plan, understanding, sources, state, deps)
     fresh = [_fresh(question, queries, known, deps) for question, queries in zip(plan.questions, wanted, strict=True)]
     due = [(question, queries) for question, queries in zip(plan.questions, fresh, strict=True) if queries]
     # The first round is always made: without money left the embedded reasoner does its thinking.
@@ -41,9 +40,11 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
             "notices": await out_of_money(state, [question for question, _ in due], "dispatch", deps),
             "current_agent": "research",
         }
-    tasks = [_task(question, queries, known, plan, state) for question, queries in due]
+    names = [source.name for source in sources]
+    tasks = [_task(question, queries, known, names, plan, state) for question, queries in due]
     return {
         "tasks": [dict(task) for task in tasks],
+        "notices": {**state["notices"], **(await _left_out(plan, wishes, deps) if not state["round"] else {})},
         "asked": known + [f"{question.id} {query['text']}" for question, queries in due for query in queries],
         "round": state["round"] + 1,
         "research_attempts": state["research_attempts"] + 1,
@@ -78,17 +79,35 @@ async def out_of_money(state: State, skipped: Sequence[SubQuestion], stage: str,
     return {**state["notices"], "budget": note}
 
 
-async def _wanted(plan: Plan, state: State, deps: Deps) -> list[Wanted]:
+async def _left_out(plan: Plan, wishes: Taste, deps: Deps) -> dict[str, str]:
+    """Notices on sources of this run that are not asked, and on such as it has not."""
+    names = [source.name for source in deps.sources]
+    avoided = [name for name in names if wishes.avoided(name)]
+    unknown = [name for name in plan.sources if name not in names]
+    notices = {}
+    if avoided:
+        notices["avoided"] = f"Not asked, since you want to avoid it: {', '.join(avoided)}."
+    if unknown:
+        notices["planned"] = f"Named in the plan, but none of this run's sources: {', '.join(unknown)}."
+    for text in notices.values():
+        await deps.emit("notice", "dispatch", text=text)
+    return notices
+
+
+async def _wanted(
+    plan: Plan, understanding: Understanding, sources: Sequence[Source], state: State, deps: Deps
+) -> list[Wanted]:
     """Round 0: the plan's queries and variations of them. Later: what the analysis found wanting."""
     analysis = state["analysis"]
     if analysis is not None:
         return [{text: [] for text in analysis["refinements"].get(question.id, ())} for question in plan.questions]
-    understanding = Understanding.model_validate(state["understanding"])
-    return await asyncio.gather(*(_first(question, plan, understanding, deps) for question in plan.questions))
+    return await asyncio.gather(*(_first(question, plan, understanding, sources, deps) for question in plan.questions))
 
 
-async def _first(question: SubQuestion, plan: Plan, understanding: Understanding, deps: Deps) -> Wanted:
-    types = served(deps.sources)
+async def _first(
+    question: SubQuestion, plan: Plan, understanding: Understanding, sources: Sequence[Source], deps: Deps
+) -> Wanted:
+    types = served(sources)
     planned = [query for query in plan.queries if query.question == question.id and query.type in types]
     wanted: Wanted = {query.text: [] for query in planned}
     for query in planned:
@@ -99,17 +118,19 @@ async def _first(question: SubQuestion, plan: Plan, understanding: Understanding
     )  # fmt: skip
     for variation in variations:
         wanted.setdefault(variation.text, [variation.type] if variation.type in types else [])
-    remote = any(isinstance(source, Remote) for source in deps.sources)
+    remote = any(isinstance(source, Remote) for source in sources)
     first = dict(list(wanted.items())[:1])  # comes before all others, so that no source goes without it
-    return {**first, **(scoped(wanted, understanding.question) if remote else {}), **wanted}
+    preferred = taste(understanding.question, deps.options).sites
+    return {**first, **(scoped(wanted, understanding.question, preferred) if remote else {}), **wanted}
 
 
-def scoped(wanted: Wanted, question: str) -> Wanted:
-    """The first query once more for each site the question names; its providers' own filters are used for that."""
-    hosts = [host for named, host in _HOST.findall(question) if (named or not _FILE.search(host)) and registered(host)]
-    return (
-        {f"site:{host} {next(iter(wanted))}": ["web"] for host in dict.fromkeys(hosts[:MOST_SITES])} if wanted else {}
-    )
+def scoped(wanted: Wanted, question: str, preferred: Sequence[str] = ()) -> Wanted:
+    """The first query once more for each site the question names, and once for those the person prefers; its providers'
+    own filters are used for that."""
+    scopes = [f"site:{host}" for host in sites(question)[:MOST_SITES]]
+    if preferred:
+        scopes.append(" ".join(f"site:{host}" for host in preferred))
+    return {f"{scope} {next(iter(wanted))}": ["web"] for scope in dict.fromkeys(scopes)} if wanted else {}
 
 
 def _fresh(question: SubQuestion, queries: Wanted, known: Sequence[str], deps: Deps) -> list[Plain]:
@@ -120,13 +141,16 @@ def _fresh(question: SubQuestion, queries: Wanted, known: Sequence[str], deps: D
     return fresh[:most]
 
 
-def _task(question: SubQuestion, queries: list[Plain], known: Sequence[str], plan: Plan, state: State) -> Task:
+def _task(
+    question: SubQuestion, queries: list[Plain], known: Sequence[str], sources: list[str], plan: Plan, state: State
+) -> Task:
     return {
         "key": f"{state['round']}:{question.id}",
         "question": question.plain(),
         "queries": queries,
         "before": [text for name, _, text in (line.partition(" ") for line in known) if name == question.id],
         "share": 1 / len(plan.questions),
+        "sources": sources,
         "passages": [],
         "pages": [],
     }

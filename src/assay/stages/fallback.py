@@ -9,7 +9,7 @@ from assay.model.claim import Claim, Verdict
 from assay.model.report import ReportStatus, Section
 from assay.reasoning.protocol import Draft, DraftSection, DraftSentence
 from assay.stages.composing import compose, published
-from assay.stages.publish import condensed, finish, notice
+from assay.stages.publish import condensed, edited, finish, notice
 from assay.state import State
 
 
@@ -27,7 +27,7 @@ async def fallback(state: State, runtime: Runtime[Deps]) -> State:
 def _best(state: State, claims: Sequence[Claim], supported: Sequence[Claim]) -> tuple[Section, ...]:
     caveat = notice("Please note", *_caveats(state))
     if state["draft"] and supported:
-        return (*published(Draft.model_validate(state["draft"]), claims, state["sources"]), caveat)
+        return (*published(edited(state), claims, state["sources"]), caveat)
     if supported:
         found = DraftSection(
             title="What was found",
@@ -40,7 +40,7 @@ def _best(state: State, claims: Sequence[Claim], supported: Sequence[Claim]) -> 
 def _caveats(state: State) -> list[str]:
     lines = ["This report was not finished; it holds the best there is."]
     if state["rejected"]:
-        lines.append("It was rejected at a review.")
+        lines.append(f"{_ended(state)}.")
     if state["critique"] and state["critique"]["recommendation"] != "approve":
         lines.append("The last review did not approve it.")
     return [
@@ -49,13 +49,20 @@ def _caveats(state: State) -> list[str]:
     ]
 
 
+def _ended(state: State) -> str:
+    last = next(reversed(state["approvals"].values()), {})
+    return "Nobody answered a review in time" if last.get("decision") == "timeout" else "It was rejected at a review"
+
+
 def _apology(state: State) -> list[str]:
     if state["rejected"]:
-        return ["It was rejected at a review, so the research ended here.", "Ask again to start over."]
+        return [f"{_ended(state)}, so the research ended here.", "Ask again to start over."]
     question = (state["understanding"] or {}).get("question") or state["original_query"]
     lines = [f"Sorry, no source had an answer to “{question}”."]
     if state["failures"]:
         lines.append("Some sources could not be searched; the run log says which and why.")
+    if state["research_attempts"] > 1:
+        lines.append(f"It was looked for in {state['research_attempts']} attempts, each with other words.")
     lines.append("You could check the spelling, name the subject in full, or add documents that speak of it.")
     return lines
 

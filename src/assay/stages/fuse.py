@@ -1,6 +1,7 @@
 """Choosing what to read: the best pages and passages of each sub-question, counted before anything is read."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from langgraph.runtime import Runtime
@@ -10,6 +11,7 @@ from assay.model.question import Understanding
 from assay.model.source import Hit
 from assay.search.fuse import fuse as fuse_hits
 from assay.settings import Reading
+from assay.stages.taste import Taste, taste
 from assay.stages.unread import done
 from assay.state import Plain, State
 from assay.text.period import moves
@@ -20,15 +22,16 @@ from assay.trust.aboutness import on_subject
 
 async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
-    by_question: dict[str, list[list[Hit]]] = {}
-    for key in sorted(state["searched"]):
-        result = state["searched"][key]
-        by_question.setdefault(result["question"], []).append([Hit.model_validate(hit) for hit in result["hits"]])
+    understanding = Understanding.model_validate(state["understanding"])
+    wishes = taste(understanding.question, deps.options)
+    await _tell_avoided(state, deps)
     today = deps.started.date()
     moving = moves(state["original_query"], today)
-    fused = {q: fuse_hits(lists, today, moving=moving) for q, lists in sorted(by_question.items())}
-    subjects = Understanding.model_validate(state["understanding"]).subjects
-    off_subject = await _off_subject(fused.values(), subjects, deps)
+    fused = {
+        question: wishes.lifted(fuse_hits(lists, today, moving=moving))
+        for question, lists in sorted(_found(state, wishes).items())
+    }
+    off_subject = await _off_subject(fused.values(), understanding.subjects, deps)
     asked = state["original_query"]
     selected = {
         question: choose(named([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading)
@@ -48,9 +51,32 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     return {"selected": selected, "pages": pages, "current_agent": "research"}
 
 
+def _found(state: State, wishes: Taste) -> dict[str, list[list[Hit]]]:
+    """By sub-question the hits of each of its searches, whoever let through what is avoided."""
+    found: dict[str, list[list[Hit]]] = {}
+    for key in sorted(state["searched"]):
+        result = state["searched"][key]
+        kept, _ = wishes.sift(Hit.model_validate(hit) for hit in result["hits"])
+        found.setdefault(result["question"], []).append(kept)
+    return found
+
+
+async def _tell_avoided(state: State, deps: Deps) -> None:
+    """Once for each host, however many searches of this round came upon it."""
+    hosts: Counter[str] = Counter()
+    for result in _of_this_round(state):
+        hosts.update(result.get("avoided", {}))
+    for host, hits in sorted(hosts.items()):
+        await deps.emit("skip", "fuse", path=host, reason=f"you asked to avoid {host}", hits=hits)
+
+
+def _of_this_round(state: State) -> list[Plain]:
+    return [state["searched"][task["key"]] for task in state["tasks"] if task["key"] in state["searched"]]
+
+
 def _asked(state: State) -> dict[str, int]:
     """Requests of this round, and how many of them the cache has answered."""
-    results = [state["searched"][task["key"]] for task in state["tasks"] if task["key"] in state["searched"]]
+    results = _of_this_round(state)
     return {
         "asked": sum(result["completed"] for result in results),
         "cached": sum(result.get("cached", 0) for result in results),

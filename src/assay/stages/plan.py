@@ -6,23 +6,35 @@ from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.question import Understanding
 from assay.reasoning.protocol import PlanRequest
+from assay.stages.taste import eligible, taste
 from assay.state import State
+
+MOST_FACTS = 5  # of what is remembered of the person
 
 
 async def plan(state: State, runtime: Runtime[Deps]) -> State:
-    deps = runtime.context
+    deps, options = runtime.context, runtime.context.options
+    understanding = Understanding.model_validate(state["understanding"])
+    facts = await deps.memory.relevant(options.user, understanding.question, limit=MOST_FACTS)
     made = await deps.reasoner.plan(
         PlanRequest(
-            understanding=Understanding.model_validate(state["understanding"]),
-            depth=deps.options.depth,
+            understanding=understanding,
+            depth=options.depth,
             answers=state["planner_answers"],
             context=state["enriched_context"],
-            domains=deps.options.domains,
+            domains=options.domains,
+            preferences=options.preferences,
+            facts=tuple(fact.text for fact in facts),
         )
     )
+    # What the run may ask and spend stands in the plan, so that a person can change it there.
+    usd = deps.settings.budget.usd if options.usd is None else options.usd
+    asked = eligible(deps.sources, (), taste(understanding.question, options))
+    made = made.model_copy(update={"sources": tuple(source.name for source in asked), "usd": usd})
     for warning in made.warnings:
         await deps.emit("notice", "plan", text=warning)
     await deps.emit(
-        "section", "plan", questions=[question.text for question in made.questions], queries=len(made.queries)
-    )
+        "section", "plan", questions=[question.text for question in made.questions], queries=len(made.queries),
+        constraints=list(made.constraints),
+    )  # fmt: skip
     return {"plan": made.plain(), "status": Status.SEARCHING, "current_agent": "plan"}

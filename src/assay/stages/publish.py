@@ -10,8 +10,10 @@ from assay.model.report import ReportData, ReportStatus, Section, Sentence
 from assay.reasoning.protocol import Draft
 from assay.stages.composing import compose, published
 from assay.state import Plain, State
+from assay.text.words import fold
 
 MOST_MESSAGES, KEPT_MESSAGES = 10, 4
+LONGEST_ANSWER = 2000  # characters of a message
 Kept = tuple[list[Plain], str]  # the messages of a thread, and the summary of those before
 
 _FAREWELL = {
@@ -33,9 +35,17 @@ async def publish(state: State, runtime: Runtime[Deps]) -> State:
         report = await compose(state, deps, sections, ReportStatus.CANCELLED)
         return await finish(state, deps, report, kept)
     claims = [Claim.model_validate(item) for item in state["claims"]]
-    sections = published(Draft.model_validate(state["draft"]), claims, state["sources"])
+    sections = published(edited(state), claims, state["sources"])
     report = await compose(state, deps, sections, ReportStatus.COMPLETE)
     return await finish(state, deps, report, kept)
+
+
+def edited(state: State) -> Draft:
+    """The draft without the sections a person struck out."""
+    draft = Draft.model_validate(state["draft"])
+    out = {fold(title) for title in state["edits"].get("drop", ())}
+    kept = tuple(section for section in draft.sections if fold(section.title) not in out)
+    return draft.model_copy(update={"sections": kept})
 
 
 async def _has_spent(deps: Deps) -> bool:
@@ -66,9 +76,13 @@ def notice(title: str, *lines: str) -> Section:
 
 
 def spoken(report: ReportData) -> str:
-    """The answer as one message of the conversation: the summary if there is one, else the first section."""
-    section = next((s for s in report.sections if s.role == "abstract"), None) or next(iter(report.sections), None)
-    return " ".join(sentence.text for sentence in section.sentences) if section else ""
+    """The answer as one message of the conversation: the summary if there is one, else what the sections say first."""
+    summary = [section for section in report.sections if section.role == "abstract"]
+    body = [section for section in report.sections if section.role == "body"]
+    told = [sentence.text for section in summary or body or report.sections[:1] for sentence in section.sentences]
+    while len(told) > 1 and len(" ".join(told)) > LONGEST_ANSWER:
+        told.pop()
+    return " ".join(told)
 
 
 async def condensed(state: State, deps: Deps) -> Kept:

@@ -21,10 +21,12 @@ from assay.ports import Answer, Remote, Source
 from assay.reasoning.protocol import Query, QueryRequest, Tried
 from assay.search.fuse import fuse
 from assay.stages.dispatch import BRISK, served, types_of
+from assay.stages.taste import code, taste
 from assay.state import Plain, Search, State
 from assay.text.language import language
 from assay.text.period import moves, period
 
+SHOWN = 200  # characters of a snippet that stay where nothing was stored, for people to see what was found
 MOST_HITS = 80  # per sub-question and round: what is kept in the state
 ENOUGH = 3  # documents; with fewer, other words are worth a try
 MOST_TURNS = 2  # of other words
@@ -40,6 +42,7 @@ class Result(NamedTuple):
     query: Plain
     source: str
     answer: Answer | SourceError
+    avoided: Counter[str] = Counter()  # hosts of hits that were left out
 
     @property
     def hits(self) -> list[Hit]:
@@ -59,10 +62,22 @@ async def search(task: Search, runtime: Runtime[Deps]) -> State:
 
 
 async def _ask_all(queries: Sequence[Plain], task: Search, deps: Deps) -> list[Result]:
-    jobs = [(query, source) for source in deps.sources for query in _for(source, queries)]
+    jobs = [(query, source) for source in _sources(task, deps) for query in _for(source, queries)]
     results = await asyncio.gather(*(_ask(query, source, task, deps) for query, source in jobs))
     await _report(results, task, deps)
     return list(results)
+
+
+def _sources(task: Search, deps: Deps) -> list[Source]:
+    """None is an outage too: an empty report would not say why."""
+    names = task.get("sources")  # runs that began before a plan named them have none
+    found = [source for source in deps.sources if names is None or source.name in names]
+    if not found:
+        raise SourceError(
+            "no source is left to ask: the plan and what you avoid rule out all of this run's",
+            help="Look at what is remembered: assay memory. Or name a source: --source NAME.",
+        )
+    return found
 
 
 def _for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
@@ -75,12 +90,12 @@ def _for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
         return unscoped
     if "web" in types and source.terms.per_minute >= BRISK:
         return suited
-    most = SEVERAL if getattr(source, "stands_in", False) else 1
-    return (unscoped or suited)[:most]
+    return suited[:SEVERAL] if getattr(source, "stands_in", False) else (unscoped or suited)[:1]
 
 
 async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result:
     inquiry = inquire(query["text"], task["understanding"], deps)
+    wishes = taste(task["understanding"]["question"], deps.options)
     try:
         if isinstance(source, Remote):
             answer = await source.ask(inquiry, deps.account)
@@ -92,11 +107,12 @@ async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result
         return Result(query, source.name, SourceError(f"{source.name} was not asked: {error.message}", help=error.help))
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the others with it
         return Result(query, source.name, SourceError(f"{source.name} failed: {type(error).__name__}"))
+    hits, avoided = wishes.sift(answer.hits)
     await deps.emit(
         "search", "search", question=task["question"]["id"], query=query["text"], source=source.name,
-        hits=len(answer.hits), cached=answer.cached,
+        hits=len(hits), cached=answer.cached,
     )  # fmt: skip
-    return Result(query, source.name, answer)
+    return Result(query, source.name, Answer(hits, answer.cached), avoided)
 
 
 async def _report(results: Sequence[Result], task: Search, deps: Deps) -> None:
@@ -115,17 +131,22 @@ async def _report(results: Sequence[Result], task: Search, deps: Deps) -> None:
 
 
 def inquire(text: str, understanding: Plain, deps: Deps) -> Inquiry:
-    """A query with its filters: hosts it is scoped to (`site:`), and the period the question confines itself to."""
+    """A query with its filters: hosts it is scoped to (`site:`), those the person avoids, the period the question
+    confines itself to, and its language; where that is English or not plain, the one the person prefers."""
     scopes = [(minus, host.lower()) for minus, host in _SITE.findall(text)]
+    only = tuple(host for minus, host in scopes if not minus)
+    avoided = () if only else taste(understanding["question"], deps.options).without
     spoken = language(understanding["question"])
+    if spoken in (None, "en"):
+        spoken = code(deps.options.preferences)
     time = period(f"{understanding['question']} {understanding.get('temporal_scope') or ''}", deps.started.date())
     return Inquiry(
         query=" ".join(_SITE.sub(" ", text).split()) or text,
         limit=deps.settings.results_per_query,
         since=time.since,
         until=time.until,
-        sites=tuple(host for minus, host in scopes if not minus),
-        without=tuple(host for minus, host in scopes if minus),
+        sites=only,
+        without=(*(host for minus, host in scopes if minus), *avoided),
         language=None if spoken == "en" else spoken,
     )
 
@@ -157,7 +178,7 @@ async def _other_words(results: Sequence[Result], task: Search, deps: Deps) -> l
 
 
 async def _offered(tried: Sequence[Tried], room: int, task: Search, deps: Deps) -> list[Query]:
-    types = served(deps.sources)
+    types = served(_sources(task, deps))
     request = QueryRequest(
         question=SubQuestion.model_validate(task["question"]),
         understanding=Understanding.model_validate(task["understanding"]),
@@ -194,10 +215,14 @@ def _summary(task: Search, results: Sequence[Result], deps: Deps) -> Plain:
         "question": task["question"]["id"],
         "queries": [{"text": text, "status": "completed" if text in answered else "failed"} for text in texts],
         # Its place in the fused list is what a hit is worth from here on, not its rank at one provider.
-        "hits": [{**hit.model_dump(mode="json", exclude={"snippet"}), "rank": n} for n, hit in enumerate(best, 1)],
+        "hits": [
+            {**hit.model_dump(mode="json"), "snippet": "" if hit.document else hit.snippet[:SHOWN], "rank": rank}
+            for rank, hit in enumerate(best, 1)
+        ],
         "completed": len(answers),
         "failed": len(results) - len(answers),
         "cached": sum(answer.cached for answer in answers),
+        "avoided": dict(sum((result.avoided for result in results), Counter())),
         "errors": _errors(results),
     }
 

@@ -1,13 +1,15 @@
 """Clarity: what is asked, about what, and whether it can be researched as it stands."""
 
 from collections.abc import Iterable
+from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.question import SHORTEST, Clarity, Turn, Understanding
+from assay.model.record import Record
 from assay.reasoning.protocol import Conversation
 from assay.state import State
 
@@ -42,19 +44,27 @@ async def understand(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-_THREAD: dict[str, TypeAdapter[object]] = {
+class _Asked(Record):
+    question: str
+    answer: str
+
+
+# What outlives a question, and what a question that was asked back has gathered while it waited.
+_KEPT: dict[str, TypeAdapter[Any]] = {
     "messages": TypeAdapter(list[Turn]), "subject": TypeAdapter(str | None), "conversation_summary": TypeAdapter(str),
+    "clarification_attempts": TypeAdapter(Annotated[int, Field(strict=True, ge=0)]),
+    "clarified": TypeAdapter(list[_Asked]),
 }  # fmt: skip
 
 
 def unreadable(state: State) -> list[str]:
-    """Fields of the thread that hold what they cannot; those of the question are always new."""
-    return [name for name in _THREAD if name in state and not _fits(name, state[name])]  # type: ignore[literal-required]
+    """Fields that hold what they cannot; all others are new with every question."""
+    return [name for name in _KEPT if name in state and not _fits(name, state[name])]  # type: ignore[literal-required]
 
 
 def _fits(name: str, value: object) -> bool:
     try:
-        _THREAD[name].validate_python(value)
+        _KEPT[name].validate_python(value)
     except ValidationError:
         return False
     return True
@@ -63,7 +73,10 @@ def _fits(name: str, value: object) -> bool:
 async def _started_afresh(state: State, names: Iterable[str], update: State, deps: Deps) -> tuple[State, State]:
     """The state as if the thread had never held these fields, and the update that makes it so."""
     message = {"role": "user", "content": state["original_query"]}
-    empty: State = {"messages": [message], "subject": None, "conversation_summary": ""}
+    empty: State = {
+        "messages": [message], "subject": None, "conversation_summary": "", "clarification_attempts": 0,
+        "clarified": [],
+    }  # fmt: skip
     reset = {name: value for name, value in empty.items() if name in names}
     note = f"The thread could not be read in full and was started afresh: {', '.join(reset)}"
     await deps.emit("notice", "understand", text=note, fields=list(reset))
@@ -97,9 +110,10 @@ def _may_ask(state: State, deps: Deps) -> bool:
 
 
 def best_guess(understanding: Understanding, state: State) -> Understanding:
-    """Nobody can or will say more: take the words as they are, with the thread's subject if there is one."""
+    """Nobody can or will say more: take the likeliest of what was offered, else the words as they are with the thread's
+    subject if there is one."""
     words = " ".join((*conversation(state).clarified, understanding.question)).strip(" ?.!")
-    subject = state.get("subject")
+    subject = next(iter(understanding.clarification_options), None) or state.get("subject")
     guess = f"Tell me about {subject or understanding.topic_focus or words}"
     return understanding.model_copy(
         update={
@@ -108,5 +122,6 @@ def best_guess(understanding: Understanding, state: State) -> Understanding:
             "primary_subject": subject or words or None,
             "topic_focus": understanding.topic_focus or words,
             "clarification_question": None,
+            "clarification_options": (),
         }
     )

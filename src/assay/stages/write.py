@@ -14,6 +14,7 @@ from assay.model.evidence import Disagreement
 from assay.model.plan import Plan
 from assay.model.report import Issue
 from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
+from assay.stages.opening import opened, opening
 from assay.stages.verify import judge
 from assay.state import State
 from assay.trust.figures import check
@@ -35,7 +36,8 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     claims = {item["id"]: Claim.model_validate(item) for item in state["claims"]}
     draft = await deps.reasoner.write(_request(state, claims, deps))
     # A long draft has hundreds of sentences and each is held against all its quotes: work for a thread.
-    sifted = await asyncio.to_thread(_sift, draft, claims, _told(state, draft))
+    told = Told(_told(state, draft))
+    sifted = await asyncio.to_thread(_sift, draft, claims, told)
     believed = await _believed(sifted, deps)
     kept = await asyncio.to_thread(lambda: [[_kept(item, believed) for item in section] for section in sifted])
     sections = []
@@ -48,7 +50,7 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     earlier = Draft.model_validate(state["draft"]).notes if state["draft"] else ()
     draft = draft.model_copy(
         update={
-            "sections": tuple(_worth_reading(sections)),
+            "sections": tuple(opened(_worth_reading(sections), opening(state, deps.options.depth, told))),
             "version": state["iteration"] + 1,
             "notes": (*earlier, *draft.notes),
         }
@@ -57,6 +59,7 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
         "draft": draft.plain(),
         "stuck": _same(draft, state),
         "statements": statements,
+        "edits": {**state["edits"], "rewrite": False},
         "iteration": state["iteration"] + 1,
         "status": Status.REVIEWING,
         "current_agent": "synthesis",
@@ -80,13 +83,15 @@ def _same(draft: Draft, state: State) -> bool:
 
 
 def _request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequest:
+    plan = Plan.model_validate(state["plan"])
     return WriteRequest(
-        plan=Plan.model_validate(state["plan"]),
+        plan=plan,
         claims=tuple(claims.values()),
         disagreements=tuple(Disagreement.model_validate(item) for item in state["disagreements"]),
         unanswered=unanswered(state),
-        style=deps.options.style,
-        words=deps.options.words,
+        style=deps.style(plan),
+        words=deps.words,
+        language=deps.options.preferences.language,
         banned=deps.settings.banned_words,
         fixes=_fixes(state),
         issues=tuple(issue for issue in _issues(state) if issue.severity != "suggestion"),
@@ -117,9 +122,8 @@ def _told(state: State, draft: Draft) -> list[str]:
     return [state["original_query"], json.dumps(state["plan"], ensure_ascii=False), *titles]
 
 
-def _sift(draft: Draft, claims: Mapping[str, Claim], told: Sequence[str]) -> list[list[Sifted]]:
-    known = Told(told)
-    return [[_sifted(sentence, claims, known) for sentence in section.sentences] for section in draft.sections]
+def _sift(draft: Draft, claims: Mapping[str, Claim], told: Told) -> list[list[Sifted]]:
+    return [[_sifted(sentence, claims, told) for sentence in section.sentences] for section in draft.sections]
 
 
 def _sifted(sentence: DraftSentence, claims: Mapping[str, Claim], told: Told) -> Sifted:

@@ -6,8 +6,11 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from pydantic_core import to_jsonable_python
+
 from assay.errors import AssayError, NotFoundError, StorageError, ThreadBusyError
 from assay.model.event import RunStatus, Status
+from assay.model.question import Mode
 from assay.model.thread import Run, Thread
 from assay.storage.sqlite import Database, timestamp
 
@@ -73,11 +76,19 @@ class SqliteThreads:
         """Oldest first."""
         return await asyncio.to_thread(self._runs, thread)
 
+    async def set_mode(self, thread: str, mode: Mode) -> None:
+        await asyncio.to_thread(self._set_mode, thread, mode)
+
+    async def set_options(self, run: str, options: dict[str, object]) -> None:
+        await asyncio.to_thread(self._set_options, run, options)
+
     def _create(self, thread: Thread) -> None:
-        values = (thread.id, thread.title, timestamp(thread.created), timestamp(thread.updated))
+        values = (thread.id, thread.title, timestamp(thread.created), timestamp(thread.updated), thread.mode)
         with self._database.transaction() as connection:
             try:
-                connection.execute("INSERT INTO threads (id, title, created, updated) VALUES (?, ?, ?, ?)", values)
+                connection.execute(
+                    "INSERT INTO threads (id, title, created, updated, mode) VALUES (?, ?, ?, ?, ?)", values
+                )
             except sqlite3.IntegrityError as error:
                 raise taken("thread", thread.id) from error
 
@@ -130,6 +141,19 @@ class SqliteThreads:
             except sqlite3.IntegrityError as refused:
                 raise busy(run) from refused
             if not changed:
+                raise no_run(run)
+            self._touch(connection, run)
+
+    def _set_mode(self, thread: str, mode: Mode) -> None:
+        values = (mode, timestamp(self._now()), thread)
+        with self._database.transaction() as connection:
+            if not connection.execute("UPDATE threads SET mode = ?, updated = ? WHERE id = ?", values).rowcount:
+                raise no_thread(thread)
+
+    def _set_options(self, run: str, options: dict[str, object]) -> None:
+        values = (json.dumps(to_jsonable_python(options)), run)
+        with self._database.transaction() as connection:
+            if not connection.execute("UPDATE runs SET options = ? WHERE id = ?", values).rowcount:
                 raise no_run(run)
             self._touch(connection, run)
 

@@ -13,7 +13,15 @@ from assay.testing.remote import FakeRemote
 from assay.testing.script import ScriptedModel
 from assay.testing.seen import SeenPrompt
 from assay.testing.sources import FakeSource, snapshot
-from assay.testing.stores import MemoryCache, MemoryDocuments, MemoryEvents, MemoryIndex, MemoryLocks, MemoryThreads
+from assay.testing.stores import (
+    MemoryCache,
+    MemoryDocuments,
+    MemoryEvents,
+    MemoryIndex,
+    MemoryLocks,
+    MemoryReviews,
+    MemoryThreads,
+)
 from assay.testing.thinking import FixedThinking, NothingSpent
 
 __all__ = [
@@ -31,6 +39,7 @@ __all__ = [
     "MemoryIndex",
     "MemoryLedger",
     "MemoryLocks",
+    "MemoryReviews",
     "MemoryThreads",
     "NothingSpent",
     "Once",

@@ -5,12 +5,15 @@ order it is asked.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from assay.testing import understood as sensible
 from assay.testing.schema import instance
 from assay.testing.seen import SeenPrompt
+from assay.testing.understood import Heard
 from assay.text.words import content_words, fold, stems
 
 Answers = dict[str, Callable[[SeenPrompt], object]]
@@ -18,8 +21,6 @@ ASPECTS = ("history", "effects", "causes", "costs", "limits", "uses", "outlook")
 VARIATIONS = ("overview", "study", "report", "review", "data", "analysis")
 REFINED = ("details", "evidence")  # how the queries of the second and third round end
 _MARK = re.compile(r"\s*[✓⚠]+$")
-_PRONOUN = re.compile(r"\b(?:it|its|they|their|them)\b", re.I)
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+(?: [A-Z]\w+)*")
 
 
 def answers(questions: int, queries: int, rounds: int) -> Answers:
@@ -41,20 +42,12 @@ def answers(questions: int, queries: int, rounds: int) -> Answers:
 
 def understood(prompt: SeenPrompt) -> dict[str, Any]:
     _, _, last = prompt.text.rpartition("The new message:")
-    message = _tagged(replace(prompt, text=last), "message", first=True)
-    subject = _after(prompt.text, "The conversation is about:")
-    follows = bool(subject and _PRONOUN.search(message))
-    subjects = [subject] if follows else list(dict.fromkeys(_NAME.findall(message)))[:4]
-    return {
-        "intent": "follow_up" if follows else "research",
-        "subjects": subjects,
-        "question": _PRONOUN.sub(subject, message) if follows else message,
-        "kind": "overview",
-        "topic": _topic(message, 4),
-        "complexity": "moderate",
-        "must_ask": False,
-        "ask": "",
-    }
+    heard = Heard(
+        message=_tagged(replace(prompt, text=last), "message", first=True),
+        subject=_after(prompt.text, "The conversation is about:"),
+        answers=tuple(re.findall(r"^Asked back about the new message, the person answered: (.*)$", prompt.text, re.M)),
+    )
+    return {**sensible.understood(heard), "topic": _topic(heard.text, 4)}
 
 
 def asked_back(prompt: SeenPrompt) -> dict[str, Any]:
@@ -64,16 +57,18 @@ def asked_back(prompt: SeenPrompt) -> dict[str, Any]:
 
 
 def plan(prompt: SeenPrompt, questions: int, queries: int) -> dict[str, Any]:
+    """Sections of its own, unless the form has some to choose from."""
     topic = _topic(_tagged(prompt, "message", first=True), 6)
     words = ("{topic} {aspect}", "{aspect} {topic} findings", "{topic} {aspect} results")[:queries]
+    given = _at(prompt.schema, "questions", "items", "section").get("enum", [])
     made = [
         {
             "text": f"What are the {aspect} of {topic}?",
-            "section": aspect.capitalize(),
+            "section": given[n % len(given)] if given else aspect.capitalize(),
             **{f"query{n}": "" for n in (1, 2, 3)},
             **{f"query{n}": text.format(topic=topic, aspect=aspect) for n, text in enumerate(words, 1)},
         }
-        for aspect in ASPECTS[:questions]
+        for n, aspect in enumerate(ASPECTS[:questions])
     ]
     return {"reasoning": [f"Sides of {topic}"], "questions": made, "confidence": 8, "warnings": []}
 
@@ -136,11 +131,11 @@ def verdicts(prompt: SeenPrompt) -> dict[str, Any]:
 
 
 def draft(prompt: SeenPrompt) -> dict[str, Any]:
-    """A sentence a claim in the claim's own section, and the first again where the report opens and ends."""
+    """A sentence a claim in the claim's own section, and again where the report opens and ends."""
     names = _after(prompt.text, "Sections:").split("; ")
     body = [_sentence(number, text, names) for number, text in _numbered(prompt)]
     frame = {"Conclusion"} & set(names)
-    opening = [{**sentence, "section": names[0]} for sentence in body[:2]]
+    opening = [{**sentence, "section": names[0]} for sentence in _leading(body)]
     closing = [{**sentence, "section": name} for sentence in body[:1] for name in frame]
     most = max(1, _most(prompt) - len(opening) - len(closing))
     fixes = re.findall(r"^\d+\. ", prompt.text.partition("A reviewer read")[2], re.M)
@@ -149,6 +144,17 @@ def draft(prompt: SeenPrompt) -> dict[str, Any]:
         "sentences": [*opening, *body[:most], *closing],
         "notes": ["Done as asked." for _ in fixes],
     }
+
+
+def _leading(body: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first two that are not all their section has: a sentence is told once, and no section is to be empty."""
+    count = Counter(sentence["section"] for sentence in body)
+    taken: list[dict[str, Any]] = []
+    for sentence in body:
+        if count[sentence["section"]] > 1 and len(taken) < 2:
+            count[sentence["section"]] -= 1
+            taken.append(sentence)
+    return taken or body[:1]
 
 
 def review(prompt: SeenPrompt) -> dict[str, Any]:

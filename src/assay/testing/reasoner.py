@@ -1,10 +1,10 @@
 """A reasoner whose single answers a test chooses."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from assay.ports import Embedder, SupportScorer
+from assay.ports import Companies, Embedder, SupportScorer
 from assay.reasoning.embedded import EmbeddedReasoner
 
 
@@ -21,9 +21,9 @@ class ScriptedReasoner(EmbeddedReasoner):
     )
 
     def __init__(
-        self, embedder: Embedder, support: SupportScorer, known: Mapping[str, str], **script: Callable[..., Any]
+        self, embedder: Embedder, support: SupportScorer, companies: Companies, **script: Callable[..., Any]
     ) -> None:
-        super().__init__(embedder, support, known)
+        super().__init__(embedder, support, companies)
         if unknown := set(script) - self.METHODS:
             raise TypeError(f"a reasoner has no method {', '.join(sorted(unknown))}")
         self.calls: list[tuple[str, tuple[Any, ...]]] = []

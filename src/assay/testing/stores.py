@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic_core import to_jsonable_python
 
 from assay.errors import NotFoundError, ThreadBusyError
 from assay.model.event import Event, RunStatus, Status
+from assay.model.question import Mode
+from assay.model.review import By, Review
 from assay.model.source import Document, Passage
 from assay.model.thread import Run, Thread
 from assay.ports import FileStamp, IndexedPassage
 from assay.storage.documents import check_hash, checked_prefix, the_only
 from assay.storage.events import plain_data
 from assay.storage.library import check_indexable
+from assay.storage.reviews import no_review, plain_answer, refusal
 from assay.storage.threads import ENDED, busy, no_run, no_thread, taken, utc_now
 
 
@@ -99,6 +104,13 @@ class MemoryThreads:
         await self.get(thread)
         return sorted((run for run in self._runs.values() if run.thread == thread), key=lambda run: run.started)
 
+    async def set_mode(self, thread: str, mode: Mode) -> None:
+        changes = {"mode": mode, "updated": self._now()}
+        self._threads[thread] = (await self.get(thread)).model_copy(update=changes)
+
+    async def set_options(self, run: str, options: dict[str, object]) -> None:
+        self._keep((await self.run(run)).model_copy(update={"options": to_jsonable_python(options)}))
+
     def _keep(self, run: Run) -> None:
         others = (other for other in self._runs.values() if other.thread == run.thread and other.id != run.id)
         if run.active and any(other.active for other in others):
@@ -142,6 +154,49 @@ class MemoryEvents:
         except NotFoundError:  # its events went with its thread
             return []
         return self._events.get(run, [])[max(seq, 0) :]
+
+
+class MemoryReviews:
+    """A ports.ReviewStore of the threads of a MemoryThreads."""
+
+    def __init__(self, threads: MemoryThreads) -> None:
+        self._threads = threads
+        self._reviews: dict[str, Review] = {}
+
+    async def open(self, review: Review) -> None:
+        await self._threads.get(review.thread)
+        self._reviews.setdefault(review.id, review.model_copy(update={"answer": plain_answer(review.answer)}))
+
+    async def get(self, id: str) -> Review:
+        await self._drop_those_of_deleted_threads()
+        if id not in self._reviews:
+            raise no_review(id)
+        return self._reviews[id]
+
+    async def pending(self, thread: str | None = None) -> list[Review]:
+        await self._drop_those_of_deleted_threads()
+        still = [one for one in self._reviews.values() if one.answered is None and thread in (None, one.thread)]
+        dated = sorted((one for one in still if one.due), key=lambda one: (one.due, one.opened))
+        return dated + sorted((one for one in still if not one.due), key=lambda one: one.opened)
+
+    async def take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
+        answer = plain_answer(answer)
+        review = await self.get(id)
+        if review.answered or (by == "person" and review.due and now >= review.due):
+            raise refusal(review)
+        self._reviews[id] = review.model_copy(update={"answered": now, "answer": answer, "by": by})
+        return self._reviews[id]
+
+    async def reopen(self, id: str) -> None:
+        changes = {"answered": None, "answer": None, "by": None}
+        self._reviews[id] = (await self.get(id)).model_copy(update=changes)
+
+    async def _drop_those_of_deleted_threads(self) -> None:
+        for id, review in list(self._reviews.items()):
+            try:
+                await self._threads.get(review.thread)
+            except NotFoundError:
+                del self._reviews[id]
 
 
 class MemoryCache:

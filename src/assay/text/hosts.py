@@ -90,3 +90,9 @@ def authority(host: str, kind: Kind = "web") -> float:
     names = {".".join(labels[at:]) for at in range(len(labels) - 1)}
     listed = next((value for names_listed, value in _LISTS if names & names_listed), None)
     return max(_BY_KIND.get(kind, 0.0), listed if listed is not None else NEUTRAL)
+
+
+def within(host: str, domain: str) -> bool:
+    """Whether a host is a domain or lies below it."""
+    host, domain = (name.lower().rstrip(".").removeprefix("www.") for name in (host, domain))
+    return host == domain or host.endswith(f".{domain}")

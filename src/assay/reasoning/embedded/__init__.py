@@ -12,13 +12,15 @@ from assay.model.evidence import Analysis, Disagreement
 from assay.model.plan import Plan
 from assay.model.question import PlannerQuestion, Turn, Understanding
 from assay.model.report import Critique
-from assay.ports import Embedder, SupportScorer
+from assay.ports import Companies, Embedder, SupportScorer
 from assay.reasoning.embedded.analysing import analyse, disagreements
+from assay.reasoning.embedded.asking import planner_questions
 from assay.reasoning.embedded.claiming import claims
 from assay.reasoning.embedded.conversation import condense
 from assay.reasoning.embedded.critique import critique
-from assay.reasoning.embedded.planning import plan, planner_questions, queries
+from assay.reasoning.embedded.planning import plan, queries
 from assay.reasoning.embedded.reading import read
+from assay.reasoning.embedded.subjects import is_company
 from assay.reasoning.embedded.understanding import understand
 from assay.reasoning.embedded.writing import write
 from assay.reasoning.protocol import (
@@ -46,21 +48,26 @@ class EmbeddedReasoner:
 
     name = "embedded"
 
-    def __init__(self, embedder: Embedder, support: SupportScorer, known: Mapping[str, str]) -> None:
+    def __init__(self, embedder: Embedder, support: SupportScorer, companies: Companies) -> None:
         self._embedder = embedder
         self._support = support
-        self._known = known
+        self._companies = companies
 
     async def understand(self, message: str, conversation: Conversation) -> Understanding:
-        return understand(message, conversation, self._known)
+        return await asyncio.to_thread(understand, message, conversation, self._companies)
 
-    async def questions(self, understanding: Understanding) -> Sequence[PlannerQuestion]:
-        return planner_questions(understanding)
+    async def questions(
+        self, understanding: Understanding, known: Mapping[str, str] | None = None
+    ) -> Sequence[PlannerQuestion]:
+        return planner_questions(understanding, known, company=self._on_a_company(understanding))
 
     async def plan(self, request: PlanRequest) -> Plan:
-        asked = request.understanding
-        company = len(asked.subjects) == 1 and asked.subjects[0] in self._known.values()
-        return plan(request, company=company and asked.query_class == "overview")
+        return plan(request, company=self._on_a_company(request.understanding))
+
+    def _on_a_company(self, asked: Understanding) -> bool:
+        """Whether what is asked for is an overview of one company."""
+        one = len(asked.subjects) == 1 and asked.query_class == "overview"
+        return one and is_company(asked.subjects[0], self._companies)
 
     async def queries(self, request: QueryRequest) -> Sequence[Query]:
         """Variations of the question's own words; there are no others to offer once these were tried."""

@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from assay.model.claim import Claim
 from assay.model.evidence import ANSWERED, Analysis, Disagreement, Gap, KeyFinding, Theme
 from assay.model.plan import SubQuestion
+from assay.reasoning.embedded.aspects import is_about_a_company
+from assay.reasoning.embedded.missing import missing, queries
 from assay.reasoning.protocol import AnalysisRequest, Conflict, Evidence
+from assay.text.names import names
 from assay.text.relations import relate, years
 from assay.text.words import content_words, stems
+
+AT_ONCE = 3  # new queries for one gap; the others are left for the round after
 
 
 def analyse(request: AnalysisRequest) -> Analysis:
@@ -16,13 +21,17 @@ def analyse(request: AnalysisRequest) -> Analysis:
     confidence = request.coverage
     sections = _by_section(request.plan.questions, confidence)
     unanswered = [question for question in request.plan.questions if confidence[question.id] < ANSWERED]
+    quotes = {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
+    lacks = missing(request.plan, quotes)
+    company = is_about_a_company(request.plan.sections)
+    wanting = [q for q in request.plan.questions if q in unanswered or (company and q.id in lacks)]
     gaps = tuple(
         Gap(
             section=question.section,
             severity="major" if not by_question.get(question.id) else "minor",
             question=question.id,
         )
-        for question in unanswered
+        for question in wanting
     )
     overall = round(sum(sections.values()) / len(sections), 4) if sections else 0.0
     return Analysis(
@@ -34,9 +43,9 @@ def analyse(request: AnalysisRequest) -> Analysis:
         gaps=gaps,
         disagreements=tuple(_conflicts(request.evidence)),
         unanswered=tuple(question.text for question in unanswered),
-        refinements=_refinements(unanswered, by_question, request.asked),
+        refinements=_refinements(wanting, lacks, by_question, request.asked),
         sufficiency=_sufficiency(gaps, len(request.plan.questions)),
-        feedback=_feedback(unanswered, by_question),
+        feedback=_feedback(wanting, by_question, lacks),
     )
 
 
@@ -167,17 +176,29 @@ def _add(found: list[Disagreement], left: Claim, right: Claim, matter: str = "")
 
 
 def _refinements(
-    unanswered: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]], asked: Sequence[str]
+    wanting: Sequence[SubQuestion],
+    lacks: Mapping[str, Sequence[str]],
+    by_question: Mapping[str, Sequence[Evidence]],
+    asked: Sequence[str],
 ) -> dict[str, tuple[str, ...]]:
-    """New queries from the plan's own words, never from page text, and none that was asked before."""
+    """New queries for what is missing, then the question in fewer words: all from the plan, never from page text, and
+    none that was asked before."""
     refined = {}
-    for question in unanswered:
-        words = content_words(question.text)
-        variations = [" ".join(words[:3]), " ".join(words[-3:]), " ".join(sorted(words, key=len, reverse=True)[:2])]
-        fresh = tuple(dict.fromkeys(text for text in variations if text and text not in asked))
+    for question in wanting:
+        wanted = queries(question, lacks.get(question.id, ()), found=bool(by_question.get(question.id)))
+        texts = (*wanted, *_in_fewer_words(question))
+        fresh = tuple(dict.fromkeys(text for text in texts if text and text not in asked))
         if fresh:
-            refined[question.id] = fresh
+            refined[question.id] = fresh[:AT_ONCE]
     return refined
+
+
+def _in_fewer_words(question: SubQuestion) -> list[str]:
+    """Where the question names something, no query goes without a name."""
+    words = content_words(question.text)
+    texts = [" ".join(words[:3]), " ".join(words[-3:]), " ".join(sorted(words, key=len, reverse=True)[:2])]
+    named = {stem for name in names(question.text) for stem in stems(name)}
+    return [text for text in texts if not named or named & set(stems(text))]
 
 
 def _sufficiency(gaps: Sequence[Gap], questions: int) -> str:
@@ -187,9 +208,12 @@ def _sufficiency(gaps: Sequence[Gap], questions: int) -> str:
     return "gaps_major" if severities["major"] * 2 > questions else "gaps_minor"
 
 
-def _feedback(unanswered: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> str:
-    lines = [
-        f"{question.text} has {'only weak evidence' if by_question.get(question.id) else 'no evidence yet'}."
-        for question in unanswered
-    ]
+def _feedback(
+    wanting: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]], lacks: Mapping[str, Sequence[str]]
+) -> str:
+    lines = []
+    for question in wanting:
+        found = "does not have enough evidence" if by_question.get(question.id) else "has no evidence yet"
+        wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
+        lines.append(f"{question.text} {found}{wanted}.")
     return " ".join(lines)

@@ -1,38 +1,36 @@
 """Understanding a message by rules: what is asked, about what, and whether it can be asked at all."""
 
 import re
-from collections.abc import Mapping
 from typing import Literal
 
-from assay.model.question import SHORTEST, Understanding
+from assay.model.question import SHORTEST, Intent, Understanding
+from assay.ports import Companies
+from assay.reasoning.embedded.answered import VAGUE, is_vague, with_answers
+from assay.reasoning.embedded.discourse import Discourse
+from assay.reasoning.embedded.ellipsis import ELSE, MORE
 from assay.reasoning.embedded.focus import focus
+from assay.reasoning.embedded.phrases import nouns
+from assay.reasoning.embedded.reference import PRONOUN, THAT_COMPANY, leans
+from assay.reasoning.embedded.small_talk import is_cancelled, is_gibberish, is_small_talk
+from assay.reasoning.embedded.standalone import discourse, rewrite
+from assay.reasoning.embedded.subjects import find_subjects, in_clear, is_company, options
+from assay.reasoning.embedded.suggestions import examples, suggestions
 from assay.reasoning.protocol import Conversation
-from assay.text.names import names
-from assay.text.words import content_words, fold, words
+from assay.text.words import STOP_WORDS, content_words, fold
 
 QueryClass = Literal["fact", "change", "comparison", "cause", "overview", "procedure", "yes_no"]
 
-_CANCEL = re.compile(
-    r"^(?:never\s?mind|cancel(?: (?:that|it|this))?|forget (?:it|that|about it)|stop|quit|no thanks?|no thank you|"
-    r"drop it|abort)[\s.!]*$"
-)
-_SMALL_TALK = re.compile(
-    r"^(?:hi|hello|hey|thanks?|thank you(?: (?:very|so) much)?|good (?:morning|afternoon|evening)|bye|goodbye|ok|okay|"
-    r"cool|great|how are you)[\s.!?,]*$"
-)
-_MORE = re.compile(
-    r"^(?:tell me more|more|go on|continue|more (?:details?|info(?:rmation)?)|elaborate)[\s.!?]*(?:about\b.*)?$"
-)
-_FOLLOW_UP = re.compile(r"^(?:and|but|so|what about|how about|what of|also)\b")
-_PRONOUN = re.compile(
-    r"\b(?:it|its|it's|they|them|their|theirs|he|him|his|she|her|hers|this company|that company|the same company)\b",
+# How much a message leaves open, 0 to 1. The gate asks first where it is more than .6.
+OF_A_COMPANY, OF_A_NAME, SPECIFIC, BROAD, A_WORD, LOST = 0.1, 0.2, 0.3, 0.6, 0.65, 0.9
+MUCH = 4  # words of meaning: who says so much does not lean on a thread
+
+_COMPANY = re.compile(r"company|firm|business|corporation|stock|shares|revenue|ceo")
+_BROAD = re.compile(
+    r"^(?P<asking>(?:please )?(?:tell me (?:more )?about|give me an overview of|explain|describe|research|investigate|"
+    r"discuss|everything about|all about)\s+)?(?:the\s+|an?\s+)?(?P<topic>[\w'-]+(?:\s+[\w'-]+)?)[\s?.!]*$",
     re.I,
 )
-_VAGUE = re.compile(
-    r"\b(?:the|a|an|that|this|some|any) (?:\w+ )?(?:company|firm|business|corporation|thing|topic|subject|stuff|one|"
-    r"product|person|event|matter)\b",
-    re.I,
-)
+_VERB = re.compile(r"\b(?:is|are|was|were|do|does|did|why|how|who|what|when|where)\b", re.I)
 _YEARS = re.compile(r"\b(?:19|20)\d{2}\b")
 _SPAN_OF_TIME = re.compile(
     r"\b(?:since|between|from|over|during|in|by|until|before|after|as of)\s+(?:the\s+)?(?:(?:first|second|third|fourth|"
@@ -52,129 +50,144 @@ _CLASSES: tuple[tuple[QueryClass, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
-def understand(message: str, conversation: Conversation, known: Mapping[str, str]) -> Understanding:
-    """`known` maps folded aliases to the names of subjects that need no capital letter to be seen."""
+def understand(message: str, conversation: Conversation, companies: Companies) -> Understanding:
     asked = " ".join(message.split())
-    plain = fold(asked).replace("’", "'").strip()
-    if not plain:
-        return Understanding(question="", intent="empty", ambiguity_level=1.0,
-                             clarification_question="What would you like to know?")  # fmt: skip
-    if _CANCEL.match(plain) or any(_CANCEL.match(fold(answer).strip()) for answer in conversation.clarified):
+    if is_cancelled(asked) or any(map(is_cancelled, conversation.clarified)):
         return Understanding(question=asked, intent="cancel")
-    if _SMALL_TALK.match(plain):
+    if is_small_talk(asked):
         return Understanding(question=asked, intent="small_talk")
-    if not any(character.isalpha() for character in plain):
-        return _unclear(asked, "I could not find a question in that. What would you like to know, in words?")
-    return _research(asked, plain, conversation, known)
+    asked = with_answers(asked, conversation.clarified, companies)
+    so_far = discourse(conversation.turns, conversation.summary, conversation.subject, companies)
+    if not asked:
+        return Understanding(question="", intent="empty", ambiguity_level=1.0,
+                             clarification_question="What would you like to know?",
+                             suggested_questions=_next(so_far, companies))  # fmt: skip
+    if is_gibberish(asked) and not companies.mentions(asked):
+        ask = "I could not make out a question in that. What would you like to know, in a few words?"
+        return _unclear(asked, ask, conversation, _next(so_far, companies))
+    return _research(asked, so_far, conversation, companies)
 
 
-def _research(asked: str, plain: str, conversation: Conversation, known: Mapping[str, str]) -> Understanding:
-    for answer in conversation.clarified:
-        asked = _with_answer(asked, answer, known)
-    plain = fold(asked).replace("’", "'")
-    subjects = find_subjects(asked, known)
-    carried = conversation.subject
-    if _MORE.match(plain) and carried:
-        return _clear(f"Tell me more about {carried}", (carried,), "more")
-    if _leans_on_context(plain, subjects):
-        if not carried:
-            return _unclear(asked, _ask_which(plain), conversation.clarified)
-        asked = _stand_alone(asked, carried)
-        subjects = tuple(dict.fromkeys((carried, *subjects)))
-        return _clear(asked, subjects, "compare" if len(subjects) > 1 else "follow_up")
-    if not subjects and _VAGUE.search(plain) and len(content_words(_VAGUE.sub(" ", plain))) < 2:
-        return _unclear(asked, _ask_which(plain), conversation.clarified)
-    if len(asked) < SHORTEST:
-        if subjects and fold(asked.rstrip("?!. ")) in known:
-            return _clear(f"What is happening with {subjects[0]}?", subjects, "research")
-        return _unclear(asked, f"What would you like to know about “{asked}”?", conversation.clarified)
-    return _clear(asked, subjects, "research")
+def _research(asked: str, so_far: Discourse, conversation: Conversation, companies: Companies) -> Understanding:
+    asked = in_clear(asked, companies)
+    subjects = find_subjects(asked, companies)
+    if not conversation.clarified and (several := options(asked, companies)[1]):
+        return _which(asked, several, conversation)
+    said = rewrite(asked, so_far, companies)
+    question = said.question
+    if _is_lost(asked, question, so_far, subjects):
+        return _lost(asked, so_far, conversation, companies)
+    if question == asked:
+        return _as_asked(asked, subjects, so_far, conversation, companies)
+    if len(question) < SHORTEST:
+        question = f"Tell me about {question.rstrip('?!. ')}"
+    carried = (said.topic.name,) if said.topic and fold(said.topic.name) in fold(question) else ()
+    subjects = tuple(dict.fromkeys((*carried, *find_subjects(question, companies))))
+    intent: Intent = "more" if MORE.match(asked) or ELSE.match(asked) else "follow_up"
+    comparing = len(subjects) > 1 and classify(question) == "comparison"
+    return _clear(question, subjects, "compare" if comparing else intent, companies)
 
 
-def _clear(
-    question: str, subjects: tuple[str, ...], intent: Literal["research", "follow_up", "compare", "more"]
+def _as_asked(
+    asked: str, subjects: tuple[str, ...], so_far: Discourse, conversation: Conversation, companies: Companies
 ) -> Understanding:
+    """A word is no question: it is one about a company, or about what the thread is about, or has to be asked about."""
+    if len(asked) >= SHORTEST:
+        return _clear(asked, subjects, "research", companies)
+    word = asked.rstrip("?!. ")
+    if subjects and is_company(subjects[0], companies):
+        return _clear(f"What is happening with {subjects[0]}?", subjects[:1], "research", companies)
+    if so_far.topic and len(word) > 1:
+        known = so_far.current
+        question = f"What about {word} ({known.name})?" if known else f"What about {word}?"
+        made = _clear(question, (known.name,) if known else subjects, "follow_up", companies)
+        return made.model_copy(update={"ambiguity_level": A_WORD})
+    made_up = suggestions(word, company=False, named=bool(subjects))
+    return _unclear(asked, f"What would you like to know about “{word}”?", conversation, made_up, level=A_WORD)
+
+
+def _is_lost(asked: str, question: str, so_far: Discourse, subjects: tuple[str, ...]) -> bool:
+    """Whether it leans on something that nobody has named."""
+    if is_vague(asked) and question == asked:
+        return True
+    if not subjects and VAGUE.search(question) and len(content_words(VAGUE.sub(" ", question))) < 2:
+        return True
+    if not so_far.topics:
+        return bool(MORE.match(asked) or ELSE.match(asked)) or leans(asked)
+    says_little = len(content_words(asked)) < MUCH
+    return question == asked and not subjects and says_little and bool(THAT_COMPANY.search(asked))
+
+
+def _clear(question: str, subjects: tuple[str, ...], intent: Intent, companies: Companies) -> Understanding:
     topic = topic_of(question)
+    company = bool(subjects) and is_company(subjects[0], companies)
     return Understanding(
         question=question,
         intent=intent,
         query_class=classify(question),
-        primary_subject=subjects[0] if subjects else (topic or None),
+        primary_subject=subjects[0] if subjects else _matter(question, topic),
         subjects=subjects,
         topic_focus=topic,
         temporal_scope=temporal_scope(question),
         complexity=_complexity(question),
-        ambiguity_level=0.1 if subjects else 0.3,
+        ambiguity_level=_ambiguity(question, subjects, company=company),
+        suggested_questions=suggestions(
+            subjects[0] if subjects else topic, company=company, named=bool(subjects), asked=question
+        ),
     )
 
 
-def _unclear(asked: str, ask: str, clarified: tuple[str, ...] = ()) -> Understanding:
+def _ambiguity(question: str, subjects: tuple[str, ...], *, company: bool) -> float:
+    """A word or two could be asked about in a hundred ways; a company has its usual ones."""
+    if company:
+        return OF_A_COMPANY
+    broad = _BROAD.match(question)
+    if broad and not _VERB.search(broad["topic"]) and not (subjects and " " in subjects[0]):
+        return BROAD if broad["asking"] else A_WORD
+    return OF_A_NAME if subjects else SPECIFIC
+
+
+def _matter(question: str, topic: str) -> str | None:
+    """What a question without a name is about. A capital that only opens a sentence would make it look like a name."""
+    if fold(topic).partition(" ")[0] in STOP_WORDS:
+        topic = max(nouns(question), key=lambda run: len(run.split()), default=topic)
+    return (topic if topic[1:2].isupper() else topic[:1].lower() + topic[1:]) or None
+
+
+def _unclear(
+    asked: str, ask: str, conversation: Conversation, suggested: tuple[str, ...] = (), *,
+    choices: tuple[str, ...] = (), level: float = LOST,
+) -> Understanding:  # fmt: skip
     return Understanding(
         question=asked,
         intent="unclear",
-        ambiguity_level=0.9,
+        ambiguity_level=level,
         topic_focus=topic_of(asked),
-        clarification_question=ask if not clarified else f"I am still not sure. {ask}",
-        suggested_questions=("What is happening with Apple?", "How did net sales change over the last year?"),
+        clarification_question=ask if not conversation.clarified else f"I am still not sure. {ask}",
+        clarification_options=choices,
+        suggested_questions=suggested,
     )
 
 
-def _with_answer(asked: str, answer: str, known: Mapping[str, str]) -> str:
-    """A question with its clarification worked in: 'Tell me about the company' + 'Apple'."""
-    answer = " ".join(answer.split())
-    if not answer or fold(answer) in fold(asked):
-        return asked
-    named = find_subjects(answer, known)
-    if named and _VAGUE.search(asked):
-        return _VAGUE.sub(named[0], asked, count=1)
-    if len(answer.split()) > 4 or len(content_words(asked)) == 0:
-        return answer
-    return f"{asked.rstrip('?!. ')} ({answer})"
+def _which(asked: str, several: tuple[str, ...], conversation: Conversation) -> Understanding:
+    listed = f"{', '.join(several[:-1])} or {several[-1]}"
+    return _unclear(asked, f"Which one do you mean: {listed}?", conversation, choices=several, level=A_WORD)
 
 
-def _leans_on_context(plain: str, subjects: tuple[str, ...]) -> bool:
-    if _FOLLOW_UP.match(plain) and not subjects:
-        return True
-    pronoun = _PRONOUN.search(plain)
-    if not pronoun:
-        return False
-    # "compare them to Apple" leans on the thread although it names a subject; "Apple and its chips" does not.
-    before = plain[: pronoun.start()]
-    return not any(fold(subject) in before for subject in subjects)
+def _lost(asked: str, so_far: Discourse, conversation: Conversation, companies: Companies) -> Understanding:
+    """Asks what is meant; what the thread has named before may be chosen."""
+    plain = fold(" ".join((asked, *conversation.clarified)))
+    company = bool(_COMPANY.search(plain))
+    ask = "Which company do you mean?" if company else "What exactly is this about? Please name the subject."
+    known = tuple(topic.name for topic in reversed(so_far.topics) if topic.proper)[:4]
+    gap = VAGUE if VAGUE.search(asked) else PRONOUN
+    suggested = examples(asked, gap) if company else _next(so_far, companies)
+    return _unclear(asked, ask, conversation, suggested, choices=known if len(known) > 1 else ())
 
 
-def _stand_alone(asked: str, subject: str) -> str:
-    """Pronouns replaced by what the thread is about."""
-
-    def replace(match: re.Match[str]) -> str:
-        possessive = match.group().lower() in {"its", "their", "theirs", "his", "her", "hers"}
-        return f"{subject}'s" if possessive else subject
-
-    if _PRONOUN.search(asked):
-        return _PRONOUN.sub(replace, asked)
-    return f"{asked.rstrip('?!. ')} for {subject}?"
-
-
-def _ask_which(plain: str) -> str:
-    if re.search(r"company|firm|business|corporation|stock", plain):
-        return "Which company do you mean?"
-    return "What exactly is this about? Please name the subject."
-
-
-def find_subjects(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
-    """Names as written, and known subjects even in lower case, in order of appearance."""
-    tokens = words(text)
-    found: dict[str, int] = {}
-    for alias, name in known.items():
-        parts = words(alias)
-        for at in range(len(tokens) - len(parts) + 1):
-            if [token.removesuffix("'s").removesuffix("’s") for token in tokens[at : at + len(parts)]] == parts:
-                found[name] = min(at, found.get(name, at))
-    for name in names(text):
-        if not any(fold(part) in fold(name) or fold(name) in fold(part) for part in (*found, *known)):
-            head = words(name)[0]
-            found.setdefault(name, tokens.index(head) if head in tokens else len(tokens))
-    return tuple(sorted(found, key=lambda name: found[name]))
+def _next(so_far: Discourse, companies: Companies) -> tuple[str, ...]:
+    topic = so_far.topic
+    return suggestions(topic.name, company=is_company(topic.name, companies), named=topic.proper) if topic else ()
 
 
 def classify(question: str) -> QueryClass:
@@ -208,13 +221,15 @@ _OPENING = re.compile(
     r"(?:the\s+)?",
     re.I,
 )
+_OF_A_CHANGE = re.compile(r"(?:how|why|when|did|do|does|has|have|had|will)\b", re.I)  # "climate change" is none
 
 
 def topic_of(question: str) -> str:
     """The noun phrase a question is about: what is left once the asking words are taken off."""
     first = re.split(r"[,;?]| and (?=how|why|what|when|who|where|which)", question, maxsplit=1)[0]
     topic = _OPENING.sub("", _ASSERTED.sub(r"\1's ", focus(first).replace("’", "'").strip()))
-    topic = re.sub(r"\b(?:change|changed|evolve|evolved|develop|developed|grow|grown)\b.*$", "", topic, flags=re.I)
+    if _OF_A_CHANGE.match(first):
+        topic = re.sub(r"\b(?:change|changed|evolve|evolved|develop|developed|grow|grown)\b.*$", "", topic, flags=re.I)
     topic = re.sub(
         r"^(?:(?:value|price|rate|number|size|cost|amount|level|state|history) of|known (?:about|of)) (?:the )?",
         "",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from assay.model.claim import Claim, Mark, Verdict
 from assay.model.evidence import Disagreement
 from assay.model.question import Depth
-from assay.reasoning.embedded.planning import COMPANY_SECTIONS
+from assay.reasoning.embedded.aspects import FINANCE, NEWS, aspect, is_about_a_company
 from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
 from assay.text.overlap import jaccard
 from assay.text.quantities import quantities
@@ -26,13 +26,6 @@ SHORTEN, KEEP_ONE = "shorten", "keep one of them"
 
 Told = tuple[DraftSentence, ...]
 
-_STOCK = re.compile(
-    r"\b(?:stock|shares?|trad(?:ed|ing)|market (?:cap\w*|value)|price-earnings|P/E|dividend|year to date|AAPL|TSLA)\b",
-    re.I,
-)
-_NEWS = re.compile(
-    r"\b(?:launch\w*|announc\w*|report\w*|quarter\w*|deliver\w*|earnings|revenue|ruling|unveil\w*|exceed\w*)\b", re.I
-)
 _CHANGE = re.compile(r"\b(?:chang|grow|grew|rose|fell|trend|over time|compare|evol)", re.I)
 
 
@@ -69,7 +62,7 @@ def _after(request: WriteRequest, usable: Sequence[Claim], current: Sequence[Cla
         conclusion = conclusion[:1]
     return [
         DraftSection(title="What the sources disagree on", role="disagreements", sentences=disputed),
-        DraftSection(title="What could not be found", role="not_found", sentences=_not_found(request)),
+        DraftSection(title="What could not be found", role="not_found", sentences=_not_found(request, usable)),
         DraftSection(title="Conclusion", role="conclusion", sentences=conclusion),
     ]
 
@@ -129,9 +122,8 @@ def _repeats(text: str, other: str, told: bool) -> bool:
 
 def _sections_of(claim: Claim, request: WriteRequest) -> list[str]:
     """Where a claim may stand, the person's own questions first: they come first in the plan."""
-    if request.plan.sections == COMPANY_SECTIONS:
-        overview, news, finance = COMPANY_SECTIONS
-        return [finance if _STOCK.search(claim.text) else news if _NEWS.search(claim.text) else overview]
+    if is_about_a_company(request.plan.sections):
+        return [aspect(claim.text)]
     answered = [question.section for question in request.plan.questions if question.id in claim.questions]
     return list(dict.fromkeys(answered)) or [request.plan.sections[0]]
 
@@ -202,10 +194,15 @@ def _settled(in_order: Sequence[Claim]) -> Told:
     return (frame, *map(_sentence, in_order))
 
 
-def _not_found(request: WriteRequest) -> tuple[DraftSentence, ...]:
-    return tuple(
-        DraftSentence(text=f"No source read in this run answered: “{question}”") for question in request.unanswered
-    )
+def _not_found(request: WriteRequest, claims: Sequence[Claim]) -> tuple[DraftSentence, ...]:
+    """Sub-questions without an answer, and what every answer about a company is expected to have."""
+    told = [f"No source read in this run answered: “{question}”" for question in request.unanswered]
+    if is_about_a_company(request.plan.sections):
+        there = {aspect(claim.text) for claim in claims}
+        told += [
+            f"No source read in this run had anything for: “{part}”" for part in (NEWS, FINANCE) if part not in there
+        ]
+    return tuple(DraftSentence(text=text) for text in told)
 
 
 def _conclusion(request: WriteRequest, claims: Sequence[Claim]) -> tuple[DraftSentence, ...]:

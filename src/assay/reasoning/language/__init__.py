@@ -5,7 +5,7 @@ falls to the floor, with a notice.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TypeVar
 
@@ -81,11 +81,12 @@ class LanguageReasoner:
             lambda: _ready(floor),
         )
 
-    async def questions(self, understanding: Understanding) -> Sequence[PlannerQuestion]:
-        floor = await self._floor.questions(understanding)
-        return await self._steps.take(
-            asking.job(understanding, floor, self._steps.small(asking.STEP)), lambda: _ready(floor)
-        )
+    async def questions(
+        self, understanding: Understanding, known: Mapping[str, str] | None = None
+    ) -> Sequence[PlannerQuestion]:
+        floor = await self._floor.questions(understanding, known)
+        job = asking.job(understanding, known or {}, floor, self._steps.small(asking.STEP))
+        return await self._steps.take(job, lambda: _ready(floor))
 
     async def plan(self, request: PlanRequest) -> Plan:
         floor = await self._floor.plan(request)

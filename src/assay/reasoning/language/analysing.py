@@ -25,7 +25,10 @@ NEUTRAL = frozenset(
         "annual article cause change comparison current data date detail effect estimate evidence example "
         "explanation fact figure history journal latest list measurement method name new number official "
         "overview paper percent price reason recent record report research result review source statistics "
-        "study summary survey table timeline total trend update value year"
+        "study summary survey table timeline total trend update value year "
+        # sides of a company
+        "announcement competitor development dividend earnings forecast launch market news product profit revenue "
+        "sales share stock"
     )
 )
 

@@ -1,6 +1,6 @@
 """Questions to the person before planning."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import get_args
 
 from assay.errors import ReasoningError
@@ -16,6 +16,8 @@ ABOUT = get_args(PlannerQuestion.model_fields["about"].annotation)
 OPTIONS = 4
 LONGEST_OPTION = 80  # characters
 ALL = "all of the above"
+ALWAYS_THERE = frozenset({"custom", "other", "something else"})  # an answer of one's own can be given anyway
+LONGEST_CONTEXT = 1500  # characters
 
 
 class Back(Answer):
@@ -33,32 +35,51 @@ class Backs(Answer):
 
 
 def job(
-    understanding: Understanding, floor: Sequence[PlannerQuestion], small: bool
+    understanding: Understanding, known: Mapping[str, str], floor: Sequence[PlannerQuestion], small: bool
 ) -> Job[Backs, None, Sequence[PlannerQuestion]]:
     most = 2 if small else 4
+    said = {about for about in ABOUT if known.get(about)}
+    said |= {"timeframe"} if understanding.temporal_scope else set()
 
     def build(_: Sequence[None]) -> dict[str, str]:
-        known = [f"Period: {understanding.temporal_scope}"] if understanding.temporal_scope else []
-        known += [f"About: {understanding.topic_focus}"] if understanding.topic_focus else []
         question = tagged("message", understanding.question)
-        return {"question": question, "known": "\n".join(known) or "Nothing more is known.", "most": str(most)}
+        return {"question": question, "known": _known(understanding, known), "most": str(most)}
 
     return Job(STEP, Backs, schema(Backs, "Questions", {"questions": most}), build,
-               convert=lambda answer, _: convert(answer, understanding.question, floor, most))  # fmt: skip
+               convert=lambda answer, _: convert(answer, understanding.question, floor, most, said))  # fmt: skip
 
 
-def convert(answer: Backs, asked: str, floor: Sequence[PlannerQuestion], most: int) -> Sequence[PlannerQuestion]:
-    """Small models give the person's own question back: its options are good, and the floor knows how to ask."""
+def _known(understanding: Understanding, known: Mapping[str, str]) -> str:
+    facts = {
+        "Period": understanding.temporal_scope,
+        "About": understanding.topic_focus,
+        "Subjects": ", ".join(understanding.subjects),
+        **known,
+    }
+    lines = [f"{name}: {value[:LONGEST_CONTEXT]}" for name, value in facts.items() if value]
+    return tagged("conversation", "\n".join(lines)) if lines else "Nothing more is known."
+
+
+def convert(
+    answer: Backs, asked: str, floor: Sequence[PlannerQuestion], most: int, said: Collection[str] = ()
+) -> Sequence[PlannerQuestion]:
+    """What was `said` is not asked. Small models give the person's own question back: its options are good, and the
+    floor knows how to ask."""
     words = {question.about: question.text for question in floor}
     made: dict[str, PlannerQuestion] = {}
     for back in answer.questions:
-        options = tuple(dict.fromkeys(option for option in (back.a, back.b, back.c, back.d) if option))
         about = nearest(back.about, ABOUT, "scope")
+        options = _options(back)
         text = back.text if fold(back.text) != fold(asked) else words.get(about, "")
-        short = all(len(option) <= LONGEST_OPTION for option in options)
-        if text and len(options) == OPTIONS and short and about not in made:
+        if text and len(options) == OPTIONS and about not in made and about not in said:
             several = back.several and not any(fold(option) == ALL for option in options)
             made[about] = PlannerQuestion(id=about, about=about, text=text, options=options, all_of_the_above=several)
     if not made:
-        raise ReasoningError("no question has a text and four different, short options a, b, c, d")
+        raise ReasoningError("no question about what is still open has four different, short options a, b, c, d")
     return list(made.values())[:most]
+
+
+def _options(back: Back) -> tuple[str, ...]:
+    """Those that can be told apart and read at a glance."""
+    given = {fold(option).strip(" ."): option for option in (back.a, back.b, back.c, back.d) if option}
+    return tuple(given[key] for key in given if key not in ALWAYS_THERE and len(given[key]) <= LONGEST_OPTION)

@@ -40,7 +40,10 @@ def job(
     message: str, conversation: Conversation, today: date, floor: Understanding, small: bool
 ) -> Job[Understood, Turn, Understanding]:
     """A small model is given the floor's reading to correct: left to itself it took thanks for a question, and "the
-    company" for a name."""
+    company" for a name. Of an empty message, what was answered when it was asked back is the message."""
+    if not message.strip() and conversation.clarified:
+        *before, message = conversation.clarified
+        conversation = conversation.model_copy(update={"clarified": tuple(before)})
 
     def build(shown: Sequence[Turn]) -> dict[str, str]:
         return {

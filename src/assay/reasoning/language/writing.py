@@ -14,7 +14,8 @@ from assay.text.sentences import sentences
 from assay.text.words import fold, stems
 
 STEP = Step("write", stage="write", role="writer", thing="draft",
-            variables=("question", "sections", "claims", "abstract", "style", "words", "most", "banned", "fixes"),
+            variables=("question", "sections", "claims", "abstract", "style", "words", "most", "banned", "fixes",
+                       "language"),
             purpose="finish")  # fmt: skip
 MOST_IN_LITTLE_ROOM = 8  # sentences
 QUICK_WORDS = 220
@@ -97,6 +98,7 @@ def job(request: WriteRequest, floor: Draft, small: bool, room: int) -> Job[Writ
     def build(shown: Sequence[Claim]) -> dict[str, str]:
         return {
             "question": tagged("message", request.plan.goal),
+            "language": request.language or "the language of the question",
             "sections": "; ".join(names),
             "claims": _claims(shown, places),
             "abstract": f"{abstract_title(depth)}: {_abstract(depth, small)}",
@@ -243,7 +245,10 @@ def _sections(
     """The model's sections in the order of the plan; disputes and nulls are the floor's, so that they are always
     told; a section the model left empty is the floor's as well."""
     own = {section.role: section for section in floor.sections if section.role != "body"}
-    said = {id for told in written.values() for sentence in told for id in sentence.claims}
+    # What a summary tells beforehand a section still has to say.
+    apart = (abstract_title(request.plan.depth), CONCLUSION)
+    told = [sentence for title, sentences in written.items() if title not in apart for sentence in sentences]
+    said = {id for sentence in told for id in sentence.claims}
     spare = {
         section.title: tuple(s for s in section.sentences if not said & set(s.claims))
         for section in floor.sections

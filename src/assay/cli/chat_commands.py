@@ -1,0 +1,299 @@
+"""What can be said in a chat besides questions: /source 3, /export report.md and the like."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+from rich.text import Text
+
+from assay.cli.asking import can_ask
+from assay.cli.delivery import check_target, hand_over
+from assay.cli.lines import dollars, one_line
+from assay.cli.passages import behind_claim, behind_source
+from assay.cli.planning import show_plan
+from assay.cli.research import told_before
+from assay.cli.screen import listed, open_console, show_sources, tell
+from assay.errors import NotFoundError, PathError, UsageError
+from assay.export.report import Report
+from assay.model.memory import Preferences
+from assay.model.plan import Plan
+from assay.model.question import Depth, Mode
+from assay.model.spend import MICRO
+
+if TYPE_CHECKING:
+    from assay.cli.chat import Talk
+
+MOST_USD = 10_000
+LISTED = 15  # threads
+
+
+def is_command(line: str) -> bool:
+    """A question that begins with a stroke is written with two."""
+    return line.startswith("/") and not line.startswith("//")
+
+
+async def carry_out(talk: "Talk", line: str) -> None:
+    """A mistyped command is never taken for a question."""
+    name, _, rest = line.partition(" ")
+    command = COMMANDS.get(name.lower())
+    if command is not None:
+        return await command.does(talk, rest.strip())
+    near = get_close_matches(name.lower(), MEANINGS, n=1)
+    hint = f"Did you mean {near[0]}?" if near else "/help lists the commands."
+    raise UsageError(f"there is no {one_line(name)}", help=f"{hint} A question may begin with //.")
+
+
+# What the last answer rests on -------------------------------------------------------------------------
+
+
+async def _source(talk: "Talk", name: str) -> None:
+    if not name:
+        raise UsageError("say which source", help="As in: /source 3. /sources lists them.")
+    await _print(behind_source(talk.engine, await _report(talk), name))
+
+
+async def _sources(talk: "Talk", _: str) -> None:
+    report = await _report(talk)
+    if not report.sources:
+        raise NotFoundError("the last answer has no sources", help="Ask something else, or give documents: /docs PATH")
+    show_sources(open_console(), report)
+
+
+async def _claim(talk: "Talk", name: str) -> None:
+    if not name:
+        raise UsageError("say which claim", help="As in: /claim C2. They stand behind the statements of an answer.")
+    await _print(behind_claim(talk.engine, await _report(talk), f"C{name}" if name.isdecimal() else name))
+
+
+async def _plan(talk: "Talk", _: str) -> None:
+    values = await talk.engine.state(_thread(talk))
+    if not values.get("plan"):
+        raise NotFoundError("the last question was not planned", help="It was called off, or has not got so far.")
+    plan = Plan.model_validate(values["plan"])
+    console = open_console()
+    console.print(Text(one_line(plan.goal), style="bold"))
+    show_plan(console, plan)
+
+
+async def _export(talk: "Talk", name: str) -> None:
+    if not name:
+        raise UsageError("say where to", help="As in: /export report.md, or .json, or .html")
+    report, path = await _report(talk), _path(name)
+    try:
+        check_target(path)
+    except PathError as error:
+        raise PathError(error.message, help="As in: /export report.md, or .json, or .html") from error
+    if not _exists(path) or await _agreed(talk, f"{one_line(name)} exists. Replace it? [y/N] "):
+        hand_over(report, path, as_json=False)
+
+
+async def _agreed(talk: "Talk", question: str) -> bool:
+    if not can_ask():
+        raise PathError("the file exists", help="Choose another name.")
+    try:
+        agreed = (await talk.aside(question)).strip().lower() in ("y", "yes")
+    except (EOFError, KeyboardInterrupt):
+        agreed = False
+    if not agreed:
+        tell("Nothing was written.")
+    return agreed
+
+
+def _path(name: str) -> Path:
+    """As a shell would read it."""
+    return Path(os.path.expanduser(name.strip("'\"")))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:  # too long, or with a byte no name may have
+        raise PathError("this cannot be the name of a file", help="Choose another name.") from error
+
+
+async def _report(talk: "Talk") -> Report:
+    return await talk.engine.report(_thread(talk))
+
+
+def _thread(talk: "Talk") -> str:
+    if talk.thread is None:
+        raise NotFoundError("nothing has been asked yet", help="Ask a question first, or /open a thread.")
+    return talk.thread
+
+
+async def _print(parts: AsyncIterator[Text]) -> None:
+    console = open_console()
+    async for part in parts:
+        console.print(part)
+
+
+# What holds for the questions to come ------------------------------------------------------------------
+
+
+async def _budget(talk: "Talk", amount: str) -> None:
+    if amount:
+        talk.wish(budget=_usd(amount))
+        return tell(f"From now on a question may cost {dollars(_usd(amount))} at most.")
+    spent = [await _spent(talk, run.id) for run in await talk.engine.threads.runs(talk.thread)] if talk.thread else []
+    cap = talk.wishes.budget if talk.wishes.budget is not None else talk.settings.budget.usd
+    last = spent[-1] if spent else 0.0
+    return tell(
+        f"{dollars(sum(spent))} spent in this conversation, {dollars(last)} on the last question; a question may cost "
+        f"{dollars(cap)} at most"
+    )
+
+
+async def _spent(talk: "Talk", run: str) -> float:
+    """As the run's events tell it, so that stopped and failed questions count too."""
+    usd = 0.0
+    async for event in talk.engine.events(run):
+        if event.kind == "spend":
+            usd = float(str(event.data["total_usd"]))
+    return round(usd * MICRO) / MICRO
+
+
+def _usd(amount: str) -> float:
+    try:
+        usd = float(amount.removeprefix("$"))
+    except ValueError:
+        usd = -1.0
+    if not 0 <= usd <= MOST_USD:
+        raise UsageError(f"{one_line(amount)} is no amount", help=f"As in: /budget 0.50, up to {MOST_USD:,}.")
+    return usd
+
+
+async def _mode(talk: "Talk", name: str) -> None:
+    if not name:
+        said = (await talk.engine.threads.get(talk.thread)).mode if talk.thread else None
+        return tell(f"The mode is {talk.wishes.mode or said or talk.settings.mode}. As in: /mode plan")
+    mode = Mode(_one_of(name, [mode.value for mode in Mode], "/mode"))
+    talk.wish(mode=mode.value)
+    tell(f"From now on {'questions are asked first' if mode is Mode.PLAN else 'research begins at once'}.")
+    if talk.thread is None:
+        return None
+    told = await told_before(talk.engine, talk.thread)
+    if await talk.engine.set_mode(talk.thread, mode) and not await talk.engine.open_questions(talk.thread):
+        await talk.follow(talk.thread, told)
+    return None
+
+
+async def _depth(talk: "Talk", name: str) -> None:
+    if not name:
+        return tell(f"The depth is {talk.wishes.depth or talk.settings.depth}. As in: /depth standard")
+    talk.wish(depth=_one_of(name, [depth.value for depth in Depth], "/depth"))
+    return tell(f"The next question is researched at depth {talk.wishes.depth}.")
+
+
+def _one_of(name: str, known: list[str], command: str) -> str:
+    if name.lower() not in known:
+        raise UsageError(f"there is no {one_line(name)}", help=f"Choose one: {command} {'|'.join(known)}")
+    return name.lower()
+
+
+async def _docs(talk: "Talk", name: str) -> None:
+    if not name:
+        return tell(f"Documents: {', '.join(map(one_line, talk.wishes.docs or ())) or 'none'}. As in: /docs notes")
+    path = _path(name)
+    if not _exists(path):
+        raise PathError(f"{one_line(name)} does not exist", help="Give a folder or a file.")
+    talk.wish(docs=[str(path)])
+    stays = "" if talk.wishes.web or talk.wishes.model else "; nothing about it leaves this machine"
+    return tell(f"The next question is asked of {one_line(str(path))}{stays}.")
+
+
+# What is remembered ------------------------------------------------------------------------------------
+
+
+async def _remember(talk: "Talk", text: str) -> None:
+    if not text:
+        raise UsageError("say what to remember", help="As in: /remember we report in euros")
+    fact = await talk.engine.memory.remember(talk.settings.user, text)
+    tell(f"Remembered as {fact.id}. Forget it with: assay memory forget {fact.id}")
+
+
+async def _memory(talk: "Talk", _: str) -> None:
+    facts = await talk.engine.memory.facts(talk.settings.user)
+    chosen = _preferred(await talk.engine.memory.preferences(talk.settings.user))
+    if not facts and not chosen:
+        return tell("Nothing is remembered of you. As in: /remember we report in euros")
+    for line in [*chosen, *(f"{fact.id:4} {one_line(fact.text)}" for fact in facts)]:
+        typer.echo(line)
+    return None
+
+
+def _preferred(preferences: Preferences) -> list[str]:
+    said = {name: value for name, value in preferences.plain().items() if value}
+    return [
+        f"{name}: {one_line(', '.join(value) if isinstance(value, list) else str(value))}"
+        for name, value in said.items()
+    ]
+
+
+# Threads -----------------------------------------------------------------------------------------------
+
+
+async def _new(talk: "Talk", _: str) -> None:
+    talk.thread = None
+    tell("A new conversation: nothing said before counts.")
+
+
+async def _threads(talk: "Talk", _: str) -> None:
+    found = await talk.engine.threads.recent(limit=LISTED)
+    for thread in found:
+        here = "*" if thread.id == talk.thread else " "
+        typer.echo(f"{here} {thread.id}  {thread.updated:%Y-%m-%d %H:%M}  {one_line(thread.title)}")
+    if not found:
+        tell("There are none yet.")
+
+
+async def _open(talk: "Talk", name: str) -> None:
+    if not name:
+        raise UsageError("say which thread", help="As in: /open 1a2b. /threads lists them.")
+    recent = [thread.id for thread in await talk.engine.threads.recent(limit=1000)]
+    begun = [id for id in recent if id.startswith(name)]
+    await talk.open(begun[0] if len(begun) == 1 else name)
+
+
+async def _resume(talk: "Talk", _: str) -> None:
+    await talk.resume(_thread(talk))
+
+
+async def _help(talk: "Talk", _: str) -> None:
+    open_console().print(listed({command.usage: command.meaning for command in _ALL}))
+    typer.echo("Anything else is a question. Ctrl-C stops one that is being researched.")
+
+
+async def _leave(talk: "Talk", _: str) -> None:
+    """Whoever reads lines looks for it before it comes here."""
+
+
+class Command(NamedTuple):
+    usage: str
+    meaning: str
+    does: Callable[["Talk", str], Awaitable[None]]
+
+
+_ALL = (
+    Command("/help", "these lines", _help),
+    Command("/source N", "a source of the last answer, and the passages taken from it", _source),
+    Command("/sources", "all of them", _sources),
+    Command("/claim C2", "the passages behind a statement", _claim),
+    Command("/plan", "how the last question was broken down", _plan),
+    Command("/export FILE", "write the last answer to a file: .md, .json or .html", _export),
+    Command("/budget [USD]", "what was spent, or the most a question may cost from now on", _budget),
+    Command("/mode [auto|plan]", "whether questions are asked before research begins", _mode),
+    Command("/depth [quick|standard|comprehensive]", "how far to go", _depth),
+    Command("/docs [PATH]", "ask your own documents", _docs),
+    Command("/remember TEXT", "keep something in mind for all conversations", _remember),
+    Command("/memory", "what is kept in mind", _memory),
+    Command("/resume", "go on with a question that was stopped or is open", _resume),
+    Command("/new", "begin another conversation", _new),
+    Command("/threads", "conversations of before", _threads),
+    Command("/open ID", "go on with one of them", _open),
+    Command("/exit", "end; so do exit, quit and Ctrl-D", _leave),
+)
+COMMANDS = {command.usage.split()[0]: command for command in _ALL}
+MEANINGS = {name: command.meaning for name, command in COMMANDS.items()}

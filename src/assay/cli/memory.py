@@ -1,0 +1,229 @@
+"""`assay memory`: what is remembered of the person, shown, changed and forgotten."""
+
+import asyncio
+import json as jsonlib
+import sys
+from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
+from typing import TypeVar
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from assay.cli.lines import counted, one_line
+from assay.cli.screen import open_console
+from assay.errors import ConfigurationError, UsageError
+from assay.memory import FILE, StoreMemory, open_memory
+from assay.model.memory import Fact, Preferences
+from assay.search.registry import available
+from assay.settings import Settings, load
+from assay.stages.taste import code
+from assay.text.hosts import registered
+from assay.text.urls import host_of
+
+T = TypeVar("T")
+
+ALLOWED = {
+    "style": "academic, technical or executive",
+    "words": "a number from 50 to 20,000",
+    "prefer": "hosts or sources with commas between them, as in nasa.gov,arxiv",
+    "avoid": "hosts or sources with commas between them, as in reddit.com,gdelt",
+    "region": "a country or region, up to 80 characters",
+    "language": "a language, as in German or de",
+}
+_OPPOSITE = {"prefer": "avoid", "avoid": "prefer"}
+
+
+def show(json: bool = False) -> None:
+    settings = _settings()
+
+    async def look(memory: StoreMemory) -> tuple[Preferences, list[Fact]]:
+        return await memory.preferences(settings.user), await memory.facts(settings.user)
+
+    preferences, facts = _with_memory(settings, look)
+    if json:
+        told = {"user": settings.user, "preferences": preferences.plain(), "facts": [fact.plain() for fact in facts]}
+        typer.echo(jsonlib.dumps(told, indent=2, ensure_ascii=False).encode())
+        return
+    console = open_console()
+    if preferences == Preferences() and not facts:
+        console.print(f"Nothing is remembered of {settings.user} yet. Try:")
+        console.print("  assay memory set style executive\n  assay memory remember “We report in euros”", style="dim")
+        return
+    _show_preferences(console, preferences)
+    _show_facts(console, facts)
+    where = f"Remembered of {settings.user} in {settings.data_dir / FILE}"
+    console.print(Text(f"\n{where}\nassay memory forget NAME forgets one of them", style="dim"), soft_wrap=True)
+
+
+def set(key: str, value: str) -> None:
+    """One preference; the others stay."""
+    settings = _settings()
+    name = _key(key)
+
+    async def change(memory: StoreMemory) -> tuple[Preferences, Preferences]:
+        before = await memory.preferences(settings.user)
+        after = changed(before, name, value)
+        await memory.prefer(settings.user, after)
+        return before, after
+
+    before, after = _with_memory(settings, change)
+    typer.echo(f"{name}: {_shown(after, name)}")
+    if name == "language" and code(after) is None:
+        typer.echo("The planner is told; sources cannot be asked in this language.", err=True)
+    opposite = _OPPOSITE.get(name)
+    if opposite and getattr(before, opposite) != getattr(after, opposite):
+        typer.echo(f"{opposite}: {_shown(after, opposite) or 'nobody'}")
+
+
+def remember(text: str) -> None:
+    settings = _settings()
+    fact = _with_memory(settings, lambda memory: memory.remember(settings.user, text))
+    typer.echo(f"{fact.id}  {one_line(fact.text)}")
+
+
+def edit(id: str, text: str) -> None:
+    settings = _settings()
+    fact = _with_memory(settings, lambda memory: memory.edit(settings.user, id, text))
+    typer.echo(f"{fact.id}  {one_line(fact.text)}")
+
+
+def forget(what: str, yes: bool = False) -> None:
+    """A fact by its id, a preference by its name, or all."""
+    settings = _settings()
+    name = what.strip().lower()
+    if name == "all":
+        _forget_all(settings, yes)
+    elif name in ALLOWED:
+        _forget_preference(settings, name)
+    else:
+        _with_memory(settings, lambda memory: memory.forget(settings.user, what))
+        typer.echo(f"{what.strip().upper()} is forgotten.", err=True)
+
+
+def _forget_preference(settings: Settings, name: str) -> None:
+    async def drop(memory: StoreMemory) -> None:
+        before = await memory.preferences(settings.user)
+        await memory.prefer(settings.user, Preferences.model_validate(before.model_dump(exclude={name})))
+
+    _with_memory(settings, drop)
+    typer.echo(f"{name} is forgotten: the settings decide.", err=True)
+
+
+def _forget_all(settings: Settings, yes: bool) -> None:
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("everything would be forgotten", help="Add --yes if that is what you want.")
+    if not yes and not typer.confirm(f"Forget everything about {settings.user}?", err=True):
+        typer.echo("Nothing was forgotten.", err=True)
+        return
+    _with_memory(settings, lambda memory: memory.forget_all(settings.user))
+    typer.echo(f"Everything about {settings.user} is forgotten.", err=True)
+
+
+# Preferences -----------------------------------------------------------------------------------------
+
+
+def changed(before: Preferences, name: str, value: str) -> Preferences:
+    """With one of them set; who is preferred from now on is no longer avoided, and the other way round."""
+    fields = {**before.model_dump(), name: _meant(name, value)}
+    if other := _OPPOSITE.get(name):
+        fields[other] = tuple(party for party in fields[other] if party not in fields[name])
+    try:
+        return Preferences.model_validate(fields)
+    except ValidationError as error:
+        raise _not_allowed(name, value) from error
+
+
+def _meant(name: str, value: str) -> object:
+    said = " ".join(value.split())
+    if not said.isprintable() or not any(map(str.isalnum, said)):
+        raise _not_allowed(name, value)
+    match name:
+        case "prefer" | "avoid":
+            return tuple(dict.fromkeys(_party(part) for part in said.split(",") if part.strip()))
+        case "words":
+            return said.replace(",", "")
+        case "style":
+            return said.lower()
+        case _:
+            return said
+
+
+def _key(key: str) -> str:
+    name = key.strip().lower()
+    if name in ALLOWED:
+        return name
+    near = get_close_matches(name, ALLOWED, n=1)
+    raise UsageError(
+        f"{key!r} is no preference" + (f"; did you mean {near[0]}?" if near else ""),
+        help=f"Preferences are {', '.join(ALLOWED)}. A fact is kept with: assay memory remember TEXT",
+    )
+
+
+def _party(said: str) -> str:
+    """A host as in "nasa.gov", also where its address was given; or a source's name."""
+    name = said.strip().lower()
+    if name in available():
+        return name
+    host = host_of(name if "://" in name else f"https://{name}").removeprefix("www.")
+    if "." in host and registered(host):
+        return host
+    near = get_close_matches(name, available(), n=1)
+    raise UsageError(
+        f"{said.strip()!r} is neither a host nor a source" + (f"; did you mean {near[0]!r}?" if near else ""),
+        help=f"A host is written like reddit.com; sources are {', '.join(available())}.",
+    )
+
+
+def _not_allowed(name: str, value: str) -> UsageError:
+    return UsageError(f"{name} cannot be {value!r}", help=f"It takes {ALLOWED[name]}.")
+
+
+def _shown(preferences: Preferences, name: str) -> str:
+    value = getattr(preferences, name)
+    return one_line(", ".join(value) if isinstance(value, tuple) else str(value or ""))
+
+
+# Display ---------------------------------------------------------------------------------------------
+
+
+def _show_preferences(console: Console, preferences: Preferences) -> None:
+    rows = [(name, _shown(preferences, name)) for name in ALLOWED if _shown(preferences, name)]
+    if rows:
+        console.print(Text("Preferences", style="bold"))
+        console.print(_grid(rows))
+
+
+def _show_facts(console: Console, facts: list[Fact]) -> None:
+    if facts:
+        console.print(Text(counted(len(facts), "fact").capitalize(), style="bold"))
+        console.print(_grid([(fact.id, one_line(fact.text)) for fact in facts]))
+
+
+def _grid(rows: list[tuple[str, str]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(no_wrap=True)
+    for name, text in rows:
+        grid.add_row("", Text(name, style="blue"), Text(text))
+    return grid
+
+
+def _settings() -> Settings:
+    settings = load()
+    if settings.persistence.backend == "memory":
+        raise ConfigurationError(
+            "nothing is remembered: persistence.backend is memory", help="Set it to sqlite, which is the default."
+        )
+    return settings
+
+
+def _with_memory(settings: Settings, work: Callable[[StoreMemory], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with open_memory(settings.data_dir / FILE) as memory:
+            return await work(memory)
+
+    return asyncio.run(run())

@@ -1,0 +1,200 @@
+"""What can be seen of a thread at any moment: its state with everything the ids in it stand for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from assay.errors import NotFoundError, ReasoningError
+from assay.model.event import RunStatus
+from assay.testing import FakeRemote, MemoryDocuments, snapshot
+from assay.view import MOST, StateView, view
+from tests.scenario.conftest import Lab
+from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
+from tests.scenario.test_web import hit, on_the_web
+
+Make = Callable[..., Lab]
+
+pytestmark = pytest.mark.requirement("W-04")
+
+
+async def seen(here: Lab, thread: str) -> StateView:
+    found = await here.engine.view(thread)
+    assert StateView.model_validate_json(found.model_dump_json()) == found
+    return found
+
+
+async def test_a_finished_question_shows_the_way_from_goal_to_draft(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    outcome = await here.ask(QUESTION)
+    assert outcome.report is not None
+
+    found = await seen(here, outcome.run.thread)
+
+    assert found.user_inputs.goal == QUESTION
+    assert found.user_inputs.gate is not None
+    assert found.user_inputs.gate.auto
+    assert found.plan is not None
+    assert [step.text for step in found.plan.dag] == list(outcome.report.provenance.sub_questions)
+    assert {query for step in found.plan.dag for query in step.queries} <= set(found.queries)
+    assert set(found.queries) >= set(outcome.report.provenance.queries)
+    assert {result.url for result in found.search_results} == {document.url for document in LAKE}
+    assert found.draft is not None
+    assert 0 < found.draft.confidence <= 1
+    assert set(found.draft.citations) == {card.id for card in outcome.report.sources}
+    for section in outcome.report.sections:
+        assert all(sentence.text in found.draft.text for sentence in section.sentences)
+    assert (found.status, found.clarity_status, found.next) == ("completed", "clear", ())
+    assert [turn.role for turn in found.messages] == ["user", "assistant"]
+    assert found.checkpoint
+    assert found.left_out == {}
+
+
+async def test_evidence_is_resolved_from_the_snapshots(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    outcome = await here.ask(QUESTION)
+    texts = {document.hash: document for document in LAKE}
+
+    found = await seen(here, outcome.run.thread)
+
+    assert {one.content_hash for one in found.evidence} == set(texts)
+    for one in found.evidence:
+        document = texts[one.content_hash]
+        assert (one.url, one.title, one.problem) == (document.url, document.title, None)
+        assert one.snippet
+        assert one.snippet in document.text
+        assert one.chunks
+        assert all(chunk.text == document.text[chunk.start : chunk.end] != "" for chunk in one.chunks)
+    kept = json.dumps(await here.engine.state(outcome.run.thread))
+    assert GUIDE.text not in kept
+
+
+async def test_before_there_is_a_plan_there_is_a_goal(lab: Make) -> None:
+    here = lab()
+    outcome = await here.ask("lakes?", interactive=True)
+    assert outcome.questions[0].kind == "clarification"
+
+    found = await seen(here, outcome.run.thread)
+
+    assert found.user_inputs.goal == "lakes?"
+    assert (found.plan, found.draft, found.evidence, found.queries) == (None, None, (), ())
+    assert (found.next, found.clarity_status) == (("clarify",), "needs_clarification")
+
+
+async def test_planning_answers_and_the_mode_are_among_the_inputs(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    waiting = await here.ask(QUESTION, mode="plan", interactive=True)
+    answered = waiting.questions[0]
+    waiting = await here.answer(waiting, "Only the last ten years")
+
+    inputs = (await seen(here, waiting.run.thread)).user_inputs
+
+    assert inputs.mode_override == "plan"
+    assert inputs.gate is not None
+    assert not inputs.gate.auto
+    assert inputs.planner_answers == {answered.shown["id"]: "Only the last ten years"}
+
+
+@pytest.mark.requirement("W-06")
+async def test_results_are_there_before_the_harvest_and_evidence_after_it(lab: Make) -> None:
+    here = on_the_web(
+        lab(settings={"breakpoints": {"before_harvest": True}}),
+        FakeRemote("tavily", [hit(SURVEY), hit(GAZETTE, url=f"{GAZETTE.url}?utm_source=mail")]),
+        FakeRemote("exa", [hit(GAZETTE), hit(GUIDE)]),
+    )
+    waiting = await here.ask(QUESTION, interactive=True)
+    assert waiting.questions[0].kind == "approve_harvest"
+
+    before = await seen(here, waiting.run.thread)
+    outcome = await here.answer(waiting, "approve")
+    after = await seen(here, outcome.run.thread)
+
+    assert before.evidence == ()
+    assert [(one.host, one.title) for one in before.search_results].count((GAZETTE.host, GAZETTE.title)) == 1
+    assert {one.host for one in before.search_results} == {document.host for document in LAKE}
+    assert {one.published for one in before.search_results} == {str(document.published) for document in LAKE}
+    assert all(one.provider for one in before.search_results)
+    assert {one.content_hash for one in after.evidence} == {document.hash for document in LAKE}
+    by_title = {one.title: one for one in after.search_results}
+    assert by_title[SURVEY.title].snippet.startswith("Lake Marrow covered 412 square kilometres")
+
+
+async def test_what_the_review_found_is_told_in_words(lab: Make) -> None:
+    issue = {"category": "accuracy", "severity": "critical", "location": "Size", "description": "It is a pond."}
+    values = {"issues": [issue], "notices": {"a": "The budget was spent."}}
+
+    found = await view(values, MemoryDocuments(), thread="t")
+
+    assert found.issues == ("critical, accuracy (Size): It is a pond.",)
+    assert found.notices == ("The budget was spent.",)
+
+
+async def test_a_failed_run_can_be_looked_at(lab: Make) -> None:
+    async def broken(*_: Any) -> None:
+        raise ReasoningError("no plan today")
+
+    here = lab(plan=broken)
+    here.holds(*LAKE)
+    outcome = await here.ask(QUESTION)
+    assert outcome.run.status is RunStatus.FAILED
+
+    found = await seen(here, outcome.run.thread)
+
+    assert found.user_inputs.goal == QUESTION
+    assert (found.plan, found.next) == (None, ("plan",))
+
+
+async def test_a_snapshot_that_is_gone_or_altered_is_told(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    outcome = await here.ask(QUESTION)
+    del here.documents.stored[SURVEY.hash]
+    here.documents.stored[GAZETTE.hash] = GAZETTE.model_copy(update={"text": "Lake Marrow is dry."})
+
+    found = await seen(here, outcome.run.thread)
+
+    problems = {one.content_hash: one for one in found.evidence}
+    assert problems[SURVEY.hash].problem == f"no document {SURVEY.hash}"
+    assert problems[SURVEY.hash].title == SURVEY.title
+    assert "is not the text" in str(problems[GAZETTE.hash].problem)
+    assert problems[GAZETTE.hash].chunks == ()
+    assert problems[GUIDE.hash].problem is None
+    assert sum(bool(one.problem) for one in found.search_results) == 2
+    assert "dry" not in found.model_dump_json()
+
+
+async def test_no_state_is_a_state_too(lab: Make) -> None:
+    found = await view({}, MemoryDocuments(), thread="t")
+
+    assert (found.status, found.clarity_status, found.plan, found.draft) == ("pending", "pending", None, None)
+    with pytest.raises(NotFoundError):
+        await lab().engine.view("nowhere")
+
+
+async def test_long_lists_and_texts_are_cut_and_counted() -> None:
+    """An abstract can be as long as a book, and a thread may have been searched for days."""
+    documents = MemoryDocuments()
+    long = snapshot("word " * 10_000, title="Long", url="https://long.example/")
+    await documents.put(long)
+    hits = [hit(long, url=f"https://long.example/{n}", rank=n).model_dump(mode="json") for n in range(1, 1001)]
+    places = [{"document": long.hash, "start": n, "end": n + 5_000} for n in range(100)]
+    values = {
+        "searched": {"0:Q1": {"question": "Q1", "queries": [{"text": f"query {n}"} for n in range(500)], "hits": hits}},
+        "selected": {"Q1": places},
+        "messages": [{"role": "user", "content": f"{n} " + "x" * 5_000} for n in range(150)],
+        "asked": [],
+    }
+
+    found = await view(values, documents, thread="t")
+
+    assert len(found.queries) == MOST["queries"]
+    assert [one.url for one in found.search_results] == [f"https://long.example/{n}" for n in range(1, 201)]
+    assert len(found.evidence[0].chunks) == MOST["chunks"]
+    assert found.messages[-1].content.startswith("149 ")
+    assert found.left_out.pop("characters") > 40 * 3_000
+    assert found.left_out == {"queries": 300, "search_results": 800, "chunks": 60, "messages": 50}
+    assert len(found.model_dump_json()) < 1_000_000

@@ -1,0 +1,322 @@
+"""What a message means by itself, in a thread, and with the answers to what was asked back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.model.question import Turn, Understanding
+from assay.ports import Companies
+from assay.reasoning.embedded.conversation import condense
+from assay.reasoning.embedded.understanding import understand
+from assay.reasoning.protocol import Conversation
+from assay.testing.companies import FewCompanies
+
+COMPANIES: Companies = FewCompanies(
+    {
+        "apple": "Apple", "aapl": "Apple", "tesla": "Tesla", "tsla": "Tesla", "the electric car company": "Tesla",
+        "microsoft": "Microsoft", "aple": "Apple", "delta": "Delta Air Lines|Delta Electronics|Delta Apparel",
+        "delta air lines": "Delta Air Lines", "the company that makes the iphone": "Apple",
+    }
+)  # fmt: skip
+
+
+def said(message: str, *before: str, subject: str | None = None, clarified: tuple[str, ...] = ()) -> Understanding:
+    """A message after others of the person's; answers say nothing, unless given after " -> "."""
+    turns: list[Turn] = []
+    for text in before:
+        asked, _, answer = text.partition(" -> ")
+        turns += [Turn(role="user", content=asked), Turn(role="assistant", content=answer or "See the report.")]
+    return understand(message, Conversation(turns=tuple(turns), subject=subject, clarified=clarified), COMPANIES)
+
+
+# Follow-ups
+
+
+@pytest.mark.requirement("C-06", "C-11")
+@pytest.mark.parametrize(
+    ("before", "message", "question"),
+    [
+        (["What's happening with Apple?"], "What about their stock?", "What about Apple's stock?"),
+        (["What's happening with Apple?"], "Who is the CEO?", "Who is the CEO of Apple?"),
+        (["Who is the CEO of Apple?"], "How old is he?", "How old is the CEO of Apple?"),
+        (["What's happening with Apple?"], "how many employees?", "how many employees of Apple?"),
+        (["What's happening with Apple?"], "Where is the company based?", "Where is Apple based?"),
+        (["What's happening with Apple?"], "tell me more", "Tell me more about Apple"),
+        (["What's happening with Apple?"], "anything else?", "What else is there to know about Apple?"),
+        (["What was Apple's revenue in 2022?"], "And in 2023?", "What was Apple's revenue in 2023?"),
+        (["What was Apple's revenue?"], "What about Tesla?", "What was Tesla's revenue?"),
+        (["What was Apple's revenue?", "What about Tesla?"], "And in 2023?", "What was Tesla's revenue in 2023?"),
+        (["Did Apple's sales fall?"], "Why?", "Why did Apple's sales fall?"),
+        (["How did Apple's sales change?"], "why?", "Why did Apple's sales change?"),
+        (["Tell me about Tesla"], "Compare them to Apple", "Compare Tesla to Apple"),
+        (["Tell me about Tesla", "Now tell me about Apple"], "compare them", "Compare Tesla and Apple"),
+        (["Compare Apple and Tesla"], "Which of the two is bigger?", "Which is bigger, Apple or Tesla?"),
+        (["Compare Apple and Tesla"], "What are their revenues?", "What are Apple and Tesla's revenues?"),
+        (["Compare Apple and Tesla"], "How old is the latter?", "How old is Tesla?"),
+        (["What is groundwater?"], "How is it cleaned?", "How is groundwater cleaned?"),
+        (["What are perovskite cells?"], "Are they stable?", "Are perovskite cells stable?"),
+        (["What causes acid rain?"], "In Europe?", "What causes acid rain in Europe?"),
+        (["Tell me about Ada Lovelace"], "When did she die?", "When did Ada Lovelace die?"),
+        (["When was Ada Lovelace born?"], "Was Lovelace married?", "Was Ada Lovelace married?"),
+        (
+            ["Tell me about Michael Jackson -> He released his sixth album, Thriller, in 1982."],
+            "Was the album a success?",
+            "Was the sixth album a success (Michael Jackson)?",
+        ),
+        (
+            ["What did Michael Jackson release? -> Thriller", "When did he do that?"],
+            "Who produced it?",
+            "Who produced Thriller (Michael Jackson)?",
+        ),
+        (["What did he sign? -> The Taxpayer Protection Pledge"], "When was the pledge made?",
+         "When was the Taxpayer Protection pledge made?"),
+    ],
+)  # fmt: skip
+def test_a_follow_up_is_made_to_stand_alone(before: list[str], message: str, question: str) -> None:
+    assert said(message, *before).question == question
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Now tell me about Tesla",
+        "What causes wildfires?",
+        "How do vaccines work?",
+        "How long does it take to fly to Mars?",
+        "Is it true that Tesla builds rockets?",
+        "Who was Marie Curie and what did she discover?",
+        "How do I cancel a subscription?",
+    ],
+)
+def test_nothing_is_carried_over_into_what_stands_alone(message: str) -> None:
+    understood = said(message, "What's happening with Apple?", subject="Apple")
+    assert (understood.question, understood.intent) == (message, "research")
+    assert "Apple" not in understood.subjects
+
+
+@pytest.mark.requirement("C-11")
+def test_a_conversation_keeps_its_subjects_apart() -> None:
+    talk = ["What's happening with Apple?", "What about their stock?", "Now tell me about Tesla"]
+    compared = said("Compare them to Apple", *talk, subject="Tesla")
+    assert (compared.intent, compared.subjects, compared.primary_subject) == ("compare", ("Tesla", "Apple"), "Tesla")
+    again = said("tell me more", *talk, "Compare them to Apple", "thanks!", subject="Tesla")
+    assert (again.intent, again.question) == ("more", "Tell me more about Tesla")
+
+
+@pytest.mark.requirement("C-11")
+def test_what_was_condensed_is_still_known() -> None:
+    turns = [Turn(role="user", content="What did Apple earn in 2022?"), Turn(role="assistant", content="A lot.")]
+    conversation = Conversation(summary=condense(turns, ""))
+    assert understand("And in 2023?", conversation, COMPANIES).question == "What did Apple earn in 2023?"
+
+
+# Companies and other subjects
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize(
+    ("message", "question", "subjects"),
+    [
+        ("Tell me about Aple", "Tell me about Apple", ("Apple",)),
+        ("How is TSLA doing?", "How is TSLA doing?", ("Tesla",)),
+        ("Tell me about the electric car company", "Tell me about Tesla", ("Tesla",)),
+        ("aapl", "What is happening with Apple?", ("Apple",)),
+        ("Compare Apple, Tesla and Microsoft", "Compare Apple, Tesla and Microsoft", ("Apple", "Tesla", "Microsoft")),
+        ("compare apple and tesla", "compare apple and tesla", ("Apple", "Tesla")),
+        ("Did Ada Lovelace know Apple?", "Did Ada Lovelace know Apple?", ("Ada Lovelace", "Apple")),
+        ("What is Acme Corp's revenue?", "What is Acme Corp's revenue?", ("Acme Corp",)),
+    ],
+)
+def test_subjects_are_companies_by_their_names_and_other_names_as_written(
+    message: str, question: str, subjects: tuple[str, ...]
+) -> None:
+    understood = said(message)
+    assert (understood.question, understood.subjects) == (question, subjects)
+    assert not understood.needs_clarification
+
+
+@pytest.mark.requirement("C-06")
+def test_a_name_of_several_companies_is_asked_about_with_a_choice() -> None:
+    asked = said("What's happening with Delta?")
+    assert asked.needs_clarification
+    assert asked.clarification_options == ("Delta Air Lines", "Delta Electronics", "Delta Apparel")
+    for answer in ("Delta Air Lines", "the first one", "1", "the air lines"):
+        understood = said("What's happening with Delta?", clarified=(answer,))
+        assert understood.question == "What's happening with Delta Air Lines?", answer
+        assert understood.subjects == ("Delta Air Lines",)
+    other = said("What's happening with Delta?", clarified=("the river",))
+    assert (other.question, other.needs_clarification) == ("What's happening with Delta (the river)", False)
+
+
+@pytest.mark.requirement("C-06")
+def test_where_it_may_be_one_of_several_the_thread_offers_them() -> None:
+    asked = said("hm, that thing", "Tell me about Tesla", "Tell me about Microsoft")
+    assert asked.clarification_options == ("Microsoft", "Tesla")
+
+
+# Answers to what was asked back
+
+
+@pytest.mark.requirement("C-05", "C-06")
+@pytest.mark.parametrize(
+    ("message", "answers", "question"),
+    [
+        ("Tell me about the company", ("Apple",), "Tell me about Apple"),
+        ("Tell me about the company", ("I mean apple",), "Tell me about Apple"),
+        ("Tell me about the company", ("the one that makes the iPhone",), "Tell me about Apple"),
+        ("Tell me about the company", ("The tech one", "Apple"), "Tell me about Apple"),
+        ("What about their stock?", ("Tesla",), "What about Tesla's stock?"),
+        ("Tell me about the company", ("Actually, what's happening with Tesla?",), "what's happening with Tesla?"),
+        ("Fusion", ("how far is it from working?",), "how far is Fusion from working?"),
+        ("", ("How deep is Lake Orta?",), "How deep is Lake Orta?"),
+        ("asdf qwer", ("How deep is Lake Orta?",), "How deep is Lake Orta?"),
+    ],
+)
+def test_an_answer_is_understood_afresh(message: str, answers: tuple[str, ...], question: str) -> None:
+    understood = said(message, clarified=answers)
+    assert (understood.question, understood.needs_clarification) == (question, False)
+
+
+@pytest.mark.requirement("C-05", "C-06")
+@pytest.mark.parametrize("answer", ["The tech one", "the company", "that one", "hello", "hm", "?", ""])
+def test_an_answer_that_is_still_vague_is_asked_about_again(answer: str) -> None:
+    first, second = said("Tell me about the company"), said("Tell me about the company", clarified=(answer,))
+    assert second.needs_clarification
+    assert second.clarification_question != first.clarification_question
+
+
+# What asks for no research
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize(
+    "message",
+    ["Nevermind", "never mind!", "forget it", "Let's drop this", "cancel the search please", "stop", "no thanks",
+     "Please stop the research.", "I changed my mind", "actually, forget about it", "it doesn't matter anymore",
+     "can you cancel that?"],
+)  # fmt: skip
+def test_calling_it_off_in_many_words(message: str) -> None:
+    assert said(message).intent == "cancel"
+    assert said("Tell me about the company", clarified=(message,)).intent == "cancel"
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize(
+    "message",
+    ["How do I cancel a subscription?", "Why did Apple stop the car project?", "Who wrote Never Mind the Bollocks?",
+     "What is a stop codon?", "Did Tesla cancel the order?", "How does thanking people change them?"],
+)  # fmt: skip
+def test_what_only_speaks_of_stopping_or_thanks_is_a_question(message: str) -> None:
+    assert said(message).intent == "research"
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["hi", "Hello there!", "thanks a lot", "thank you for the report", "who are you?", "What can you do?", "ok, great!",
+     "good morning", "hi, how are you?", "bye"],
+)  # fmt: skip
+def test_small_talk(message: str) -> None:
+    assert said(message).intent == "small_talk"
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize("message", ["asdf qwer zxcv", "?????", "blah blah", "🎉🎉🎉", "aaaaaaa", "hjkl"])
+def test_what_nobody_can_read_is_asked_for_in_words(message: str) -> None:
+    understood = said(message)
+    assert understood.clarification_question is not None
+    assert "What would you like to know" in understood.clarification_question
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize(
+    "message", ["it", "What about their stock?", "Tell me more", "Compare them to Apple", "the company", "And in 2023?"]
+)
+def test_what_leans_on_nothing_is_asked_back(message: str) -> None:
+    assert said(message).needs_clarification
+
+
+# How open a message is, and what could be asked instead
+
+
+@pytest.mark.requirement("W-03")
+@pytest.mark.parametrize(
+    ("message", "least", "most"),
+    [
+        ("AI", 0.55, 0.7),
+        ("climate change", 0.55, 0.7),
+        ("Tell me about climate change", 0.55, 0.7),
+        ("Tell me about Apple", 0, 0.3),
+        ("What is photosynthesis?", 0, 0.3),
+        ("How did the price of wheat in Europe change in 2023?", 0, 0.3),
+        ("What about their stock?", 0.8, 1),
+        ("", 1, 1),
+    ],
+)
+def test_how_much_is_left_open(message: str, least: float, most: float) -> None:
+    assert least <= said(message).ambiguity_level <= most
+
+
+@pytest.mark.parametrize(
+    ("message", "word"),
+    [("climate change", "climate change"), ("AI", "AI"), ("Tell me about Tesla", "Tesla"),
+     ("What about their stock?", "stock"), ("Tell me about the company", "Tell me about")],
+)  # fmt: skip
+def test_suggestions_are_made_for_the_message(message: str, word: str) -> None:
+    suggested = said(message).suggested_questions
+    assert 2 <= len(suggested) <= 3
+    assert all(word in text for text in suggested)
+    assert message not in suggested
+
+
+# Whatever is written
+
+TEXT = st.text(max_size=300)
+WORDS = st.sampled_from(
+    "what about it the company and in 2023 why Apple tsla Delta compare them he their album that this \\1 (x) ? ! Ada "
+    "Lovelace stop never mind is was there former latter other one more tell me “ ” ' asdf".split()
+)
+MESSAGES = TEXT | st.lists(WORDS, max_size=25).map(" ".join)
+THREADS = st.lists(st.tuples(st.sampled_from(("user", "assistant")), MESSAGES), max_size=6).map(
+    lambda turns: tuple(Turn.model_validate({"role": role, "content": text}) for role, text in turns)
+)
+SUBJECTS = st.sampled_from(("Tesla", "Microsoft", "Lake Orta", "Ada Lovelace", "Acme Corp"))
+FORMS = st.sampled_from(
+    ("How large is {}?", "What is {} known for?", "When was {} first mentioned in print?", "Tell me about {}",
+     "Why does {} matter for the economy of Europe?", "Did {} win any awards?")
+)  # fmt: skip
+
+
+@given(MESSAGES, THREADS, MESSAGES, st.none() | MESSAGES, st.lists(MESSAGES, max_size=2).map(tuple))
+def test_no_text_is_too_strange(
+    message: str, turns: tuple[Turn, ...], summary: str, subject: str | None, clarified: tuple[str, ...]
+) -> None:
+    conversation = Conversation(turns=turns, summary=summary, subject=subject, clarified=clarified)
+    understood = understand(message, conversation, COMPANIES)
+    assert understood == understand(message, conversation, COMPANIES)
+    assert understood.needs_clarification or understood.question
+    assert len(understood.clarification_options) <= 4
+
+
+@given(FORMS, SUBJECTS, THREADS)
+def test_who_names_the_subject_is_taken_at_their_word(form: str, subject: str, turns: tuple[Turn, ...]) -> None:
+    message = form.format(subject)
+    before = tuple(turn for turn in turns if "Ada" not in turn.content and "Lovelace" not in turn.content)
+    assert understand(message, Conversation(turns=before, subject="Apple"), COMPANIES).question == message
+
+
+@given(FORMS, SUBJECTS, MESSAGES)
+def test_what_stands_alone_stays_so(form: str, subject: str, message: str) -> None:
+    first = said(message, form.format(subject))
+    if not first.needs_clarification and first.intent in ("research", "follow_up", "compare", "more"):
+        again = understand(first.question, Conversation(), COMPANIES)
+        if first.subjects and not again.needs_clarification:
+            assert again.question == first.question
+
+
+@given(st.lists(st.sampled_from(("What about their stock?", "Tell me more", "Who is the CEO?", "Why?")), max_size=4))
+def test_threads_that_say_the_same_never_mix(messages: list[str]) -> None:
+    for subject, other in (("Apple", "Tesla"), ("Tesla", "Apple")):
+        understood = said("What about their plans?", f"What's happening with {subject}?", *messages, subject=subject)
+        assert understood.subjects == (subject,)
+        assert other not in understood.question
