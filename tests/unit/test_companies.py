@@ -2,7 +2,9 @@
 
 import json
 import random
+from collections import Counter
 from itertools import pairwise
+from string import ascii_uppercase
 
 import pytest
 import typer
@@ -13,6 +15,7 @@ from assay.cli.company import company as command
 from assay.companies import Register, open_companies
 from assay.companies.known import known
 from assay.companies.listed import Row, listed
+from assay.companies.names import parse
 from assay.companies.spelling import Spellings, one_slip
 from assay.ports import Companies
 from assay.search.demo import Company as DemoCompany
@@ -58,12 +61,14 @@ def test_the_demo_companies_by_all_their_names_and_descriptions(register: Regist
     [
         ("APPLE INC", "Apple"), ("apple computer", "Apple"), ("Facebook", "Meta"), ("J&J", "Johnson & Johnson"),
         ("P&G", "Procter & Gamble"), ("GM", "General Motors"), ("BofA", "Bank of America"), ("Coke", "Coca-Cola"),
-        ("AT&T", "AT&T"), ("nvidia corp", "NVIDIA"), ("Lilly (Eli)", "Eli Lilly"), ("W. R. Berkley", "Berkley W R"),
+        ("AT&T", "AT&T"), ("nvidia corp", "NVIDIA"), ("Lilly (Eli)", "Eli Lilly"), ("W. R. Berkley", "W. R. Berkley"),
         ("The Gap", "Gap"), ("McDonald’s", "McDonald's"), ("mcdonalds", "McDonald's"), ("WaltDisney", "Disney"),
         ("Estée Lauder", "Estee Lauder"), ("Deere & Company", "John Deere"),
         ("Air Products", "Air Products & Chemicals"),
         ("Proctor and Gamble", "Procter & Gamble"), ("Intl Business Machines", "IBM"), ("Target", "Target"),
         ("Delta", "Delta Air Lines"), ("Siemens Energy", "Siemens Energy"), ("KLA Corporation", "KLA"),
+        ("A. O. Smith", "A. O. Smith"), ("SMITH A O CORP", "A. O. Smith"), ("D.R. Horton", "D. R. Horton"),
+        ("Telefonica S.A.", "Telefonica"),
     ],
 )  # fmt: skip
 def test_names(register: Register, name: str, expected: str) -> None:
@@ -143,10 +148,11 @@ def test_a_much_better_known_company_wins_and_equals_do_not() -> None:
     assert found.cik == 3
 
 
-def test_candidates_are_few_and_the_best_known_first(register: Register) -> None:
+def test_candidates_are_few_and_those_that_are_called_so_come_before_those_registered_so(register: Register) -> None:
     shorts = [company.short for company in register.candidates("United")]
     assert 2 <= len(shorts) <= 6
-    assert shorts.index("UPS") < shorts.index("United Airlines")
+    assert shorts[0] == "United Airlines"
+    assert shorts.index("UPS") < shorts.index("United Rentals")
     assert register.candidates("") == register.candidates("Acme Widgets of Nowhere") == []
 
 
@@ -175,6 +181,13 @@ def test_candidates_are_few_and_the_best_known_first(register: Register) -> None
         ("Target", [("Target", "Target")]),
         ("The CEO of IBM likes PLTR stock", [("IBM", "IBM"), ("PLTR", "Palantir")]),
         ("How is Bank of Amercia doing?", [("Bank of Amercia", "Bank of America")]),
+        ("Generel Motors Co and Wels Fargo", [("Generel Motors Co", "General Motors"), ("Wels Fargo", "Wells Fargo")]),
+        ("How did A. O. Smith do?", [("A. O. Smith", "A. O. Smith")]),
+        ("A. O. Smith and A O Smith", [("A. O. Smith", "A. O. Smith"), ("A O Smith", "A. O. Smith")]),
+        ("compare ford and gm", [("ford", "Ford"), ("gm", "General Motors")]),
+        ("compare ford, gm and tesla's revenue", [("ford", "Ford"), ("gm", "General Motors"), ("tesla", "Tesla")]),
+        ("delta vs southwest on punctuality", [("delta", "Delta Air Lines"), ("southwest", "Southwest Airlines")]),
+        ("the difference between visa and mastercard", [("visa", "Visa"), ("mastercard", "Mastercard")]),
     ],
 )  # fmt: skip
 def test_mentions(register: Register, text: str, expected: list[tuple[str, str]]) -> None:
@@ -189,7 +202,8 @@ def test_mentions(register: Register, text: str, expected: list[tuple[str, str]]
         "The CEO said that AI and GDP in the USA are ALL that NASA wants from IT.",
         "Which electric car company is best?",
         "Who founded Huawei, Siemens and SpaceX?", "The Impact Of Target Setting On Visa Applications In Delta Regions",
-        "i have ups and downs", "Nikola Tesla was born in 1856.", "",
+        "i have ups and downs", "Nikola Tesla was born in 1856.", "", "Mr Smith and A O went home.",
+        "compare target and block sizes", "compare shell and bash", "the gap between target and visa is small",
     ],
 )  # fmt: skip
 def test_texts_without_a_company(register: Register, text: str) -> None:
@@ -261,6 +275,47 @@ def test_ordinary_words_are_no_companies(register: Register) -> None:
     words = bench.common_words(1_500)
     for how, taken in bench.ordinary(register, words).items():
         assert len(taken) / len(words) <= 0.007, (how, taken)  # measured .004 at most
+
+
+CROWDED = {
+    "a letter": "A " * 1_000, "letters": " ".join(random.Random(1).choices(ascii_uppercase, k=1_000)),
+    "an accent": "é " * 1_000, "initials": "A. " * 700, "pairs": "A & " * 500, "a word": "Aa " * 700,
+    "a name": "Apple " * 350, "sides": "ford vs " * 250, "comparisons": "compare ford and " * 120,
+    "short words": " ".join("".join(random.Random(2).choices(ascii_uppercase, k=2_000))[n : n + 2]
+                            for n in range(0, 1_400, 2)),
+    "first words": " ".join(row.name.split()[0].title() for row in random.Random(3).sample(listed(), 400)),
+    "known words": " ".join(entry.short.split()[0] for entry in known().values()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CROWDED.values(), ids=CROWDED.keys())
+def test_a_crowded_text_asks_the_register_no_more_than_its_words_are_many(
+    register: Register, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven windows of words begin at each word; up to 7 lookups were made for every one."""
+    asked: Counter[str] = Counter()
+    for name in ("called", "begins"):
+        lookup = getattr(Register, name)
+        monkeypatch.setattr(Register, name, lambda *args, n=name, real=lookup: (asked.update([n]), real(*args))[1])
+    for place in ("mentions", "compared"):
+        path = f"assay.companies.{place}.parse"
+        monkeypatch.setattr(path, lambda written, n=place: (asked.update([n]), parse(written))[1])
+    text = text[:2_000]
+
+    register.mentions(text)
+
+    words = len(text.split())
+    assert asked["called"] <= 1.2 * words
+    assert asked["begins"] <= 1.2 * words
+    assert asked["mentions"] <= 2 * words
+    assert asked["compared"] <= 4 * words
+
+
+def test_an_alphabet_is_not_looked_up(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(Register, "called", lambda _, name: asked.append(name))
+    register.mentions(" ".join(ascii_uppercase) * 30)
+    assert len(asked) < 10
 
 
 def test_it_is_quick(register: Register) -> None:

@@ -1,7 +1,7 @@
 """Names of companies by the ways they are written, from as registered to misspelt."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from assay.companies.names import Name, loose, telling
@@ -18,22 +18,24 @@ class Index:
     """Places of names in a list. Each way of writing has a table of its own, so that a loose match never hides a
     strict one."""
 
-    def __init__(self, names: Sequence[Name]) -> None:
+    def __init__(self, names: Sequence[Name], besides: Mapping[int, Name]) -> None:
+        """`besides`: how some are said otherwise, by their places."""
         self._names = names
-        self._exact = _table((name.key, place) for place, name in enumerate(names))
+        self._said = [*enumerate(names), *besides.items()]
+        self._exact = _table((name.key, place) for place, name in self._said)
 
     @cached_property
-    def _loosened(self) -> list[tuple[str, ...]]:
-        return [loose(name.core) for name in self._names]
+    def _loosened(self) -> list[tuple[int, tuple[str, ...]]]:
+        return [(place, loose(name.core)) for place, name in self._said]
 
     @cached_property
     def _loose(self) -> Key:
-        return _table((" ".join(words), place) for place, words in enumerate(self._loosened))
+        return _table((" ".join(words), place) for place, words in self._loosened)
 
     @cached_property
     def _telling(self) -> Key:
         """In any order, without words like "Group" where a name has others."""
-        return _table((" ".join(sorted(telling(words))), place) for place, words in enumerate(self._loosened))
+        return _table((" ".join(sorted(telling(words))), place) for place, words in self._loosened)
 
     @cached_property
     def _squashed(self) -> Key:
@@ -43,18 +45,21 @@ class Index:
     def beginnings(self) -> Key:
         """The first words of longer names."""
         return _table(
-            (" ".join(words[:count]), place)
-            for place, words in enumerate(self._loosened)
-            for count in range(1, len(words))
+            (" ".join(words[:count]), place) for place, words in self._loosened for count in range(1, len(words))
         )
 
     @cached_property
     def words(self) -> Key:
-        return _table((word, place) for place, words in enumerate(self._loosened) for word in words)
+        return _table((word, place) for place, words in self._loosened for word in words)
 
     @cached_property
     def _spellings(self) -> Spellings:
         return Spellings(self._squashed)
+
+    def begins(self, name: Name) -> bool:
+        """Whether its words are a name or the first of one, written so."""
+        key = " ".join(loose(name.core))
+        return key in self.beginnings or key in self._loose
 
     def registered(self, name: Name) -> tuple[int, ...]:
         """Those that have the name with this very legal form."""

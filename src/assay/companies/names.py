@@ -15,6 +15,7 @@ _CLASS = re.compile(r"\(?\bclass [a-c]\b\)?|\(the\)|\((?:publ|de|persero)\)")
 _DOTTED = re.compile(r"\b((?:[a-z]\.){1,5}[a-z]?)(?![a-z])")
 _APOSTROPHE = re.compile(r"['’`´]")
 _TOKEN = re.compile(r"[a-z0-9]+|[^\W_]+")
+_INITIALS_BEHIND = re.compile(r"(?P<name>[A-Z]{2,}) (?P<initials>[A-Z] [A-Z])(?= |$)")
 _UNFOLDED = str.maketrans({"ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
 # One spelling for each legal form, so that "Acme Inc" and "Acme Corp" can still be told apart.
@@ -81,6 +82,14 @@ def parse(text: str) -> Name:
     if not core:
         return Name(tuple(_words(text)), ())
     return Name(tuple(core), tuple(form for form in forms if form not in ("the", "and", "com", "adr")))
+
+
+def turned(text: str) -> str:
+    """With the initials in front, where a list of people's names would have them behind: "SMITH A O CORP"."""
+    match = _INITIALS_BEHIND.match(text)
+    if not match or match["initials"].replace(" ", "").lower() in FORMS:  # "TELEFONICA S A"
+        return text
+    return f"{match['initials']} {match['name']}{text[match.end() :]}"
 
 
 def _bounds(words: list[str]) -> tuple[int, int]:

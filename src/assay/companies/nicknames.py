@@ -16,8 +16,10 @@ class Nicknames:
         self.places = {name.key: place for name, place in called}
         self.ordinary = frozenset(name.key for name, _ in called if name.ordinary)  # words besides
         self.articled = frozenset(name.key for name, _ in called if name.text.startswith("The "))
-        self.first_words = frozenset(key.split(" ")[0] for key in self.places)
-        self.later_words = frozenset(word for key in self.places for word in key.split(" ")[1:])
+        words = [key.split(" ") for key in self.places]
+        self.beginnings = frozenset(" ".join(key[:count]) for key in words for count in range(1, len(key) + 1))
+        self.first_words = frozenset(key[0] for key in words)
+        self.later_words = frozenset(word for key in words for word in key[1:])
 
     def is_unmistakable(self, name: Name) -> bool:
         """Whether it can be nothing but a company's name."""
@@ -27,6 +29,9 @@ class Nicknames:
         """Whose unmistakable name is one slip away. Spaces may be missing too, but not in "read it"."""
         near = {self._squashed[string] for string in self._spellings.near(name.squashed)}
         return {self.places[key] for key in near if len(name.squashed) >= LONG or len(key.split()) == len(name.core)}
+
+    def is_near(self, squashed: str) -> bool:
+        return bool(self._spellings.near(squashed))
 
     @cached_property
     def _squashed(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from assay.companies.index import Index
 from assay.companies.known import Known, brands, known, strangers
 from assay.companies.listed import Row, listed, rank
 from assay.companies.mentions import mentions
-from assay.companies.names import Name, loose, parse
+from assay.companies.names import Name, loose, parse, turned
 from assay.companies.nicknames import Nicknames
 from assay.companies.short import short_name
 from assay.companies.tickers import named, symbol
@@ -37,7 +37,8 @@ class Register:
         for place, row in enumerate(self._rows):
             for ticker in row.tickers:
                 self._tickers.setdefault(symbol(ticker), place)
-        self._index = Index([parse(row.name) for row in self._rows])
+        besides = {place: parse(said) for place, row in enumerate(self._rows) if (said := turned(row.name)) != row.name}
+        self._index = Index([parse(row.name) for row in self._rows], besides)
 
     @classmethod
     def of(cls, rows: Iterable[tuple[int, str, Iterable[str]]]) -> Self:
@@ -54,9 +55,15 @@ class Register:
         written = _tidy(name)
         if not written:
             return []
-        found = {place: self.rank(place) for place in self._possible(written)}
+        words = parse(written).core
+
+        def order(place: int) -> tuple[bool, int, int]:
+            """Who is called so comes before who is registered so."""
+            called = parse(self._known[place].short).core if place in self._known else ()
+            return called[: len(words)] != words, self.rank(place), place
+
         best = self.place(written)
-        ranked = sorted(found.keys() - {best}, key=lambda place: (found[place], place))
+        ranked = sorted(self._possible(written) - {best}, key=order)
         return [self.company(place) for place in ([] if best is None else [best]) + ranked][:FEW]
 
     def mentions(self, text: str) -> list[Mention]:
@@ -103,6 +110,10 @@ class Register:
         if not found and name.key not in strangers() and not name.forms and not all(map(is_word, name.core)):
             return self._by_beginning(name)
         return self._foremost(found)
+
+    def begins(self, name: Name) -> bool:
+        """Whether its words are a name or the first of one, as it is written."""
+        return name.key in self.nicknames.beginnings or self._index.begins(name)
 
     def is_well_known(self, place: int) -> bool:
         return self.rank(place) < WELL_KNOWN

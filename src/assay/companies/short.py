@@ -2,15 +2,19 @@
 
 import re
 
-from assay.companies.names import FORMS, plain
+from assay.companies.names import FORMS, plain, turned
 from assay.companies.words import is_word
 
 _BEHIND = re.compile(r"\s*/.*$|\s*\((?:the|de|publ)\)$", re.I)
+_SPLIT_FORM = re.compile(r"(?<=\w\w) (?:N V|S A|A S|A G|L P|S P A)$")
 _SMALL = frozenset("of and the de du la for in on & y".split())
 
 
 def short_name(name: str) -> str:
-    words = _BEHIND.sub("", name).split()
+    plain_order = _SPLIT_FORM.sub("", _BEHIND.sub("", name))
+    words = turned(plain_order).split()
+    if words != plain_order.split():
+        words[:2] = [f"{initial}." for initial in words[:2]]
     while len(words) > 1 and (_bare(words[-1]) in FORMS or words[-1] in ("&", "-")):
         words.pop()
     if len(words) > 1 and words[0].lower() == "the":

@@ -18,4 +18,5 @@ def is_common(word: str) -> bool:
 
 
 def is_word(word: str) -> bool:
-    return any(word in words for words in _lists())
+    common, rarer = _lists()
+    return word in common or word in rarer
