@@ -18,8 +18,8 @@ which were written with samples of all of it in view. Measured:
     CANARD, 3,430             .761    .886     53.1   .486 .962 34.4
       first, second half      .763    .890            of 1,715 each
                               .758    .883
-      no subject              .749    .886     52.3
-    MTRAG, 675                .693    .788     38.0   .670 .822 37.9
+      no subject              .749    .885     52.4
+    MTRAG, 675                .694    .787     38.1   .670 .822 37.9
       clapnq                  .720    .755            180
       cloud                   .728    .829            163
       fiqa                    .662    .772            156

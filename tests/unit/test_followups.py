@@ -9,7 +9,7 @@ from benchmarks import bench_followups as bench
 needs_data = pytest.mark.skipif(not bench.DATA.is_dir(), reason=f"no data at {bench.DATA}; set ASSAY_EVAL_DATA")
 SAMPLE = 9  # every ninth: 382 questions about articles, 75 of people
 
-# On all of it .76/.89 and .69/.80 (benchmarks/bench_followups.py); a sample of this size is off by up to .02.
+# On all of it .76/.89 and .69/.79 (benchmarks/bench_followups.py); a sample of this size is off by up to .02.
 
 
 @needs_data

@@ -33,6 +33,11 @@ def test_a_subject_no_text_names_is_not_answered() -> None:
     assert quotes("What is the budget of the tram extension?", tram) == [tram]
 
 
+def test_a_stocks_price_is_what_shares_trade_at() -> None:
+    trades = "Amazon shares (AMZN) trade at $153, up 68% year to date."
+    assert quotes("What is the stock price of Amazon?", trades) == [trades]
+
+
 @pytest.mark.parametrize(
     ("question", "sentence", "answers"),
     [

@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.companies.register import Register
 from assay.model.question import Turn, Understanding
 from assay.ports import Companies
 from assay.reasoning.embedded.conversation import condense
-from assay.reasoning.embedded.understanding import understand
+from assay.reasoning.embedded.small_talk import reply
+from assay.reasoning.embedded.understanding import topic_of, understand
 from assay.reasoning.protocol import Conversation
 from assay.testing.companies import FewCompanies
 
@@ -68,12 +70,149 @@ def said(message: str, *before: str, subject: str | None = None, clarified: tupl
             "Who produced it?",
             "Who produced Thriller (Michael Jackson)?",
         ),
+        (["Tell me about Tesla"], "is it better than Apple?", "is Tesla better than Apple?"),
+        (["Compare Apple, Tesla and Microsoft"], "which of them has the highest market cap?",
+         "which has the highest market cap, Apple, Tesla or Microsoft?"),
+        (["Compare Apple, Tesla and Microsoft", "which of them has the highest market cap?"], "and the lowest?",
+         "which has the lowest market cap, Apple, Tesla or Microsoft?"),
+        (["Which is the most valuable company?"], "and the least?", "Which is the least valuable company?"),
+        (["How is Apple doing?", "How is Tesla doing?", "How is Microsoft doing?"], "what about the others?",
+         "How are Apple and Tesla doing?"),
+        (["Compare Apple, Tesla and Microsoft", "Which one is the biggest? -> Apple is."], "what about the others?",
+         "Tell me about Tesla and Microsoft"),
+        (["Compare Apple and Tesla"], "What about Microsoft?", "Compare Apple, Tesla and Microsoft"),
+        (["What is the stock price of TSLA?"], "what about AAPL?", "What is the stock price of Apple?"),
         (["What did he sign? -> The Taxpayer Protection Pledge"], "When was the pledge made?",
          "When was the Taxpayer Protection pledge made?"),
     ],
 )  # fmt: skip
 def test_a_follow_up_is_made_to_stand_alone(before: list[str], message: str, question: str) -> None:
     assert said(message, *before).question == question
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [
+        (["Did Apple's sales fall?", "tell me more"], "Why did Apple's sales fall?"),
+        (["What is acid rain?", "tell me more"], "What explains acid rain?"),
+        (["How is Apple doing?"], "Why is Apple doing so?"),
+        (["Compare Apple and Tesla", "tell me more"], "Why do Apple and Tesla differ?"),
+        (["What's happening with Apple?", "in one sentence"], "What explains what is happening with Apple?"),
+        (["Who founded Apple?", "when?"], "Why? (Who founded Apple)"),
+    ],
+)
+def test_why_asks_for_the_reason_of_the_last_real_question(before: list[str], question: str) -> None:
+    understood = said("why?", *before)
+    assert (understood.question, understood.topic_focus != "Why") == (question, True)
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize(
+    "message",
+    ["shorter please", "in one sentence", "summarise that", "in German please", "as a table", "again please", "Longer!",
+     "can you translate that to French?", "explain it like I'm five", "a bit simpler", "rewrite it as bullet points"],
+)  # fmt: skip
+def test_another_form_of_the_answer_is_the_last_question_again(message: str) -> None:
+    assert said(message, "What was Apple's revenue in 2022?").question == "What was Apple's revenue in 2022?"
+    assert said("And in 2023?", "What was Apple's revenue in 2022?", message).question == (
+        "What was Apple's revenue in 2023?"
+    )
+    assert said(message).needs_clarification
+
+
+@pytest.mark.requirement("C-11")
+def test_a_length_is_kept_with_the_question_and_away_from_its_topic() -> None:
+    understood = said("in 100 words please", "What was Apple's revenue?")
+    assert (understood.question, understood.topic_focus) == (
+        "What was Apple's revenue, in 100 words?",
+        "Apple's revenue",
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["What is shorter, a mile or a kilometre?", "How do I make a table?", "Who speaks German?", "What was it again?"],
+)
+def test_what_only_speaks_of_form_is_a_question(message: str) -> None:
+    assert said(message, "How deep is Lake Orta?").question != "How deep is Lake Orta?"
+
+
+NAMES = (
+    "Cepheids seen by the Hubble Space Telescope give 73.0, says Adam Riess. The Planck Collaboration finds 67.4. "
+    "Wendy Freedman of the Carnegie Observatories finds 69.8."
+)
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize(
+    ("before", "message", "question"),
+    [
+        (["How did the Hubble tension arise?"], "when will it be settled?", "when will the Hubble tension be settled?"),
+        (["What is the Hubble constant?"], "who measured it first?", "who measured the Hubble constant first?"),
+        (["What is the Hubble constant?"], "How do they measure it?", "How do they measure the Hubble constant?"),
+        (["What is the Hubble tension?", "Who is Adam Riess?", "What does he say?"], "when will it be settled?",
+         "when will Hubble tension be settled?"),
+        (["What is the Hubble tension?"], "what about masers?", "what about masers (Hubble tension)?"),
+        (["What is the Hubble tension?", "what about masers?"], "tell me more",
+         "Tell me more about masers (Hubble tension)"),
+        (["What is the Hubble tension?", "what about masers?"], "are they precise?", "are masers precise?"),
+    ],
+)  # fmt: skip
+def test_names_of_an_answer_are_not_what_the_thread_is_about(before: list[str], message: str, question: str) -> None:
+    talk, subject = [f"{text} -> {NAMES}" for text in before], None
+    for place, text in enumerate(before):
+        subject = said(text, *talk[:place], subject=subject).primary_subject
+    assert said(message, *talk, subject=subject).question == question
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("their CEO?", "Who is Apple's CEO?"),
+        ("and the founders?", "Who are Apple's founders?"),
+        ("headquarters?", "Where is Apple's headquarters?"),
+        ("its stock price?", "What is Apple's stock price?"),
+        ("what about their revenue?", "What is Apple's revenue?"),
+        ("their competitors?", "Who are Apple's competitors?"),
+    ],
+)
+def test_what_somebody_has_is_asked_for_in_full(message: str, question: str) -> None:
+    assert said(message, "What's happening with Apple?").question == question
+
+
+@pytest.mark.requirement("C-11")
+def test_what_somebody_has_is_asked_for_of_the_same_time_and_of_all() -> None:
+    assert said("and revenue?", "What was Apple's profit in 2022?").question == "What was Apple's revenue in 2022?"
+    assert said("their market caps?", "Compare Apple and Tesla").question == "What are Apple and Tesla's market caps?"
+    assert said("how old is he?", "Tell me about Apple", "their CEO?").question == "how old is Apple's CEO?"
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize("before", [[], ["How is Apple doing?"]])
+def test_others_that_nobody_has_named_are_asked_about(before: list[str]) -> None:
+    understood = said("what about the others?", *before)
+    assert understood.clarification_question == "Which others do you mean?"
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("How did the Hubble tension arise?", "Hubble tension"),
+        ("How is Apple doing?", "Apple"),
+        ("What about Apple doing", "Apple"),
+        ("How is Tesla performing this year?", "Tesla"),
+        ("How did life come about?", "life"),
+        ("When will the dispute be settled?", "dispute"),
+        ("How is remote work?", "remote work"),
+        ("What is climate change?", "climate change"),
+        ("Compare Apple, Tesla and Microsoft", "Apple, Tesla and Microsoft"),
+        ("What explains the price of wheat?", "wheat"),
+    ],
+)
+def test_a_topic_is_what_a_question_is_about_without_its_verb(question: str, topic: str) -> None:
+    assert topic_of(question) == topic
 
 
 @pytest.mark.requirement("C-11")
@@ -101,7 +240,8 @@ def test_a_conversation_keeps_its_subjects_apart() -> None:
     compared = said("Compare them to Apple", *talk, subject="Tesla")
     assert (compared.intent, compared.subjects, compared.primary_subject) == ("compare", ("Tesla", "Apple"), "Tesla")
     again = said("tell me more", *talk, "Compare them to Apple", "thanks!", subject="Tesla")
-    assert (again.intent, again.question) == ("more", "Tell me more about Tesla")
+    assert (again.intent, again.subjects) == ("more", ("Tesla", "Apple"))
+    assert again.query_class == "comparison"
 
 
 @pytest.mark.requirement("C-11")
@@ -145,8 +285,37 @@ def test_a_name_of_several_companies_is_asked_about_with_a_choice() -> None:
         understood = said("What's happening with Delta?", clarified=(answer,))
         assert understood.question == "What's happening with Delta Air Lines?", answer
         assert understood.subjects == ("Delta Air Lines",)
-    other = said("What's happening with Delta?", clarified=("the river",))
-    assert (other.question, other.needs_clarification) == ("What's happening with Delta (the river)", False)
+
+
+@pytest.mark.requirement("C-05", "C-06")
+def test_what_fits_none_of_the_choices_is_asked_about_again_with_them() -> None:
+    asked = "What's happening with Delta?"
+    again = said(asked, clarified=("the insurer",))
+    assert again.clarification_options == ("Delta Air Lines", "Delta Electronics", "Delta Apparel")
+    assert "none of them" in str(again.clarification_question)
+    assert said(asked, clarified=("the insurer", "Delta Apparel")).question == "What's happening with Delta Apparel?"
+
+
+@pytest.mark.requirement("C-05", "C-06")
+@pytest.mark.parametrize(
+    ("answers", "question"),
+    [
+        (("the river", "the river"), "What's happening with Delta (the river)?"),
+        (("the river Delta",), "What's happening with the river Delta?"),
+        (("What is a river delta?",), "What is a river delta?"),
+    ],
+)
+def test_who_means_no_company_is_taken_at_their_word(answers: tuple[str, ...], question: str) -> None:
+    understood = said("What's happening with Delta?", clarified=answers)
+    assert (understood.question, understood.needs_clarification) == (question, False)
+
+
+@pytest.mark.requirement("C-06")
+def test_a_choice_is_known_by_what_it_is_registered_as() -> None:
+    register = Register.of([(1, "Mercury Systems Inc", ["MRCY"]), (2, "Mercury Insurance Group", ["MCY"])])
+    for answer in ("the insurer", "insurance"):
+        understood = understand("How is Mercury doing?", Conversation(clarified=(answer,)), register)
+        assert (understood.question, understood.needs_clarification) == ("How is Mercury Insurance Group doing?", False)
 
 
 @pytest.mark.requirement("C-06")
@@ -176,6 +345,29 @@ def test_where_it_may_be_one_of_several_the_thread_offers_them() -> None:
 def test_an_answer_is_understood_afresh(message: str, answers: tuple[str, ...], question: str) -> None:
     understood = said(message, clarified=answers)
     assert (understood.question, understood.needs_clarification) == (question, False)
+
+
+SHRUGS = ["I do not know", "no idea", "whatever", "you choose", "either", "Not sure, sorry", "up to you", "dunno"]
+
+
+@pytest.mark.requirement("C-05", "C-06")
+@pytest.mark.parametrize("answer", [*SHRUGS, "it doesn't matter"])
+def test_an_answer_that_says_nothing_is_left_out(answer: str) -> None:
+    for asked in ("Tell me about the company", "How is Delta doing?"):
+        first, second = said(asked), said(asked, clarified=(answer,))
+        assert second.needs_clarification
+        assert (second.question, second.topic_focus) == (first.question, first.topic_focus)
+        assert second.clarification_options == first.clarification_options
+    assert said("Tell me about the company", clarified=(answer, "Apple")).question == "Tell me about Apple"
+
+
+@pytest.mark.requirement("C-06")
+@pytest.mark.parametrize("message", SHRUGS)
+def test_a_message_that_says_nothing_is_asked_about(message: str) -> None:
+    for before in ([], ["How is Apple doing?"]):
+        understood = said(message, *before)
+        assert (understood.intent, understood.topic_focus) == ("unclear", "")
+        assert "What would you like" in str(understood.clarification_question)
 
 
 @pytest.mark.requirement("C-05", "C-06")
@@ -218,6 +410,19 @@ def test_what_only_speaks_of_stopping_or_thanks_is_a_question(message: str) -> N
 )  # fmt: skip
 def test_small_talk(message: str) -> None:
     assert said(message).intent == "small_talk"
+
+
+@pytest.mark.parametrize(
+    ("message", "fitting"),
+    [
+        ("thanks", "welcome"), ("thank you for the help", "welcome"), ("help", "every sentence"), ("bye", "Goodbye"),
+        ("what can you do?", "for example"), ("who are you?", "for example"), ("hello", "Hello"), ("ok", "All right"),
+        ("no", "All right"), ("good morning", "Hello"), ("great!", "Glad"), ("hi, what can you do?", "for example"),
+    ],
+)  # fmt: skip
+def test_small_talk_is_answered_in_kind(message: str, fitting: str) -> None:
+    assert said(message, "How is Apple doing?").intent == "small_talk"
+    assert fitting in reply(message)
 
 
 @pytest.mark.requirement("C-06")

@@ -3,10 +3,12 @@
 import re
 from typing import NamedTuple
 
-from assay.reasoning.embedded.phrases import Named, is_person, named, times
+from assay.reasoning.embedded.phrases import Named, is_person, listed, named, times
 from assay.text.words import fold, stems, words
 
 MOST_TOPICS = 6
+MOST_SUBJECTS = 8
+MOST_COMPARED = 4
 LONGEST_ANSWER = 700  # characters: how an answer begins says what it was about
 
 _MADE = re.compile(
@@ -14,6 +16,8 @@ _MADE = re.compile(
     r"entitled|named|released|published|wrote|recorded|launched)[,:]?\s+(?:the\s+)?[\"“]?$",
     re.I,
 )
+_TURNED_TO = re.compile(r"(?:what|how) about (.{2,90}?)[?.! ]*$", re.I)
+_COMPARING = re.compile(r"\b(?:compar\w*|versus|vs)\b", re.I)
 _UNKNOWN = re.compile(r"i (?:don'?t|do not) know\b", re.I)
 
 
@@ -29,12 +33,15 @@ class Topic(NamedTuple):
         return bool(self.called & {"he", "she"})
 
     def mentioned_in(self, text: str) -> bool:
-        return bool(set(stems(self.name)) & set(stems(text)))
+        """By a word of its name; "tension" alone is not the Hubble tension."""
+        name = " ".join(word for word in self.name.split() if word[:1].isupper())
+        return bool(set(stems(name or self.name)) & set(stems(text)))
 
 
 class Discourse(NamedTuple):
     topics: tuple[Topic, ...] = ()  # the latest last
-    pair: tuple[str, ...] = ()  # the two that the last question was about
+    latest: tuple[str, ...] = ()  # what the last question was about
+    subjects: tuple[str, ...] = ()  # all that was asked about, the latest last
     thing: str = ""  # besides the topic, and no person
     person: str = ""  # besides the topic
     place: str = ""
@@ -61,11 +68,25 @@ class Discourse(NamedTuple):
         return None
 
     @property
-    def last_two(self) -> tuple[str, ...]:
-        """What "the two" are: those of the last question, or else of the thread."""
-        if self.pair:
-            return self.pair
-        return tuple(topic.name for topic in self.topics if topic.proper)[-2:]
+    def group(self) -> tuple[str, ...]:
+        """Those that the last question was about, where it was more than one."""
+        return self.latest if len(self.latest) > 1 else ()
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """What "they" are that are compared: those of the last question, or else of the thread."""
+        return self.group or tuple(topic.name for topic in self.topics if topic.proper)[-MOST_COMPARED:]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """What was asked about before and not in the last question."""
+        return tuple(name for name in self.subjects if name not in self.latest)
+
+    @property
+    def turned_to(self) -> str:
+        """What the last question turned to: "masers (Hubble tension)" of "What about masers (Hubble tension)?" """
+        found = _TURNED_TO.match(self.asked)
+        return found[1] if found else ""
 
     def about(self, topic: Topic) -> "Discourse":
         """With this topic on top; one that is known keeps how it was called."""
@@ -76,8 +97,10 @@ class Discourse(NamedTuple):
         return self._replace(topics=(*kept, topic)[-MOST_TOPICS:])
 
     def after_question(self, question: str, subjects: tuple[str, ...]) -> "Discourse":
-        pair = subjects[:2] if len(subjects) > 1 else ()
-        return self._hearing(question)._replace(asked=question, answered="", pair=pair)
+        known = (*(name for name in self.subjects if name not in subjects), *subjects)[-MOST_SUBJECTS:]
+        together = listed(subjects) in question or listed(subjects, "or") in question or _COMPARING.search(question)
+        latest = subjects[: MOST_COMPARED if together else 2]
+        return self._hearing(question)._replace(asked=question, answered="", latest=latest, subjects=known)
 
     def after_answer(self, answer: str) -> "Discourse":
         if _UNKNOWN.match(answer.strip()):

@@ -72,6 +72,13 @@ _ASKING = GENERIC | frozenset(
 )
 
 
+# Words that stand for each other where companies are asked about: a stock's price is what shares trade at.
+_SAME = tuple(
+    frozenset(stems(group))
+    for group in ("stock share price trade", "revenue sales turnover", "profit earnings income", "boss ceo executive")
+)
+
+
 class _Candidate(NamedTuple):
     passage: int
     piece: Piece
@@ -101,6 +108,7 @@ def _absent(own: set[str], passages: Sequence[Passage]) -> bool:
     """Whether most of what is asked about is named nowhere: what is left would answer for something else."""
     asked = own - _ASKING
     known = {stem for passage in passages for stem in stems(passage.text)}
+    known |= {stem for group in _SAME if group & known for stem in group}
     return 2 * len(asked - known) > len(asked)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from assay.reasoning.embedded.discourse import Discourse, Topic
-from assay.reasoning.embedded.phrases import is_person, named, nouns
+from assay.reasoning.embedded.phrases import is_person, listed, named, nouns, possessive
 from assay.text.words import IRREGULAR, STOP_WORDS, fold
 
 _CLASS = {
@@ -22,18 +22,19 @@ _CLAUSE = re.compile(
 )
 # "It" that stands for nothing: "is it true that", "how long does it take", "it seems".
 _EMPTY_IT = re.compile(
-    r"\b(?:is|was|isn't|wasn't|be)\s+it\s+(?:\w+\s+)?(?:true|possible|worth|ok|okay|better|best|safe|legal|free to|"
-    r"good to|likely|necessary|important|common|normal|wise|hard|easy|difficult|advisable|time)\b|\bit\s+(?:seems?|"
-    r"appears?|takes?|rains?|snows?|looks like|turns out|depends)\b|\b(?:does|did|will|would)\s+it\s+(?:take|matter|"
-    r"mean|say|state|mention)\b|\bmake it (?:to|possible)\b|\bit(?:'s| is| was) (?:true|possible|worth|likely|better|"
-    r"best|important|hard|easy)\b",
+    r"\b(?:is|was|isn't|wasn't|be)\s+it\s+(?:\w+\s+)?(?:true|possible|ok|okay|free to|good to|time|(?:better|best|safe|"
+    r"legal|likely|necessary|important|common|normal|wise|hard|easy|difficult|advisable)\b(?!\s+than\b|\W*$))\b|"
+    r"\bit\s+(?:seems?|appears?|takes?|rains?|snows?|looks like|turns out|depends)\b|"
+    r"\b(?:does|did|will|would)\s+it\s+(?:take|matter|mean|say|state|mention)\b|\bmake it (?:to|possible)\b|"
+    r"\bit(?:'s| is| was) (?:true|possible|worth|likely|better|best|important|hard|easy)\b",
     re.I,
 )
 _SPEAKING_OF = re.compile(
     r"(?:speaking|talking|going back|back|turning|regarding|as)\b[\w\s]*\b(?:about|of|to|for)\b", re.I
 )
 _WHO = re.compile(r"(?:tell me about|who|whose)\b", re.I)
-_WHO_IS = re.compile(r"who (?:is|was) (the .{3,60}?)[?.! ]*$", re.I)
+_WHO_IS = re.compile(r"who (?:is|was) (the .{3,60}?|\S.{1,40}['’]s? [a-z ]{3,30})[?.! ]*$", re.I)
+_WHO_WAS = re.compile(r"who (?:is|was|are|were)\b", re.I)
 _GOES_ON = re.compile(r"(?:and|but|what about|how about|what of|compare (?:them|these|both))\b", re.I)
 _OF_TWO = re.compile(r"\bthe (former|latter)\b", re.I)
 _MANY = frozenset({"people", "children", "women", "men"})
@@ -78,10 +79,10 @@ def resolved(asked: str, so_far: Discourse) -> Resolved:
 
 def of_two(asked: str, so_far: Discourse) -> str:
     """ "The former" and "the latter" by name."""
-    if len(so_far.last_two) < 2:
+    two = so_far.group or so_far.several[-2:]
+    if len(two) < 2:
         return asked
-    first, second = so_far.last_two
-    return _OF_TWO.sub(lambda match: first if match[1].lower() == "former" else second, asked)
+    return _OF_TWO.sub(lambda match: two[0] if match[1].lower() == "former" else two[-1], asked)
 
 
 def leans(asked: str) -> bool:
@@ -93,10 +94,6 @@ def leans(asked: str) -> bool:
     before = plain[: found.start()]
     many = _CLASS.get(found.group().lower()) == "they" and any(map(_many, nouns(before)))
     return not (many or named(before) or _OWN_PHRASE.search(before))
-
-
-def possessive(name: str) -> str:
-    return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 # Pronouns ----------------------------------------------------------------------------------------------
@@ -124,10 +121,13 @@ def _replacing(
         if kind in seen or (kind == "it" and any(first <= start < last for first, last in empty)):
             return match.group()
         meant = _meant(kind, so_far, asked[:start])
+        if meant and meant in called and kind not in called[meant]:  # "How do they sell it?" speaks of two
+            meant = ""
         if not meant:
             return match.group()
         seen.add(kind)
         called[meant] = called.get(meant, frozenset()) | {kind}
+        meant = articled(meant, so_far)
         return possessive(meant) if word in _POSSESSIVE or (word == "her" and _owns(match)) else meant
 
     return replace
@@ -145,13 +145,45 @@ def _meant(kind: str, so_far: Discourse, before: str) -> str:
         return ""
     if kind in ("he", "she"):
         return _human(kind, so_far)
-    if kind == "they" and so_far.pair:
-        return " and ".join(so_far.pair)
+    if kind == "they" and so_far.group:
+        return listed(so_far.group)
+    if aspect := _aspect(kind, so_far):
+        return aspect
     if not topic.proper or not so_far.current:
         return _of_number(kind, so_far) or (so_far.named_topic.name if so_far.named_topic else "")
-    if kind == "it" and (topic.is_person or "they" in topic.called):
-        return so_far.thing or topic.name
-    return topic.name
+    if kind == "it" and "it" not in topic.called and _is_somebody(topic, so_far):
+        return _thing_before(so_far) or so_far.thing or topic.name
+    return "" if kind == "they" and _is_one_thing(topic.name) else topic.name
+
+
+def _is_one_thing(name: str) -> bool:
+    """ "The Hubble constant" ends in a common noun: it is nobody who measures."""
+    last = name.rpartition(" ")[2]
+    return " " in name and last.islower() and not _many(last)
+
+
+def _is_somebody(topic: Topic, so_far: Discourse) -> bool:
+    return topic.is_person or "they" in topic.called or (is_person(topic.name) and bool(_WHO_WAS.match(so_far.asked)))
+
+
+def _thing_before(so_far: Discourse) -> str:
+    """What the thread was about before it came to somebody; names of an answer are no better."""
+    older = (topic for topic in reversed(so_far.topics[:-1]) if not (topic.called - {"it"} or is_person(topic.name)))
+    return next((topic.name for topic in older), "")
+
+
+def _aspect(kind: str, so_far: Discourse) -> str:
+    """ "It" after "What about Apple's stock?" is the stock, and "they" after "What about masers?" the masers."""
+    aspect = so_far.turned_to.partition(" (")[0]
+    fits = kind == ("they" if _many(aspect) else "it") and not PRONOUN.search(aspect)
+    return aspect if aspect and fits and not is_person(aspect) else ""
+
+
+def articled(name: str, so_far: Discourse) -> str:
+    """ "The Hubble tension", where the thread says so."""
+    spoken = f"{so_far.asked} {so_far.answered}"
+    found = re.search(rf"\b(the )?{re.escape(name)}\b", spoken, re.I)
+    return f"the {name}" if found and found[1] and not name.lower().startswith("the ") else name
 
 
 def _said_before(kind: str, before: str, topic: Topic) -> bool:
@@ -169,8 +201,11 @@ def _human(kind: str, so_far: Discourse) -> str:
     topic = so_far.named_topic or (so_far.topic if _WHO.match(so_far.asked) else None)
     if topic is None or kind in topic.called:
         return topic.name if topic else ""
-    if who := _WHO_IS.match(so_far.asked):
+    who = _WHO_IS.match(so_far.asked)
+    if who and (who[1].lower().startswith("the ") or not is_person(topic.name)):
         return who[1]
+    if _is_one_thing(topic.name) and so_far.person:
+        return so_far.person
     known = next((old.name for old in reversed(so_far.topics) if kind in old.called), "")
     if known or topic.called:
         return known or so_far.person or topic.name

@@ -1,4 +1,4 @@
-"""Messages that ask for no research: courtesies, second thoughts, and what nobody can read."""
+"""Messages that ask for no research: courtesies, second thoughts, shrugs, and what nobody can read."""
 
 import re
 
@@ -42,9 +42,48 @@ _COURTESY = _either(
     "what (?:can|do) you do(?: for me)?", "how (?:do|can) (?:you work|you help(?: me)?|i use you)",
     "are you (?:a |an )?(?:bot|robot|human|ai|real|person|machine|there)", "(?:can you )?help(?: me)?",
     "i need (?:your )?help", "you(?:'re| are) (?:welcome|great|awesome|the best)",
-    "that(?:'s| is) (?:great|all|it|nice|helpful|interesting)", "yes", "yeah", "yep", "sure", "no", "nope",
+    "that(?:'s| is) (?:great|all|it|nice|helpful|interesting)", "yes", "yeah", "yep", "sure", "no", "nope", "nah",
+    "not really", "no problem", "fine", "right", "(?:yes|no) please", "all right", "understood",
 )  # fmt: skip
 _SMALL_TALK = re.compile(rf"{_COURTESY}(?:[\s,.!?]+(?:and |so )?{_COURTESY})*[\s.!?,]*")
+
+_SHRUG = _either(
+    "i (?:really |honestly )?(?:don'?t|do not|dont) (?:really )?(?:know|mind|care)(?: which(?: one)?)?", "idk", "dunno",
+    "i dunno", "(?:i have |i've )?(?:absolutely )?no (?:clue|idea|preference|opinion)", "not sure", "unsure",
+    "i(?:'m| am) not sure", "i can'?t (?:say|tell|decide)", "whatever(?: you (?:like|want|think(?: is best)?))?",
+    "whichever(?: you (?:like|want))?", "any(?: one)?(?: of (?:them|these|those))?", "anything", "any of the above",
+    "either(?: one)?(?: (?:is fine|will do|works))?", "(?:you )?(?:choose|decide|pick)(?: (?:one|for me))?",
+    "your (?:choice|call)", "(?:it'?s |it is )?up to you", "as you (?:like|wish)", "surprise me",
+    "all the same(?: to me)?", "(?:it |that )?(?:doesn'?t|does not) matter(?: to me| which(?: one)?)?", "don'?t care",
+    "who knows", "no matter",
+)  # fmt: skip
+_INDIFFERENT = re.compile(rf"(?:{_BEFORE}[,.!]*\s+)*{_SHRUG}(?:[,.!]*\s+(?:please|sorry|really|then|thanks?))*[\s.!?]*")
+
+# What a courtesy is answered with; the first that fits.
+_WHAT_I_DO = (
+    "I research questions on the web and write a report in which every sentence opens the passage behind it. Ask in "
+    "your own words, for example: “How did Apple's revenue change over the last year?”"
+)
+_REPLIES: tuple[tuple[str, str], ...] = (
+    (
+        r"(?<!the )(?<!your )(?<!for )help|what (?:can|do) you do|who (?:are|made|built) you|what are you|your name|"
+        r"what is (?:this|assay)|are you (?!there)|how (?:do|can) (?:you (?:work|help)|i use)",
+        _WHAT_I_DO,
+    ),
+    (r"how are you|how'?s it going|what'?s up", "All well, thank you. What would you like to know?"),
+    (r"(?:good)?bye|see you|good night", "Goodbye! Come back whenever you like: what we found stays in this thread."),
+    (r"thank|thx|cheers", "You're welcome. If you want to know more, ask."),
+    (
+        r"you(?:'re| are)|that(?:'s| is)|well done|great|nice|perfect|awesome|excellent|wow|cool|interesting|lol|haha|"
+        r"good(?! (?:morning|afternoon|evening|day))",
+        "Glad to hear it. What would you like to know next?",
+    ),
+    (
+        r"hi|hiya|hello|hey|howdy|greetings|welcome|good (?:morning|afternoon|evening|day)|meet you|are you there",
+        "Hello! Ask a question and every sentence of the answer will open the passage behind it.",
+    ),
+)
+_ALL_RIGHT = "All right. Ask whenever there is something you would like to know."
 
 _KEYS = re.compile(r"asdf|sdfg|dfgh|fghj|hjkl|qwer|wert(?!h)|rtyu|tyui|uiop|zxcv|xcvb|cvbn|(.)\1{3,}")
 _FILLER = re.compile(r"(?:bla+h?|foo|bar|baz|lorem|ipsum|yada|yadda|la|na|da|test(?:ing)?|hm+|um+|uh|er+)")
@@ -57,6 +96,18 @@ def is_cancelled(text: str) -> bool:
 
 def is_small_talk(text: str) -> bool:
     return bool(_SMALL_TALK.fullmatch(_plain(text)))
+
+
+def is_indifferent(text: str) -> bool:
+    """Whether somebody has nothing to say to it: "I do not know", "whatever", "you choose"."""
+    return bool(_INDIFFERENT.fullmatch(_plain(text)))
+
+
+def reply(message: str) -> str:
+    """What small talk is answered with."""
+    plain = _plain(message)
+    fitting = (answer for said, answer in _REPLIES if re.search(rf"\b(?:{said})", plain))
+    return next(fitting, _ALL_RIGHT)
 
 
 def is_gibberish(text: str) -> bool:

@@ -12,12 +12,12 @@ from assay.ports import Companies
 from assay.reasoning.embedded.answered import is_vague
 from assay.reasoning.embedded.conversation import remembered
 from assay.reasoning.embedded.discourse import Discourse, Topic
-from assay.reasoning.embedded.ellipsis import completed
+from assay.reasoning.embedded.ellipsis import OTHERS, completed
 from assay.reasoning.embedded.phrases import is_person, named, nouns
 from assay.reasoning.embedded.reference import PRONOUN, of_two, resolved
 from assay.reasoning.embedded.small_talk import is_cancelled, is_gibberish, is_small_talk
 from assay.reasoning.embedded.subjects import find_subjects
-from assay.text.words import STOP_WORDS, content_words, fold
+from assay.text.words import STOP_WORDS, content_words, fold, words
 
 LONGEST_TITLE, CAPITALS = 8, 0.75  # words, and the share of them in capitals
 
@@ -47,6 +47,7 @@ _DEFINING = re.compile(
 class Rewritten(NamedTuple):
     question: str
     topic: Topic | None = None  # what the thread is about from here on
+    aside: bool = False  # it asks for more of the last answer, or for another form of it
 
 
 def discourse(turns: Sequence[Turn], summary: str, subject: str | None, companies: Companies) -> Discourse:
@@ -58,8 +59,11 @@ def discourse(turns: Sequence[Turn], summary: str, subject: str | None, companie
         elif _asks(turn.content):
             said = rewrite(turn.content, so_far, companies)
             so_far = so_far.about(said.topic) if said.topic else so_far
-            so_far = so_far.after_question(said.question, find_subjects(said.question, companies))
+            if not said.aside:
+                so_far = so_far.after_question(said.question, find_subjects(said.question, companies))
     known = (subject or "").strip()
+    if known and so_far.topic and so_far.topic.proper and set(words(known)) < set(words(so_far.topic.name)):
+        known = so_far.topic.name
     proper = known[:1].isupper() or known[:1].isdigit()
     if known and (proper or not so_far.topics):
         so_far = so_far.about(Topic(known, proper=proper))._replace(subject=known)
@@ -74,7 +78,10 @@ def rewrite(message: str, so_far: Discourse, companies: Companies) -> Rewritten:
     asked = of_two(" ".join(message.split()), so_far)
     topic = so_far.topic
     if whole := completed(asked, so_far, companies):
-        return Rewritten(whole.question, Topic(whole.subject, proper=True) if whole.subject else topic)
+        other = Topic(whole.subject, proper=True) if whole.subject else topic
+        return Rewritten(whole.question, other, aside=whole.aside)
+    if OTHERS.match(asked):
+        return Rewritten(asked, topic)
     if _stands_alone(asked, so_far, companies):
         return Rewritten(asked, _new_topic(asked, so_far, companies) or topic)
     question, meant = resolved(asked, so_far)
@@ -85,7 +92,7 @@ def rewrite(message: str, so_far: Discourse, companies: Companies) -> Rewritten:
     known = so_far.current
     if known and not known.mentioned_in(question) and _leans(asked, known, companies):
         return Rewritten(_with_topic(question, known), known)
-    if topic and not known and question == asked and _says_little(asked, companies):
+    if topic and not known and question == asked and _says_little(asked, topic, so_far, companies):
         return Rewritten(_with_topic(question, topic), topic)
     stays = question != asked and not find_subjects(asked, companies)
     return Rewritten(question, topic if stays else _new_topic(asked, so_far, companies) or topic)
@@ -114,8 +121,11 @@ def _leans(asked: str, topic: Topic, companies: Companies) -> bool:
     return short and bool(_THERE.search(asked) or _DEFINITE.search(asked))
 
 
-def _says_little(asked: str, companies: Companies) -> bool:
-    """ "What are the benefits?" says what of nothing."""
+def _says_little(asked: str, topic: Topic, so_far: Discourse, companies: Companies) -> bool:
+    """ "What are the benefits?" says what of nothing, and so does "what about costs?"."""
+    if _TURNING.match(asked):
+        spoken_of = " " in topic.name and fold(topic.name) in fold(so_far.asked) and _VERB.search(so_far.asked)
+        return bool(spoken_of) and len(content_words(asked)) <= 2 and not find_subjects(asked, companies)
     if not _VERB.search(asked) or _DEFINING.match(asked):
         return False
     return len(content_words(asked)) <= 1 and not find_subjects(asked, companies)
@@ -124,10 +134,11 @@ def _says_little(asked: str, companies: Companies) -> bool:
 def _with_topic(asked: str, topic: Topic) -> str:
     """ "Who is the CEO of Apple?" where it reads well, else in brackets."""
     bare = asked.rstrip("?!. ")
-    ends_in_noun = _ENDS_IN_NOUN.search(bare) or not _VERB.search(bare)
+    ends_in_noun = _ENDS_IN_NOUN.search(bare) or not (_VERB.search(bare) or _TURNING.match(bare))
     return f"{bare} of {topic.name}?" if ends_in_noun else f"{bare} ({topic.name})?"
 
 
+_TURNING = re.compile(r"(?:and |but |so )?(?:what|how) about\b", re.I)
 _ENDS_IN_NOUN = re.compile(r"\b(?:is|are|was|were) the (?:\w+ )?\w+$", re.I)
 
 
@@ -144,6 +155,7 @@ def _full_name(question: str, topic: Topic) -> str:
     return question
 
 
+_WHO_IS = re.compile(r"who (?:is|was) (?-i:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)+)[?!. ]*", re.I)
 _NO_PERSON = re.compile(r"(?:\b(?:in|at|to|from|the|near)|(?<=\s)[A-Z][\w-]*)\s+$")
 
 
@@ -156,18 +168,13 @@ def _new_topic(asked: str, so_far: Discourse, companies: Companies) -> Topic | N
     runs = nouns(asked)
     subjects = [name for name in find_subjects(asked, companies) if " " in asked.strip(" ?!.") or name.isupper()]
     if subjects:
-        if fold(subjects[0]) in so_far.heard:
+        about_things = so_far.named_topic and not is_person(so_far.named_topic.name)
+        if fold(subjects[0]) in so_far.heard and not (about_things and _WHO_IS.fullmatch(asked)):
             return None
-        return Topic(_with_noun(subjects[0], runs), proper=True)
+        return Topic(subjects[0], proper=True)
     if not runs or (so_far.current and _VERB.search(asked) and not _DEFINING.match(asked)):
         return None
     return Topic(max(runs, key=lambda run: len(run.split())), proper=False)
-
-
-def _with_noun(name: str, runs: Sequence[str]) -> str:
-    """ "American" is "American football" where that was said."""
-    longer = next((run for run in runs if run.startswith(f"{name} ")), "")
-    return " ".join(longer.split()[:2]) if longer and " " not in name and not name.isupper() else name
 
 
 def _title(asked: str, *, first: bool) -> str:

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 from assay.model.company import Mention
 from assay.ports import Companies
-from assay.reasoning.embedded.phrases import proper
+from assay.reasoning.embedded.phrases import proper, with_noun
 from assay.text.words import fold
 
 ALIKE = 0.7  # a company's name and a misspelling of it
@@ -35,7 +35,7 @@ def find_subjects(text: str, companies: Companies) -> tuple[str, ...]:
     straight = text.replace("’", "'")
     for name in proper(text):
         if not any(part in fold(name) or fold(name) in part for part in said):
-            found.setdefault(name, max(0, straight.find(name)))
+            found.setdefault(with_noun(name, straight), max(0, straight.find(name)))
     return tuple(sorted(found, key=lambda name: found[name])) or _compared(text, companies)
 
 
@@ -80,8 +80,15 @@ def options(text: str, companies: Companies) -> tuple[str, tuple[str, ...]]:
     if companies.mentions(text) or not _AS_COMPANY.search(text):
         return "", ()
     for name in proper(text):
-        if " " not in name and f"the {fold(name)}" not in fold(text) and companies.resolve(name) is None:
+        if " " not in name and not _explained(name, text) and companies.resolve(name) is None:
             shorts = tuple(dict.fromkeys(company.short for company in companies.candidates(name)))
             if len(shorts) > 1:
                 return name, shorts[:MOST_OPTIONS]
     return "", ()
+
+
+def _explained(name: str, text: str) -> bool:
+    """ "The Delta", "the planet Mercury" and "Mercury (the planet)" say what is meant."""
+    kind = r"(?!(?:company|firm|stock|business|corporation)\b)\w+ "
+    said = re.escape(name)
+    return bool(re.search(rf"\bthe (?:{kind})?{said}\b|\b{said} \(|\b{said},? the (?:{kind.strip()})", text, re.I))

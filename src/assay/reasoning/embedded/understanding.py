@@ -7,11 +7,13 @@ from assay.model.question import SHORTEST, Intent, Understanding
 from assay.ports import Companies
 from assay.reasoning.embedded.answered import VAGUE, is_vague, with_answers
 from assay.reasoning.embedded.discourse import Discourse
-from assay.reasoning.embedded.ellipsis import ELSE, MORE
+from assay.reasoning.embedded.ellipsis import ELSE, MORE, OTHERS
 from assay.reasoning.embedded.focus import focus
-from assay.reasoning.embedded.phrases import nouns
+from assay.reasoning.embedded.form import is_form
+from assay.reasoning.embedded.phrases import HAPPENING, listed, nouns
+from assay.reasoning.embedded.reason import WRAPPED
 from assay.reasoning.embedded.reference import PRONOUN, THAT_COMPANY, leans
-from assay.reasoning.embedded.small_talk import is_cancelled, is_gibberish, is_small_talk
+from assay.reasoning.embedded.small_talk import is_cancelled, is_gibberish, is_indifferent, is_small_talk
 from assay.reasoning.embedded.standalone import discourse, rewrite
 from assay.reasoning.embedded.subjects import find_subjects, in_clear, is_company, options
 from assay.reasoning.embedded.suggestions import examples, suggestions
@@ -40,7 +42,7 @@ _SPAN_OF_TIME = re.compile(
 )
 _CLASSES: tuple[tuple[QueryClass, re.Pattern[str]], ...] = (
     ("comparison", re.compile(r"\b(?:compar\w+|versus|vs\.?|difference between|better than|differ from)\b")),
-    ("cause", re.compile(r"^why\b|\b(?:what caused|cause of|causes of|reasons? for|what drove|due to what)\b")),
+    ("cause", re.compile(r"^why\b|\b(?:what (?:caused|explains|drove)|causes? of|reasons? for|due to what)\b")),
     ("procedure", re.compile(r"^how (?:to|do i|do you|can i|can you|should i)\b")),
     ("change", re.compile(r"\b(?:chang\w+|evolv\w+|develop(?:ed|ment)? over|trend|grown?|grew|rose|fell|declin\w+)\b|"
                           r"\bover time\b")),
@@ -52,7 +54,7 @@ _CLASSES: tuple[tuple[QueryClass, re.Pattern[str]], ...] = (
 
 def understand(message: str, conversation: Conversation, companies: Companies) -> Understanding:
     asked = " ".join(message.split())
-    if is_cancelled(asked) or any(map(is_cancelled, conversation.clarified)):
+    if is_cancelled(asked) or any(is_cancelled(said) and not is_indifferent(said) for said in conversation.clarified):
         return Understanding(question=asked, intent="cancel")
     if is_small_talk(asked):
         return Understanding(question=asked, intent="small_talk")
@@ -62,6 +64,9 @@ def understand(message: str, conversation: Conversation, companies: Companies) -
         return Understanding(question="", intent="empty", ambiguity_level=1.0,
                              clarification_question="What would you like to know?",
                              suggested_questions=_next(so_far, companies))  # fmt: skip
+    if is_indifferent(asked):
+        ask = "That is fine. What would you like to read about? A name, a topic or a question will do."
+        return _unclear("", ask, conversation, _next(so_far, companies)).model_copy(update={"question": asked})
     if is_gibberish(asked) and not companies.mentions(asked):
         ask = "I could not make out a question in that. What would you like to know, in a few words?"
         return _unclear(asked, ask, conversation, _next(so_far, companies))
@@ -71,7 +76,7 @@ def understand(message: str, conversation: Conversation, companies: Companies) -
 def _research(asked: str, so_far: Discourse, conversation: Conversation, companies: Companies) -> Understanding:
     asked = in_clear(asked, companies)
     subjects = find_subjects(asked, companies)
-    if not conversation.clarified and (several := options(asked, companies)[1]):
+    if several := options(asked, companies)[1]:
         return _which(asked, several, conversation)
     said = rewrite(asked, so_far, companies)
     question = said.question
@@ -82,10 +87,12 @@ def _research(asked: str, so_far: Discourse, conversation: Conversation, compani
     if len(question) < SHORTEST:
         question = f"Tell me about {question.rstrip('?!. ')}"
     carried = (said.topic.name,) if said.topic and fold(said.topic.name) in fold(question) else ()
-    subjects = tuple(dict.fromkeys((*carried, *find_subjects(question, companies))))
-    intent: Intent = "more" if MORE.match(asked) or ELSE.match(asked) else "follow_up"
+    found = (name for name in find_subjects(question, companies) if not any(name in known for known in carried))
+    subjects = (*carried, *found)
+    if MORE.match(asked) or ELSE.match(asked):
+        return _clear(question, subjects, "more", companies)
     comparing = len(subjects) > 1 and classify(question) == "comparison"
-    return _clear(question, subjects, "compare" if comparing else intent, companies)
+    return _clear(question, subjects, "compare" if comparing else "follow_up", companies)
 
 
 def _as_asked(
@@ -111,6 +118,8 @@ def _is_lost(asked: str, question: str, so_far: Discourse, subjects: tuple[str, 
     if is_vague(asked) and question == asked:
         return True
     if not subjects and VAGUE.search(question) and len(content_words(VAGUE.sub(" ", question))) < 2:
+        return True
+    if question == asked and (OTHERS.match(asked) or is_form(asked)):
         return True
     if not so_far.topics:
         return bool(MORE.match(asked) or ELSE.match(asked)) or leans(asked)
@@ -170,12 +179,16 @@ def _unclear(
 
 
 def _which(asked: str, several: tuple[str, ...], conversation: Conversation) -> Understanding:
-    listed = f"{', '.join(several[:-1])} or {several[-1]}"
-    return _unclear(asked, f"Which one do you mean: {listed}?", conversation, choices=several, level=A_WORD)
+    ask = f"Which one do you mean: {listed(several, 'or')}?"
+    if conversation.clarified:
+        ask += " If it is none of them, say in a few words what it is."
+    return _unclear(asked, ask, conversation, choices=several, level=A_WORD)
 
 
 def _lost(asked: str, so_far: Discourse, conversation: Conversation, companies: Companies) -> Understanding:
     """Asks what is meant; what the thread has named before may be chosen."""
+    if OTHERS.match(asked):
+        return _unclear(asked, "Which others do you mean?", conversation, _next(so_far, companies))
     plain = fold(" ".join((asked, *conversation.clarified)))
     company = bool(_COMPANY.search(plain))
     ask = "Which company do you mean?" if company else "What exactly is this about? Please name the subject."
@@ -212,32 +225,57 @@ _ASSERTED = re.compile(
     r"(?:report|disclose|announce|make|have|see|show|experience|face|record|mention)\w*\s+(?:any|some|a|an)?\s*"
 )
 _OPENING = re.compile(
-    r"^(?:please\s+)?(?:can you |could you )?(?:tell me(?: more)? about|give me (?:an overview|a summary) of|describe|"
+    r"^(?:please\s+)?(?:can you |could you )?(?:tell me(?: more)? about|what happened (?:to|with|at)|"
+    r"what explains(?: what is happening with)?|give me (?:an overview|a summary) of|describe|"
     r"explain|"
     r"what(?:'s| is| are| was| were)(?: happening with| new with| going on with| the)?|who(?: is| are| was| were)?|"
     r"(?:what|how) about|how (?:\w+ )?(?:is|are|was|were|did|does|do|has|have)|how (?:much|many)|"
     r"why (?:did|do|does|is|are|was|were|has|have)|when (?:did|do|does|is|are|was|were|will)|"
-    r"where (?:did|do|does|is|are|was|were)|which|research|investigate|summari[sz]e|is|are|was|were|do|does|did)\s+"
+    r"where (?:did|do|does|is|are|was|were)|which(?: one)?(?: (?:has|have|had|is|are|was|were))?|"
+    r"compare|research|investigate|summari[sz]e|is|are|was|were|do|does|did)\s+"
     r"(?:the\s+)?",
     re.I,
 )
+_FURTHER = re.compile(r"[,;?]| and (?=how|why|what|when|who|where|which)")
+_OF_A_LIST = re.compile(r"(?:please )?(?:compare|how do|why do|what are|tell me)\b", re.I)
+_AFTER_A_LIST = re.compile(r"[;?]|,?(?: and|,) (?=how|why|what|when|who|where|which|in |since |over |with )")
 _OF_A_CHANGE = re.compile(r"(?:how|why|when|did|do|does|has|have|had|will)\b", re.I)  # "climate change" is none
+_CHANGE = re.compile(r"\b(?:change|changed|evolve|evolved|develop|developed|grow|grown)\b.*$", re.I)
+_MEASURE = re.compile(
+    r"^(?:(?:value|price|rate|number|size|cost|amount|level|state|history) of|known (?:about|of)) (?:the )?", re.I
+)
+# What is left of a verb once its question is taken off: "the Hubble tension arise", "Apple doing", "it be settled".
+_OF_DOING = re.compile(r"^(?:how|why|when|where|what about|how about|do|does|did|will|is|are)\b", re.I)
+_DOING = re.compile(
+    rf"(?<=\w)\s+(?:doing|going|faring|performing|working|developing|evolving|happening|coming (?:along|about|on)|"
+    rf"(?:{'|'.join(sorted(HAPPENING))})(?: (?:in more detail|about|from|into being|on|up|out))?|be \w+(?:ed|en))"
+    r"(?: (?:so|today|now|well|badly|lately|currently|so far|these days|recently|at the moment|financially))*$",
+    re.I,
+)
+_IS = re.compile(r"^(?:how )?(?:is|are|was|were)\b", re.I)
+_BEING = re.compile(r"\w+ing\b", re.I)
 
 
 def topic_of(question: str) -> str:
     """The noun phrase a question is about: what is left once the asking words are taken off."""
-    first = re.split(r"[,;?]| and (?=how|why|what|when|who|where|which)", question, maxsplit=1)[0]
+    wrapped = WRAPPED.fullmatch(question.strip())
+    whole = wrapped[1] if wrapped else question
+    first = (_AFTER_A_LIST if _OF_A_LIST.match(whole) else _FURTHER).split(whole, maxsplit=1)[0]
     topic = _OPENING.sub("", _ASSERTED.sub(r"\1's ", focus(first).replace("’", "'").strip()))
     if _OF_A_CHANGE.match(first):
-        topic = re.sub(r"\b(?:change|changed|evolve|evolved|develop|developed|grow|grown)\b.*$", "", topic, flags=re.I)
-    topic = re.sub(
-        r"^(?:(?:value|price|rate|number|size|cost|amount|level|state|history) of|known (?:about|of)) (?:the )?",
-        "",
-        topic,
-        flags=re.I,
-    )
-    topic = _SPAN_OF_TIME.sub("", topic)
-    return " ".join(topic.split()).strip(" .?!") or first.strip(" .?!")
+        topic = _CHANGE.sub("", topic)
+    topic = " ".join(_SPAN_OF_TIME.sub("", _MEASURE.sub("", topic)).split())
+    if _OF_DOING.match(first):
+        topic = _without_doing(topic, first)
+    return topic.strip(" .?!") or first.strip(" .?!")
+
+
+def _without_doing(topic: str, question: str) -> str:
+    """ "How is remote work" has no verb at its end, "How does remote work work" has."""
+    found = _DOING.search(topic)
+    if not found or (_IS.match(question) and not _BEING.search(found.group())):
+        return topic
+    return topic[: found.start()]
 
 
 def _complexity(question: str) -> Literal["simple", "moderate", "complex"]:
