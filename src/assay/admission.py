@@ -1,19 +1,26 @@
 """What may enter a run: a question, an answer to an open one, and what is noted when nobody could be asked."""
 
-from typing import Any, ClassVar
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar
 from unicodedata import category
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from assay.errors import AnswerError, QuestionError
-from assay.model.edit import apply, parse, replaced
+from assay.model.edit import apply, line, parse
+from assay.model.own_plan import replaced
 from assay.model.plan import Plan
 from assay.model.question import LONGEST, Mode
 from assay.model.review import Decision
 from assay.model.thread import Options
 from assay.questions import OpenQuestion, asked_as
 from assay.settings import Settings
+from assay.stages.gate import NOBODY
 from assay.stages.question import ALL, CUSTOM
+from assay.text.hosts import registered
+from assay.text.urls import parse as address
+from assay.text.words import fold
 
 LARGEST = 200_000  # characters of an answer as JSON; a plan of seven sub-questions has about 10,000
 
@@ -45,7 +52,7 @@ def unasked(options: Options, settings: Settings) -> dict[str, str]:
         return {}
     notices = {}
     if settings.mode is Mode.PLAN and options.mode is Mode.AUTO:
-        notices["mode"] = "Plan mode was asked for, but nobody could answer: the plan was made with defaults."
+        notices["mode"] = NOBODY
     points = settings.breakpoints
     wanted = settings.hitl_after_planning, settings.hitl_before_output, points.before_harvest, points.on_critical
     if any(wanted) or points.custom:
@@ -54,6 +61,11 @@ def unasked(options: Options, settings: Settings) -> dict[str, str]:
 
 
 # -- answers ----------------------------------------------------------------------------------------------
+
+
+Shown = Mapping[str, Any]  # what the person saw when they decided
+Wish = Annotated[str, Field(min_length=1, max_length=LONGEST), BeforeValidator(line)]
+Heading = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(line)]
 
 
 class Form(BaseModel):
@@ -65,12 +77,27 @@ class Form(BaseModel):
     decision: Decision = Field(strict=False)
     comment: str = Field(default="", max_length=LONGEST)
 
+    @property
+    def changes(self) -> dict[str, Any]:
+        own = [name for name in type(self).model_fields if name not in Form.model_fields]
+        return {name: value for name in own if (value := getattr(self, name)) not in (None, [], "")}
+
+    def carried_out(self, shown: Shown) -> dict[str, Any]:
+        """What is to be done, or AnswerError where it cannot be done to what was shown."""
+        return {}
+
 
 class PlanForm(Form):
     modifies = 'send {"decision": "modify", "edits": [...]} or the whole "plan"'
 
     edits: list[Any] = []
     plan: dict[str, Any] | None = None
+
+    def carried_out(self, shown: Shown) -> dict[str, Any]:
+        plan = Plan.model_validate(shown["plan"])
+        if self.plan is not None:
+            plan = replaced(plan, self.plan)
+        return {"plan": apply(plan, parse(self.edits)).plain() if self.edits else plan.plain()}
 
 
 class HarvestForm(Form):
@@ -79,19 +106,65 @@ class HarvestForm(Form):
     pages: int | None = Field(default=None, ge=0, le=1000)
     without: list[str] = Field(default=[], max_length=100)
 
+    def carried_out(self, shown: Shown) -> dict[str, Any]:
+        return {"without": [_host(name, shown.get("hosts", ())) for name in self.without]}
+
+
+_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
+
+
+def _host(name: str, found: Collection[str]) -> str:
+    """As addresses have it, from however it was written; a whole address stands for its host. A name that everybody
+    may register under, such as "com", would strike out the web."""
+    text = name.strip()
+    place = address(text if "://" in text else f"https://{text}")
+    host = place.host.rstrip(".").removeprefix("www.") if place else ""
+    if host in found or (_HOST.fullmatch(host) and registered(host)):
+        return host
+    raise AnswerError(f"{name[:80]!r} is no host", help="Name hosts as in example.com.")
+
 
 class ClaimsForm(Form):
     modifies = 'send {"decision": "modify", "drop": ["C3"]}'
 
     drop: list[str] = Field(default=[], max_length=1000)
 
+    def carried_out(self, shown: Shown) -> dict[str, Any]:
+        claims = {claim["id"]: claim for claim in shown["claims"]}
+        out = _known(self.drop, claims)
+        if out and not any(claim["verdict"] == "supported" for name, claim in claims.items() if name not in out):
+            raise _nothing_left("statement")
+        return {"drop": out}
+
 
 class ReportForm(Form):
     modifies = 'send {"decision": "modify", "fixes": ["what to change"]}, or "drop": [section titles], or "title"'
 
-    fixes: list[str] = Field(default=[], max_length=20)
+    fixes: list[Wish] = Field(default=[], max_length=20)
     drop: list[str] = Field(default=[], max_length=50)
-    title: str | None = Field(default=None, min_length=1, max_length=200)
+    title: Heading | None = None
+
+    def carried_out(self, shown: Shown) -> dict[str, Any]:
+        sections = shown["draft"]["sections"]
+        out = _known(self.drop, [section["title"] for section in sections])
+        kept = [section for section in sections if section["title"] not in out]
+        if out and not any(sentence["claims"] for section in kept for sentence in section["sentences"]):
+            raise _nothing_left("section")
+        return {"drop": out}
+
+
+def _known(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Names as they are spelt where they stand."""
+    spelt = {" ".join(fold(name).split()): name for name in known if name}
+    wanted = [(name, " ".join(fold(name).split())) for name in names]
+    if unknown := [name for name, folded in wanted if folded not in spelt]:
+        listed = ", ".join(spelt.values())
+        raise AnswerError(f"there is no {unknown[0][:80]!r} to drop", help=f"There are: {listed[:1000]}.")
+    return list(dict.fromkeys(spelt[folded] for _, folded in wanted))
+
+
+def _nothing_left(what: str) -> AnswerError:
+    return AnswerError(f"that would leave no {what} with an answer", help="Drop fewer, or reject it instead.")
 
 
 FORMS: dict[str, type[Form]] = {
@@ -116,11 +189,25 @@ def _text(question: OpenQuestion, value: object) -> str:
         raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters of text.")
     if not is_readable(text):
         raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
-    if text == CUSTOM and CUSTOM in question.options:
+    said = text.casefold().rstrip(" .!")
+    if said == CUSTOM.casefold() and CUSTOM in question.options:
         raise AnswerError("“Custom” stands for an answer of your own", help="Give that answer itself.")
-    if text == ALL and ALL in question.options:
+    if said == ALL.casefold() and ALL in question.options:
         return "; ".join(option for option in question.options if option not in (ALL, CUSTOM))
+    if question.kind == "planning":
+        _refuse_what_is_no_answer(said, text)
     return text
+
+
+def _refuse_what_is_no_answer(said: str, text: str) -> None:
+    """A planning question takes any words, but not all of several that exclude each other, nor another question."""
+    if said == ALL.casefold():
+        raise AnswerError("only one of these can hold", help="Choose one, or give an answer of your own.")
+    if text.endswith(("?", "？", "؟")) and len(text.split()) > 2:
+        raise AnswerError(
+            "this is a question of its own",
+            help='Answer this one first; "any" leaves it open, and "never mind" ends the research.',
+        )
 
 
 def _decided(question: OpenQuestion, value: object) -> dict[str, Any]:
@@ -131,27 +218,46 @@ def _decided(question: OpenQuestion, value: object) -> dict[str, Any]:
             help=f"Answer one of: {', '.join(question.options)}.",
         )
     given = {**form.model_dump(mode="json"), "by": "person", **asked_as(question)}
-    if form.decision is not Decision.MODIFY:
-        return given
-    if not any(given[name] not in (None, [], "") for name in type(form).model_fields if name not in Form.model_fields):
-        raise AnswerError("nothing is said about what to change", help=f"To change something {form.modifies}.")
-    return {**given, "plan": _edited(question.shown["plan"], form)} if isinstance(form, PlanForm) else given
+    how = f"To change something {form.modifies}."
+    if form.decision is Decision.MODIFY:
+        if not form.changes:
+            raise AnswerError("nothing is said about what to change", help=how)
+        return {**given, **form.carried_out(question.shown)}
+    if form.changes:
+        raise AnswerError(f"{form.decision.value} would ignore what is said in {', '.join(form.changes)}", help=how)
+    return given
 
 
 def _filled(kind: str, value: object) -> Form:
     given = value if isinstance(value, dict) else {"decision": value}
-    if len(str(given)) > LARGEST:
+    try:
+        size, readable = len(str(given)), all(map(is_readable, _texts(given)))
+    except RecursionError as error:
+        raise AnswerError(
+            "the answer is nested too deeply", help="Look at the example that review show gives."
+        ) from error
+    if size > LARGEST:
         raise AnswerError("the answer is too long", help=f"At most {LARGEST:,} characters are taken.")
+    if not readable:
+        raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
     decision = given.get("decision")
     given = {**given, "decision": decision.strip().lower() if isinstance(decision, str) else decision}
     try:
-        form = FORMS[kind].model_validate(given)
+        return FORMS[kind].model_validate(given)
     except ValidationError as error:
         raise _refusal(kind, given, error) from error
-    texts = [text for field in form.model_dump().values() for text in (field if isinstance(field, list) else [field])]
-    if not all(is_readable(text) for text in texts if isinstance(text, str)):
-        raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
-    return form
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All there are, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in (*value, *value.values()):
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
 
 
 def _refusal(kind: str, given: dict[str, Any], error: ValidationError) -> AnswerError:
@@ -162,10 +268,3 @@ def _refusal(kind: str, given: dict[str, Any], error: ValidationError) -> Answer
         return AnswerError(f"{str(given['decision'])[:80]!r} is not a decision", help=f"Answer one of: {decisions}.")
     known = ", ".join(FORMS[kind].model_fields)
     return AnswerError(f"{name[:80]}: {problem['msg'].lower()}", help=f"An answer here may hold: {known}.")
-
-
-def _edited(shown: dict[str, Any], form: PlanForm) -> dict[str, object]:
-    plan = Plan.model_validate(shown)
-    if form.plan is not None:
-        plan = replaced(plan, form.plan)
-    return apply(plan, parse(form.edits)).plain() if form.edits else plan.plain()

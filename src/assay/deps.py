@@ -59,14 +59,15 @@ class Deps:
     tally: Callable[[], Awaitable[dict[str, int]]]  # steps each reasoner did; empty without a language model
     mode: Callable[[], Awaitable[Mode]]  # as it was said last, which may be while the run is at work
 
-    @property
-    def words(self) -> int:
-        """The most a report may have."""
-        return self.options.words or self.settings.target_length
+    def words(self, plan: Plan) -> int:
+        """The most a report may have: what was asked for, else what the plan's answers say, else what is preferred."""
+        if self.options.words:
+            return plan.target(self.options.words)
+        return plan.words or self.options.preferences.words or self.settings.target_length
 
     def style(self, plan: Plan) -> Style:
-        """What was asked for, else what suits the use the person named, else the usual."""
-        return self.options.style or plan.style or self.settings.style_guide
+        """What was asked for, else what suits the use the person named, else what is preferred, else the usual."""
+        return self.options.style or plan.style or self.options.preferences.style or self.settings.style_guide
 
     async def emit(self, kind: EventKind, stage: str, **data: object) -> None:
         """Record what happened; everything a person sees of a run is read from these events."""

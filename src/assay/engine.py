@@ -4,32 +4,25 @@ A run is detached from whoever started it: it appends events, and the checkpoint
 """
 
 import asyncio
-import contextlib
-import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 from uuid import uuid4
 
-from langgraph.types import Command
-
-from assay import questions
-from assay.admission import accepted, unasked, validated
+from assay.admission import accepted, unasked
+from assay.desk import Desk
 from assay.errors import (
-    AnswerError,
     AssayError,
-    BudgetError,
-    ConfigurationError,
     NotFoundError,
+    StorageError,
     ThreadBusyError,
     UsageError,
 )
 from assay.export.report import Report
 from assay.llm.lineup import is_private
 from assay.model.event import Event, RunStatus
-from assay.model.plan import Plan
 from assay.model.question import Mode
 from assay.model.record import Record
-from assay.model.review import By, Review
+from assay.model.review import Review
 from assay.model.source import Document
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run, Thread
@@ -41,14 +34,6 @@ from assay.runner import Runner, chosen
 from assay.stages.breakpoints import check
 from assay.state import new_question
 from assay.view import StateView, view
-
-if TYPE_CHECKING:
-    pass
-
-STEPS = 200  # supersteps of one run; every loop of the graph is bounded far below this
-TICK = 0.5  # seconds after which a reader of events looks again by itself
-_log = logging.getLogger("assay")
-LOOK = 5.0  # seconds after which the timer looks whether another process has asked something
 
 
 class Outcome(Record):
@@ -69,7 +54,7 @@ class Engine:
         self.memory = runner.memory
         self._runner = runner
         self._sources = sources
-        self._unsettled: set[str] = set()  # questions that are overdue and whose run cannot go on; told once
+        self._desk = Desk(runner, lambda options: self._sources(options))
 
     # -- runs ---------------------------------------------------------------------------------------------
 
@@ -78,22 +63,29 @@ class Engine:
         question = accepted(question, options)
         if thread is not None:
             options = await self._inherited(thread, options)
-        options = await self._remembering(options.model_copy(update={"private": is_private(options)}))
+        options, remembered = await self._remembering(options.model_copy(update={"private": is_private(options)}))
         sources, notices = await asyncio.to_thread(self._sources, options)
-        notices |= unasked(options, self.settings) | await asyncio.to_thread(self._runner.thinking.notices, options)
+        notices |= (
+            remembered
+            | unasked(options, self.settings)
+            | await asyncio.to_thread(self._runner.thinking.notices, options)
+        )
         options = await asyncio.to_thread(self._runner.thinking.settled, options)
         if options.source == "auto":
             options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
         now = self._runner.now()
         new = thread is None
         thread = thread or uuid4().hex[:12]
+        said = options.mode if options.interactive else None  # a thread keeps what a person said, not what a job did
         if new:
-            await self.threads.create(Thread(id=thread, title=title(question), created=now, updated=now))
+            await self.threads.create(Thread(id=thread, title=title(question), created=now, updated=now, mode=said))
         run = Run(
             id=uuid4().hex[:12], thread=thread, question=question, status=RunStatus.RUNNING, started=now,
             settings=self.settings.fingerprint(), options=options.plain(),
         )  # fmt: skip
         await self.threads.begin(run)
+        if said and not new:
+            await self.threads.set_mode(thread, said)
         try:
             self._runner.spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices, new=new)
         except ThreadBusyError as error:
@@ -115,128 +107,53 @@ class Engine:
         before = chosen(max(runs, key=lambda run: run.started)) if runs else options
         # What was said about documents stays as private as they are, whatever is asked next.
         options = options.model_copy(update={"private": before.private or options.private})
-        if options.mode is not None:
-            await self.threads.set_mode(thread, options.mode)  # what was said last holds
         if options.docs or options.source != "auto":
             return options
         web = options.web or before.web
         return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
 
-    async def _remembering(self, options: Options) -> Options:
-        """What the person prefers, as it is when the run begins; what was asked for now comes first."""
-        known = await self.memory.preferences(options.user)
-        update = {"style": options.style or known.style, "words": options.words or known.words, "preferences": known}
-        return options.model_copy(update=update)
+    async def _remembering(self, options: Options) -> tuple[Options, dict[str, str]]:
+        """What the person prefers, as it is when the run begins."""
+        try:
+            known = await self.memory.preferences(options.user)
+        except StorageError as error:
+            return options, {"memory": f"What is remembered of you could not be read and was left out: {error.message}"}
+        return options.model_copy(update={"preferences": known}), {}
 
     # -- questions ----------------------------------------------------------------------------------------
 
     async def answer(self, thread: str, question: str, value: object) -> Run:
         """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
-        run = await self._latest(thread)
-        asked = await self._asked(thread, question)
-        checked = validated(asked, value)
-        run, sources = await self._replanned(run, checked)
-        await self._taken(run, sources, question, checked, "person")
-        return run
+        return await self._desk.answer(await self._latest(thread), question, value)
 
-    async def _asked(self, thread: str, question: str) -> OpenQuestion:
-        for item in await self.open_questions(thread):
-            if item.id == question:
-                return item
-        with contextlib.suppress(NotFoundError):
-            before = await self._runner.reviews.get(question)
-            if before.thread == thread and before.answered:
-                raise AnswerError(before.refusal, help=f"See what is open with: assay review show {thread}")
-        raise AnswerError(
-            "this question is not open any more", help=f"See what is open with: assay review show {thread}"
-        )
-
-    async def _replanned(self, run: Run, answer: Mapping[str, Any]) -> tuple[Run, list[Source]]:
-        """The run with the sources and the budget of a plan a person has changed."""
-        options = chosen(run)
-        if answer.get("plan") and answer["decision"] == "modify":
-            plan = Plan.model_validate(answer["plan"])
-            names = plan.sources or options.sources
-            asked = {"source": ",".join(names), "sources": ()} if set(names) != set(await self._names(options)) else {}
-            options = options.model_copy(update={"usd": plan.usd if plan.usd is not None else options.usd, **asked})
-        try:
-            sources, _ = await asyncio.to_thread(self._sources, options)
-            await asyncio.to_thread(self._runner.thinking.notices, options)
-        except (UsageError, ConfigurationError, BudgetError) as error:
-            raise AnswerError(error.message, help=error.help) from error
-        return run.model_copy(update={"options": options.plain()}), sources
-
-    async def _names(self, options: Options) -> list[str]:
-        return [source.name for source in (await asyncio.to_thread(self._sources, options))[0]]
-
-    async def _taken(self, run: Run, sources: list[Source], question: str, answer: object, by: By) -> None:
-        """The answer is kept before it is acted on: if this process dies in between, resuming applies it."""
-        if self._runner.at_work(run.id):
-            raise AnswerError("this question has just been answered")
-        await self._runner.reviews.take(question, answer, by, self._runner.now())
-        await self.threads.set_options(run.id, run.options)
-        try:
-            self._runner.spawn(run, sources, Command(resume={question: answer}))
-        except ThreadBusyError:
-            await self._runner.reviews.reopen(question)
-            raise
+    async def open_questions(self, thread: str) -> list[OpenQuestion]:
+        """What the run waits for and nobody has answered yet."""
+        return await self._desk.open_questions(thread)
 
     async def reviews(self, thread: str | None = None) -> list[Review]:
         """Questions that are open, of all threads or of one: what is due first comes first."""
         return await self._runner.reviews.pending(thread)
 
-    async def settle_overdue(self) -> list[Run]:
-        """Let the timer answer what nobody has answered in time. The runs that go on are told."""
-        going_on = []
-        for review in await self._runner.reviews.pending():
-            try:
-                run = await self._timed_out(review)
-            except AssayError as error:  # its documents are gone, say; the others must not wait for that
-                if review.id not in self._unsettled:
-                    self._unsettled.add(review.id)
-                    _log.warning("thread %s cannot go on: %s", review.thread, error.message)
-                continue
-            going_on += [run] if run else []
-        return going_on
-
-    async def _timed_out(self, review: Review) -> Run | None:
-        if review.due is None or review.due > self._runner.now() or self._runner.at_work(review.run):
-            return None
-        run = await self.threads.run(review.run)
-        sources, _ = await asyncio.to_thread(self._sources, chosen(run))
-        try:
-            asked = await self._asked(review.thread, review.id)
-            await self._taken(run, sources, review.id, questions.timed(asked), "timer")
-        except (AnswerError, ThreadBusyError):
-            return None  # somebody else was faster
-        return run
-
-    async def keep_time(self) -> None:
-        """Until it is cancelled: every question is settled as it comes due, those of other processes too."""
-        while True:
-            await self.settle_overdue()
-            await asyncio.sleep(await self.until_due())
-
-    async def until_due(self) -> float:
-        """Seconds after which to look again: when the next question comes due, or another process may have asked."""
-        now = self._runner.now()
-        dues = [review.due for review in await self._runner.reviews.pending() if review.due and review.due > now]
-        return min((min(dues) - now).total_seconds(), LOOK) if dues else LOOK
+    async def last_review(self, thread: str) -> Review | None:
+        """The question a thread was asked last, with its answer if there is one."""
+        return await self._runner.reviews.latest(thread)
 
     async def set_mode(self, thread: str, mode: Mode) -> bool:
         """From now on; returns whether the question that is being worked on is affected. Planning questions that are
         open are dropped when the thread turns to auto."""
-        await self.threads.get(thread)
-        await self.threads.set_mode(thread, mode)
-        runs = [run for run in await self.threads.runs(thread) if run.active]
-        if not runs:
-            return False
-        planning = [review for review in await self._runner.reviews.pending(thread) if review.kind == "planning"]
-        if mode is Mode.AUTO and planning:
-            run, sources = await self._replanned(runs[-1], {})
-            await self._taken(run, sources, planning[0].id, questions.UNASKED, "mode")
-            return True
-        return not (await self.state(thread)).get("gate")
+        return await self._desk.set_mode(thread, mode)
+
+    async def settle_overdue(self) -> list[Run]:
+        """Let the timer answer what nobody has answered in time. The runs that go on are told."""
+        return await self._desk.settle_overdue()
+
+    async def until_due(self) -> float:
+        """Seconds after which to look again."""
+        return await self._desk.until_due()
+
+    async def keep_time(self) -> None:
+        """Until it is cancelled: every question is settled as it comes due, those of other processes too."""
+        await self._desk.keep_time()
 
     # -- going on -----------------------------------------------------------------------------------------
 
@@ -252,25 +169,12 @@ class Engine:
             raise ThreadBusyError("this thread is already running here")
         state = await self._runner.state(thread)
         if state.interrupts and state.values.get("run") == run.id:
-            return await self._asked_again(run)
+            return await self._desk.asked_again(run)
         untouched = not state.values or state.values.get("run") != run.id
         sources, notices = await asyncio.to_thread(self._sources, chosen(run))
         notices |= await asyncio.to_thread(self._runner.thinking.notices, chosen(run))
         work = new_question(run.question, run.id, run.options, notices) if untouched else None
         self._runner.spawn(run, sources, work, notices)
-        return run
-
-    async def _asked_again(self, run: Run) -> Run:
-        """A run that waits goes on only if it was answered and nobody acted on that, or if time is up."""
-        [question, *_] = questions.read((await self._runner.state(run.thread)).interrupts)
-        await self._runner.reviews.open(questions.review(question, run, self._runner.now()))
-        review = await self._runner.reviews.get(question.id)
-        if review.answered:
-            sources = (await asyncio.to_thread(self._sources, chosen(run)))[0]
-            self._runner.spawn(run, sources, Command(resume={review.id: review.answer}))
-        elif not await self._timed_out(review) and run.status is not RunStatus.WAITING:
-            await self.threads.update(run.id, status=RunStatus.WAITING)
-            run = await self.threads.run(run.id)
         return run
 
     async def cancel(self, run: str) -> None:
@@ -306,19 +210,15 @@ class Engine:
     async def state(self, thread: str) -> dict[str, Any]:
         return dict((await self._runner.state(thread)).values)
 
-    async def open_questions(self, thread: str) -> list[OpenQuestion]:
-        """What the run waits for and nobody has answered yet."""
-        waiting = {review.id for review in await self._runner.reviews.pending(thread)}
-        return [item for item in questions.read((await self._runner.state(thread)).interrupts) if item.id in waiting]
-
     async def view(self, thread: str) -> StateView:
         """Everything the thread's state tells, with what it refers to."""
-        await self.threads.get(thread)
+        kept = await self.threads.get(thread)
         state = await self._runner.state(thread)
         checkpoint = state.config.get("configurable", {}).get("checkpoint_id") if state.values else None
         return await view(
-            state.values, self._runner.documents, thread=thread, next=tuple(state.next), checkpoint=checkpoint
-        )
+            state.values, self._runner.documents, thread=thread, next=tuple(state.next), checkpoint=checkpoint,
+            mode=kept.mode,
+        )  # fmt: skip
 
     async def document(self, hash: str) -> Document:
         return await self._runner.documents.get(hash)

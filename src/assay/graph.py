@@ -17,9 +17,10 @@
     In the last round analyse cannot send anybody out again, so it runs beside verify:
     consolidate ==> analyse -> END, verify -> write
 
-Names in brackets are human breakpoints, off by default: each place asks for what is due there, one after the other, and
-a rejection leads to the fallback. Retries live in the sources and the model router, so a
-node is tried once; a failing search, harvest or read loses its own sub-question only.
+Names in brackets are human breakpoints, off by default: each place asks for what is due there, one after the other. A
+rejection leads to the fallback, by way of verify where earlier rounds have found something; a report sent back to the
+writer comes back to whoever sent it. Retries live in the sources and the model router, so a node is tried once; a
+failing search, harvest or read loses its own sub-question only.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,18 +38,18 @@ from assay.model.event import Status
 from assay.model.question import Clarity, Depth
 from assay.stages.analyse import SURE, analyse, foregone
 from assay.stages.approve import approve_claims, approve_harvest, approve_output, approve_plan, approve_review
-from assay.stages.breakpoints import critical, due
+from assay.stages.breakpoints import comes_back, due, is_cleared
 from assay.stages.clarify import clarify
 from assay.stages.consolidate import consolidate
 from assay.stages.dispatch import dispatch
 from assay.stages.failures import harvest_failed, read_failed, search_failed
 from assay.stages.fallback import fallback
-from assay.stages.fuse import fuse
+from assay.stages.fuse import fuse, unread
 from assay.stages.gate import gate
 from assay.stages.harvest import harvest
 from assay.stages.plan import plan
 from assay.stages.publish import publish
-from assay.stages.question import question
+from assay.stages.question import question, to_be_asked
 from assay.stages.read import read
 from assay.stages.review import review
 from assay.stages.search import search
@@ -99,7 +100,7 @@ def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledSt
     graph.add_conditional_edges(
         "approve_harvest",
         after_harvest_approval,
-        ["approve_harvest", "harvest", "select", "read", "consolidate", "fallback"],
+        ["approve_harvest", "harvest", "select", "read", "consolidate", "verify", "fallback"],
     )
     graph.add_edge("harvest", "select")
     graph.add_conditional_edges("select", to_readings, ["read", "consolidate"])
@@ -126,7 +127,7 @@ def after_understanding(state: State) -> Literal["clarify", "gate", "publish"]:
 def still_asking(state: State) -> Literal["question", "plan", "publish"]:
     if (state["understanding"] or {})["intent"] == "cancel":
         return "publish"
-    return "question" if len(state["planner_answers"]) < len(state["planner_questions"]) else "plan"
+    return "question" if to_be_asked(state) else "plan"
 
 
 def after_planning(state: State, runtime: Runtime[Deps]) -> Literal["approve_plan", "dispatch"]:
@@ -151,8 +152,13 @@ def after_fusing(state: State, runtime: Runtime[Deps]) -> Onwards | Literal["app
     return "approve_harvest" if asks else onwards
 
 
-def after_harvest_approval(state: State, runtime: Runtime[Deps]) -> Onwards | Literal["approve_harvest", "fallback"]:
-    return "fallback" if state["rejected"] else after_fusing(state, runtime)
+def after_harvest_approval(
+    state: State, runtime: Runtime[Deps]
+) -> Onwards | Literal["approve_harvest", "verify", "fallback"]:
+    """A round that is refused ends the research; what earlier ones have found is verified and told."""
+    if state["rejected"]:
+        return "verify" if state["findings"] else "fallback"
+    return after_fusing(state, runtime)
 
 
 def to_harvests(state: State) -> Onwards:
@@ -173,11 +179,7 @@ def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
     """Each sub-question of this round reads the passages chosen for it; a passage read before is not read again."""
     sends = []
     for task in state["tasks"]:
-        question = task["question"]["id"]
-        before = {
-            tuple(place) for key, places in state["perused"].items() if key.endswith(f":{question}") for place in places
-        }
-        fresh = [p for p in state["selected"].get(question, ()) if (p["document"], p["start"]) not in before]
+        fresh = unread(state, task["question"]["id"])
         if fresh:
             sends.append(Send("read", {**task, "passages": fresh}))
     return sends or "consolidate"
@@ -203,13 +205,13 @@ def after_analysis(state: State, runtime: Runtime[Deps]) -> Literal["dispatch", 
 
 
 def after_verifying(state: State, runtime: Runtime[Deps]) -> Literal["approve_claims", "write", "fallback"]:
-    if not any(claim["verdict"] == "supported" for claim in state["claims"]):
+    if state["rejected"] or not any(claim["verdict"] == "supported" for claim in state["claims"]):
         return "fallback"
     return "approve_claims" if due("claims", state, runtime.context) else "write"
 
 
 def after_claims_approval(state: State, runtime: Runtime[Deps]) -> Literal["approve_claims", "write", "fallback"]:
-    return "fallback" if state["rejected"] else after_verifying(state, runtime)
+    return after_verifying(state, runtime)
 
 
 Reviewed = Literal["write", "approve_review", "approve_output", "publish", "fallback"]
@@ -218,10 +220,13 @@ Reviewed = Literal["write", "approve_review", "approve_output", "publish", "fall
 def after_review(state: State, runtime: Runtime[Deps]) -> Reviewed:
     if due("review", state, runtime.context):
         return "approve_review"
-    # Who approves a report in spite of a critical issue has decided; who skips that leaves it to the review.
-    overruled = state["approvals"].get(critical(state), {}).get("decision") == "approve"
-    if overruled or (state["critique"] or {})["recommendation"] == "approve":
-        return "approve_output" if due("output", state, runtime.context) else "publish"
+    stops = due("output", state, runtime.context)
+    if is_cleared(state) or comes_back(stops, state):
+        return "approve_output" if stops else "publish"
+    return _revised(state, runtime)
+
+
+def _revised(state: State, runtime: Runtime[Deps]) -> Literal["write", "fallback"]:
     another = state["iteration"] < runtime.context.settings.max_iterations and not state["stuck"]
     return "write" if another else "fallback"  # a rejected draft, too, is revised while rounds remain (F-07)
 
@@ -239,7 +244,9 @@ def after_output_approval(
         return "fallback"
     if state["edits"].get("rewrite"):
         return "write"
-    return "approve_output" if due("output", state, runtime.context) else "publish"
+    if due("output", state, runtime.context):
+        return "approve_output"
+    return "publish" if is_cleared(state) else _revised(state, runtime)
 
 
 Stage = Callable[..., Awaitable[State]]

@@ -15,13 +15,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from json import JSONDecodeError
 from math import log
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
-
-from pydantic import ValidationError
 
 from assay.errors import NotFoundError, StorageError, UsageError
 from assay.model.memory import LONGEST_FACT, Fact, Preferences
@@ -263,7 +262,7 @@ async def _locked(handle: int, path: Path) -> None:
 def _stored(path: Path | None = None) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, JSONDecodeError) as error:
         where = f"{path}: " if path else "the memory cannot be used: "
         raise StorageError(
             f"{where}{error}", help=f"Move {FILE} away and start afresh, or restore a copy.", path=path
@@ -274,7 +273,7 @@ def _stored(path: Path | None = None) -> Iterator[None]:
 def _readable_by_us(user: str) -> Iterator[None]:
     try:
         yield
-    except ValidationError as error:
+    except ValueError as error:  # a record that does not validate, or an id without a number
         raise StorageError(
             f"what is remembered of {user} was not written by this version of Assay",
             help="Upgrade Assay, or forget it: assay memory forget all",

@@ -255,6 +255,10 @@ class ReviewStore(Protocol):
         """Not yet answered: what is due first comes first, then what was opened first."""
         ...
 
+    async def latest(self, thread: str) -> Review | None:
+        """The question a thread was asked last, answered or not."""
+        ...
+
     async def take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
         """In one step, so that of two answers at once one is refused. A person's is refused from `due` on."""
         ...

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic import ValidationError
+
 from assay import questions
 from assay.deps import Deps, Thinking
-from assay.errors import AssayError, UsageError
+from assay.errors import AssayError, StorageError, UsageError
 from assay.graph import build
 from assay.llm.tracing import tracing
 from assay.model.event import Event, EventKind, RunStatus, Status
@@ -113,10 +115,18 @@ class Runner:
             await self.cancel(run)
 
     def spawn(
-        self, run: Run, sources: list[Source], work: Any, notices: dict[str, str] | None = None, *, new: bool = False
+        self,
+        run: Run,
+        sources: list[Source],
+        work: Any,
+        notices: dict[str, str] | None = None,
+        *,
+        new: bool = False,
+        locked: bool = False,
     ) -> None:
         """`work` is what the graph is given: a question, an answer, or None to go on from the last checkpoint."""
-        self.locks.take(run.thread)
+        if not locked:
+            self.locks.take(run.thread)
         task = asyncio.create_task(self._execute(run, sources, work, notices or {}, new), name=f"run-{run.id}")
         self._tasks[run.id] = task
         task.add_done_callback(lambda _: self._ended(run))
@@ -220,7 +230,10 @@ class Runner:
             self._news[run].set()
 
     async def mode(self, thread: str, options: Options) -> Mode:
-        """As it was said last: for the thread, for the question, in the settings."""
+        """As it was said last: for the thread, for the question, in the settings. What is asked with nobody there has a
+        mode of its own and leaves its thread's alone."""
+        if options.mode and not options.interactive:
+            return options.mode
         said = (await self.threads.get(thread)).mode
         return said or options.mode or self.settings.mode
 
@@ -231,7 +244,13 @@ def _config(thread: str) -> "RunnableConfig":
 
 def chosen(run: Run) -> Options:
     """What was chosen for a run."""
-    options = Options.model_validate(run.options)
+    try:
+        options = Options.model_validate(run.options)
+    except ValidationError as error:
+        raise StorageError(
+            f"what was chosen for run {run.id} cannot be read: {error.errors()[0]['msg'].lower()}",
+            help="Ask again on a new thread.",
+        ) from error
     if "sources" not in run.options and options.source == "auto" and not options.docs:
         return options.model_copy(update={"sources": ("demo",)})  # begun when auto knew of nothing else
     return options

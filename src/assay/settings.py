@@ -8,8 +8,9 @@ import difflib
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -28,8 +29,22 @@ from assay.errors import ConfigurationError
 from assay.model.exchange import Role
 from assay.model.question import Depth, Mode
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 # Variables with our prefix that are not settings of a run.
 NOT_SETTINGS = frozenset({"ASSAY_CONFIG", "ASSAY_EVAL_DATA", "ASSAY_TEST_MODEL_URL", "ASSAY_TEST_MODEL_FILE"})
+
+
+_USER = r"^[A-Za-z0-9_-]{1,64}$"
+_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
+_FIELD = r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9][A-Za-z0-9_]*)*$"
+_FORMS = {
+    _USER: "1 to 64 letters, digits, hyphens and underscores",
+    _NAME: "a small letter and up to 39 more, digits, hyphens and underscores",
+    _FIELD: "the name of a field, as in critique.score",
+}
+LONGEST_SHOWN = 200  # characters of a value in a message
 
 
 class Part(BaseModel):
@@ -98,7 +113,7 @@ Operator = Literal["<", "<=", ">", ">=", "==", "!=", "in", "not in", "contains",
 class Condition(Part):
     """A field of the run held against a value; never code. A list is compared by its length with a number."""
 
-    field: str = Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)*$")  # as in critique.score or plan.questions
+    field: str = Field(pattern=_FIELD)  # as in critique.score or coverage.Q1
     operator: Operator
     value: Any = None
 
@@ -106,7 +121,7 @@ class Condition(Part):
 class CustomBreakpoint(Part):
     """A breakpoint of one's own: where, on which condition, and what the reviewer sees."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")
+    name: str = Field(pattern=_NAME)
     at: Place
     when: Condition | None = None  # None: always
     question: str = Field(default="", max_length=300)
@@ -222,7 +237,7 @@ class Settings(BaseSettings):
     depth: Depth = Depth.STANDARD
     mode: Mode = Mode.AUTO
     auto_gate: bool = True
-    user: str = Field(default="local", pattern=r"^[A-Za-z0-9_-]{1,64}$")  # whose memory is used
+    user: str = Field(default="local", pattern=_USER)  # whose memory is used
     style_guide: Literal["academic", "technical", "executive"] = "academic"
     target_length: int = Field(default=2000, ge=50, le=20_000)
     banned_words: tuple[str, ...] = (
@@ -344,16 +359,41 @@ def _explain(error: ValidationError) -> list[str]:
         if problem["type"] == "extra_forbidden":
             lines.append(f"unknown setting {key}{_nearest(key.rpartition('.')[2], _siblings(problem['loc']))}")
         else:
-            lines.append(f"{key}: {problem['msg'].lower()}, not {problem['input']!r}")
+            lines.append(f"{key}: {_wrong(problem)}{_given(problem['input'])}")
     return lines
+
+
+def _wrong(problem: "ErrorDetails") -> str:
+    """What should stand there, in plain words."""
+    limits = problem.get("ctx", {})
+    if "pattern" in limits:
+        return f"should be {_FORMS.get(limits['pattern'], limits['pattern'])}"
+    if problem["type"] == "value_error":
+        return str(limits["error"])
+    message = re.sub(r" or instance of \w+", "", problem["msg"]).replace("valid tuple", "list")
+    return (message[:1].lower() + message[1:]).replace("valid dictionary", "mapping")
+
+
+def _given(value: object) -> str:
+    """A whole part of the settings says nothing about what is wrong in it."""
+    shown = repr(value)
+    return "" if isinstance(value, Part | dict | list | tuple) or len(shown) > LONGEST_SHOWN else f", not {shown}"
 
 
 def _siblings(place: tuple[int | str, ...]) -> list[str]:
     """The keys that stand where an unknown one was given."""
-    model: Any = Settings
+    model: type[BaseModel] = Settings
     for part in place[:-1]:
-        model = model.model_fields[part].annotation
+        if field := model.model_fields.get(str(part)):  # else it counts or names entries of the same kind
+            model = _model_in(field.annotation) or model
     return list(model.model_fields)
+
+
+def _model_in(kind: Any) -> type[BaseModel] | None:
+    """Of a field, whether it holds one, several, or none."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    return next((model for part in get_args(kind) if (model := _model_in(part))), None)
 
 
 def _refuse_unknown_variables() -> None:

@@ -373,6 +373,21 @@ async def test_what_a_newer_version_wrote_is_told_and_can_be_forgotten(tmp_path:
         assert await memory.facts("ann") == []
 
 
+@pytest.mark.parametrize(
+    "kept", ["{", '"text"', '{"id": "first", "text": "x", "created": "2025-01-01", "updated": "2025-01-01"}']
+)
+async def test_a_fact_that_is_damaged_is_told(tmp_path: Path, kept: str) -> None:
+    file = tmp_path / "memory.sqlite3"
+    async with open_memory(file) as memory:
+        await memory.remember("ann", "We report in euros")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE store SET value = ? WHERE prefix LIKE '%.facts'", (kept,))
+    async with open_memory(file) as memory:
+        with pytest.raises(StorageError) as told:
+            await memory.relevant("ann", "What are euros?", limit=3)
+    assert told.value.help
+
+
 async def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(StorageError) as told:

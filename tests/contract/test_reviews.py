@@ -117,8 +117,9 @@ async def test_the_second_answer_is_told_of_the_first(store: ReviewStore, by: By
 @pytest.mark.parametrize("by", ["timer", "mode"])
 async def test_from_its_due_on_no_person_may_answer(store: ReviewStore, by: By) -> None:
     await store.open(review(due=NOON))
-    with pytest.raises(AnswerError, match="ended, on 2026-11-15 12:30 UTC"):
+    with pytest.raises(AnswerError, match="ended, on 2026-11-15 12:30 UTC") as caught:
         await store.take("q", "approve", "person", NOON)
+    assert caught.value.help == "Let the clock decide: assay resume t"
     assert [found.id for found in await store.pending()] == ["q"]
     assert (await store.take("q", "skip", by, NOON)).by == by
 
@@ -139,6 +140,19 @@ async def test_a_reopened_question_waits_again(store: ReviewStore) -> None:
     assert (await store.take("q", "reject", "person", NOON)).answer == "reject"
 
 
+async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
+    hour = timedelta(hours=1)
+    assert await store.latest("t") is None
+    await store.open(review("second", opened=NOON + hour))
+    await store.open(review("first", opened=NOON, due=NOON + 9 * hour))
+    await store.open(review("elsewhere", of="u", opened=NOON + 2 * hour))
+    await store.open(review("third", opened=NOON + hour))
+    taken = await store.take("third", "approve", "person", NOON + hour)
+    assert await store.latest("t") == taken
+    await store.reopen("third")
+    assert await store.latest("t") == review("third", opened=NOON + hour)
+
+
 async def test_what_never_was_is_not_found(store: ReviewStore) -> None:
     for call in (store.get("x"), store.take("x", "approve", "person", NOON), store.reopen("x")):
         with pytest.raises(NotFoundError) as caught:
@@ -153,6 +167,7 @@ async def test_reviews_go_with_their_thread(store: ReviewStore, threads: ThreadS
     await store.open(review("kept", of="u"))
     await threads.delete("t")
     assert [found.id for found in await store.pending()] == ["kept"]
+    assert await store.latest("t") is None
     with pytest.raises(NotFoundError):
         await store.get("gone")
 

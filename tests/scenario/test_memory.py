@@ -205,6 +205,24 @@ def test_a_preferred_source_lifts_what_it_found() -> None:
     assert [hit.provider for hit in Taste(prefer=("arxiv",)).lifted(found)] == ["arxiv", "exa", "exa", "exa"]
 
 
+# Facts -----------------------------------------------------------------------------------------------
+
+
+async def test_facts_that_cannot_be_read_do_not_stop_the_research(lab: Make) -> None:
+    bench = lab()
+    bench.holds(*LAKE)
+    await bench.memory.remember("local", "Lake Marrow is ours")
+    await bench.memory._store.aput(("memory", "local", "facts"), "M1", {"id": "M1", "text": "x", "later": 1})
+
+    outcome = await bench.ask(QUESTION, depth="quick")
+
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    [told] = [notice for notice in outcome.report.notices if "without the facts" in notice]
+    assert "assay memory forget all" in told
+    assert [event.data["text"] for event in of(await bench.log(outcome.run.id), "notice", "plan")] == [told]
+
+
 # Names, languages, plans -----------------------------------------------------------------------------
 
 
@@ -214,7 +232,7 @@ def test_a_preferred_source_lifts_what_it_found() -> None:
         ("https://reddit.com/x", True), ("https://www.reddit.com/x", True), ("https://old.reddit.com./x", True),
         ("https://www.google.com/url?q=https://reddit.com/x", True), ("https://REDDIT.com", True),
         ("https://notreddit.com/x", False), ("https://reddit.com.evil.example/x", False),
-        ("https://youtu.be/abc123", True), ("file:///home/reddit.com/notes.md", False), ("doi:10.1/x", False),
+        ("https://youtu.be/abc123", True), ("file:///pages/reddit.com/notes.md", False), ("doi:10.1/x", False),
     ],
 )  # fmt: skip
 def test_an_avoided_host_is_told_by_any_of_its_names(url: str, left_out: bool) -> None:
@@ -286,7 +304,7 @@ def test_a_plan_says_who_is_asked_and_documents_that_were_given_are_never_avoide
     avoiding = {"avoid": ("exa", "documents")}
     assert names() == ["documents", "exa", "tavily"]
     assert names(["exa"]) == ["exa"]
-    assert names(["exa", "tavily"], preferences=avoiding) == ["tavily"]
+    assert names(["exa", "tavily"], preferences=avoiding) == ["exa", "tavily"]  # changed by a person, who wants it now
     assert names(preferences=avoiding) == ["tavily"]
     assert names(preferences=avoiding, docs=("notes",)) == ["documents", "tavily"]
     assert names(preferences=avoiding, source="exa, tavily") == ["exa", "tavily"]

@@ -11,8 +11,9 @@ from assay.bootstrap import open_engine
 from assay.engine import Outcome
 from assay.errors import AnswerError, ThreadBusyError
 from assay.model.event import RunStatus
-from assay.model.question import Depth
+from assay.model.question import Depth, Mode
 from assay.model.report import Critique, Issue
+from assay.model.source import Hit
 from assay.model.thread import Options
 from assay.settings import load
 from tests.scenario.conftest import Lab
@@ -122,6 +123,18 @@ async def test_after_two_clarifications_the_best_guess_is_taken_and_said(lab: Ma
     assert any("was not clear" in notice for notice in outcome.report.notices)
 
 
+@pytest.mark.requirement("C-05")
+async def test_who_has_nothing_to_say_to_it_is_not_asked_again(lab: Make) -> None:
+    here = lab()
+    asked = await here.ask("Tell me about the company", depth="quick", interactive=True)
+
+    outcome = await here.answer(asked, "no idea")
+
+    assert outcome.report is not None
+    assert any("was not clear" in notice for notice in outcome.report.notices)
+    assert not any("no idea" in notice for notice in outcome.report.notices)
+
+
 @pytest.mark.parametrize("limit", [0, 1])
 async def test_how_often_may_be_asked_is_a_setting(lab: Make, limit: int) -> None:
     here = lab(settings={"max_clarifications": limit})
@@ -219,6 +232,97 @@ async def test_a_planning_question_can_be_answered_by_calling_it_all_off(lab: Ma
     assert outcome.report is not None
     assert outcome.report.status == "cancelled"
     assert len(source.queries) == 1  # the gate's preview
+
+
+@pytest.mark.requirement("W-02")
+@pytest.mark.parametrize("text", ["It doesn't matter", "None of the above"])
+async def test_who_has_no_preference_is_asked_the_next_and_nothing_follows_from_it(lab: Make, text: str) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    asked = await here.ask(QUESTION, mode="plan", interactive=True)
+    total = asked.questions[0].shown["of"]
+
+    outcome = await here.answer(asked, text)
+
+    assert (outcome.questions[0].shown["number"], outcome.questions[0].shown["of"]) == (2, total)
+    while outcome.questions:
+        assert outcome.questions[0].question != asked.questions[0].question
+        outcome = await here.answer(outcome, text)
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    assert outcome.report.plan is not None
+    assert outcome.report.plan.constraints == ()
+    state = await here.state(outcome)
+    assert [one["left_open"] for one in state["planner_questions"]] == [True] * total
+    assert state["planner_answers"] == {}
+
+
+@pytest.mark.requirement("W-01")
+@pytest.mark.parametrize("said", ["in the settings", "for the thread"])
+async def test_plan_mode_does_not_wait_for_somebody_who_is_not_there(lab: Make, said: str) -> None:
+    here = lab(settings={"mode": "plan"} if said == "in the settings" else {})
+    here.holds(*LAKE)
+    thread = None
+    if said == "for the thread":
+        thread = (await here.ask(QUESTION, depth="quick")).run.thread
+        await here.engine.set_mode(thread, Mode.PLAN)
+
+    outcome = await here.ask("How many passengers does the ferry on Lake Marrow carry?", depth="quick", thread=thread)
+
+    told = "Plan mode was asked for, but nobody could answer: the plan was made with defaults."
+    assert outcome.run.status is RunStatus.DONE
+    assert outcome.report is not None
+    assert told in outcome.report.notices
+    events = await here.log(outcome.run.id)
+    assert [event.stage for event in events if event.data.get("text") == told] == ["gate"]
+    assert (await here.state(outcome))["gate"]["mode"] == "auto"
+
+
+@pytest.mark.requirement("W-01")
+async def test_plan_mode_asked_for_with_the_question_waits_for_whoever_comes(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+
+    outcome = await here.ask(QUESTION, depth="quick", mode="plan", interactive=False)
+
+    assert [question.kind for question in outcome.questions] == ["planning"]
+
+
+@pytest.mark.requirement("C-07")
+async def test_a_source_that_breaks_while_the_gate_looks_does_not_end_the_run(lab: Make) -> None:
+    class Broken:
+        name = "broken"
+
+        def is_available(self) -> bool:
+            return True
+
+        async def search(self, query: str, *, limit: int) -> list[Hit]:
+            raise RuntimeError("a bug of its own")
+
+    here = lab()
+    here.sources = [Broken(), here.holds(*LAKE)]
+
+    outcome = await here.ask(QUESTION)
+
+    assert outcome.report is not None, outcome.run.error
+    assert outcome.report.status == "complete"
+    errors = [event.data for event in await here.log(outcome.run.id) if (event.kind, event.stage) == ("error", "gate")]
+    assert [(data["source"], data["message"]) for data in errors] == [("broken", "broken failed: RuntimeError")]
+
+
+@pytest.mark.requirement("W-02")
+@pytest.mark.parametrize("said", ["How is Tesla doing?", "all of the above", "Custom"])
+async def test_what_answers_no_planning_question_is_refused(lab: Make, said: str) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    asked = await here.ask(QUESTION, mode="plan", interactive=True)
+    while asked.questions[0].shown["id"] != "timeframe":
+        asked = await here.answer(asked, "any")
+
+    with pytest.raises(AnswerError):
+        await here.answer(asked, said)
+
+    assert (await here.engine.outcome(asked.run.id)).questions == asked.questions
 
 
 # Breakpoints

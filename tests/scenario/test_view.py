@@ -1,13 +1,16 @@
 """What can be seen of a thread at any moment: its state with everything the ids in it stand for."""
 
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from assay.errors import NotFoundError, ReasoningError
 from assay.model.event import RunStatus
+from assay.model.question import Mode
 from assay.testing import FakeRemote, MemoryDocuments, snapshot
 from assay.view import MOST, StateView, view
 from tests.scenario.conftest import Lab
@@ -97,6 +100,15 @@ async def test_planning_answers_and_the_mode_are_among_the_inputs(lab: Make) -> 
     assert inputs.gate is not None
     assert not inputs.gate.auto
     assert inputs.planner_answers == {answered.shown["id"]: "Only the last ten years"}
+
+
+async def test_the_mode_of_the_thread_is_shown_where_the_question_came_without_one() -> None:
+    for options, mode, shown in (
+        ({"mode": None}, Mode.PLAN, "plan"), ({}, Mode.PLAN, "plan"), ({"mode": "auto"}, Mode.PLAN, "auto"),
+        ({"mode": None}, None, None), ({"mode": "odd"}, Mode.PLAN, "plan"),
+    ):  # fmt: skip
+        found = await view({"options": options}, MemoryDocuments(), thread="t", mode=mode)
+        assert found.user_inputs.mode_override == shown
 
 
 @pytest.mark.requirement("W-06")
@@ -198,3 +210,64 @@ async def test_long_lists_and_texts_are_cut_and_counted() -> None:
     assert found.left_out.pop("characters") > 40 * 3_000
     assert found.left_out == {"queries": 300, "search_results": 800, "chunks": 60, "messages": 50}
     assert len(found.model_dump_json()) < 1_000_000
+
+
+# States that hold what they cannot -------------------------------------------------------------------
+
+
+@pytest.mark.requirement("C-15")
+async def test_what_cannot_be_read_is_left_out_and_counted() -> None:
+    issue = {"category": "accuracy", "severity": "minor", "location": "Size", "description": "It is a pond."}
+    values = {
+        "subject": 5,
+        "status": "odd",
+        "gate": {"clarity": 1},
+        "planner_answers": {"scope": 7, "use": "A talk"},
+        "messages": [{"role": "robot", "content": 3}, {"role": "user", "content": "Lakes?"}],
+        "issues": [{"severity": "minor"}, issue],
+    }
+
+    found = await view(values, MemoryDocuments(), thread="t")
+
+    assert (found.subject, found.status, found.user_inputs.gate) == (None, "pending", None)
+    assert found.user_inputs.planner_answers == {"use": "A talk"}
+    assert [turn.content for turn in found.messages] == ["Lakes?"]
+    assert len(found.issues) == 1
+    assert found.left_out == {f"unreadable in {name}": 1 for name in values}
+
+
+ODD: tuple[Any, ...] = (None, 5, "x", [], {}, [5], {"a": 5}, {5: "a"}, [[]], float("nan"))
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to everything in a state, of a list only to its first item."""
+    if way:
+        yield way
+    for key, inner in value.items() if isinstance(value, dict) else list(enumerate(value))[:1]:
+        yield from places(inner, (*way, key)) if isinstance(inner, dict | list) else [(*way, key)]
+
+
+def spoilt(values: dict[str, Any], way: tuple[Any, ...], odd: Any) -> dict[str, Any]:
+    copy = deepcopy(values)
+    inner: Any = copy
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = odd
+    return copy
+
+
+@pytest.mark.requirement("C-15")
+async def test_a_state_with_anything_odd_in_it_can_be_looked_at(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    values = await here.engine.state((await here.ask(QUESTION)).run.thread)
+    whole = await view(values, here.documents, thread="t")
+    deep = [way for way in places(values) if len(way) > 1 and way[0] not in ("report", "critique", "analysis")]
+    chosen = [(way, odd) for way in random.Random(15).sample(deep, min(150, len(deep))) for odd in ODD]
+
+    for way, odd in [*(((name,), odd) for name in values for odd in ODD), *random.Random(16).sample(chosen, 400)]:
+        found = await view(spoilt(values, way, odd), here.documents, thread="t")
+
+        assert StateView.model_validate_json(found.model_dump_json()) == found, (way, odd)
+        assert found.user_inputs.goal == whole.user_inputs.goal or way == ("original_query",)
+        assert found.plan == whole.plan or way[0] == "plan", (way, odd)

@@ -14,6 +14,8 @@ def test_a_clarification_is_asked_and_answered_at_a_terminal(assay: Command) -> 
         terminal.expect("Which company do you mean?")
         terminal.type("")
         terminal.expect("Write your own answer")
+        terminal.type("/exit")
+        terminal.expect("Commands with a slash belong to assay chat")
         terminal.type("Apple")
         terminal.expect("Apple shares (AAPL) trade at $195")
         assert terminal.ends() == 0
@@ -111,23 +113,28 @@ def test_a_plan_is_changed_in_words_and_carried_out_as_changed(assay: Command) -
         terminal.expect("Answer within 30 minutes, else the run ends with what there is.")
         terminal.expect("plan> ")
         terminal.type("remove 99")
-        terminal.expect("Write it like this: remove 2")
+        terminal.expect("There is no sub-question 99")
         terminal.expect("plan> ")
         terminal.type("reword 2 Who measured the tides at Saint John?")
         terminal.expect("2. Who measured the tides at Saint John?")
         terminal.expect("plan> ")
         terminal.type("sources nosuch")
+        terminal.expect("There is no source nosuch")
         terminal.expect("plan> ")
-        terminal.type("approve")
-        terminal.expect("nosuch")
+        terminal.type("sources demo")
+        terminal.expect("2 changes of yours")
         terminal.expect("plan> ")
-        terminal.type("undo")
-        terminal.expect("1 change of yours")
+        terminal.press("D")
+        terminal.expect("2 changes of yours were not sent.")
+        assert terminal.ends() == 3
+    (thread,) = assay.threads()
+    with assay.typed("resume", thread) as terminal:
+        terminal.expect("plan> ")
+        terminal.type("reword 2 Who measured the tides at Saint John?")
         terminal.expect("plan> ")
         terminal.type("approve")
         terminal.expect("Who measured the tides at Saint John?: ")
         assert terminal.ends() == 0
-    (thread,) = assay.threads()
     plan = assay("threads", "show", thread, "--json").json["plan"]
     assert plan["questions"][1]["text"] == "Who measured the tides at Saint John?"
     assert plan["edited"]

@@ -38,6 +38,8 @@ def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(assa
         say(terminal, "/plan", "1 sub-question")
         say(terminal, "/source 99", "there is no source S99", "S1, S2, S3")
         say(terminal, "/sorces", "Did you mean /sources?")
+        say(terminal, "/resume", "already answered", "Ask a new one.")
+        say(terminal, "Hello there!", "Hello! Ask a question")
         terminal.expect("you> ")
         terminal.press("C")
         terminal.expect("Ctrl-C again, or Ctrl-D")
@@ -46,7 +48,10 @@ def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(assa
         terminal.expect("This conversation is thread ")
         assert terminal.ends() == 0
     (thread,) = assay.threads()
-    assert assay.statuses(thread) == ["done", "done"], "what begins with a stroke is never researched"
+    assert assay.statuses(thread) == ["done"] * 3, "what begins with a slash is never researched"
+    assert terminal.screen.count("No documents were given") == 1, "what holds for all questions is noted once"
+    assert "cancelled" not in terminal.screen
+    assert "Reading your documents" not in terminal.screen
     assert "\x1b[7m" in terminal.raw, "the passage is highlighted in its context"
 
 
@@ -56,6 +61,7 @@ def test_threads_are_left_and_opened_and_never_mix(assay: Command) -> None:
         say(terminal, "/plan", "nothing has been asked yet")
         say(terminal, "What's happening with Tesla?", "Tesla shares (TSLA)")
         first = assay.threads()[0]
+        say(terminal, "/new please", "/new stands alone, without “please”")
         say(terminal, "/new", "A new conversation")
         say(terminal, "What about their stock?", "?", "> ")
         terminal.type("Apple")
@@ -66,6 +72,10 @@ def test_threads_are_left_and_opened_and_never_mix(assay: Command) -> None:
         say(terminal, "//What about their stock?", "Tesla shares (TSLA)")
         say(terminal, "/remember We report in euros", "Remembered as ")
         say(terminal, "/memory", "We report in euros")
+        say(terminal, "/memory set style executive", "style: executive")
+        say(terminal, "/memory forget nothing", "nothing called 'nothing' is remembered", "There are: style, M1.")
+        say(terminal, "/memory forget m1", "M1 is forgotten.")
+        say(terminal, "/memory improve", "is not understood", "/memory forget M1")
         terminal.expect("you> ")
         terminal.type("quit")
         assert terminal.ends() == 0
@@ -82,9 +92,16 @@ def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(assay
         say(terminal, "/budget 0.25", "$0.25 at most")
         say(terminal, "/mode plan", "asked first")
         say(terminal, "How high are the tides in the Bay of Fundy?", "(1 of ", "Custom", "> ")
+        terminal.type("/source 1")
+        terminal.expect("Answer first, or Ctrl-D leaves it open.")
+        terminal.type("/help")
+        terminal.expect("An answer may begin with //.")
+        terminal.expect("> ")
         terminal.press("D")
         terminal.expect("/resume puts it again")
-        say(terminal, "/mode auto", "16.3 metres")
+        say(terminal, "/resume", "(1 of ", "> ")
+        terminal.type("/mode auto")
+        terminal.expect("16.3 metres")
         say(terminal, "/budget", "$0.00 spent in this conversation")
         say(terminal, "/plan", "standard: ", "$0.25 at most")
         assert leave(terminal) == 0
@@ -104,6 +121,8 @@ def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(assay: Command) -
         say(terminal, "What's happening with Apple?", "trade at $195")
         say(terminal, "/export new.html", "Report written to new.html")
         say(terminal, "/export new.pdf", "Assay writes .md, .json and .html")
+        say(terminal, "/export tiny", "tiny is a folder")
+        say(terminal, "/export plain", "Report written to plain.md")
         say(terminal, "/export kept.md", "kept.md exists. Replace it?")
         terminal.type("")
         terminal.expect("Nothing was written.")
@@ -122,8 +141,8 @@ def test_an_open_question_comes_first_and_lines_are_remembered(assay: Command) -
         say(terminal, "Tell me about the company", "Which company do you mean?", "> ")
         terminal.press("D")
         terminal.expect("stays open")
-        terminal.expect("you> ")
-        terminal.press("D")
+        say(terminal, "/resume", "Which company do you mean?", "> ")
+        terminal.type("/exit")
         terminal.expect("assay resume ")
         assert terminal.ends() == 3
     (thread,) = assay.threads()
@@ -135,7 +154,7 @@ def test_an_open_question_comes_first_and_lines_are_remembered(assay: Command) -
         terminal.expect("trade at $195")
         terminal.expect("you> ")
         terminal.press("P")  # the line before, which was typed in another session
-        terminal.expect("Tell me about the company")
+        terminal.expect("/resume")
         terminal.press("C")
         terminal.press("D")
         assert terminal.ends() == 0

@@ -9,11 +9,14 @@ QUESTION = "What is happening with Apple?"
 
 
 def test_what_is_told_once_is_shown_edited_and_forgotten(assay: Command) -> None:
-    assert "Nothing is remembered of local yet" in assay("memory").out
+    empty = assay("memory").out
+    assert "Nothing is remembered of local yet" in empty
+    assert 'assay memory remember "We report in euros"' in empty
     assert assay("memory", "set", "style", "Executive").out == "style: executive\n"
     assert assay("memory", "set", "prefer", "https://www.NASA.gov/missions, arxiv").out == "prefer: nasa.gov, arxiv\n"
     assert assay("memory", "remember", "We report in euros").out == "M1  We report in euros\n"
     assert assay("memory", "edit", "m1", "We report in Swiss francs").code == 0
+    assay("memory", "forget", "stlye").refused(2, "nothing called 'stlye'", "There are: style, prefer, M1.")
     assay("memory", "set", "prefr", "x.com").refused(2, "did you mean prefer?", "style, words, prefer")
 
     shown = assay("memory").out

@@ -82,11 +82,14 @@ def _with_engine(work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(run())
 
 
-def refuses(thread: str, words: str, reason: str, **given: Any) -> None:
+def refuses(thread: str, words: str, reason: str, **given: Any) -> str:
+    """The hint that comes with it."""
     with pytest.raises(AssayError, match=re.escape(reason)) as caught:
         answer(thread, words, **given)
     assert caught.value.exit_code == 2
     assert caught.value.help
+    assert "THREAD" not in caught.value.help
+    return caught.value.help
 
 
 # Processes that die -----------------------------------------------------------------------------------
@@ -120,7 +123,7 @@ def test_a_question_outlives_kill_9_with_its_deadline_and_takes_one_answer(assay
     done = state(thread)
     second = assay("review", "answer", thread, "reject", "--question", asked["id"])
     second.refused(2, "answered already, on 20", " UTC, by a person")
-    refuses(thread, "reject", f"thread {thread} does not wait for an answer")
+    refuses(thread, "reject", f"thread {thread} does not wait for an answer; its last question was answered already")
     assert state(thread) == done
 
 
@@ -155,9 +158,13 @@ def test_when_time_is_up_the_clock_decides(assay: Command, auto: bool) -> None:
     [asked] = pending()
     assert asked.due is not None
     time.sleep(max((asked.due - datetime.now(UTC)).total_seconds(), 0))
-    assert f"overdue     {'goes on' if auto else 'ends'}" in assay("review").out
+    listed = assay("review")
+    assert f"overdue     {'goes on' if auto else 'ends'}" in listed.out
+    assert QUESTION in listed.out, "what is being researched tells threads apart"
+    assert "Overdue: assay review timers --once settles them." in listed.err
     before = state(thread)
-    refuses(thread, "approve", "the time for an answer ended, on ")
+    late = refuses(thread, "approve", "the time for an answer ended, on ")
+    assert late == f"Let the clock decide: assay resume {thread}"
     assert state(thread) == before
 
     settled = assay("review", "timers", "--once")
@@ -242,7 +249,9 @@ def test_planning_questions_are_answered_in_their_order(assay: Command) -> None:
     [first] = pending()
     assert (first.kind, first.due) == ("planning", None)
     assert "no limit" in assay("review").out
-    refuses(thread, "99", "Choose 1 to ")
+    hint = refuses(thread, "99", "'99' is no answer here")
+    assert hint.startswith("Choose 1 to ")
+    assert "Ctrl-D" not in hint + refuses(thread, "help", "'help' is no answer here")
     refuses(thread, "1", "wants an answer in words", comment="why")
     question = opened(thread)
 
@@ -286,7 +295,9 @@ def opened(thread: str) -> OpenQuestion:
 def test_a_plan_is_changed_from_a_file_and_carried_out(assay: Command) -> None:
     thread = wait_at(assay, **AT_THE_PLAN)
     told = assay("review", "show", thread).out
-    assert all(one["text"] in " ".join(told.split()) for one in opened(thread).shown["plan"]["questions"])
+    assert QUESTION in told.splitlines()[0]
+    asked = opened(thread).shown["plan"]["questions"]
+    assert all(f"{one['id']} {one['text']}" in " ".join(told.split()) for one in asked)
     assert f"assay review answer {thread} modify --edits -" in told
     change = [{"op": "words", "words": 500}]
 
@@ -304,10 +315,10 @@ def test_a_report_is_looked_at_whole_before_it_is_published_or_ended(assay: Comm
     for section in question.shown["draft"]["sections"]:
         assert all(one["text"] in told for one in section["sentences"])
 
-    ended = assay("review", "answer", thread, "reject", "--comment", "too narrow", "--json")
+    ended = assay("review", "answer", thread, "reject", "too", "narrow", "--comment", "and short", "--json")
 
     assert ended.code == 5, ended.err
-    assert any("too narrow" in notice for notice in ended.json["notices"])
+    assert any("too narrow. and short" in notice for notice in ended.json["notices"])
 
 
 def test_the_example_of_an_answer_would_be_taken(assay: Command, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,14 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import ConfigurationError
+from assay.admission import validated
+from assay.errors import AnswerError, ConfigurationError
+from assay.questions import OpenQuestion
 from assay.settings import Condition, load
+from assay.stages.approve import fewer
 from assay.stages.breakpoints import at, check, holds
+from assay.stages.question import ALL, CUSTOM, ends, leaves_open
 
-SEEN = {
+SEEN: dict[str, Any] = {
     "critique": {"score": 5.5, "recommendation": "revise"},
     "plan": {"questions": [{"id": "Q1"}, {"id": "Q2"}], "sources": ["demo"]},
     "subject": None,
+    "coverage": {"Q1": 0.3, "Q2": 0.9},
+    "findings": [],
     "original_query": "How large is Lake Marrow?",
 }
 
@@ -31,7 +37,16 @@ SEEN = {
         ("plan.questions", ">", 1, True),
         ("plan.questions", "<", 2, False),
         ("plan.questions.1.id", "==", "Q2", True),
-        ("plan.questions.7.id", "==", "Q2", False),
+        ("plan.questions.7.id", "==", "Q2", True),  # nothing stands there: rather asked once too often
+        ("critique.scroe", "<", 6, True),
+        ("critique.scroe", "exists", None, False),
+        ("critique.scroe", "missing", None, True),
+        ("coverage.Q1", "<", 0.5, True),
+        ("coverage.Q2", "<", 0.5, False),
+        ("findings.0.relevance", "<", 0.5, False),  # none was made yet
+        ("findings", "<", 1, True),
+        ("plan.questions", "contains", 2, False),  # two is what they count, not what they hold
+        ("plan.questions", "not in", [2], True),
         ("plan.sources", "contains", "demo", True),
         ("original_query", "contains", "Lake", True),
         ("subject", "missing", None, True),
@@ -47,7 +62,9 @@ def test_a_condition_is_a_field_an_operator_and_a_value(field: str, operator: An
 
 
 @pytest.mark.requirement("F-09")
-@pytest.mark.parametrize("field", ["__class__", "plan.__class__", "plan[0]", "1 + 1", "plan.questions()", "", "Plan"])
+@pytest.mark.parametrize(
+    "field", ["__class__", "plan.__class__", "plan[0]", "1 + 1", "plan.questions()", "", "Plan", "plan..Q1"]
+)
 def test_a_field_is_a_name_and_never_code(field: str) -> None:
     with pytest.raises(ValueError, match="field"):
         Condition(field=field, operator="exists")
@@ -73,3 +90,134 @@ def test_a_breakpoint_on_what_no_run_has_is_refused_at_the_start(named: dict[str
 
     with pytest.raises(ConfigurationError, match="critic"):
         check(settings)
+
+
+# Fewer pages
+
+
+def page(key: str, host: str = "a.example") -> dict[str, str]:
+    return {"key": key, "url": f"https://{host}/{key}"}
+
+
+def test_so_many_pages_are_those_to_be_fetched_the_best_of_each_sub_question_first() -> None:
+    wanted = {"Q1": [page("a"), page("b"), page("c")], "Q2": [page("b"), page("d")]}
+
+    def left(most: int, *read: str) -> list[str]:
+        kept = fewer(wanted, most, (), set(read))
+        return sorted({page["key"] for pages in kept.values() for page in pages})
+
+    assert left(2) == ["a", "b"]
+    assert left(3) == ["a", "b", "d"]
+    assert left(0) == []
+    assert left(1, "a", "b") == ["a", "b", "d"]  # what was read before is chosen from again, and does not count
+
+
+def test_nothing_is_left_of_a_host_that_was_struck_out() -> None:
+    wanted = {"Q1": [page("a", "www.a.example"), page("b", "news.a.example"), page("c", "ba.example")]}
+    assert fewer(wanted, None, ["a.example"], set()) == {"Q1": [page("c", "ba.example")]}
+
+
+# Answers
+
+
+def asked(kind: str, *options: str, **shown: Any) -> OpenQuestion:
+    return OpenQuestion(
+        id="1", kind=kind, question="Well?", options=options or ("approve", "reject", "modify", "skip"), shown=shown
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "host"),
+    [
+        ("example.com", "example.com"),
+        (" Example.COM ", "example.com"),
+        ("www.example.com.", "example.com"),
+        ("https://www.example.com/a?b=c", "example.com"),
+        ("http://news.example.com:8080", "news.example.com"),
+        ("müller.example", "xn--mller-kva.example"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("intranet", "intranet"),  # since pages were found there
+    ],
+)
+def test_a_host_is_taken_however_it_is_written(written: str, host: str) -> None:
+    taken = validated(asked("approve_harvest", hosts=["intranet"]), {"decision": "modify", "without": [written]})
+    assert taken["without"] == [host]
+
+
+@pytest.mark.parametrize(
+    "written", ["", " ", "com", "co.uk", "no host", "localhost", "a..b", "x,example.com", "https://"]
+)
+def test_what_is_no_host_is_refused(written: str) -> None:
+    with pytest.raises(AnswerError, match="is no host"):
+        validated(asked("approve_harvest", hosts=["intranet"]), {"decision": "modify", "without": [written]})
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject", "skip"])
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("approve_plan", {"edits": [{"op": "remove", "question": "Q2"}]}), ("approve_plan", {"plan": {}}),
+        ("approve_harvest", {"pages": 0}), ("approve_harvest", {"without": ["example.com"]}),
+        ("approve_claims", {"drop": ["C1"]}), ("approve_review", {"fixes": ["more"]}),
+        ("approve_output", {"title": "Lake"}),
+    ],
+)  # fmt: skip
+def test_a_change_that_would_be_ignored_is_refused(kind: str, change: dict[str, Any], decision: str) -> None:
+    with pytest.raises(AnswerError, match=f"{decision} would ignore what is said in {next(iter(change))}") as refused:
+        validated(asked(kind), {"decision": decision, **change})
+    assert '"modify"' in refused.value.help
+
+
+def test_an_answer_is_text_to_its_depths() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    for value in (nested, {"decision": "modify", "edits": nested}):
+        with pytest.raises(AnswerError, match="nested too deeply"):
+            validated(asked("approve_plan"), value)
+    with pytest.raises(AnswerError, match="not readable"):
+        validated(
+            asked("approve_plan"), {"decision": "modify", "plan": {"questions": [{"text": "\x1b[31mWhat is it?"}]}}
+        )
+
+
+@pytest.mark.parametrize("text", ["all of the above", "ALL OF THE ABOVE.", " All of the above "])
+def test_all_of_the_above_is_all_of_them_however_it_is_written(text: str) -> None:
+    assert validated(asked("planning", "A", "B", ALL, CUSTOM), text) == {"text": "A; B"}
+
+
+@pytest.mark.parametrize("text", ["custom", "CUSTOM", "Custom."])
+def test_custom_is_no_answer_however_it_is_written(text: str) -> None:
+    with pytest.raises(AnswerError, match="answer of your own"):
+        validated(asked("planning", "A", "B", CUSTOM), text)
+    assert validated(asked("clarification"), text) == {"text": text}
+
+
+@pytest.mark.requirement("W-02")
+@pytest.mark.parametrize(
+    "text", ["Never mind.", "nevermind", "cancel", "Cancel that, please", "STOP", "abort", "quit", "Forget it!"]
+)
+def test_plain_words_call_everything_off(text: str) -> None:
+    assert ends(text)
+
+
+@pytest.mark.requirement("W-02")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It doesn't matter", "it doesn’t matter to me", "I don't care", "None of the above", "not needed",
+        "I don't know", "none", "Any", "whatever.", "no preference", "Skip", "skip it", "No thanks",
+        "well, any of them", "up to you",
+    ],
+)  # fmt: skip
+def test_who_does_not_mind_goes_on_to_the_next_question(text: str) -> None:
+    assert leaves_open(text)
+    assert not ends(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["The ferry", "any time", "Skip the ferry", "None after 2015", "I don't care about fish", "All of it", "9"]
+)
+def test_an_answer_is_neither(text: str) -> None:
+    assert not leaves_open(text)
+    assert not ends(text)

@@ -9,7 +9,8 @@ from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from assay.errors import AnswerError
-from assay.model.edit import LONGEST_TEXT, MOST_EDITS, OPERATIONS, Move, MoveSection, apply, parse, replaced
+from assay.model.edit import LONGEST_TEXT, MOST_EDITS, OPERATIONS, Move, MoveSection, apply, parse
+from assay.model.own_plan import replaced
 from assay.model.plan import MOST_QUERIES, MOST_QUESTIONS, Plan
 from assay.model.question import Depth
 
@@ -212,7 +213,8 @@ MALFORMED: list[tuple[object, str]] = [
     ([{"op": "explode"}], "Edit 1: there is no operation 'explode'"),
     ([{"op": ["add"]}], "Edit 1: there is no operation"),
     ([{"op": "words", "words": 500}, {"op": "remove"}], "Edit 2 (remove): question is missing"),
-    ([{"op": "add", "text": "Why?"}], "Edit 1 (add): text needs at least 10 characters"),
+    ([{"op": "add", "text": "Why?"}], "Edit 1 (add): a sub-question needs at least 4 letters"),
+    ([{"op": "add", "text": "1234567890?!"}], "Edit 1 (add): a sub-question needs at least 4 letters"),
     ([{"op": "add", "text": "x" * (LONGEST_TEXT + 1)}], "text has more than 500 characters"),
     ([{"op": "add", "text": 12345678901}], "text must be a text"),
     ([{"op": "move", "question": "Q1", "to": 0}], "to must be at least 1"),
@@ -261,12 +263,27 @@ def test_a_whole_plan_takes_the_place_of_the_one_that_was_shown() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"questions": []}, "unknown sub-questions|needs a sub-question|sub-questions"),
+        ({"questions": []}, "questions needs at least 1 entry"),
         ({"questions": "none"}, "questions must be a list"),
         ({"confidence": 7}, "confidence must be at most 1"),
-        ({"queries": [{"id": "K1", "text": "x" * 501, "question": "Q1"}]}, "no text of over 500"),
+        ({"queries": [{"id": "K1", "text": "x" * 501, "question": "Q1"}]}, "text has more than 500"),
         ({"queries": [{"id": "K1", "text": "x", "question": "Q1"}] * 2}, "the same id"),
         ({"spell": 1}, "spell is not known here"),
+        ({"words": 1}, "words must be at least 50"),
+        ({"usd": "0.5"}, "usd must be a number"),
+        ({"constraints": ["x" * 100_000]}, "constraints.0 has more than 2500"),
+        ({"sources": ["x" * 41]}, "sources.0 has more than 40"),
+        ({"sections": ["", *SECTIONS]}, "sections.0 needs at least 1"),
+        ({"questions": [{"id": "", "text": "How deep is it?", "section": "Size"}]}, "id must be .* like Q3"),
+        ({"questions": [{"id": "b c", "text": "How deep is it?", "section": "Size"}]}, "id must be .* like Q3"),
+        ({"questions": [{"id": "Q1", "text": "\x1b[1m?", "section": "Size"}]}, "at least 4 letters"),
+        (
+            {
+                "questions": [{"id": f"Q{n}", "text": "How deep?", "section": "Size"} for n in (1, 2)],
+                "queries": [{"id": "K1", "text": "x", "question": "Q1"}],
+            },
+            "ask the same",
+        ),
     ],
 )
 def test_a_whole_plan_that_is_none_is_refused(change: dict[str, Any], why: str) -> None:
@@ -274,6 +291,17 @@ def test_a_whole_plan_that_is_none_is_refused(change: dict[str, Any], why: str) 
         replaced(plan_of(), {**plan_of().plain(), **change})
     with pytest.raises(AnswerError):
         replaced(plan_of(), [change])
+
+
+def test_what_is_written_in_a_whole_plan_is_one_line_each() -> None:
+    shown: dict[str, Any] = plan_of().plain()
+    shown["queries"][0]["text"] = "depth\x1b of\n\tthe lake"
+    assert asked(replaced(plan_of(), shown), "Q1")[0] == "depth of the lake"
+
+
+@pytest.mark.parametrize("text", ["价格是多少？", "क्या है?", "Cost?"])
+def test_a_short_question_in_any_script_is_one(text: str) -> None:
+    assert texts(edited({"op": "add", "text": text}))[-1] == text
 
 
 # Whatever is done -------------------------------------------------------------------------------------

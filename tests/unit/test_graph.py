@@ -8,18 +8,25 @@ from assay.graph import STATUS, build, drawing
 
 EDGES = """
 START understand            understand clarify    understand publish     understand gate      clarify understand
-gate question               gate plan             question question      question plan        plan approve_plan
-plan dispatch               approve_plan dispatch approve_plan fallback  dispatch search      dispatch verify
+gate question               gate plan             gate publish           question question    question plan
+question publish            plan approve_plan     plan dispatch
+approve_plan approve_plan   approve_plan dispatch approve_plan fallback  dispatch search      dispatch verify
 search fuse                 fuse approve_harvest  fuse harvest           fuse select          fuse read
-fuse consolidate            approve_harvest harvest   approve_harvest select   approve_harvest read
-approve_harvest consolidate approve_harvest fallback  harvest select     select read          select consolidate
+fuse consolidate            approve_harvest approve_harvest              approve_harvest harvest
+approve_harvest select      approve_harvest read  approve_harvest consolidate
+approve_harvest verify      approve_harvest fallback
+harvest select              select read           select consolidate
 read consolidate            consolidate analyse   consolidate verify
-analyse dispatch            analyse verify        analyse END            verify write         verify fallback
+analyse dispatch            analyse verify        analyse END
+verify approve_claims       verify write          verify fallback
+approve_claims approve_claims   approve_claims write   approve_claims fallback
 write review
-review write                review approve_critical   review approve_output  review publish   review fallback
-approve_critical publish    approve_critical fallback approve_output publish approve_output fallback
+review write                review approve_review review approve_output  review publish      review fallback
+approve_review approve_review   approve_review write   approve_review approve_output
+approve_review publish      approve_review fallback
+approve_output approve_output   approve_output write   approve_output publish   approve_output fallback
 publish END                 fallback END
-"""  # as in the design, and decision 11
+"""  # as in the design, and decisions 11 and 14
 
 
 def expected() -> set[tuple[str, str]]:

@@ -100,6 +100,19 @@ def test_several_numbers_are_one_too_many_where_one_option_holds() -> None:
     assert choice.take("3").answer == "C"
 
 
+@pytest.mark.requirement("W-02")
+def test_how_to_answer_is_explained_where_it_is_asked_for() -> None:
+    several, one = asking("planning", "A", "B", "C", "D", ALL, CUSTOM), asking("planning", "A", "B", "C", "D", CUSTOM)
+    assert "1,3" in seen(Choice(several))
+    assert "1,3" not in seen(Choice(one))
+    for line in ("help", " ? ", ""):
+        said = dialogue_for(several).take(line)
+        assert (said.answer, str(said.told)) == (
+            None, "Choose 1 to 6, several as 1,3, or write your own answer. Ctrl-D leaves the question open.",
+        )  # fmt: skip
+    assert "Ctrl-D" not in str(Choice(several).take("help").told), "there is none where no terminal is"
+
+
 def test_without_options_a_number_is_an_answer() -> None:
     choice = Choice(asking("clarification"))
     assert str(choice.take(" ").told).startswith("Write your own answer")
@@ -120,6 +133,12 @@ def test_a_plan_is_shown_with_its_sections_numbers_and_terms() -> None:
     assert max(map(len, seen(editor(), 40).splitlines())) <= 40
 
 
+def test_sub_questions_go_by_the_names_that_edits_in_json_use() -> None:
+    screen = io.StringIO()
+    show_plan(Console(file=screen, width=80), changed("remove 1"), by_id=True)
+    assert [line.split()[0] for line in screen.getvalue().splitlines() if "?" in line] == ["Q2", "Q3", "Q4"]
+
+
 def test_a_section_that_is_its_question_is_shown_once() -> None:
     single = plan().model_copy(
         update={"questions": tuple(q.model_copy(update={"section": q.text}) for q in plan().questions),
@@ -134,6 +153,7 @@ def test_a_section_that_is_its_question_is_shown_once() -> None:
 @pytest.mark.requirement("F-09")
 def test_edits_in_words_are_edits_of_the_plan() -> None:
     assert [q.text for q in changed("remove 2").questions] == [TEXTS[0], *TEXTS[2:]]
+    assert changed("remove Q2") == changed("remove 2")
     assert in_order(changed("move 4 1"))[0].text == TEXTS[3]
     assert in_order(changed("move 3 to 1"))[0].text == TEXTS[2]
     assert changed("reword 3 Who measures the tides today?").questions[2].text == "Who measures the tides today?"
@@ -157,6 +177,12 @@ def test_numbers_are_those_on_the_screen_after_every_change() -> None:
 
 def test_a_change_can_be_taken_back() -> None:
     dialogue = editor()
+    assert [(dialogue.take(line), dialogue.unsent)[1] for line in ("remove 1", "words 500", "undo", "undo")] == [
+        1,
+        2,
+        1,
+        0,
+    ]
     assert outcome(dialogue, "remove 1", "remove 1", "undo", "undo", "approve") == {"decision": "approve"}
     assert "nothing to take back" in str(dialogue.take("undo").told)
     assert dialogue.plan == plan()
@@ -165,15 +191,22 @@ def test_a_change_can_be_taken_back() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("remove 9", "Write it like this: remove 2"),
+        ("remove 9", "There is no sub-question 9. They go from 1 to 4."),
+        ("remove q0", "There is no sub-question 0"),
+        ("remove Z", "There is no section Z. They go from A to C."),
+        ("remove it", "Write it like this: remove 2"),
+        ("move 1 99", "There is no sub-question 99"),
         ("move 1", "Write it like this: move 3 1"),
         ("reword 1", "Write it like this: reword 2 TEXT"),
-        ("add short", "at least 10 characters"),
+        ("add Why?", "at least 4 letters"),
         ("budget much", "Write it like this: budget 0.50"),
-        ("budget nan", "finite"),
-        ("words 3", "at least"),
-        ("aprove", "did you mean approve?"),
-        ("what?", "help explains"),
+        ("budget nan", "A budget is from $0 to $10,000"),
+        ("budget -1", "A budget is from $0 to $10,000"),
+        ("words 3", "A report has 50 to 20,000 words"),
+        ("sources arxiv, nosuch", "There is no source nosuch. There are arxiv, "),
+        ("sources arxvi", "did you mean arxiv?"),
+        ("aprove", "I do not know “aprove”; did you mean approve?"),
+        ("what?", "I do not know “what?”. approve, reject or skip"),
         ("", "help explains"),
     ],
 )
@@ -250,6 +283,7 @@ def test_claims_can_be_left_out() -> None:
     shown = seen(dialogue)
     assert "Statement 20." in shown
     assert "… and 10 more" in shown
+    assert "There is no statement C99. They go from C1 to C30." in str(dialogue.take("drop C2 C99").told)
     assert outcome(dialogue, "drop", "drop C99", "drop c2, C25", "approve") == {
         "decision": "modify", "drop": ["C2", "C25"],
     }  # fmt: skip

@@ -326,3 +326,25 @@ def test_a_list_that_is_no_json_is_told_how_to_be_written(folder: Path, monkeypa
         load()
     assert "harvest" in caught.value.message
     assert "JSON" in caught.value.help
+
+
+@pytest.mark.requirement("L-10")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"user": "b ob"}, "user: should be 1 to 64 letters, digits, hyphens and underscores, not 'b ob'"),
+        ({"banned_words": 3}, "banned_words: input should be a list, not 3"),
+        ({"llm": 3}, "llm: input should be a mapping, not 3"),
+        ({"breakpoints": {"custom": [{"name": "a"}]}}, "breakpoints.custom.0.at: field required"),
+        (
+            {"breakpoints": {"custom": [{"name": "a", "at": "plan"}] * 2}},
+            "breakpoints.custom: two breakpoints have the same name",
+        ),
+        (
+            {"breakpoints": {"custom": [{"name": "a", "at": "plan", "tmeout": 1}]}},
+            "unknown setting breakpoints.custom.0.tmeout (did you mean timeout?)",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_in_plain_words(folder: Path, given: dict[str, Any], told: str) -> None:
+    assert refused(**given) == told

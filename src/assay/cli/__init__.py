@@ -53,12 +53,12 @@ def _expect_any_text() -> None:
 
 
 def _tell(message: str, help: str) -> None:
-    from assay.cli.lines import one_line
+    from assay.cli.lines import fitted, one_line
 
     with contextlib.suppress(BrokenPipeError):
-        print(f"assay: {one_line(message)}", file=sys.stderr)  # noqa: T201
+        print(fitted(f"assay: {one_line(message)}", 7, sys.stderr), file=sys.stderr)  # noqa: T201
         if help:
-            print(f"       {one_line(help)}", file=sys.stderr)  # noqa: T201
+            print(fitted(f"       {one_line(help)}", 7, sys.stderr), file=sys.stderr)  # noqa: T201
 
 
 def _show_where() -> None:

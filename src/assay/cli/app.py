@@ -285,7 +285,7 @@ def review_timers(
     once: Annotated[bool, typer.Option("--once", help="Settle what is overdue, and leave.")] = False,
 ) -> None:
     """Answer by the clock what nobody answers in time, until Ctrl-C."""
-    from assay.cli.review import timers
+    from assay.cli.clock import timers
 
     timers(once)
 

@@ -23,11 +23,11 @@ _DECISIONS = {
 }
 _LOOKS = {"undo": "take the last change back", "show": "look again", "help": "these lines"}
 _CHANGES: dict[str, dict[str, str]] = {
-    "approve_harvest": {"pages N": "fetch at most so many", "without HOST": "fetch nothing from there"},
+    "approve_harvest": {"pages N": "fetch at most so many now", "without HOST": "read nothing from there, later too"},
     "approve_claims": {"drop C2 C5": "leave these statements out"},
     "approve_review": {},
     "approve_output": {
-        "fix TEXT": "have it written again, and say how",
+        "fix TEXT": "have it written again, and say how; it comes back to you",
         "drop B": "leave a section out, by letter or title",
         "title TEXT": "another title",
     },
@@ -92,6 +92,10 @@ class Approval:
         return Said(told=self._unknown(word))
 
     @property
+    def unsent(self) -> int:
+        return len(self._made)
+
+    @property
     def words(self) -> dict[str, str]:
         """All that may be said, with what it does."""
         return {**_DECISIONS, **self._changes, **_LOOKS}
@@ -117,7 +121,9 @@ class Approval:
     def _unknown(self, word: str) -> str:
         words = [usage.split()[0] for usage in self.words]
         near = get_close_matches(word, words, n=1)
-        return f"There is no {one_line(word)}; did you mean {near[0]}?" if near else self.hint()
+        if near:
+            return f"I do not know “{one_line(word)}”; did you mean {near[0]}?"
+        return f"I do not know “{one_line(word)}”. {self.hint()}." if word else self.hint()
 
 
 # Changes in words --------------------------------------------------------------------------------------
@@ -145,17 +151,18 @@ def _title(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
 def _drop(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
     if "draft" in shown:
         return _drop_section(rest, [section["title"] for section in shown["draft"]["sections"]])
-    known = {claim["id"].lower(): claim["id"] for claim in shown.get("claims", ())}
-    wanted = rest.lower().replace(",", " ").split()
-    if wanted and all(name in known for name in wanted):
-        return {"drop": [known[name] for name in wanted]}
-    return "Say which, as in: drop C2 C5"
+    known = [claim["id"] for claim in shown.get("claims", ())]
+    wanted = rest.upper().replace(",", " ").split()
+    if unknown := [name for name in wanted if name not in known]:
+        return f"There is no statement {one_line(unknown[0])}. They go from {known[0]} to {known[-1]}."
+    return {"drop": wanted} if wanted else "Say which, as in: drop C2 C5"
 
 
 def _drop_section(rest: str, titles: Sequence[str]) -> dict[str, Any] | str:
     lettered = dict(zip(LETTERS.lower(), titles, strict=False)) | {title.lower(): title for title in titles}
     title = lettered.get(rest.lower())
-    return {"drop": [title]} if title else "Say which section, by its letter or title, as in: drop B"
+    unknown = f"There is no section {one_line(rest)}. " if rest else ""
+    return {"drop": [title]} if title else f"{unknown}Say which section, by its letter or title, as in: drop B"
 
 
 _WORDS: dict[str, Read] = {"pages": _pages, "without": _without, "fix": _fix, "title": _title, "drop": _drop}

@@ -3,21 +3,20 @@
 import asyncio
 import re
 import sys
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import counted, is_command, one_line
+from assay.cli.lines import said as meant
 from assay.cli.screen import item, open_console, tell
 from assay.engine import Engine
 from assay.errors import AnswerError
 from assay.questions import OpenQuestion
 from assay.stages.question import ALL, CUSTOM
-
-if TYPE_CHECKING:
-    from assay.cli.prompting import Prompt
 
 MEANWHILE = {
     "approve": "the run goes on as if it were approved",
@@ -40,6 +39,11 @@ class Dialogue(Protocol):
 
     before: str  # what stands before the cursor
 
+    @property
+    def unsent(self) -> int:
+        """Changes that were made and go with an answer."""
+        ...
+
     def show(self, console: Console) -> None: ...
 
     def take(self, line: str) -> Said: ...
@@ -49,67 +53,96 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-async def answered(engine: Engine, thread: str, question: OpenQuestion) -> None:
+Aside = Callable[[str], Awaitable[bool]]  # a line that may be no answer: whether it was seen to
+
+
+async def no_commands(line: str) -> bool:
+    if is_command(line):
+        tell("Commands with a slash belong to assay chat. help tells how to answer; an answer may begin with //.")
+    return is_command(line)
+
+
+async def answered(engine: Engine, thread: str, question: OpenQuestion, aside: Aside = no_commands) -> None:
     """Until an answer was taken, by whomever it was given. EOFError and KeyboardInterrupt: the person will not answer
     now, and the question stays open."""
-    from assay.cli.prompting import Prompt
+    asking = _Asking(engine, thread, question, aside)
+    asking.introduce()
+    try:
+        while not await asking.settled():
+            pass
+    except TimeoutError:
+        asking.tell_unsent()
+        await asking.time_is_up()
+    except (EOFError, KeyboardInterrupt):
+        asking.tell_unsent()
+        raise
 
-    console, prompt, dialogue = open_console(stderr=True), Prompt(), dialogue_for(question)
-    _introduce(console, question, dialogue)
-    while True:
+
+class _Asking:
+    """One question at the prompt."""
+
+    def __init__(self, engine: Engine, thread: str, question: OpenQuestion, aside: Aside) -> None:
+        from assay.cli.prompting import Prompt
+
+        self._engine, self._thread, self._question, self._aside = engine, thread, question, aside
+        self._console, self._prompt, self._dialogue = open_console(stderr=True), Prompt(), dialogue_for(question)
+
+    def introduce(self) -> None:
+        shown, due = self._question.shown, self._question.due
+        place = f"({shown['number']} of {shown['of']}) " if self._question.kind == "planning" else ""
+        self._console.print()
+        self._console.print(Text.assemble((place, "dim"), (one_line(self._question.question), "bold")))
+        self._dialogue.show(self._console)
+        if due is not None:
+            then = MEANWHILE[self._question.on_timeout]
+            self._console.print(Text(f"Answer {within(due)}, else {then}.", style="dim"))
+
+    async def settled(self) -> bool:
+        """One line more: whether it has answered the question, or somebody else has meanwhile."""
+        line = await self._prompt.line(self._dialogue.before, until=self._question.due)
+        if await self._aside(line):
+            return not await self._is_open()
+        said = self._dialogue.take(meant(line))
+        if said.told:
+            self._console.print(said.told, style="cyan")
+        if said.again:
+            self._dialogue.show(self._console)
+        return said.answer is not None and await self._taken(said.answer)
+
+    async def _taken(self, answer: Any) -> bool:
         try:
-            value = await _answer(console, prompt, dialogue, question.due)
-            await engine.answer(thread, question.id, value)
-        except TimeoutError:
-            return await _time_is_up(engine, thread, question)
+            await self._engine.answer(self._thread, self._question.id, answer)
         except AnswerError as error:
             tell(f"{error.message.rstrip('.')}. {error.help}")
-            if not await _is_open(engine, thread, question):
-                return None
-        else:
-            return None
+            if await self._is_open():
+                return False
+            self.tell_unsent()
+        return True
 
+    def tell_unsent(self) -> None:
+        if self._dialogue.unsent:
+            were = "was" if self._dialogue.unsent == 1 else "were"
+            tell(f"{counted(self._dialogue.unsent, 'change')} of yours {were} not sent.")
 
-async def _answer(console: Console, prompt: "Prompt", dialogue: Dialogue, due: datetime | None) -> Any:
-    while True:
-        said = dialogue.take(await prompt.line(dialogue.before, until=due))
-        if said.told:
-            console.print(said.told, style="cyan")
-        if said.again:
-            dialogue.show(console)
-        if said.answer is not None:
-            return said.answer
+    async def time_is_up(self) -> None:
+        tell(f"Time is up: {MEANWHILE[self._question.on_timeout]}.")
+        for _ in range(_SETTLING):
+            await self._engine.settle_overdue()
+            if not await self._is_open():
+                return
+            await asyncio.sleep(0.5)
 
-
-async def _time_is_up(engine: Engine, thread: str, question: OpenQuestion) -> None:
-    tell(f"Time is up: {MEANWHILE[question.on_timeout]}.")
-    for _ in range(_SETTLING):
-        await engine.settle_overdue()
-        if not await _is_open(engine, thread, question):
-            return
-        await asyncio.sleep(0.5)
-
-
-async def _is_open(engine: Engine, thread: str, question: OpenQuestion) -> bool:
-    return any(question.id == other.id for other in await engine.open_questions(thread))
+    async def _is_open(self) -> bool:
+        return any(self._question.id == other.id for other in await self._engine.open_questions(self._thread))
 
 
 def dialogue_for(question: OpenQuestion) -> Dialogue:
     if not question.kind.startswith("approve_"):
-        return Choice(question)
+        return Choice(question, at_prompt=True)
     from assay.cli.approving import Approval
     from assay.cli.planning import PlanEditor
 
     return PlanEditor(question) if question.kind == "approve_plan" and "plan" in question.shown else Approval(question)
-
-
-def _introduce(console: Console, question: OpenQuestion, dialogue: Dialogue) -> None:
-    place = f"({question.shown['number']} of {question.shown['of']}) " if question.kind == "planning" else ""
-    console.print()
-    console.print(Text.assemble((place, "dim"), (one_line(question.question), "bold")))
-    dialogue.show(console)
-    if question.due is not None:
-        console.print(Text(f"Answer {within(question.due)}, else {MEANWHILE[question.on_timeout]}.", style="dim"))
 
 
 def within(due: datetime) -> str:
@@ -130,8 +163,11 @@ def how_to_answer(thread: str, question: OpenQuestion) -> tuple[str, str]:
 class Choice:
     """A question with options, or none; own words always do."""
 
-    def __init__(self, question: OpenQuestion) -> None:
+    unsent = 0
+
+    def __init__(self, question: OpenQuestion, *, at_prompt: bool = False) -> None:
         self.before = "> "
+        self._at_prompt = at_prompt
         self._options = question.options
         self._listed = [option for option in question.options if option not in (ALL, CUSTOM)]
         self._several = ALL in question.options
@@ -140,16 +176,18 @@ class Choice:
     def show(self, console: Console) -> None:
         for number, option in enumerate(self._options, 1):
             console.print(item(f"{number}.", Text(one_line(option)), 2))
+        if self._several:
+            console.print(Text("Several are chosen like this: 1,3", style="dim"))
 
     def take(self, line: str) -> Said:
         line = line.strip()
-        numbers = [int(number) for number in re.findall(r"\d{1,9}", line)]
-        if not line:
-            return Said(told=self._help())
+        if not line or line.lower() in ("help", "?"):
+            return Said(told=f"{self._how}{' Ctrl-D leaves the question open.' if self._at_prompt else ''}")
         if self._free or not self._options or not re.fullmatch(r"\d+(\s*(,|;|and|\s)\s*\d+)*", line):
             return Said(line)
+        numbers = [int(number) for number in re.findall(r"\d{1,9}", line)]
         if not all(1 <= number <= len(self._options) for number in numbers):
-            return Said(told=self._help())
+            return Said(told=self._how)
         return self._chosen([self._options[number - 1] for number in dict.fromkeys(numbers)])
 
     def _chosen(self, options: list[str]) -> Said:
@@ -162,7 +200,8 @@ class Choice:
             return Said(told="Only one of them fits here. Choose one, or write your own answer.")
         return Said("; ".join(options))
 
-    def _help(self) -> str:
+    @property
+    def _how(self) -> str:
         several = ", several as 1,3" if self._several else ""
-        choose = f"Choose 1 to {len(self._options)}{several}, or write" if self._options else "Write"
-        return f"{choose} your own answer. Ctrl-D leaves the question open."
+        choose = f"Choose 1 to {len(self._options)}{several}, or write" if self._options and not self._free else "Write"
+        return f"{choose} your own answer."

@@ -1,6 +1,7 @@
-"""`assay chat`: one thread, many short questions, and commands that begin with a stroke."""
+"""`assay chat`: one thread, many short questions, and commands that begin with a slash."""
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,8 @@ import typer
 
 from assay.bootstrap import open_engine
 from assay.cli.asking import can_ask, how_to_answer
-from assay.cli.chat_commands import MEANINGS, carry_out, is_command
-from assay.cli.lines import counted, one_line
+from assay.cli.chat_commands import BESIDE, MEANINGS, carry_out, show_help
+from assay.cli.lines import counted, is_command, one_line, said
 from assay.cli.progress import Progress
 from assay.cli.research import OPEN, Wishes, converse, options, told_before
 from assay.cli.screen import show_report, tell
@@ -40,7 +41,7 @@ async def _talk(settings: Settings, wishes: Wishes, thread: str | None) -> None:
         talk = Talk(engine, settings, wishes)
         tell(_WELCOME, "bold")
         await talk.begin(thread)
-        while (line := await talk.line()) is not None and line.lower() not in LEAVE:
+        while not talk.leaving and (line := await talk.line()) is not None and line.lower() not in LEAVE:
             if line:
                 await talk.heed(line)
         await talk.part()
@@ -52,6 +53,9 @@ class Talk:
     def __init__(self, engine: Engine, settings: Settings, wishes: Wishes) -> None:
         self.engine, self.settings, self.wishes = engine, settings, wishes
         self.thread: str | None = None
+        self.leaving = False
+        self._at_question = False
+        self._noted: set[str] = set()  # of the sources and models at hand, which stay as they are
         self._prompt: Prompt | None = None
         self._warned = False
 
@@ -89,11 +93,14 @@ class Talk:
             self._prompt = Prompt(history=history, commands=MEANINGS)
         return self._prompt
 
-    async def aside(self, question: str) -> str:
-        """A word between two questions; it is not kept in the history."""
+    async def agrees(self, question: str) -> bool:
+        """A word between two questions, which is not kept in the history. Ctrl-C and Ctrl-D are a no."""
         from assay.cli.prompting import Prompt
 
-        return await Prompt().line(question)
+        try:
+            return (await Prompt().line(question)).strip().lower() in ("y", "yes")
+        except (EOFError, KeyboardInterrupt):
+            return False
 
     async def heed(self, line: str) -> None:
         """A command or a question. What fails is told and forgotten; the conversation goes on."""
@@ -101,9 +108,26 @@ class Talk:
             if is_command(line):
                 await carry_out(self, line)
             elif not await self._something_open():
-                await self.ask(line)
+                await self.ask(said(line))
         except AssayError as error:
-            tell(f"assay: {one_line(error.message)}\n       {one_line(error.help)}".rstrip())
+            tell(f"assay: {one_line(error.message)}\n       {one_line(in_chat(error.help))}".rstrip())
+
+    async def _beside(self, line: str) -> bool:
+        """At a question of a run: a few commands are carried out there, the others come after it."""
+        name = line.strip().lower()
+        if name in LEAVE:
+            self.leaving = True
+            raise EOFError
+        if not is_command(line):
+            return False
+        if name == "/help":
+            show_help(BESIDE)
+            tell("help tells how to answer, Ctrl-D leaves the question open. An answer may begin with //.")
+        elif name.split()[0] in BESIDE or name.split()[0] not in MEANINGS:
+            await self.heed(line.strip())
+        else:
+            tell("Answer first, or Ctrl-D leaves it open.")
+        return True
 
     # -- questions ----------------------------------------------------------------------------------------
 
@@ -118,23 +142,35 @@ class Talk:
         self._finish(run, await self._followed(run, told))
 
     async def follow(self, thread: str, told: int) -> None:
-        """A run that goes on by itself."""
+        """A run that goes on by itself. One that was asking is being followed already."""
+        if self._at_question:
+            return
         run = (await self.engine.threads.runs(thread))[-1]
         self._finish(run, await self._followed(run, told))
 
     async def _followed(self, run: Run, told: int = 0) -> Outcome:
+        async def aside(line: str) -> bool:
+            self.thread, self._at_question = run.thread, True
+            try:
+                return await self._beside(line)
+            finally:
+                self._at_question = False
+
+        progress = Progress(run, noted=self._noted)
         try:
-            return await converse(self.engine, run, Progress(), interactive=self.wishes.interactive, told=told)
+            return await converse(
+                self.engine, run, progress, interactive=self.wishes.interactive, told=told, aside=aside
+            )
         except KeyboardInterrupt:  # at one of its questions
             return await self.engine.outcome(run.id)
 
     def _finish(self, run: Run, outcome: Outcome) -> None:
         self.thread = run.thread
         if outcome.report is not None:
-            return show_report(outcome.report, talking=True)
+            return show_report(outcome.report, talking=True, noted=self._noted)
         if outcome.questions:
             tell(f"assay: a question is open: {one_line(outcome.questions[0].question)}")
-            return self._left_open(run, outcome)
+            return None if self.leaving else self._left_open(run, outcome)
         stopped = outcome.run.status is RunStatus.CANCELLED
         tell("Stopped. /resume goes on with it." if stopped else f"assay: {_failed(outcome)}")
         return None
@@ -186,6 +222,12 @@ class Talk:
 def _piped() -> str:
     """Nothing else is to be done until the next line comes, so waiting may block the event loop."""
     return input()
+
+
+def in_chat(help: str) -> str:
+    """What can be done about something here, where commands of the shell have names of their own."""
+    help = re.sub(r"assay resume [0-9a-f]+", "/resume", help)
+    return re.sub(r"Ask a new one: assay ask .*", "Ask a new one.", help)
 
 
 def _failed(outcome: Outcome) -> str:

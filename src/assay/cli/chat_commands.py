@@ -1,7 +1,7 @@
 """What can be said in a chat besides questions: /source 3, /export report.md and the like."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from assay.cli.asking import can_ask
+from assay.cli.chat_memory import memory, remember
 from assay.cli.delivery import check_target, hand_over
 from assay.cli.lines import dollars, one_line
 from assay.cli.passages import behind_claim, behind_source
@@ -18,7 +19,6 @@ from assay.cli.research import told_before
 from assay.cli.screen import listed, open_console, show_sources, tell
 from assay.errors import NotFoundError, PathError, UsageError
 from assay.export.report import Report
-from assay.model.memory import Preferences
 from assay.model.plan import Plan
 from assay.model.question import Depth, Mode
 from assay.model.spend import MICRO
@@ -30,20 +30,17 @@ MOST_USD = 10_000
 LISTED = 15  # threads
 
 
-def is_command(line: str) -> bool:
-    """A question that begins with a stroke is written with two."""
-    return line.startswith("/") and not line.startswith("//")
-
-
 async def carry_out(talk: "Talk", line: str) -> None:
-    """A mistyped command is never taken for a question."""
+    """A mistyped command is never taken for a question, and nothing that was typed is ignored."""
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name.lower())
-    if command is not None:
-        return await command.does(talk, rest.strip())
-    near = get_close_matches(name.lower(), MEANINGS, n=1)
-    hint = f"Did you mean {near[0]}?" if near else "/help lists the commands."
-    raise UsageError(f"there is no {one_line(name)}", help=f"{hint} A question may begin with //.")
+    if command is None:
+        near = get_close_matches(name.lower(), MEANINGS, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "/help lists the commands."
+        raise UsageError(f"there is no {one_line(name)}", help=f"{hint} //... asks a question that begins with /.")
+    if rest.strip() and command.usage == name.lower():
+        raise UsageError(f"{name.lower()} stands alone, without “{one_line(rest.strip())}”", help=command.alone)
+    await command.does(talk, rest.strip())
 
 
 # What the last answer rests on -------------------------------------------------------------------------
@@ -80,23 +77,32 @@ async def _plan(talk: "Talk", _: str) -> None:
 
 async def _export(talk: "Talk", name: str) -> None:
     if not name:
-        raise UsageError("say where to", help="As in: /export report.md, or .json, or .html")
-    report, path = await _report(talk), _path(name)
+        raise UsageError("say where to", help=_EXPORT)
+    report, path = await _report(talk), _target(name)
     try:
         check_target(path)
     except PathError as error:
-        raise PathError(error.message, help="As in: /export report.md, or .json, or .html") from error
-    if not _exists(path) or await _agreed(talk, f"{one_line(name)} exists. Replace it? [y/N] "):
+        raise PathError(error.message, help=_EXPORT) from error
+    if not _exists(path) or await _may_replace(talk, path.name):
         hand_over(report, path, as_json=False)
 
 
-async def _agreed(talk: "Talk", question: str) -> bool:
+_EXPORT = "As in: /export report.md, or .json, or .html"
+
+
+def _target(name: str) -> Path:
+    """A file; without an ending it is Markdown, which is told with its name."""
+    path = _path(name)
+    there = _exists(path)
+    if name.endswith(os.sep) and not there:
+        raise PathError(f"{one_line(name)} names a folder", help=_EXPORT)
+    return path if path.suffix or there else path.with_name(f"{path.name}.md")
+
+
+async def _may_replace(talk: "Talk", name: str) -> bool:
     if not can_ask():
         raise PathError("the file exists", help="Choose another name.")
-    try:
-        agreed = (await talk.aside(question)).strip().lower() in ("y", "yes")
-    except (EOFError, KeyboardInterrupt):
-        agreed = False
+    agreed = await talk.agrees(f"{one_line(name)} exists. Replace it? [y/N] ")
     if not agreed:
         tell("Nothing was written.")
     return agreed
@@ -204,34 +210,6 @@ async def _docs(talk: "Talk", name: str) -> None:
     return tell(f"The next question is asked of {one_line(str(path))}{stays}.")
 
 
-# What is remembered ------------------------------------------------------------------------------------
-
-
-async def _remember(talk: "Talk", text: str) -> None:
-    if not text:
-        raise UsageError("say what to remember", help="As in: /remember we report in euros")
-    fact = await talk.engine.memory.remember(talk.settings.user, text)
-    tell(f"Remembered as {fact.id}. Forget it with: assay memory forget {fact.id}")
-
-
-async def _memory(talk: "Talk", _: str) -> None:
-    facts = await talk.engine.memory.facts(talk.settings.user)
-    chosen = _preferred(await talk.engine.memory.preferences(talk.settings.user))
-    if not facts and not chosen:
-        return tell("Nothing is remembered of you. As in: /remember we report in euros")
-    for line in [*chosen, *(f"{fact.id:4} {one_line(fact.text)}" for fact in facts)]:
-        typer.echo(line)
-    return None
-
-
-def _preferred(preferences: Preferences) -> list[str]:
-    said = {name: value for name, value in preferences.plain().items() if value}
-    return [
-        f"{name}: {one_line(', '.join(value) if isinstance(value, list) else str(value))}"
-        for name, value in said.items()
-    ]
-
-
 # Threads -----------------------------------------------------------------------------------------------
 
 
@@ -262,8 +240,13 @@ async def _resume(talk: "Talk", _: str) -> None:
 
 
 async def _help(talk: "Talk", _: str) -> None:
-    open_console().print(listed({command.usage: command.meaning for command in _ALL}))
-    typer.echo("Anything else is a question. Ctrl-C stops one that is being researched.")
+    show_help(MEANINGS)
+    typer.echo("Anything else is a question; //... asks one that begins with /. Ctrl-C stops one under way.")
+
+
+def show_help(names: Container[str]) -> None:
+    known = {command.usage: command.meaning for name, command in COMMANDS.items() if name in names}
+    open_console().print(listed(known))
 
 
 async def _leave(talk: "Talk", _: str) -> None:
@@ -274,6 +257,7 @@ class Command(NamedTuple):
     usage: str
     meaning: str
     does: Callable[["Talk", str], Awaitable[None]]
+    alone: str = "Type it alone."  # what to do instead of giving it words it does not take
 
 
 _ALL = (
@@ -287,13 +271,14 @@ _ALL = (
     Command("/mode [auto|plan]", "whether questions are asked before research begins", _mode),
     Command("/depth [quick|standard|comprehensive]", "how far to go", _depth),
     Command("/docs [PATH]", "ask your own documents", _docs),
-    Command("/remember TEXT", "keep something in mind for all conversations", _remember),
-    Command("/memory", "what is kept in mind", _memory),
+    Command("/remember TEXT", "keep something in mind for all conversations", remember),
+    Command("/memory [set|edit|forget ...]", "what is kept in mind, and changing it", memory),
     Command("/resume", "go on with a question that was stopped or is open", _resume),
-    Command("/new", "begin another conversation", _new),
+    Command("/new", "begin another conversation", _new, "Type /new, and then your question."),
     Command("/threads", "conversations of before", _threads),
     Command("/open ID", "go on with one of them", _open),
     Command("/exit", "end; so do exit, quit and Ctrl-D", _leave),
 )
 COMMANDS = {command.usage.split()[0]: command for command in _ALL}
+BESIDE = frozenset({"/help", "/plan", "/mode", "/exit"})  # may be said at a question of a run
 MEANINGS = {name: command.meaning for name, command in COMMANDS.items()}

@@ -19,6 +19,8 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".txt": "markdown", "": "
 def check_target(path: Path) -> None:
     """Before anything is researched: can the report be written there at all?"""
     folder = path.absolute().parent
+    if path.is_dir():
+        raise PathError(f"{path} is a folder", help="Name a file in it for --out.")
     if path.suffix.lower() not in FORMATS:
         raise PathError(f"{path}: Assay writes .md, .json and .html", help="Choose one of these endings for --out.")
     if not folder.is_dir():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from assay.cli.lines import fitted
 from assay.errors import AssayError
 from assay.settings import Settings, config_file, load
 
@@ -32,9 +33,9 @@ def doctor(as_json: bool) -> None:
         typer.echo(jsonlib.dumps([finding._asdict() for finding in findings], indent=2))
     else:
         for finding in findings:
-            typer.echo(f"{'ok ' if finding.good else 'BAD'}  {finding.name:14} {finding.detail}")
+            typer.echo(fitted(f"{'ok ' if finding.good else 'BAD'}  {finding.name:14} {finding.detail}", 20))
             if finding.help and not finding.good:
-                typer.echo(f"     {'':14} {finding.help}")
+                typer.echo(fitted(f"     {'':14} {finding.help}", 20))
     raise typer.Exit(0 if all(finding.good for finding in findings) else 1)
 
 

@@ -1,5 +1,10 @@
 """What stands on one line of a terminal: text of others, counts, money."""
 
+import os
+import sys
+from textwrap import fill
+from typing import TextIO
+
 from assay.model.spend import Quote
 
 
@@ -10,6 +15,28 @@ def one_line(text: str) -> str:
 
 def _shown(character: str) -> str:
     return " " if character.isspace() and character not in "\n\r\v\f\x1c\x1d\x1e\x1f" else repr(character)[1:-1]
+
+
+def fitted(line: str, indent: int, stream: TextIO | None = None) -> str:
+    """Broken between words for a terminal, which would break it anywhere; what goes on stands indented. The lines of a
+    log are not broken."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
+        return line
+    width = os.get_terminal_size(stream.fileno()).columns or len(line)
+    return fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def is_command(line: str) -> bool:
+    """What begins with a slash is meant for Assay; two stand for one that is meant so."""
+    line = line.lstrip()
+    return line.startswith("/") and not line.startswith("//")
+
+
+def said(line: str) -> str:
+    """A line that is no command, as it was meant."""
+    line = line.strip()
+    return line[1:] if line.startswith("//") else line
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json as jsonlib
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
@@ -15,9 +16,10 @@ from rich.text import Text
 
 from assay.cli.lines import counted, one_line
 from assay.cli.screen import open_console
-from assay.errors import ConfigurationError, UsageError
+from assay.errors import ConfigurationError, NotFoundError, UsageError
 from assay.memory import FILE, StoreMemory, open_memory
 from assay.model.memory import Fact, Preferences
+from assay.ports import Memory
 from assay.search.registry import available
 from assay.settings import Settings, load
 from assay.stages.taste import code
@@ -35,6 +37,64 @@ ALLOWED = {
     "language": "a language, as in German or de",
 }
 _OPPOSITE = {"prefer": "avoid", "avoid": "prefer"}
+_MOST_LISTED = 12  # names of what is remembered
+
+
+class Remembered:
+    """What is remembered of one person, and the words that change it."""
+
+    def __init__(self, memory: Memory, user: str) -> None:
+        self._memory = memory
+        self._user = user
+
+    async def preferred(self) -> list[tuple[str, str]]:
+        """Preferences that are set, with how they are shown."""
+        preferences = await self._memory.preferences(self._user)
+        return [(name, shown) for name in ALLOWED if (shown := _shown(preferences, name))]
+
+    async def facts(self) -> list[Fact]:
+        return await self._memory.facts(self._user)
+
+    async def set(self, key: str, value: str) -> list[str]:
+        """One preference; the others stay, but for an opposite one. Told in lines."""
+        name = _key(key)
+        before = await self._memory.preferences(self._user)
+        after = changed(before, name, value)
+        await self._memory.prefer(self._user, after)
+        told = [f"{name}: {_shown(after, name)}"]
+        opposite = _OPPOSITE.get(name)
+        if opposite and getattr(before, opposite) != getattr(after, opposite):
+            told.append(f"{opposite}: {_shown(after, opposite) or 'nobody'}")
+        if name == "language" and code(after) is None:
+            told.append("The planner is told; sources cannot be asked in this language.")
+        return told
+
+    async def edit(self, id: str, text: str) -> str:
+        fact = await self._memory.edit(self._user, id, text)
+        return f"{fact.id}  {one_line(fact.text)}"
+
+    async def forget(self, what: str) -> str:
+        """A fact by its id or a preference by its name."""
+        name = what.strip().lower()
+        if name in ALLOWED:
+            before = await self._memory.preferences(self._user)
+            await self._memory.prefer(self._user, Preferences.model_validate(before.model_dump(exclude={name})))
+            return f"{name} is forgotten: the settings decide."
+        try:
+            await self._memory.forget(self._user, what)
+        except NotFoundError as error:
+            raise await self._unknown(what, error) from error
+        return f"{name.upper()} is forgotten."
+
+    async def _unknown(self, what: str, error: NotFoundError) -> NotFoundError:
+        known = [name for name, _ in await self.preferred()] + [fact.id for fact in await self.facts()]
+        some = ", ".join(known[:_MOST_LISTED]) + (" ..." if known[_MOST_LISTED:] else "")
+        is_fact = re.fullmatch(r"m\d+", what.strip(), re.I)
+        message = error.message if is_fact else f"nothing called {what.strip()[:80]!r} is remembered"
+        return NotFoundError(message, help=f"There are: {some}." if known else "There are none.")
+
+
+# Commands --------------------------------------------------------------------------------------------
 
 
 def show(json: bool = False) -> None:
@@ -51,7 +111,7 @@ def show(json: bool = False) -> None:
     console = open_console()
     if preferences == Preferences() and not facts:
         console.print(f"Nothing is remembered of {settings.user} yet. Try:")
-        console.print("  assay memory set style executive\n  assay memory remember “We report in euros”", style="dim")
+        console.print('  assay memory set style executive\n  assay memory remember "We report in euros"', style="dim")
         return
     _show_preferences(console, preferences)
     _show_facts(console, facts)
@@ -60,23 +120,8 @@ def show(json: bool = False) -> None:
 
 
 def set(key: str, value: str) -> None:
-    """One preference; the others stay."""
-    settings = _settings()
-    name = _key(key)
-
-    async def change(memory: StoreMemory) -> tuple[Preferences, Preferences]:
-        before = await memory.preferences(settings.user)
-        after = changed(before, name, value)
-        await memory.prefer(settings.user, after)
-        return before, after
-
-    before, after = _with_memory(settings, change)
-    typer.echo(f"{name}: {_shown(after, name)}")
-    if name == "language" and code(after) is None:
-        typer.echo("The planner is told; sources cannot be asked in this language.", err=True)
-    opposite = _OPPOSITE.get(name)
-    if opposite and getattr(before, opposite) != getattr(after, opposite):
-        typer.echo(f"{opposite}: {_shown(after, opposite) or 'nobody'}")
+    for line in _of_the_user(lambda remembered: remembered.set(key, value)):
+        typer.echo(line)
 
 
 def remember(text: str) -> None:
@@ -86,31 +131,20 @@ def remember(text: str) -> None:
 
 
 def edit(id: str, text: str) -> None:
-    settings = _settings()
-    fact = _with_memory(settings, lambda memory: memory.edit(settings.user, id, text))
-    typer.echo(f"{fact.id}  {one_line(fact.text)}")
+    typer.echo(_of_the_user(lambda remembered: remembered.edit(id, text)))
 
 
 def forget(what: str, yes: bool = False) -> None:
     """A fact by its id, a preference by its name, or all."""
-    settings = _settings()
-    name = what.strip().lower()
-    if name == "all":
-        _forget_all(settings, yes)
-    elif name in ALLOWED:
-        _forget_preference(settings, name)
+    if what.strip().lower() == "all":
+        _forget_all(_settings(), yes)
     else:
-        _with_memory(settings, lambda memory: memory.forget(settings.user, what))
-        typer.echo(f"{what.strip().upper()} is forgotten.", err=True)
+        typer.echo(_of_the_user(lambda remembered: remembered.forget(what)), err=True)
 
 
-def _forget_preference(settings: Settings, name: str) -> None:
-    async def drop(memory: StoreMemory) -> None:
-        before = await memory.preferences(settings.user)
-        await memory.prefer(settings.user, Preferences.model_validate(before.model_dump(exclude={name})))
-
-    _with_memory(settings, drop)
-    typer.echo(f"{name} is forgotten: the settings decide.", err=True)
+def _of_the_user(work: Callable[[Remembered], Awaitable[T]]) -> T:
+    settings = _settings()
+    return _with_memory(settings, lambda memory: work(Remembered(memory, settings.user)))
 
 
 def _forget_all(settings: Settings, yes: bool) -> None:

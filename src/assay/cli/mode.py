@@ -2,11 +2,10 @@
 
 import asyncio
 
-import typer
-
 from assay.bootstrap import open_engine
 from assay.cli.progress import Progress
 from assay.cli.research import Wishes, converse, deliver
+from assay.cli.screen import tell
 from assay.engine import Outcome
 from assay.model.question import Mode
 from assay.settings import load
@@ -24,8 +23,8 @@ async def _set(thread: str, mode: Mode) -> Outcome | None:
         asked = [review for review in await engine.reviews(thread) if review.kind == "planning"]
         affected = await engine.set_mode(thread, mode)
         when = "at once" if affected else "from the next question on"
-        typer.echo(f"Thread {thread} is in {mode.value} mode, {when}.", err=True)
+        tell(f"Thread {thread} is in {mode.value} mode, {when}.")
         if not (affected and asked):
             return None
         run = await engine.threads.run(asked[0].run)
-        return await converse(engine, run, Progress(), interactive=Wishes().interactive)
+        return await converse(engine, run, Progress(run), interactive=Wishes().interactive)

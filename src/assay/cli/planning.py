@@ -1,6 +1,8 @@
 """A plan on a terminal, and the words that change it. Sub-questions go by their numbers, sections by their letters."""
 
+import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from rich.console import Console
@@ -12,9 +14,10 @@ from assay.cli.lines import counted, dollars, one_line
 from assay.cli.reviewed import LETTERS
 from assay.cli.screen import item
 from assay.errors import AnswerError
-from assay.model.edit import MOST_EDITS, Edit, apply, parse
-from assay.model.plan import Plan, SubQuestion
+from assay.model.edit import FEWEST_WORDS, MOST_EDITS, MOST_WORDS, Edit, apply, parse
+from assay.model.plan import MOST_USD, Plan, SubQuestion
 from assay.questions import OpenQuestion
+from assay.search.registry import available
 
 _USAGE = {
     "add TEXT": "one more sub-question",
@@ -29,7 +32,8 @@ _USAGE = {
 }
 
 
-def show_plan(console: Console, plan: Plan) -> None:
+def show_plan(console: Console, plan: Plan, *, by_id: bool = False) -> None:
+    """`by_id`: sub-questions go by what edits in JSON call them, not by their numbers."""
     console.print(Text(f"  {_size(plan)}", style="dim"))
     number = 0
     for letter, section in zip(LETTERS, plan.sections, strict=False):
@@ -39,7 +43,8 @@ def show_plan(console: Console, plan: Plan) -> None:
             letter = " "
         for question in asked:
             number += 1
-            console.print(item(f"{letter}  {number}.", Text(one_line(question.text)), 5))
+            name = question.id if by_id else f"{number}."
+            console.print(item(f"{letter}  {name}", Text(one_line(question.text)), 3 + max(len(name), 2)))
     for label, text in _terms(plan):
         console.print(item(label, Text(text), 8))
 
@@ -95,8 +100,11 @@ class PlanEditor(Approval):
     def change(self, word: str, rest: str) -> Said:
         if len(self._made) == MOST_EDITS:
             return Said(told=f"{MOST_EDITS} changes are the most at once; approve these.")
-        wanted = _EDITS[word](rest, self.plan)
         usage = next(usage for usage in _USAGE if usage.startswith(word))
+        try:
+            wanted = _EDITS[word](rest, self.plan)
+        except AnswerError as error:
+            return _refused(error)
         if wanted is None:
             return Said(told=f"Write it like this: {usage}")
         try:
@@ -109,7 +117,7 @@ class PlanEditor(Approval):
         try:
             self._plans.append(apply(self.plan, [edit]))
         except AnswerError as error:
-            return Said(told=f"{_plain(error)}. {error.help}")
+            return _refused(error)
         self._made.append(edit.plain())
         return Said(again=True)
 
@@ -119,26 +127,39 @@ class PlanEditor(Approval):
         return super()._undone()
 
 
+def _refused(error: AnswerError) -> Said:
+    said = _plain(error)
+    return Said(told=f"{said}{'' if said.endswith('?') else '.'} {error.help}")
+
+
 def _plain(error: AnswerError) -> str:
     """Without the number an edit has in a list: here there is one at a time."""
     said = error.message.partition(": ")[2] or error.message
     return said[:1].upper() + said[1:].rstrip(".")
 
 
-# From words to edits; None where the words do not make one ------------------------------------------------
+# From words to edits: None where the words do not make one, AnswerError where they name what is not there --------
 
 Wanted = dict[str, Any] | None
 
 
 def _numbered(word: str, plan: Plan) -> SubQuestion | None:
-    asked = in_order(plan)
-    number = int(word) if word.isdecimal() and len(word) < 4 else 0
-    return asked[number - 1] if 1 <= number <= len(asked) else None
+    """By its number on the screen; Q2 is 2."""
+    number = re.fullmatch(r"[Qq]?(\d{1,9})", word)
+    if number is None:
+        return None
+    asked, at = in_order(plan), int(number[1])
+    if not 1 <= at <= len(asked):
+        raise AnswerError(f"there is no sub-question {at}", help=f"They go from 1 to {len(asked)}.")
+    return asked[at - 1]
 
 
 def _lettered(word: str, plan: Plan) -> str | None:
     at = LETTERS.find(word.upper()) if len(word) == 1 else -1
-    return plan.sections[at] if 0 <= at < len(plan.sections) else None
+    if at >= len(plan.sections):
+        last = LETTERS[len(plan.sections) - 1]
+        raise AnswerError(f"there is no section {word.upper()}", help=f"They go from A to {last}.")
+    return plan.sections[at] if at >= 0 else None
 
 
 def _add(rest: str, plan: Plan) -> Wanted:
@@ -182,20 +203,32 @@ def _rename(rest: str, plan: Plan) -> Wanted:
 
 
 def _sources(rest: str, plan: Plan) -> Wanted:
-    names = rest.replace(",", " ").split()
+    names, known = rest.lower().replace(",", " ").split(), available()
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise AnswerError(f"there is no source {one_line(name)}{meant}", help=f"There are {', '.join(known)}.")
     return {"names": names} if names else None
 
 
 def _budget(rest: str, plan: Plan) -> Wanted:
     try:
-        return {"usd": float(rest.removeprefix("$"))}
+        usd = float(rest.removeprefix("$").replace(",", ""))
     except ValueError:
         return None
+    if not 0 <= usd <= MOST_USD:
+        raise AnswerError(f"a budget is from $0 to ${MOST_USD:,}", help="As in: budget 0.50")
+    return {"usd": usd}
 
 
 def _words(rest: str, plan: Plan) -> Wanted:
     digits = rest.replace(",", "").split(" ")[0]
-    return {"words": int(digits)} if digits.isdecimal() and len(digits) < 9 else None
+    if not re.fullmatch(r"\d{1,9}", digits):
+        return None
+    if not FEWEST_WORDS <= int(digits) <= MOST_WORDS:
+        raise AnswerError(f"a report has {FEWEST_WORDS} to {MOST_WORDS:,} words", help="As in: words 500")
+    return {"words": int(digits)}
 
 
 _EDITS: dict[str, Callable[[str, Plan], Wanted]] = {

@@ -1,6 +1,6 @@
 """Live progress on stderr, read from the run's events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,7 +11,9 @@ from rich.text import Text
 
 from assay.cli.lines import counted, dollars, one_line, quoted
 from assay.model.event import Event
+from assay.model.report import ReportStatus
 from assay.model.spend import Quote
+from assay.model.thread import Run
 
 _STAGES = {
     "understand": "Understanding the question", "gate": "Weighing whether to ask first",
@@ -23,20 +25,25 @@ _STAGES = {
     "approve_plan": "Asking", "approve_harvest": "Asking", "approve_claims": "Asking", "approve_review": "Asking",
     "approve_output": "Asking",
 }  # fmt: skip
-_FIRST = "Reading your documents"  # before the first stage; without any it is over before it can be read
+# What is noted when a run begins waits for one of these: small talk and what is called off need no note on sources.
+_IN_EARNEST = frozenset(_STAGES) - {"understand", "publish"}
 _STYLES = {"skipped": "yellow", "read": "green", "note": "cyan", "error": "red"}
 _LABEL = 9  # the longest label, "Documents"
 _TAIL = 60  # characters of a draft that are shown while it is being written
 
 
 class Progress:
-    """One moving line for what is at work, one lasting line for what was done."""
+    """One moving line for what is at work, one lasting line for what was done. What stands in `noted` was told before
+    and is not told again."""
 
-    def __init__(self, *, enabled: bool = True) -> None:
+    def __init__(self, run: Run, *, enabled: bool = True, noted: set[str] | None = None) -> None:
         self._console = Console(stderr=True, quiet=not enabled, highlight=False, markup=False, emoji=False)
         self._status: Status | None = None
         self._prepared: set[tuple[str, str]] = set()
-        self._stage, self._spent, self._draft = _FIRST, "", ""
+        self._noted = set() if noted is None else noted
+        self._waiting: list[str] = []
+        first = "Reading your documents" if run.options.get("docs") else "Getting ready"
+        self._stage, self._spent, self._draft = first, "", ""
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -53,6 +60,13 @@ class Progress:
 
     def show(self, event: Event) -> None:
         self._move(event)
+        if (event.kind, event.stage) == ("notice", ""):
+            self._waiting.append(str(event.data.get("text", "")))
+            return
+        if event.kind in ("error", "interrupt") or event.stage in _IN_EARNEST:
+            self.note([text for text in self._waiting if text not in self._noted])
+            self._noted |= {*self._waiting}
+            self._waiting = []
         told = describe(event)
         if told and not self._was_told(event, told):
             self._print(*told)
@@ -72,6 +86,10 @@ class Progress:
         if self._status is not None:
             parts = [self._stage, self._spent, one_line(self._draft)]
             self._status.update(Text(" · ".join(part for part in parts if part)))
+
+    def note(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self._print("note", one_line(text))
 
     def _was_told(self, event: Event, told: tuple[str, str]) -> bool:
         """Documents are looked through again after every answer, and a source that is down fails for every
@@ -145,6 +163,8 @@ def _verified(data: dict[str, Any]) -> str:
 
 
 def _done(data: dict[str, Any]) -> str:
+    if data["status"] == ReportStatus.CANCELLED:
+        return ""  # the reply says it all
     checked = f"{data['checked']} of {counted(data['total'], 'statement')} checked"
     spent = f", {dollars(data['usd'])} spent" if data.get("usd") else ""
     return f"{str(data['status']).replace('_', ' ')}, confidence {data['confidence']}, {checked}{spent}"

@@ -12,10 +12,12 @@ import typer
 
 from assay.bootstrap import open_engine
 from assay.cli import STOPPED
-from assay.cli.asking import answered, can_ask, how_to_answer
+from assay.cli.asking import Aside, answered, can_ask, how_to_answer, no_commands
 from assay.cli.delivery import check_target, hand_over
 from assay.cli.lines import one_line
 from assay.cli.progress import Progress
+from assay.cli.screen import tell
+from assay.cli.spelling import misspelt
 from assay.engine import Engine, Outcome
 from assay.errors import AssayError, ThreadBusyError
 from assay.model.event import RunStatus
@@ -118,15 +120,17 @@ def _run(settings: Settings, wishes: Wishes, begin: Begin) -> None:
 async def _conduct(settings: Settings, wishes: Wishes, begin: Begin) -> Outcome:
     async with open_engine(settings) as engine:
         run, told = await begin(engine)
-        progress = Progress(enabled=not wishes.quiet)
+        progress = Progress(run, enabled=not wishes.quiet)
         try:
             return await converse(engine, run, progress, interactive=wishes.interactive, told=told)
         except KeyboardInterrupt:
-            typer.echo(f"Stopped. Go on with: assay resume {run.thread}", err=True)
+            tell(f"Stopped. Go on with: assay resume {run.thread}")
             raise typer.Exit(STOPPED) from None
 
 
-async def converse(engine: Engine, run: Run, progress: Progress, *, interactive: bool, told: int = 0) -> Outcome:
+async def converse(
+    engine: Engine, run: Run, progress: Progress, *, interactive: bool, told: int = 0, aside: Aside = no_commands
+) -> Outcome:
     """Follow a run to its end; each question it opens is put to the person, if there is one. Ctrl-D leaves it open,
     Ctrl-C is a KeyboardInterrupt."""
     seen, outcome = await _follow(engine, run, progress, told)
@@ -134,7 +138,7 @@ async def converse(engine: Engine, run: Run, progress: Progress, *, interactive:
         if not outcome.questions or not interactive:
             break
         try:
-            await answered(engine, run.thread, outcome.questions[0])
+            await answered(engine, run.thread, outcome.questions[0], aside)
         except EOFError:
             break
         seen, outcome = await _follow(engine, run, progress, seen)
@@ -147,6 +151,8 @@ async def _follow(engine: Engine, run: Run, progress: Progress, seen: int) -> tu
             async for event in engine.events(run.id, after=seen):
                 seen = event.seq
                 progress.show(event)
+                if (event.kind, event.stage) == ("enter", "gate"):  # what was understood is kept by then
+                    progress.note(await misspelt(engine, run.thread))
         return seen, await engine.wait(run.id)
 
 
@@ -178,7 +184,7 @@ def deliver(outcome: Outcome, wishes: Wishes) -> None:
         _tell_open(run.thread, outcome.questions[0])
         raise typer.Exit(OPEN)
     if run.status is RunStatus.CANCELLED:
-        typer.echo(f"Stopped. Go on with: assay resume {run.thread}", err=True)
+        tell(f"Stopped. Go on with: assay resume {run.thread}")
         raise typer.Exit(STOPPED)
     if run.active:
         raise ThreadBusyError(
@@ -193,8 +199,8 @@ def deliver(outcome: Outcome, wishes: Wishes) -> None:
 
 
 def _tell_open(thread: str, question: OpenQuestion) -> None:
-    typer.echo(f"assay: a question is open: {one_line(question.question)}", err=True)
+    tell(f"assay: a question is open: {one_line(question.question)}")
     for option in question.options:
-        typer.echo(f"       - {one_line(option)}", err=True)
+        tell(f"       - {one_line(option)}")
     for line in how_to_answer(thread, question):
-        typer.echo(f"       {line}", err=True)
+        tell(f"       {line}")

@@ -18,15 +18,16 @@ Plain = dict[str, Any]
 _OWN = frozenset({"breakpoint", "key", "id", "number", "of", "plan"})
 
 
-def show_question(thread: str, question: OpenQuestion, example: Any) -> None:
+def show_question(thread: str, about: str, question: OpenQuestion, example: Any) -> None:
     console = open_console()
+    console.print(Text(f"Asked while researching: {one_line(about)}", style="dim"))
     place = f" ({question.shown['number']} of {question.shown['of']})" if "of" in question.shown else ""
     console.print(Text.assemble((one_line(question.question), "bold"), place, (f"  {question.kind}", "dim")))
     if question.due is not None:
         then = MEANWHILE[question.on_timeout]
         console.print(Text(f"Answer {within(question.due)}, else {then}.", style="dim"))
     if "plan" in question.shown:
-        show_plan(console, Plan.model_validate(question.shown["plan"]))
+        show_plan(console, Plan.model_validate(question.shown["plan"]), by_id=True)
     for key, value in question.shown.items():
         if key not in _OWN and value not in (None, [], {}, ""):
             _show(console, key, value)

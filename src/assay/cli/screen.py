@@ -1,6 +1,6 @@
 """A report on a terminal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -28,11 +28,12 @@ def tell(line: str, style: str = "") -> None:
     console.print(Text(line, style=style), soft_wrap=not console.is_terminal)
 
 
-def show_report(report: Report, *, talking: bool = False) -> None:
-    """`talking`: in a conversation, where what was called off has no title and more can be asked for by commands."""
+def show_report(report: Report, *, talking: bool = False, noted: Container[str] = ()) -> None:
+    """`talking`: in a conversation, where more can be asked for by commands. What stands in `noted` was told before.
+    Small talk, and what was called off, has a reply and no report."""
     console = open_console()
     console.print()
-    if talking and report.status is ReportStatus.CANCELLED:
+    if report.status is ReportStatus.CANCELLED:
         for section in report.sections:
             _show_section(console, section)
         return
@@ -44,7 +45,8 @@ def show_report(report: Report, *, talking: bool = False) -> None:
         console.print()
         show_sources(console, report)
     for notice in report.notices:
-        console.print(Text(f"\nNote: {notice}", style="cyan"))
+        if notice not in noted:
+            console.print(Text(f"\nNote: {notice}", style="cyan"))
     console.print(Text(f"\n{_closing(report)}", style="dim"))
     if more := _more(report, talking=talking):
         console.print(Text(more, style="dim"))

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from assay.bootstrap import open_world
-from assay.cli.lines import dollars, one_line
+from assay.cli.lines import dollars, fitted, one_line
 from assay.errors import ReadError
 from assay.ports import Page, Remote, Source
 from assay.settings import Settings, load
@@ -24,7 +24,7 @@ def sources(as_json: bool) -> None:
         return
     for row in listed:
         state = "ok " if row["available"] else "-  "
-        typer.echo(f"{state} {row['name']:17} {', '.join(row['types']):9} {_terms(row)}")
+        typer.echo(fitted(f"{state} {row['name']:17} {', '.join(row['types']):9} {_terms(row)}", 32))
 
 
 async def rows(settings: Settings) -> list[dict[str, Any]]:

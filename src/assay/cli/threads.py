@@ -10,9 +10,9 @@ import typer
 from rich.text import Text
 
 from assay.bootstrap import open_engine
-from assay.cli.lines import counted, dollars, one_line
+from assay.cli.lines import counted, dollars, fitted, one_line
 from assay.cli.passages import behind_claim
-from assay.cli.screen import open_console, show_report
+from assay.cli.screen import open_console, show_report, tell
 from assay.engine import Engine
 from assay.export.report import Report
 from assay.model.question import Mode
@@ -52,13 +52,14 @@ def show(thread: str, json: bool) -> None:
         typer.echo((report.model_dump_json(indent=2) if report else "null").encode())
         return
     for run in runs:
-        typer.echo(f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}  {one_line(run.question)}")
+        state = f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}"
+        typer.echo(fitted(f"{state}  {one_line(run.question)}", 14))
         if run.error:
-            typer.echo(f"{'':14}{one_line(run.error)}")
+            typer.echo(fitted(f"{'':14}{one_line(run.error)}", 14))
     if report is not None:
         show_report(report)
     elif runs:
-        typer.echo(f"No report yet. Go on with: assay resume {thread}", err=True)
+        tell(f"No report yet. Go on with: assay resume {thread}")
 
 
 def state(thread: str, json: bool) -> None:
@@ -70,7 +71,7 @@ def state(thread: str, json: bool) -> None:
         typer.echo(found.model_dump_json(indent=2).encode())
         return
     for label, text in _told(found):
-        typer.echo(f"{label:9}  {one_line(text)}".rstrip())
+        typer.echo(fitted(f"{label:9}  {one_line(text)}".rstrip(), 11))
 
 
 def _told(view: StateView) -> Iterator[tuple[str, str]]:

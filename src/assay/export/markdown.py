@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from assay.model.claim import Mark
-from assay.model.report import ReportClaim, ReportData, Section, Sentence, SourceCard
+from assay.model.report import ReportClaim, ReportData, ReportStatus, Section, Sentence, SourceCard
 
 LEGEND = {
     Mark.CORROBORATED: "two or more independent sources agree",
@@ -14,6 +14,8 @@ LEGEND = {
 
 
 def render(report: ReportData) -> str:
+    if report.status is ReportStatus.CANCELLED:  # a reply, and nothing to tell about it
+        return "\n\n".join(_section(section).strip() for section in report.sections) + "\n"
     parts = [f"# {_plain(report.title)}", *(_section(section) for section in report.sections)]
     if report.sources:
         parts += [_legend(), _sources(report), _evidence(report)]

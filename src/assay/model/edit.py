@@ -6,8 +6,9 @@ Positions count from 1. Sections stand in the order of their first sub-questions
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from unicodedata import category
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from assay.errors import AnswerError
 from assay.model.outline import known, numbered, place, rebuilt, section, titled, topic, unasked, without
@@ -19,21 +20,30 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 MOST_EDITS = 50
-SHORTEST_TEXT, LONGEST_TEXT = 10, 500  # characters of a sub-question
+FEWEST_LETTERS = 4  # of a sub-question: five signs ask a whole one in Chinese
+LONGEST_TEXT = 500  # characters of a sub-question
 LONGEST_TITLE = 120
 FEWEST_WORDS, MOST_WORDS = 50, 20_000  # of a report
 
 
-def _line(value: object) -> object:
+def line(value: object) -> object:
     """One line without control characters; whatever else is not a text is left to be refused."""
     return (
         " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", value).split()) if isinstance(value, str) else value
     )
 
 
-Text = Annotated[str, Field(min_length=SHORTEST_TEXT, max_length=LONGEST_TEXT), BeforeValidator(_line)]
-Title = Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE), BeforeValidator(_line)]
-Name = Annotated[str, Field(min_length=1, max_length=40), BeforeValidator(_line)]
+def _asks(text: str) -> str:
+    if sum(category(sign)[0] in "LM" for sign in text) < FEWEST_LETTERS:  # a vowel sign is as good as a letter
+        raise ValueError(f"a sub-question needs at least {FEWEST_LETTERS} letters")
+    return text
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), BeforeValidator(line), AfterValidator(_asks)]
+Title = Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE), BeforeValidator(line)]
+Name = Annotated[str, Field(min_length=1, max_length=40), BeforeValidator(line)]
+Length = Annotated[int, Field(strict=True, ge=FEWEST_WORDS, le=MOST_WORDS)]
+Money = Annotated[float, Field(strict=True, ge=0, le=MOST_USD, allow_inf_nan=False)]
 Place = Annotated[int, Field(strict=True, ge=1, le=100)]
 
 
@@ -108,12 +118,12 @@ class Sources(Record):
 
 class Budget(Record):
     op: Literal["budget"] = "budget"
-    usd: float = Field(strict=True, ge=0, le=MOST_USD, allow_inf_nan=False)
+    usd: Money
 
 
 class Words(Record):
     op: Literal["words"] = "words"
-    words: int = Field(strict=True, ge=FEWEST_WORDS, le=MOST_WORDS)
+    words: Length
 
 
 Edit = Annotated[
@@ -155,7 +165,7 @@ _EXAMPLE = (
 _SAID: dict[str, str] = {
     "missing": "is missing", "extra_forbidden": "is not known here", "string_type": "must be a text",
     "int_type": "must be a whole number", "float_type": "must be a number", "finite_number": "must be a finite number",
-    "tuple_type": "must be a list",
+    "tuple_type": "must be a list", "string_pattern_mismatch": "must be a capital letter and a number, like Q3",
 }  # fmt: skip
 _LIMITED: dict[str, str] = {
     "string_too_short": "needs at least {min_length} characters", "string_too_long": "has more than {max_length} "
@@ -197,32 +207,14 @@ def apply(plan: Plan, edits: Sequence[Edit]) -> Plan:
     return plan
 
 
-def replaced(plan: Plan, value: object) -> Plan:
-    """A whole plan of a person's own in place of `plan`; goal and depth stay as they were asked for."""
-    if not isinstance(value, dict):
-        raise AnswerError("The plan must be an object.", help=_WHOLE)
-    kept = {"goal": plan.goal, "depth": plan.depth, "topic": plan.topic, "edited": True}
-    try:
-        made = Plan.model_validate({**value, **kept})
-    except ValidationError as error:
-        faults = "; ".join(said(problem) for problem in error.errors(include_url=False)[:3])
-        raise AnswerError(f"The plan cannot be used: {faults}.", help=_WHOLE) from error
-    texts = (*(one.text for one in made.questions), *(one.text for one in made.queries), *made.sections)
-    if not made.questions or max(map(len, texts)) > LONGEST_TEXT:
-        raise AnswerError(f"A plan needs a sub-question, and no text of over {LONGEST_TEXT} characters.", help=_WHOLE)
-    return _noted(rebuilt(made, made.questions, made.sections), "You wrote the plan anew.")
-
-
-_WHOLE = "Take the plan as it was shown, change it and send it whole, or send edits instead."
-
-
-def _noted(plan: Plan, line: str) -> Plan:
-    return plan.model_copy(update={"reasoning": (*plan.reasoning, line), "edited": True})
+def noted(plan: Plan, told: str) -> Plan:
+    """The plan says of itself what a person has changed."""
+    return plan.model_copy(update={"reasoning": (*plan.reasoning, told), "edited": True})
 
 
 def _add(plan: Plan, edit: Add) -> Plan:
     own = plan.sections[0] if plan.depth is Depth.QUICK and plan.sections else edit.text
-    return _noted(_with(plan, edit.text, edit.section or own, edit.at), f"You added: {edit.text}")
+    return noted(_with(plan, edit.text, edit.section or own, edit.at), f"You added: {edit.text}")
 
 
 def _with(plan: Plan, text: str, title: str, at: int | None) -> Plan:
@@ -240,7 +232,7 @@ def _with(plan: Plan, text: str, title: str, at: int | None) -> Plan:
 
 def _remove(plan: Plan, edit: Remove) -> Plan:
     question = known(plan, edit.question)
-    return _noted(without(plan, {question.id}), f"You removed: {question.text}")
+    return noted(without(plan, {question.id}), f"You removed: {question.text}")
 
 
 def _move(plan: Plan, edit: Move) -> Plan:
@@ -248,7 +240,7 @@ def _move(plan: Plan, edit: Move) -> Plan:
     others = [other for other in plan.questions if other.id != question.id]
     at = place(edit.to, len(plan.questions))
     moved = rebuilt(plan, (*others[: at - 1], question, *others[at - 1 :]), plan.sections)
-    return _noted(moved, f"You moved to place {at}: {question.text}")
+    return noted(moved, f"You moved to place {at}: {question.text}")
 
 
 def _reword(plan: Plan, edit: Reword) -> Plan:
@@ -263,7 +255,7 @@ def _reword(plan: Plan, edit: Reword) -> Plan:
     sections = [title if own == old.section else own for own in plan.sections]
     queries = tuple(query for query in plan.queries if query.question != old.id)
     changed = rebuilt(plan.model_copy(update={"queries": queries}), questions, sections)
-    return _noted(changed, f"You reworded “{old.text}” as: {edit.text}")
+    return noted(changed, f"You reworded “{old.text}” as: {edit.text}")
 
 
 def _assign(plan: Plan, edit: Assign) -> Plan:
@@ -271,7 +263,7 @@ def _assign(plan: Plan, edit: Assign) -> Plan:
     title = titled(plan, edit.section) or edit.section
     moved = question.model_copy(update={"section": title})
     questions = [moved if other.id == question.id else other for other in plan.questions]
-    return _noted(rebuilt(plan, questions, (*plan.sections, title)), f"You put under {title}: {question.text}")
+    return noted(rebuilt(plan, questions, (*plan.sections, title)), f"You put under {title}: {question.text}")
 
 
 def _add_section(plan: Plan, edit: AddSection) -> Plan:
@@ -279,7 +271,7 @@ def _add_section(plan: Plan, edit: AddSection) -> Plan:
         raise AnswerError(f"there is a section {edit.title} already.", help="Add a sub-question to it instead.")
     text = edit.text or f"What is known about {edit.title}?"
     added = _with(plan, text, edit.title, None)
-    return _noted(_placed(added, edit.title, edit.at), f"You added the section {edit.title}: {text}")
+    return noted(_placed(added, edit.title, edit.at), f"You added the section {edit.title}: {text}")
 
 
 def _remove_section(plan: Plan, edit: RemoveSection) -> Plan:
@@ -288,12 +280,12 @@ def _remove_section(plan: Plan, edit: RemoveSection) -> Plan:
     rest = plan.model_copy(update={"sections": tuple(other for other in plan.sections if other != title)})
     if not rest.sections:
         raise AnswerError("a report needs a section.", help="Add another one first, or rename this one.")
-    return _noted(without(rest, held) if held else rest, f"You removed the section {title}")
+    return noted(without(rest, held) if held else rest, f"You removed the section {title}")
 
 
 def _move_section(plan: Plan, edit: MoveSection) -> Plan:
     title = section(plan, edit.title)
-    return _noted(_placed(plan, title, edit.to), f"You moved to place {edit.to} the section {title}")
+    return noted(_placed(plan, title, edit.to), f"You moved to place {edit.to} the section {title}")
 
 
 def _placed(plan: Plan, title: str, to: int | None) -> Plan:
@@ -314,20 +306,20 @@ def _rename_section(plan: Plan, edit: RenameSection) -> Plan:
     )
     sections = tuple(edit.name if other == title else other for other in plan.sections)
     renamed = plan.model_copy(update={"questions": questions, "sections": sections})
-    return _noted(renamed, f"You renamed the section {title}: {edit.name}")
+    return noted(renamed, f"You renamed the section {title}: {edit.name}")
 
 
 def _sources(plan: Plan, edit: Sources) -> Plan:
     names = tuple(dict.fromkeys(edit.names))
-    return _noted(plan.model_copy(update={"sources": names}), f"You chose the sources: {', '.join(names)}")
+    return noted(plan.model_copy(update={"sources": names}), f"You chose the sources: {', '.join(names)}")
 
 
 def _budget(plan: Plan, edit: Budget) -> Plan:
-    return _noted(plan.model_copy(update={"usd": edit.usd}), f"You set the most it may cost: ${edit.usd:,.2f}")
+    return noted(plan.model_copy(update={"usd": edit.usd}), f"You set the most it may cost: ${edit.usd:,.2f}")
 
 
 def _words(plan: Plan, edit: Words) -> Plan:
-    return _noted(plan.model_copy(update={"words": edit.words}), f"You set the length: {edit.words:,} words")
+    return noted(plan.model_copy(update={"words": edit.words}), f"You set the length: {edit.words:,} words")
 
 
 _MADE: dict[str, Callable[[Plan, Any], Plan]] = {

@@ -1,6 +1,6 @@
 """A question put to a person, from when it was asked until it was answered."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -39,8 +39,12 @@ class Review(Record):
     def refusal(self) -> str:
         """Why no answer is taken any more: when and by whom there was one, so that nobody wonders whose word counts."""
         if self.answered is None:
-            return f"the time for an answer ended, on {self.due:%Y-%m-%d %H:%M} UTC"
-        return f"answered already, on {self.answered:%Y-%m-%d %H:%M} UTC, {_WHO[str(self.by)]}"
+            return f"the time for an answer ended, on {_utc(self.due)}"
+        return f"answered already, on {_utc(self.answered)}, {_WHO[str(self.by)]}"
+
+
+def _utc(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "no day"
 
 
 _WHO = {"person": "by a person", "timer": "by the timer", "mode": "by switching its thread to auto"}

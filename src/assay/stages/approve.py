@@ -1,7 +1,7 @@
 """Human breakpoints, one node a place. Each asks for the first that is due and does what was decided; the edges in
 graph.py come back for the next."""
 
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from langgraph.runtime import Runtime
 
@@ -9,7 +9,9 @@ from assay.deps import Deps
 from assay.model.review import Decision
 from assay.settings import Place
 from assay.stages.asking import ask
-from assay.stages.breakpoints import NONE, due, fields, shown
+from assay.stages.breakpoints import NONE, due, fields, shown, without_turn
+from assay.stages.fuse import of_hosts
+from assay.stages.unread import done
 from assay.state import Plain, State
 from assay.text.hosts import within
 from assay.text.urls import host_of
@@ -24,9 +26,24 @@ async def approve_plan(state: State, runtime: Runtime[Deps]) -> State:
 
 async def approve_harvest(state: State, runtime: Runtime[Deps]) -> State:
     answer, update = await _decided("harvest", state, runtime.context)
-    if answer["decision"] == Decision.MODIFY:
-        update["pages"] = fewer(state.get("pages") or {}, answer)
-    return update
+    if update["rejected"]:  # what was not to be read bears no witness to what was
+        known = {source["document"] for source in state["sources"]}
+        return {**update, "selected": _only(known, state)}
+    if answer["decision"] != Decision.MODIFY:
+        return update
+    hosts = list(dict.fromkeys([*state["edits"].get("without", ()), *answer["without"]]))
+    gone = of_hosts(hosts, state)
+    kept = {place["document"] for places in state["selected"].values() for place in places} - gone
+    pages = fewer(state.get("pages") or {}, answer["pages"], hosts, done(state["harvested"]))
+    edits = {**state["edits"], "without": hosts}
+    return {**update, "edits": edits, "pages": pages, "selected": _only(kept, state)}
+
+
+def _only(documents: Collection[str], state: State) -> dict[str, list[Plain]]:
+    return {
+        question: [place for place in places if place["document"] in documents]
+        for question, places in state["selected"].items()
+    }
 
 
 async def approve_claims(state: State, runtime: Runtime[Deps]) -> State:
@@ -34,7 +51,8 @@ async def approve_claims(state: State, runtime: Runtime[Deps]) -> State:
     if answer["decision"] == Decision.MODIFY:
         out = set(answer["drop"])
         update["claims"] = [claim for claim in state["claims"] if claim["id"] not in out]
-        note = f"A person left {len(state['claims']) - len(update['claims'])} statements out at a review."
+        count = len(state["claims"]) - len(update["claims"])
+        note = f"A person left {count} statement{'s' * (count != 1)} out at a review."
         update["notices"] = {**state["notices"], **update.get("notices", {}), "claims": note}
     return update
 
@@ -63,9 +81,11 @@ async def _of_report(place: Place, state: State, deps: Deps) -> State:
     ]
     before = state["edits"]
     edits = {
+        **before,
         "drop": [*before.get("drop", ()), *answer["drop"]],
         "title": answer["title"] or before.get("title"),
         "rewrite": bool(wishes),
+        "back": f"{without_turn(answer['key'])}:{state['iteration'] + 1}" if wishes else None,
     }
     return {**update, "issues": [*state["issues"], *wishes], "edits": edits, "stuck": False}
 
@@ -78,11 +98,11 @@ async def _decided(place: Place, state: State, deps: Deps) -> tuple[Plain, State
     answer = ask(
         f"approve_{place}", stop.question, deps.now(), seconds=stop.timeout,
         on_timeout="approve" if stop.auto_approve else "end", options=_options(place, state, deps),
-        **shown(stop, seen), breakpoint=stop.key.partition(":")[0], key=stop.key,
+        **shown(stop, seen), breakpoint=stop.name, key=stop.key,
     )  # fmt: skip
     await deps.emit("notice", f"approve_{place}", text=_told(answer), decision=answer["decision"])
     ends = answer["decision"] in (Decision.REJECT, "timeout")
-    kept = {key: answer.get(key) for key in ("decision", "comment", "by")}
+    kept = {"place": place, **{key: answer.get(key) for key in ("decision", "comment", "by")}}
     update: State = {"approvals": {**state["approvals"], answer["key"]: kept}, "rejected": ends}
     notes = _notes(answer)
     return answer, {**update, "notices": {**state["notices"], **notes}} if notes else update
@@ -118,15 +138,18 @@ def _notes(answer: Plain) -> dict[str, str]:
     return {}
 
 
-def fewer(pages: dict[str, list[Plain]], answer: Any) -> dict[str, list[Plain]]:
-    """At most so many pages, the best of each sub-question first, and none of the hosts that were struck out."""
+def fewer(
+    pages: dict[str, list[Plain]], most: int | None, hosts: Sequence[str], read: Collection[str]
+) -> dict[str, list[Plain]]:
+    """At most so many pages to be fetched, the best of each sub-question first, and none of the hosts that were struck
+    out. Pages that were read before cost nothing and stay."""
     kept = {
-        question: [page for page in wanted if not any(within(host_of(page["url"]), host) for host in answer["without"])]
+        question: [page for page in wanted if not any(within(host_of(page["url"]), host) for host in hosts)]
         for question, wanted in pages.items()
     }
-    if answer["pages"] is None:
+    if most is None:
         return kept
     longest = max(map(len, kept.values()), default=0)
     in_turn = [wanted[rank]["key"] for rank in range(longest) for wanted in kept.values() if rank < len(wanted)]
-    allowed = set(list(dict.fromkeys(in_turn))[: answer["pages"]])
+    allowed = {*list(dict.fromkeys(key for key in in_turn if key not in read))[:most], *read}
     return {question: [page for page in wanted if page["key"] in allowed] for question, wanted in kept.items()}

@@ -24,6 +24,7 @@ from assay.model.report import (
 from assay.model.source import Document
 from assay.model.spend import Spend
 from assay.reasoning.protocol import Draft
+from assay.stages.considered import considered
 from assay.stages.dispatch import asked, served
 from assay.stages.unread import unused
 from assay.state import Plain, State
@@ -44,7 +45,13 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
     score = float((state["critique"] or {}).get("score", 0.0))
     coverage = covered(claims, state["statements"])
     spend, steps = await deps.account.spent(), await deps.tally()
-    notices = (*state["notices"].values(), *unused(state), *_degraded(steps), *_unconfirmed(spend))
+    notices = (
+        *state["notices"].values(),
+        *considered(state, plan, deps),
+        *unused(state),
+        *_degraded(steps),
+        *_unconfirmed(spend),
+    )
     return ReportData(
         question=(state["understanding"] or {}).get("question") or state["original_query"],
         title=title(state),

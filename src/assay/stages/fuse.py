@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
+from assay.model.plan import Plan
 from assay.model.question import Understanding
 from assay.model.source import Hit
 from assay.search.fuse import fuse as fuse_hits
@@ -14,6 +15,7 @@ from assay.settings import Reading
 from assay.stages.taste import Taste, taste
 from assay.stages.unread import done
 from assay.state import Plain, State
+from assay.text.names import names
 from assay.text.period import moves
 from assay.text.urls import canonical
 from assay.text.words import words
@@ -25,13 +27,14 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     understanding = Understanding.model_validate(state["understanding"])
     wishes = taste(understanding.question, deps.options)
     await _tell_avoided(state, deps)
+    await _tell_struck_out(state, deps)
     today = deps.started.date()
     moving = moves(state["original_query"], today)
     fused = {
         question: wishes.lifted(fuse_hits(lists, today, moving=moving))
         for question, lists in sorted(_found(state, wishes).items())
     }
-    off_subject = await _off_subject(fused.values(), understanding.subjects, deps)
+    off_subject = await _off_subject(fused.values(), _subjects(state, understanding), deps)
     asked = state["original_query"]
     selected = {
         question: choose(named([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading)
@@ -51,14 +54,37 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     return {"selected": selected, "pages": pages, "current_agent": "research"}
 
 
+def _subjects(state: State, understanding: Understanding) -> tuple[str, ...]:
+    """Who changes the plan may ask about others than the question did."""
+    plan = Plan.model_validate(state["plan"])
+    added = [name for question in plan.questions for name in names(question.text)] if plan.edited else []
+    return tuple(dict.fromkeys((*understanding.subjects, *added))) if understanding.subjects else ()
+
+
 def _found(state: State, wishes: Taste) -> dict[str, list[list[Hit]]]:
-    """By sub-question the hits of each of its searches, whoever let through what is avoided."""
+    """By sub-question the hits of each of its searches, whoever let through what is avoided or was struck out."""
     found: dict[str, list[list[Hit]]] = {}
     for key in sorted(state["searched"]):
         result = state["searched"][key]
-        kept, _ = wishes.sift(Hit.model_validate(hit) for hit in result["hits"])
+        kept, _ = wishes.sift(_struck_out(state).sift(_hits(result))[0])
         found.setdefault(result["question"], []).append(kept)
     return found
+
+
+def _hits(result: Plain) -> list[Hit]:
+    return [Hit.model_validate(hit) for hit in result["hits"]]
+
+
+def _struck_out(state: State) -> Taste:
+    """Hosts a person left out at a breakpoint: for the whole run, even if the question names them."""
+    return Taste(avoid=tuple(state["edits"].get("without", ())))
+
+
+def of_hosts(hosts: Sequence[str], state: State) -> set[str]:
+    """Documents that were found nowhere else than there."""
+    hits = [hit for result in state["searched"].values() for hit in _hits(result)]
+    kept, _ = Taste(avoid=tuple(hosts)).sift(hits)
+    return {hit.document for hit in hits if hit.document} - {hit.document for hit in kept if hit.document}
 
 
 async def _tell_avoided(state: State, deps: Deps) -> None:
@@ -68,6 +94,14 @@ async def _tell_avoided(state: State, deps: Deps) -> None:
         hosts.update(result.get("avoided", {}))
     for host, hits in sorted(hosts.items()):
         await deps.emit("skip", "fuse", path=host, reason=f"you asked to avoid {host}", hits=hits)
+
+
+async def _tell_struck_out(state: State, deps: Deps) -> None:
+    hosts: Counter[str] = Counter()
+    for result in _of_this_round(state):
+        hosts.update(_struck_out(state).sift(_hits(result))[1])
+    for host, hits in sorted(hosts.items()):
+        await deps.emit("skip", "fuse", path=host, reason=f"you left {host} out at a review", hits=hits)
 
 
 def _of_this_round(state: State) -> list[Plain]:
@@ -87,6 +121,14 @@ def _of_pages(places: Sequence[Plain], harvested: Mapping[str, Plain]) -> list[P
     """What earlier rounds have chosen of pages: no hit points to it, but it still bears witness."""
     read = {outcome["document"] for outcome in harvested.values()}
     return [place for place in places if place["document"] in read]
+
+
+def unread(state: State, question: str) -> list[Plain]:
+    """Passages chosen for a sub-question that no round has read for it."""
+    before = {
+        tuple(place) for key, places in state["perused"].items() if key.endswith(f":{question}") for place in places
+    }
+    return [p for p in state["selected"].get(question, ()) if (p["document"], p["start"]) not in before]
 
 
 def to_fetch(fused: Mapping[str, Sequence[Hit]], harvested: Mapping[str, Plain], most: int) -> dict[str, list[Plain]]:

@@ -20,16 +20,27 @@ UNCLEAR, EXPENSIVE = 0.4, 0.5  # clarity below which, and share of the cap above
 # few words leaves that open.
 SCATTERED, FEW_WORDS, ENOUGH_HITS = 0.08, 3, 4
 PREVIEWED = 5
+NOBODY = "Plan mode was asked for, but nobody could answer: the plan was made with defaults."
 
 
 async def gate(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     understanding = Understanding.model_validate(state["understanding"])
+    notices = dict(state["notices"])
     wanted = await deps.mode()
+    if wanted is Mode.PLAN and not _may_wait(deps):
+        wanted, notices["mode"] = Mode.AUTO, NOBODY
+        await deps.emit("notice", "gate", text=NOBODY)
     hits = await _preview(understanding.question, deps)
     decision = decide(understanding, hits, deps, wanted=wanted, guessed="understand" in state["notices"])
     await deps.emit("notice" if decision.flipped else "leave", "gate", **decision.plain())
-    return {"gate": decision.plain(), "current_agent": "gate", **await _questions(decision, understanding, state, deps)}
+    asked = await _questions(decision, understanding, state, deps)
+    return {"gate": decision.plain(), "notices": notices, "current_agent": "gate", **asked}
+
+
+def _may_wait(deps: Deps) -> bool:
+    """Where nobody is there, only who has asked for plan mode with this very question will come and answer."""
+    return deps.options.interactive or deps.options.mode is Mode.PLAN
 
 
 async def _preview(question: str, deps: Deps) -> list[Hit]:
@@ -45,6 +56,9 @@ async def _preview(question: str, deps: Deps) -> list[Hit]:
             found += await source.search(question, limit=PREVIEWED)
         except SourceError as error:
             await deps.emit("error", "gate", source=source.name, message=error.message, retryable=error.retryable)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and a preview is not worth a run
+            message = f"{source.name} failed: {type(error).__name__}"
+            await deps.emit("error", "gate", source=source.name, message=message, retryable=False)
     return found
 
 

@@ -3,6 +3,7 @@
 from langgraph.runtime import Runtime
 
 from assay.deps import Deps
+from assay.errors import StorageError
 from assay.model.event import Status
 from assay.model.question import Understanding
 from assay.reasoning.protocol import PlanRequest
@@ -15,7 +16,7 @@ MOST_FACTS = 5  # of what is remembered of the person
 async def plan(state: State, runtime: Runtime[Deps]) -> State:
     deps, options = runtime.context, runtime.context.options
     understanding = Understanding.model_validate(state["understanding"])
-    facts = await deps.memory.relevant(options.user, understanding.question, limit=MOST_FACTS)
+    facts, notices = await _remembered(understanding.question, deps)
     made = await deps.reasoner.plan(
         PlanRequest(
             understanding=understanding,
@@ -24,7 +25,7 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
             context=state["enriched_context"],
             domains=options.domains,
             preferences=options.preferences,
-            facts=tuple(fact.text for fact in facts),
+            facts=facts,
         )
     )
     # What the run may ask and spend stands in the plan, so that a person can change it there.
@@ -37,4 +38,21 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
         "section", "plan", questions=[question.text for question in made.questions], queries=len(made.queries),
         constraints=list(made.constraints),
     )  # fmt: skip
-    return {"plan": made.plain(), "status": Status.SEARCHING, "current_agent": "plan"}
+    return {
+        "plan": made.plain(),
+        "notices": {**state["notices"], **notices},
+        "status": Status.SEARCHING,
+        "current_agent": "plan",
+    }
+
+
+async def _remembered(question: str, deps: Deps) -> tuple[tuple[str, ...], dict[str, str]]:
+    """What is remembered and bears on a question. Where that cannot be read, the question is researched all the same,
+    and a notice says so."""
+    try:
+        facts = await deps.memory.relevant(deps.options.user, question, limit=MOST_FACTS)
+    except StorageError as error:
+        note = f"Planned without the facts you had remembered: {error.message}. {error.help}".rstrip()
+        await deps.emit("notice", "plan", text=note)
+        return (), {"facts": note}
+    return tuple(fact.text for fact in facts), {}

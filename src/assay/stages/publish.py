@@ -7,6 +7,7 @@ from assay.model.claim import Claim
 from assay.model.event import Status
 from assay.model.question import Turn
 from assay.model.report import ReportData, ReportStatus, Section, Sentence
+from assay.reasoning.embedded.small_talk import reply
 from assay.reasoning.protocol import Draft
 from assay.stages.composing import compose, published
 from assay.state import Plain, State
@@ -16,11 +17,8 @@ MOST_MESSAGES, KEPT_MESSAGES = 10, 4
 LONGEST_ANSWER = 2000  # characters of a message
 Kept = tuple[list[Plain], str]  # the messages of a thread, and the summary of those before
 
-_FAREWELL = {
-    "cancel": "All right, nothing was researched and nothing was spent. Ask whenever you like.",
-    "cancel, paid": "All right, nothing was researched. Ask whenever you like.",
-    "small_talk": "Hello! Ask a question and every sentence of the answer will open the passage behind it.",
-}
+_CALLED_OFF = "All right, nothing was researched and nothing was spent. Ask whenever you like."
+_CALLED_OFF_LATE = "All right, nothing was researched. Ask whenever you like."
 
 
 async def publish(state: State, runtime: Runtime[Deps]) -> State:
@@ -29,9 +27,9 @@ async def publish(state: State, runtime: Runtime[Deps]) -> State:
     # Nothing is spent on a question that was called off, so its thread is condensed another time.
     called_off = intent == "cancel"
     kept = (state["messages"], state.get("conversation_summary", "")) if called_off else await condensed(state, deps)
-    if intent in _FAREWELL:
-        paid = called_off and await _has_spent(deps)
-        sections: tuple[Section, ...] = (notice("", _FAREWELL["cancel, paid" if paid else intent]),)
+    if intent in ("cancel", "small_talk"):
+        farewell = (_CALLED_OFF_LATE if await _has_spent(deps) else _CALLED_OFF) if called_off else ""
+        sections: tuple[Section, ...] = (notice("", farewell or reply(state["original_query"])),)
         report = await compose(state, deps, sections, ReportStatus.CANCELLED)
         return await finish(state, deps, report, kept)
     claims = [Claim.model_validate(item) for item in state["claims"]]
@@ -41,11 +39,14 @@ async def publish(state: State, runtime: Runtime[Deps]) -> State:
 
 
 def edited(state: State) -> Draft:
-    """The draft without the sections a person struck out."""
+    """The draft without the sections a person struck out, under the title they gave it. A version that has none but
+    those is left as it is: it goes back to the person, or out as the best there is."""
     draft = Draft.model_validate(state["draft"])
     out = {fold(title) for title in state["edits"].get("drop", ())}
     kept = tuple(section for section in draft.sections if fold(section.title) not in out)
-    return draft.model_copy(update={"sections": kept})
+    told = any(sentence.claims for section in kept for sentence in section.sentences)
+    title = state["edits"].get("title") or draft.title
+    return draft.model_copy(update={"sections": kept if told else draft.sections, "title": title})
 
 
 async def _has_spent(deps: Deps) -> bool:

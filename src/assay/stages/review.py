@@ -22,7 +22,7 @@ async def review(state: State, runtime: Runtime[Deps]) -> State:
             unanswered=unanswered(state),
             dropped=state["statements"]["dropped"],
             banned=deps.settings.banned_words,
-            words=plan.target(deps.words),
+            words=deps.words(plan),
         )
     )
     await deps.emit(

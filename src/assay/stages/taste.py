@@ -102,9 +102,11 @@ def code(preferences: Preferences) -> str | None:
 
 
 def eligible(sources: Sequence[Source], planned: Sequence[str], taste: Taste) -> list[Source]:
-    """The sources a plan wants, all of them where it names none, without those that are avoided."""
-    wanted = [source for source in sources if not planned or source.name in planned]
-    return [source for source in wanted if not taste.avoided(source.name)]
+    """The sources a plan names; where it names none, all that are not avoided. A plan is made without those: one that
+    names them was changed by a person who wants them now."""
+    if planned:
+        return [source for source in sources if source.name in planned]
+    return [source for source in sources if not taste.avoided(source.name)]
 
 
 def _bare(name: str) -> str:

@@ -10,6 +10,7 @@ from assay.deps import Deps
 from assay.model.event import Status
 from assay.model.question import SHORTEST, Clarity, Turn, Understanding
 from assay.model.record import Record
+from assay.reasoning.embedded.small_talk import is_indifferent
 from assay.reasoning.protocol import Conversation
 from assay.state import State
 
@@ -88,7 +89,8 @@ async def _started_afresh(state: State, names: Iterable[str], update: State, dep
 def enriched(state: State, context: str) -> str:
     """What the planner is told besides the question as it was understood."""
     lines = [f"Asked: {state['original_query']}"]
-    lines += [f"Asked back: {item['question']} Answer: {item['answer']}" for item in state["clarified"]]
+    said = [item for item in state["clarified"] if not is_indifferent(item["answer"])]
+    lines += [f"Asked back: {item['question']} Answer: {item['answer']}" for item in said]
     if summary := state.get("conversation_summary"):
         lines.append(f"The conversation so far: {summary}")
     return "\n".join([*lines, context.strip()]).strip()
@@ -106,13 +108,17 @@ def conversation(state: State) -> Conversation:
 
 
 def _may_ask(state: State, deps: Deps) -> bool:
-    return deps.options.interactive and state["clarification_attempts"] < deps.settings.max_clarifications
+    """Who has nothing to say ("whatever") is not asked again."""
+    shrugged = bool(state["clarified"]) and is_indifferent(state["clarified"][-1]["answer"])
+    left = state["clarification_attempts"] < deps.settings.max_clarifications
+    return deps.options.interactive and left and not shrugged
 
 
 def best_guess(understanding: Understanding, state: State) -> Understanding:
     """Nobody can or will say more: take the likeliest of what was offered, else the words as they are with the thread's
     subject if there is one."""
-    words = " ".join((*conversation(state).clarified, understanding.question)).strip(" ?.!")
+    said = [answer for answer in conversation(state).clarified if not is_indifferent(answer)]
+    words = " ".join((*said, understanding.question)).strip(" ?.!")
     subject = next(iter(understanding.clarification_options), None) or state.get("subject")
     guess = f"Tell me about {subject or understanding.topic_focus or words}"
     return understanding.model_copy(

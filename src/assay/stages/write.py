@@ -90,7 +90,7 @@ def _request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequ
         disagreements=tuple(Disagreement.model_validate(item) for item in state["disagreements"]),
         unanswered=unanswered(state),
         style=deps.style(plan),
-        words=deps.words,
+        words=deps.words(plan),
         language=deps.options.preferences.language,
         banned=deps.settings.banned_words,
         fixes=_fixes(state),

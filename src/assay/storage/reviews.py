@@ -24,6 +24,8 @@ SELECT * FROM reviews WHERE answered IS NULL AND (:thread IS NULL OR thread = :t
 ORDER BY due IS NULL, due, opened, rowid
 """
 
+_LATEST = "SELECT * FROM reviews WHERE thread = ? ORDER BY opened DESC, rowid DESC LIMIT 1"
+
 # Times are text of fixed width, so they compare as text.
 _TAKE = """
 UPDATE reviews SET answered = :now, answer = :answer, "by" = :by
@@ -45,6 +47,9 @@ class SqliteReviews:
 
     async def pending(self, thread: str | None = None) -> list[Review]:
         return await asyncio.to_thread(self._pending, thread)
+
+    async def latest(self, thread: str) -> Review | None:
+        return await asyncio.to_thread(self._latest, thread)
 
     async def take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
         return await asyncio.to_thread(self._take, id, answer, by, now)
@@ -77,6 +82,11 @@ class SqliteReviews:
             rows = connection.execute(_PENDING, {"thread": thread}).fetchall()
         return [_restored(row) for row in rows]
 
+    def _latest(self, thread: str) -> Review | None:
+        with self._database.connection() as connection:
+            row = connection.execute(_LATEST, (thread,)).fetchone()
+        return _restored(row) if row else None
+
     def _take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
         values = {"id": id, "answer": json.dumps(plain_answer(answer)), "by": by, "now": timestamp(now)}
         with self._database.transaction() as connection:
@@ -101,9 +111,10 @@ def no_review(id: str) -> NotFoundError:
 
 def refusal(review: Review) -> AnswerError:
     """Why an answer comes too late: there is one, or the time for it is over."""
+    overdue = f"Let the clock decide: assay resume {review.thread}"
     return AnswerError(
         review.refusal,
-        help="See what is open with: assay review",
+        help="See what is open with: assay review" if review.answered else overdue,
         thread=review.thread,
         run=review.run,
         question=review.id,

@@ -139,7 +139,7 @@ class SqliteThreads:
             try:
                 changed = connection.execute(_UPDATE, values).rowcount
             except sqlite3.IntegrityError as refused:
-                raise busy(run) from refused
+                raise busy(run, self._run(run).thread) from refused
             if not changed:
                 raise no_run(run)
             self._touch(connection, run)
@@ -191,10 +191,10 @@ def taken(noun: str, id: str) -> StorageError:
     return StorageError(f"there is a {noun} {id} already", help="Choose an id that was not used before.")
 
 
-def busy(run: str) -> ThreadBusyError:
+def busy(run: str, thread: str) -> ThreadBusyError:
     return ThreadBusyError(
         f"run {run} has to wait: another run is active on its thread",
-        help="Wait for it to end; if it was stopped or waits for an answer, go on with: assay resume THREAD",
+        help=f"Wait for it to end; if it was stopped or waits for an answer, go on with: assay resume {thread}",
         retryable=True,
         run=run,
     )
@@ -207,7 +207,7 @@ def _refusal(error: sqlite3.IntegrityError, run: Run) -> AssayError:
         case "SQLITE_CONSTRAINT_PRIMARYKEY":
             return taken("run", run.id)
         case _:
-            return busy(run.id)
+            return busy(run.id, run.thread)
 
 
 def _restored(row: sqlite3.Row) -> Run:

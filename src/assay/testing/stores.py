@@ -114,7 +114,7 @@ class MemoryThreads:
     def _keep(self, run: Run) -> None:
         others = (other for other in self._runs.values() if other.thread == run.thread and other.id != run.id)
         if run.active and any(other.active for other in others):
-            raise busy(run.id)
+            raise busy(run.id, run.thread)
         self._runs[run.id] = run
         touched = self._threads[run.thread].model_copy(update={"updated": self._now()})
         self._threads[run.thread] = touched
@@ -178,6 +178,11 @@ class MemoryReviews:
         still = [one for one in self._reviews.values() if one.answered is None and thread in (None, one.thread)]
         dated = sorted((one for one in still if one.due), key=lambda one: (one.due, one.opened))
         return dated + sorted((one for one in still if not one.due), key=lambda one: one.opened)
+
+    async def latest(self, thread: str) -> Review | None:
+        await self._drop_those_of_deleted_threads()
+        asked = [one for one in reversed(self._reviews.values()) if one.thread == thread]
+        return max(asked, key=lambda one: one.opened, default=None)
 
     async def take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
         answer = plain_answer(answer)

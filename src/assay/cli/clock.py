@@ -1,0 +1,69 @@
+"""`assay review timers`: the clock that answers for people who do not."""
+
+import asyncio
+import contextlib
+import signal
+
+import typer
+
+from assay.bootstrap import open_engine
+from assay.cli.lines import counted, one_line
+from assay.cli.review import THEN, left
+from assay.engine import Engine, Outcome
+from assay.model.thread import Run
+from assay.settings import load
+
+
+def timers(once: bool) -> None:
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(_keep_time(once))
+
+
+async def _keep_time(once: bool) -> None:
+    """Runs that go on are worked on here, so leaving stops them; they can be resumed."""
+    loop, mine = asyncio.get_running_loop(), asyncio.current_task()
+    if mine is not None:
+        loop.add_signal_handler(signal.SIGTERM, mine.cancel)
+    async with open_engine(load()) as engine, asyncio.TaskGroup() as runs:
+        clock = Clock(engine, runs)
+        settled = await clock.settle()
+        if not once:
+            typer.echo("Keeping time. Ctrl-C ends it.", err=True)
+        while not once:
+            await asyncio.sleep(await engine.until_due())
+            await clock.settle()
+    if not settled:
+        raise typer.Exit(1)
+
+
+class Clock:
+    """Settles what is overdue, and tells what becomes of it."""
+
+    def __init__(self, engine: Engine, runs: asyncio.TaskGroup) -> None:
+        self._engine = engine
+        self._runs = runs
+
+    async def settle(self) -> bool:
+        """Whether all could be settled; if not, it is tried again at the next look. The engine tells why, once."""
+        asked = {review.run: review for review in reversed(await self._engine.reviews())}
+        for run in await self._engine.settle_overdue():
+            if review := asked.get(run.id):
+                typer.echo(one_line(f"{run.thread}  nobody answered “{review.question}”: {THEN[review.on_timeout]}"))
+            self._runs.create_task(self._follow(run))
+        return not any(left(review.due) == "overdue" for review in await self._engine.reviews())
+
+    async def _follow(self, run: Run) -> None:
+        try:
+            outcome = await self._engine.wait(run.id)
+        except asyncio.CancelledError:
+            typer.echo(f"{run.thread}  stopped; go on with: assay resume {run.thread}")
+            raise
+        typer.echo(one_line(f"{run.thread}  {_standing(outcome)}"))
+
+
+def _standing(outcome: Outcome) -> str:
+    if outcome.questions:
+        return f"waits: {outcome.questions[0].question}"
+    if outcome.report is None:
+        return f"{outcome.run.status}: {outcome.run.error or 'no report'}"
+    return f"done: {outcome.report.status} report, {counted(len(outcome.report.sources), 'source')}"

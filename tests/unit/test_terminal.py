@@ -1,0 +1,86 @@
+"""What is told at a terminal, looked at without one."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from assay.cli.chat import in_chat
+from assay.cli.lines import is_command, said
+from assay.cli.progress import Progress
+from assay.cli.spelling import taken_for
+from assay.export.markdown import render
+from assay.model.event import Event, EventKind
+from assay.model.report import ReportData, ReportStatus, Section, Sentence
+from assay.model.thread import Run
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+RUN = Run(id="r", thread="t", question="What is happening with Apple?", started=NOW)
+DEMO = "this answer comes from demo data"
+
+
+def event(kind: EventKind, stage: str = "", **data: Any) -> Event:
+    return Event(run="r", time=NOW, kind=kind, stage=stage, data=data)
+
+
+def told(capsys: pytest.CaptureFixture[str], *events: Event, noted: set[str] | None = None) -> str:
+    progress = Progress(RUN, noted=noted)
+    for one in events:
+        progress.show(one)
+    return capsys.readouterr().err
+
+
+ENDED = {"confidence": "low", "checked": 0, "total": 0}
+
+
+def test_small_talk_gets_a_reply_and_no_notes(capsys: pytest.CaptureFixture[str]) -> None:
+    beginning = event("notice", text=DEMO), event("enter", "understand")
+    assert (
+        told(capsys, *beginning, event("enter", "publish"), event("done", "publish", status="cancelled", **ENDED)) == ""
+    )
+    assert DEMO in told(capsys, *beginning, event("enter", "gate"))
+    assert DEMO in told(capsys, *beginning, event("error", message="the disk is full"))
+
+
+def test_what_was_called_off_is_a_reply_in_markdown_too() -> None:
+    reply = Section(title="", role="notice", sentences=(Sentence(text="Hello!", kind="frame"),))
+    told: dict[str, Any] = {"title": "hi", "status": ReportStatus.CANCELLED, "sections": (reply,), "sources": ()}
+    report = ReportData.model_construct(**told)
+    assert render(report) == "Hello!\n"
+
+
+def test_what_holds_for_a_whole_conversation_is_noted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    noted: set[str] = set()
+    question = event("notice", text=DEMO), event("enter", "plan"), event("notice", "plan", text="planned")
+    assert [told(capsys, *question, noted=noted).count("note ") for _ in range(2)] == [2, 1]
+    assert noted == {DEMO}
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize(
+    ("message", "subjects", "pairs"),
+    [
+        ("What's happening with Aple?", ["Apple"], [("Aple", "Apple")]),
+        ("Compare Gogle's margin and Tesla", ["Google", "Tesla"], [("Gogle", "Google")]),
+        ("How is Berkshire Hathway doing?", ["Berkshire Hathaway"], [("Berkshire Hathway", "Berkshire Hathaway")]),
+        ("What is happening with AAPL?", ["Apple"], []),
+        ("What about their stock?", ["Apple"], []),
+        ("how is apple doing", ["Apple"], []),
+        ("", ["Apple"], []),
+    ],
+)
+def test_a_spelling_that_was_taken_for_a_name_is_noted(
+    message: str, subjects: list[str], pairs: list[tuple[str, str]]
+) -> None:
+    assert list(taken_for(message, subjects)) == pairs
+
+
+def test_two_slashes_send_one() -> None:
+    assert [is_command(line) for line in (" /what about", "//what about", "what/about")] == [True, False, False]
+    assert [said(line) for line in ("//what about ", "what//about", "///")] == ["/what about", "what//about", "//"]
+
+
+def test_hints_name_what_can_be_typed_in_a_conversation() -> None:
+    assert in_chat("Go on with: assay resume 0123456789ab") == "Go on with: /resume"
+    assert in_chat("Ask a new one: assay ask ... --thread 0123456789ab") == "Ask a new one."
+    assert in_chat("See: assay sources") == "See: assay sources"
