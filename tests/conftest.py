@@ -12,7 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# A machine that is busy with other things is no reason to fail; tests have a time limit of their own.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 EVAL_DATA = os.environ.get("ASSAY_EVAL_DATA")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from assay.cli.approving import Approval
-from assay.cli.asking import Choice, Dialogue, dialogue_for, within
+from assay.cli.asking import Choice, dialogue_for, within
+from assay.cli.dialogue import Dialogue
 from assay.cli.planning import PlanEditor, in_order, show_plan
 from assay.model.edit import apply, parse
 from assay.model.plan import Plan, SearchQuery, SubQuestion

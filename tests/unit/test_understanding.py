@@ -9,7 +9,7 @@ from assay.model.question import Turn, Understanding
 from assay.ports import Companies
 from assay.reasoning.embedded.conversation import condense
 from assay.reasoning.embedded.small_talk import reply
-from assay.reasoning.embedded.understanding import topic_of, understand
+from assay.reasoning.embedded.understanding import classify, topic_of, understand
 from assay.reasoning.protocol import Conversation
 from assay.testing.companies import FewCompanies
 
@@ -525,3 +525,12 @@ def test_threads_that_say_the_same_never_mix(messages: list[str]) -> None:
         understood = said("What about their plans?", f"What's happening with {subject}?", *messages, subject=subject)
         assert understood.subjects == (subject,)
         assert other not in understood.question
+
+
+@pytest.mark.requirement("C-11")
+@pytest.mark.parametrize("lead", ["Now ", "OK, now ", "And now please ", "Well, "])
+def test_what_is_said_before_asking_changes_nothing(lead: str) -> None:
+    asked = f"{lead}tell me about Tesla"
+
+    assert classify(asked) == classify("Tell me about Tesla") == "overview"
+    assert topic_of(asked) == "Tesla"

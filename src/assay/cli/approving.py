@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from assay.cli.asking import Said
+from assay.cli.dialogue import Said
 from assay.cli.lines import counted, one_line
 from assay.cli.reviewed import LETTERS, seen
 from assay.cli.screen import item, listed

@@ -5,11 +5,12 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.text import Text
 
+from assay.cli.dialogue import Dialogue, Said
 from assay.cli.lines import counted, is_command, one_line
 from assay.cli.lines import said as meant
 from assay.cli.screen import item, open_console, tell
@@ -24,29 +25,6 @@ MEANWHILE = {
     "guess": "the run goes on with its best guess",
 }
 _SETTLING = 10  # looks, half a second apart, until the timer's answer has been taken
-
-
-class Said(NamedTuple):
-    """What comes of a line: an answer, or something to tell before the next one."""
-
-    answer: Any = None
-    told: RenderableType = ""
-    again: bool = False  # show what it is about once more
-
-
-class Dialogue(Protocol):
-    """One question and what may be typed at it; it knows nothing of terminals."""
-
-    before: str  # what stands before the cursor
-
-    @property
-    def unsent(self) -> int:
-        """Changes that were made and go with an answer."""
-        ...
-
-    def show(self, console: Console) -> None: ...
-
-    def take(self, line: str) -> Said: ...
 
 
 def can_ask() -> bool:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from assay.cli.approving import Approval
-from assay.cli.asking import Said
+from assay.cli.dialogue import Said
 from assay.cli.lines import counted, dollars, one_line
 from assay.cli.reviewed import LETTERS
 from assay.cli.screen import item

@@ -203,8 +203,16 @@ def _next(so_far: Discourse, companies: Companies) -> tuple[str, ...]:
     return suggestions(topic.name, company=is_company(topic.name, companies), named=topic.proper) if topic else ()
 
 
+# What people say before they ask: "Now tell me about Tesla".
+_LEAD = re.compile(
+    r"^(?:(?:ok(?:ay)?|well|now|so|then|and|but|please|great|good|alright|all right)\b[,.! ]+)+"
+    r"(?=(?:tell|give|show|describe|explain|compare|what|how|why|who|when|where|which|can|could)\b)",
+    re.I,
+)
+
+
 def classify(question: str) -> QueryClass:
-    plain = fold(question).replace("’", "'").strip()
+    plain = _LEAD.sub("", fold(question).replace("’", "'").strip())
     for name, pattern in _CLASSES:
         if pattern.search(plain):
             return name
@@ -259,7 +267,7 @@ _BEING = re.compile(r"\w+ing\b", re.I)
 def topic_of(question: str) -> str:
     """The noun phrase a question is about: what is left once the asking words are taken off."""
     wrapped = WRAPPED.fullmatch(question.strip())
-    whole = wrapped[1] if wrapped else question
+    whole = _LEAD.sub("", wrapped[1] if wrapped else question)
     first = (_AFTER_A_LIST if _OF_A_LIST.match(whole) else _FURTHER).split(whole, maxsplit=1)[0]
     topic = _OPENING.sub("", _ASSERTED.sub(r"\1's ", focus(first).replace("’", "'").strip()))
     if _OF_A_CHANGE.match(first):
