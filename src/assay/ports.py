@@ -263,10 +263,6 @@ class ReviewStore(Protocol):
         """In one step, so that of two answers at once one is refused. A person's is refused from `due` on."""
         ...
 
-    async def reopen(self, id: str) -> None:
-        """Its answer could not be acted on."""
-        ...
-
 
 class Memory(Protocol):
     """What people want remembered across threads. Nobody sees what is another's; a user without a valid name is refused

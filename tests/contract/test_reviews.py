@@ -130,16 +130,6 @@ async def test_a_person_may_answer_to_the_last_moment(store: ReviewStore) -> Non
     assert (await store.take("q", "approve", "person", (NOON - MOMENT).astimezone(tokyo))).by == "person"
 
 
-async def test_a_reopened_question_waits_again(store: ReviewStore) -> None:
-    before = review(due=NOON + timedelta(hours=1))
-    await store.open(before)
-    await store.take("q", {"decision": "approve"}, "person", NOON)
-    await store.reopen("q")
-    assert await store.get("q") == before
-    assert await store.pending() == [before]
-    assert (await store.take("q", "reject", "person", NOON)).answer == "reject"
-
-
 async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
     hour = timedelta(hours=1)
     assert await store.latest("t") is None
@@ -149,12 +139,10 @@ async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
     await store.open(review("third", opened=NOON + hour))
     taken = await store.take("third", "approve", "person", NOON + hour)
     assert await store.latest("t") == taken
-    await store.reopen("third")
-    assert await store.latest("t") == review("third", opened=NOON + hour)
 
 
 async def test_what_never_was_is_not_found(store: ReviewStore) -> None:
-    for call in (store.get("x"), store.take("x", "approve", "person", NOON), store.reopen("x")):
+    for call in (store.get("x"), store.take("x", "approve", "person", NOON)):
         with pytest.raises(NotFoundError) as caught:
             await call
         assert caught.value.help

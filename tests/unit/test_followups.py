@@ -7,9 +7,9 @@ from assay.testing.companies import FewCompanies
 from benchmarks import bench_followups as bench
 
 needs_data = pytest.mark.skipif(not bench.DATA.is_dir(), reason=f"no data at {bench.DATA}; set ASSAY_EVAL_DATA")
-SAMPLE = 9  # every ninth: 382 questions about articles, 75 of people
+SAMPLE = 9  # every ninth: 382 questions about articles; those of people are few enough to ask them all
 
-# On all of it .76/.89 and .69/.79 (benchmarks/bench_followups.py); a sample of this size is off by up to .02.
+# On all of it .761/.886 and .694/.787 (benchmarks/bench_followups.py); a sample of articles is off by up to .02.
 
 
 @needs_data
@@ -36,9 +36,9 @@ def test_what_the_thread_is_about_is_found_out_from_its_turns_alone() -> None:
 @pytest.mark.requirement("C-11")
 def test_questions_of_people_in_four_fields() -> None:
     """Rules must not do harm where most messages stand alone."""
-    pairs = bench.answered(bench.mtrag(FewCompanies({})), FewCompanies({}))
-    assert bench.recall(pairs) >= 0.685
-    assert bench.precision(pairs) >= 0.785
+    pairs = bench.answered(bench.mtrag(open_companies()), open_companies())
+    assert bench.recall(pairs) >= 0.69
+    assert bench.precision(pairs) >= 0.78
 
 
 @needs_data

@@ -54,9 +54,6 @@ class SqliteReviews:
     async def take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
         return await asyncio.to_thread(self._take, id, answer, by, now)
 
-    async def reopen(self, id: str) -> None:
-        await asyncio.to_thread(self._reopen, id)
-
     def _open(self, review: Review) -> None:
         times = {name: getattr(review, name) for name in ("opened", "due", "answered")}
         values = {
@@ -95,14 +92,6 @@ class SqliteReviews:
         if not taken:
             raise refusal(review)
         return review
-
-    def _reopen(self, id: str) -> None:
-        with self._database.transaction() as connection:
-            undone = connection.execute(
-                """UPDATE reviews SET answered = NULL, answer = 'null', "by" = NULL WHERE id = ?""", (id,)
-            )
-            if not undone.rowcount:
-                raise no_review(id)
 
 
 def no_review(id: str) -> NotFoundError:

@@ -192,10 +192,6 @@ class MemoryReviews:
         self._reviews[id] = review.model_copy(update={"answered": now, "answer": answer, "by": by})
         return self._reviews[id]
 
-    async def reopen(self, id: str) -> None:
-        changes = {"answered": None, "answer": None, "by": None}
-        self._reviews[id] = (await self.get(id)).model_copy(update=changes)
-
     async def _drop_those_of_deleted_threads(self) -> None:
         for id, review in list(self._reviews.items()):
             try:

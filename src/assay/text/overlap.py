@@ -3,12 +3,6 @@
 from assay.text.words import stems
 
 
-def overlap(left: str, right: str) -> float:
-    """Shared stems over the smaller set."""
-    a, b = set(stems(left)), set(stems(right))
-    return len(a & b) / min(len(a), len(b)) if a and b else 0.0
-
-
 def jaccard(left: str, right: str) -> float:
     a, b = set(stems(left)), set(stems(right))
     return len(a & b) / len(a | b) if a or b else 0.0
