@@ -298,6 +298,21 @@ async def test_only_a_harvest_that_is_large_enough_is_asked_about(lab: Make, pag
         assert f"Read {question.shown['passages']} passages, about $0.00?" == question.question
 
 
+@pytest.mark.requirement("W-06")
+@pytest.mark.parametrize(("least", "asks"), [(0.01, True), (100.0, False)])
+async def test_a_harvest_is_asked_about_from_the_cost_on_that_was_set(lab: Make, least: float, asks: bool) -> None:
+    here = lab(settings={"breakpoints": {"before_harvest": True, "harvest_usd": least}, "auto_gate": False})
+    here.holds(*LAKE)
+    quote = Quote(model="m", usd=2.0, most_usd=2.0, calls=10, tokens=1000, seconds=1, reading_usd=2.0)
+    here.thinking.quote = lambda options: quote  # type: ignore[method-assign]
+
+    outcome = await here.ask(QUESTION, interactive=True)
+
+    assert bool(outcome.questions) is asks
+    if asks:
+        assert least <= outcome.questions[0].shown["usd"] <= 2.0
+
+
 def with_another_round(source: FakeRemote) -> Callable[..., Any]:
     """After the first round something is wanting, and the source has found one page more."""
     rounds: list[Analysis] = []

@@ -335,3 +335,18 @@ def test_the_example_of_an_answer_would_be_taken(assay: Command, capsys: pytest.
 async def _take(engine: Engine, *, thread: str, id: str, value: object) -> None:
     outcome = await engine.wait((await engine.answer(thread, id, value)).id)
     assert outcome.run.status is RunStatus.WAITING, outcome.run.error
+
+
+def test_a_job_without_a_terminal_leaves_its_question_open_if_asked_to(assay: Command) -> None:
+    configure(assay, {"hitl_after_planning": True})
+    question = "How did Apple change over 2023?"
+
+    unattended = assay("ask", question, "--json")
+    waiting = assay("ask", question, "--ask", "--json")
+
+    assert unattended.code == 0
+    assert any("nobody could give them" in notice for notice in unattended.json["notices"])
+    assert waiting.code == 3, waiting.err
+    [review] = pending()
+    assert review.kind == "approve_plan"
+    assert f"assay review answer {review.thread}" in waiting.err
