@@ -59,7 +59,7 @@ requirements: dev ## each requirement with its tests, as the last full test run 
 	@$(BIN)/python tests/traceability.py
 
 bench: dev ## run the benchmarks
-	@set -e; for file in benchmarks/bench_*.py benchmarks/arena.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in benchmarks/bench_*.py benchmarks/arena.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python "$$file"; done
 
 lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock

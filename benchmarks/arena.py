@@ -23,8 +23,9 @@ from assay.model.source import Document, Hit, Passage
 from assay.model.thread import Options
 from assay.ports import DocumentStore
 from assay.settings import load
-from assay.storage.documents import SqliteDocuments
-from assay.storage.sqlite import Database
+from assay.storage.documents import SqlDocuments
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
 from assay.testing import FakeProvider, ProviderCall, ScriptedModel, SeenPrompt, snapshot
 from assay.text.passages import passages
 
@@ -111,8 +112,8 @@ async def run(folder: Path) -> tuple[Report, FakeProvider, float]:
             data_dir=folder, max_gap_searches=1, query_variations=3,
             llm={"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}},
         )  # fmt: skip
-        with Database(folder / "assay.sqlite3") as database:
-            source = SlowSource(SqliteDocuments(database), pages())
+        with SqliteDatabase(folder / "assay.sqlite3") as database:
+            source = SlowSource(SqlDocuments(Rows(database)), pages())
             async with open_engine(settings, sources=lambda options: ([source], {})) as engine:
                 began = time.perf_counter()
                 started = await engine.start(QUESTION, Options())

@@ -25,8 +25,9 @@ from assay.model.event import RunStatus
 from assay.model.spend import MICRO
 from assay.model.thread import Options
 from assay.settings import Settings, load
-from assay.storage.ledger import SqliteLedger
-from assay.storage.sqlite import Database
+from assay.storage.ledger import SqlLedger
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
 from assay.testing import FAULTS, FakeProvider, ScriptedModel, Share
 
 RUNS = 25
@@ -81,8 +82,8 @@ async def one(engine: Engine) -> str:
     return run.id
 
 
-async def endings(engine: Engine, runs: list[str], database: Database) -> list[Ending]:
-    ledger = SqliteLedger(database)
+async def endings(engine: Engine, runs: list[str], database: SqliteDatabase) -> list[Ending]:
+    ledger = SqlLedger(Rows(database))
     found = []
     for run in runs:
         outcome = await engine.outcome(run)
@@ -112,7 +113,7 @@ async def trial(vendor: str, faults: Share, runs: int) -> tuple[list[Ending], in
                 ids: list[str] = []
                 for _ in range(0, runs, SIDE_BY_SIDE):
                     ids += await asyncio.gather(*(one(engine) for _ in range(min(SIDE_BY_SIDE, runs))))
-                with Database(folder / "assay.sqlite3") as database:
+                with SqliteDatabase(folder / "assay.sqlite3") as database:
                     found = await endings(engine, ids, database)
             met = Counter(call.fault or "" for call in provider.calls)
             return found, bill(provider, engine.settings), met

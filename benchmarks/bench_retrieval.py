@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
@@ -62,13 +63,19 @@ def deepscholar(folder: Path, embedder: CachedEmbedder) -> None:
         titles[paper["title"]] = paper["id"]
     index = indexed(((p["title"], f"{p['abstract'] or p['title']}") for p in corpus), folder, "deepscholar")
     for name, find in finders(index, embedder).items():
-        precision = recall = 0.0
+        began = time.perf_counter()
+        precision, recall = [], []
         for task in tasks:
             gold = set(task["gold_citations"])
             got = [titles[title] for title in find(f"{task['title']} {task['abstract']}", 20)]
-            precision += len(gold & set(got)) / 20 / len(tasks)
-            recall += len(gold & set(got)) / len(gold) / len(tasks)
-        print(f"deepscholar  {name:10} precision@20 {precision:.3f}  recall@20 {recall:.3f}")
+            precision.append(len(gold & set(got)) / 20)
+            recall.append(len(gold & set(got)) / len(gold))
+        milliseconds = (time.perf_counter() - began) / len(tasks) * 1000
+        shown = "  ".join(
+            f"{what} {mean(of):.3f} (halves {mean(of[::2]):.3f} and {mean(of[1::2]):.3f})"
+            for what, of in (("precision@20", precision), ("recall@20", recall))
+        )
+        print(f"deepscholar  {name:10} {shown}   {milliseconds:6.0f} ms a request")
 
 
 def finders(index: LibraryIndex, embedder: CachedEmbedder) -> dict[str, Find]:

@@ -13,13 +13,16 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 if TYPE_CHECKING:
     from assay.bootstrap import aresearch, research
+    from assay.client import AsyncClient, Client
     from assay.errors import AssayError
     from assay.export.report import Report
 
-__all__ = ["AssayError", "Report", "aresearch", "research"]
+__all__ = ["AssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
 
 _HOMES = {
     "AssayError": "assay.errors",
+    "AsyncClient": "assay.client",
+    "Client": "assay.client",
     "Report": "assay.export.report",
     "aresearch": "assay.bootstrap",
     "research": "assay.bootstrap",

@@ -1,80 +1,82 @@
-"""The only place that names concrete classes: settings in, a running engine out."""
+"""The only place that names concrete classes, with choosing.py: settings in, a running engine out."""
 
 import asyncio
-import hashlib
 import logging
-import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from assay.companies import open_companies
+from assay.checkpoints.recorder import Recorder, Stores
+from assay.checkpoints.saver import Checkpoints
+from assay.choosing import ReasonerChooser, SourceChooser
+from assay.companies import Later
+from assay.embedding.entailment import CrossEncoder
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, BudgetError, StorageError, UsageError
+from assay.errors import AssayError, ConfigurationError, StorageError, UsageError
 from assay.export.report import Report
-from assay.harvest.files import FileReader
-from assay.harvest.walk import walk
-from assay.llm.account import RunAccount
-from assay.llm.lineup import EMBEDDED, PRIVATE, Lineup, is_private, lineup, withheld
-from assay.llm.prices import price
-from assay.llm.quoting import quote
-from assay.llm.router import Router
-from assay.llm.tracing import is_on as traced
 from assay.memory import FILE, open_memory
 from assay.model.event import RunStatus
 from assay.model.question import Mode
-from assay.model.spend import MICRO, Caps, Quote
-from assay.model.thread import Options, Run
-from assay.ports import Account, Cache, Emit, Folder, Ledger, Pages, Source
+from assay.model.thread import Options
+from assay.ports import Cache, Pages, RunLocks, Source
 from assay.reasoning.embedded import EmbeddedReasoner
-from assay.reasoning.language import LanguageReasoner
-from assay.reasoning.protocol import Reasoner
 from assay.runner import Runner
-from assay.search.choice import choose
 from assay.search.http import Http
+from assay.search.mcp_link import Links
 from assay.search.ranker import IndexRanker
-from assay.search.registry import Bench, available, build, check_names
+from assay.search.registry import check_names
 from assay.settings import Settings, load
+from assay.storage.artifacts import SqlArtifacts
 from assay.storage.cache import open_cache
-from assay.storage.documents import SqliteDocuments
-from assay.storage.events import SqliteEvents
-from assay.storage.ledger import SqliteLedger
+from assay.storage.chats import SqlChats
+from assay.storage.database import Database
+from assay.storage.documents import SqlDocuments
+from assay.storage.events import SqlEvents
+from assay.storage.integrity import SqlIntegrity
+from assay.storage.ledger import SqlLedger
 from assay.storage.library import LibraryIndex
-from assay.storage.locks import FileLocks
-from assay.storage.reviews import SqliteReviews
-from assay.storage.sqlite import MAIN, Database
-from assay.storage.threads import SqliteThreads
+from assay.storage.locks import FileLocks, PostgresLocks
+from assay.storage.notes import SqlNotes
+from assay.storage.pins import SqlPins
+from assay.storage.postgres import PostgresDatabase
+from assay.storage.replies import SqlReplies
+from assay.storage.reviews import SqlReviews
+from assay.storage.rows import Rows
+from assay.storage.sealing import adopt, reseal, sealing
+from assay.storage.seals import Seals
+from assay.storage.shares import SqlShares
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.threads import SqlThreads
+from assay.storage.uploads import SqlUploads
+from assay.storage.users import SqlUsers
+from assay.storage.webhooks import SqlWebhooks
+from assay.text.redaction import redaction
 from assay.trust.support import WordsAndMeaning
-
-if TYPE_CHECKING:
-    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 _log = logging.getLogger("assay")
 
-SMALLEST = (5_000, 4_000)  # tokens a planner's call may take at its worst: the least a run needs
 Choose = Callable[[Options], tuple[list[Source], dict[str, str]]]  # the sources of a run, and notices about them
-
-TRACED = "LangSmith tracing is on: it is sent everything this run sees."
-NOT_TRACED = "LangSmith tracing is off for this run, since your documents stay on this machine."
 
 
 class World(NamedTuple):
     """What an engine reads from: its own storage, its sources, and the web."""
 
     folder: Path
-    database: Database
-    documents: SqliteDocuments
+    rows: Rows
+    locks: RunLocks
+    documents: SqlDocuments
     embedder: CachedEmbedder
-    sources: "SourceChooser"
+    sources: SourceChooser
     pages: Pages
+    cache: Cache
 
 
 @asynccontextmanager
@@ -83,49 +85,114 @@ async def open_world(settings: Settings) -> AsyncIterator[World]:
     _log.setLevel(settings.log_level.upper())
     check_names(settings)
     async with AsyncExitStack() as stack:
+        stack.enter_context(redaction(settings).logs())
         folder = _data_dir(settings, stack)
-        database = Database(folder / "assay.sqlite3")
-        stack.callback(database.close)
-        documents = SqliteDocuments(database)
+        rows, locks = open_rows(settings, folder, stack)
+        documents = SqlDocuments(rows)
         embedder = CachedEmbedder(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
         stack.callback(embedder.close)
         cache = open_cache(settings.cache, folder, settings.keys.redis_url, _log.warning)
         stack.push_async_callback(cache.close)
         http = Http()
         stack.push_async_callback(http.close)
+        links = Links()
+        stack.push_async_callback(links.close)
         pages = await stack.enter_async_context(open_pages(settings, cache))
-        sources = SourceChooser(settings, folder, documents, embedder, cache, http)
+        sources = SourceChooser(settings, folder, documents, embedder, cache, http, links)
         stack.callback(sources.close)
-        yield World(folder, database, documents, embedder, sources, pages)
+        yield World(folder, rows, locks, documents, embedder, sources, pages, cache)
+
+
+class Premises(NamedTuple):
+    """An engine with all that a server has besides: who may come in, and what they have brought and made."""
+
+    engine: Engine
+    world: World
+    ledger: SqlLedger
+    support: WordsAndMeaning
+    users: SqlUsers
+    shares: SqlShares
+    pins: SqlPins
+    artifacts: SqlArtifacts
+    uploads: SqlUploads
+    webhooks: SqlWebhooks
+    replies: SqlReplies
+    chats: SqlChats
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, sources: Choose | None = None) -> AsyncIterator[Engine]:
-    """An engine on the settings' data directory. `sources` takes the place of those the settings name."""
+async def open_premises(
+    settings: Settings, sources: Choose | None = None, *, expire: bool = True
+) -> AsyncIterator[Premises]:
+    """On the settings' data directory. `sources` takes the place of those the settings name. `expire`: threads that
+    nobody has touched for long enough are deleted first."""
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(open_world(settings))
-        support = WordsAndMeaning(world.embedder)
-        embedded = EmbeddedReasoner(world.embedder, support, open_companies())
-        thinking = ReasonerChooser(settings, SqliteLedger(world.database), embedded)
+        rows = world.rows
+        support = WordsAndMeaning(world.embedder, CrossEncoder())
+        embedded = EmbeddedReasoner(world.embedder, support, Later())
+        journal = open_journal(settings, rows, world.folder)
+        stores = journal.stores
+        thinking = ReasonerChooser(settings, stores.ledger, embedded)
         stack.push_async_callback(thinking.close)
         runner = Runner(
             settings=settings,
-            threads=SqliteThreads(world.database),
-            reviews=SqliteReviews(world.database),
+            threads=stores.threads,
+            reviews=SqlReviews(rows),
             memory=await stack.enter_async_context(open_memory(world.folder / FILE)),
-            log=SqliteEvents(world.database),
-            documents=world.documents,
+            log=stores.log,
+            documents=stores.documents,
+            notes=stores.notes,
             pages=world.pages,
             ranker=IndexRanker(_passing_index, world.embedder),
             thinking=thinking,
             support=support,
-            checkpointer=await stack.enter_async_context(_checkpointer(world.folder / "checkpoints.sqlite3")),
-            locks=FileLocks(world.folder / "locks"),
+            checkpointer=stores.checkpointer,
+            locks=world.locks,
+            ledger=stores.ledger,
+            integrity=SqlIntegrity(rows),
+            journal=journal,
             now=lambda: datetime.now(UTC),
         )
-        engine = Engine(runner, sources or world.sources)
+        engine = Engine(runner, sources or world.sources, world.sources.forget)
         stack.push_async_callback(engine.close)
-        yield engine
+        if expire:
+            await engine.expire()
+        yield Premises(
+            engine=engine, world=world, ledger=SqlLedger(rows), support=support, users=SqlUsers(rows),
+            shares=SqlShares(rows), pins=SqlPins(rows), artifacts=SqlArtifacts(rows),
+            uploads=SqlUploads(rows, world.folder / "uploads"), webhooks=SqlWebhooks(rows), replies=SqlReplies(rows),
+            chats=SqlChats(rows),
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: Settings, sources: Choose | None = None, *, expire: bool = True
+) -> AsyncIterator[Engine]:
+    async with open_premises(settings, sources, expire=expire) as premises:
+        yield premises.engine
+
+
+@asynccontextmanager
+async def open_users(settings: Settings) -> AsyncIterator[SqlUsers]:
+    """Who may come in, and nothing else."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(redaction(settings).logs())
+        rows, _ = open_rows(settings, _data_dir(settings, stack), stack)
+        yield SqlUsers(rows)
+
+
+def open_journal(settings: Settings, rows: Rows, folder: Path) -> Recorder:
+    """The journal, with the stores it is a copy of. Where nothing outlives the process it is not written."""
+    ledger = SqlLedger(rows, tell=lambda row: journal.call(row))
+    stores = Stores(
+        threads=SqlThreads(rows), log=SqlEvents(rows, tell=lambda event: journal.appended(event)),
+        documents=SqlDocuments(rows), notes=SqlNotes(rows), ledger=ledger, checkpointer=Checkpoints(rows),
+    )  # fmt: skip
+    is_kept = settings.persistence.journal and settings.persistence.backend != "memory"
+    journal = Recorder(folder / "checkpoints", rows.seals, stores, is_kept=is_kept)
+    return journal
 
 
 @asynccontextmanager
@@ -158,7 +225,7 @@ def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
     if settings.persistence.backend == "memory":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-")))
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)  # nobody else's to read
     except OSError as error:
         raise StorageError(
             f"cannot use the data directory {settings.data_dir}: {error.strerror}",
@@ -167,146 +234,67 @@ def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
     return settings.data_dir
 
 
-@asynccontextmanager
-async def _checkpointer(path: Path) -> "AsyncIterator[BaseCheckpointSaver[Any]]":
-    import aiosqlite
-    import numpy  # noqa: F401  # while a thread is still importing it, the serialiser refuses exceptions
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    async with aiosqlite.connect(path) as connection:
-        saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-        try:
-            await saver.setup()
-        except sqlite3.Error as error:
-            raise StorageError(f"{path}: {error}", help=MAIN.help, path=path) from error
-        yield saver
+def open_rows(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Rows, RunLocks]:
+    """The database of the settings, sealed as they say, and the locks that go with it."""
+    database, locks = _database(settings, folder, stack)
+    key = settings.keys.assay_storage_key
+    rows = Rows(database, Seals(key.get_secret_value() if key else None, encrypt=settings.persistence.encrypt))
+    adopt(rows)
+    return rows, locks
 
 
-class SourceChooser:
-    """The sources of a run, built from what there is."""
+def _database(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Database, RunLocks]:
+    if settings.persistence.backend == "postgres":
+        server = PostgresDatabase(_address(settings))
+        stack.callback(server.close)
+        return server, PostgresLocks(server)
+    file = SqliteDatabase(folder / "assay.sqlite3")
+    stack.callback(file.close)
+    return file, FileLocks(folder / "locks")
 
-    def __init__(
-        self, settings: Settings, folder: Path, documents: SqliteDocuments, embedder: CachedEmbedder, cache: Cache,
-        http: Http,
-    ) -> None:  # fmt: skip
-        self._settings = settings
-        self._folder = folder
-        self._documents = documents
-        self._embedder = embedder
-        self._cache = cache
-        self._http = http
-        self._indexes: dict[Path, LibraryIndex] = {}
 
-    def __call__(self, options: Options) -> tuple[list[Source], dict[str, str]]:
-        """The sources, and notices about the choice that the person must see."""
-        return choose(options, self._bench(options.docs))
-
-    def installed(self) -> list[Source]:
-        """Every source there is, whether or not it can be asked."""
-        bench = self._bench(())
-        return [build(name, bench) for name in available()]
-
-    def _bench(self, docs: Sequence[str]) -> Bench:
-        reading = self._settings.reading
-        return Bench(
-            store=self._documents,
-            embedder=self._embedder,
-            reader=FileReader(max_bytes=reading.max_file_mb * 1_000_000, pdf_seconds=reading.pdf_seconds),
-            open_index=self._index,
-            settings=self._settings,
-            cache=self._cache,
-            http=self._http,
-            folders=[_folder(Path(path)) for path in docs],
+async def seal(settings: Settings, *, encrypt: bool, trust_unsealed: bool = False) -> int:
+    """Write everything anew with the key of the settings, or without one; how many rows. The key before it, if there
+    was one, is ASSAY_STORAGE_KEY_BEFORE. Nothing may be at work meanwhile. Rows without seals are taken for what was
+    written only if they are to be trusted."""
+    key, before = settings.keys.assay_storage_key, settings.keys.assay_storage_key_before
+    async with AsyncExitStack() as stack:
+        folder = _data_dir(settings, stack)
+        database, locks = _database(settings, folder, stack)
+        held = sealing(database)
+        old = Seals(
+            before.get_secret_value() if before else key.get_secret_value() if key and held and held.key else None,
+            encrypt=held.encrypt if held else False,
         )
-
-    def _index(self, root: Path) -> LibraryIndex:
-        """One index file a folder, so that folders never mix and one can be thrown away."""
-        if root not in self._indexes:
-            name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
-            self._indexes[root] = LibraryIndex(self._folder / "libraries" / f"{name}.sqlite3")
-        return self._indexes[root]
-
-    def close(self) -> None:
-        for index in self._indexes.values():
-            index.close()
-
-
-def _folder(path: Path) -> Folder:
-    root = path.resolve()  # one folder, one index, however it was spelt
-    found = walk(root)
-    return Folder(root, found.files, found.skipped)
-
-
-class ReasonerChooser:
-    """A deps.Thinking: language models where there are some, on the embedded reasoner as their floor."""
-
-    def __init__(self, settings: Settings, ledger: Ledger, embedded: EmbeddedReasoner) -> None:
-        self._settings = settings
-        self._ledger = ledger
-        self._embedded = embedded
-        self._router = Router(settings, ledger)
-
-    def notices(self, options: Options) -> dict[str, str]:
-        chosen = lineup(self._settings, options)
-        if chosen is not None:
-            self._affordable(chosen, options)
-        notices = {"model": PRIVATE} if withheld(self._settings, options) else {}
-        if options.docs and chosen and (hosted := chosen.hosted(self._settings)):
-            notices["model"] = f"You named {', '.join(map(str, hosted))}: it is sent passages of your documents."
-        if traced():
-            notices["tracing"] = TRACED if self.may_trace(options) else NOT_TRACED
-        return notices
-
-    def settled(self, options: Options) -> Options:
-        """A run that was told its documents stay here keeps to it, whatever the settings say when it is resumed."""
-        stays = is_private(options) and lineup(self._settings, options) is None
-        return options.model_copy(update={"model": EMBEDDED}) if stays else options
-
-    def may_trace(self, options: Options) -> bool:
-        """A run on documents is traced only where a hosted model sees them anyway."""
-        chosen = lineup(self._settings, options)
-        return not is_private(options) or bool(chosen and chosen.hosted(self._settings))
-
-    def quote(self, options: Options) -> Quote:
-        return quote(lineup(self._settings, options), options.depth, self._settings, self._usd(options))
-
-    def open(self, run: Run, emit: Emit) -> tuple[Reasoner, Account]:
-        options = Options.model_validate(run.options)
-        chosen = lineup(self._settings, options)
-        caps = self._caps(options)
-        if chosen is None:
-            return self._embedded, RunAccount(run.id, self._ledger, caps, emit)
-        models = self._router.models(run.id, chosen, caps, emit)
-        return LanguageReasoner(models, self._embedded, emit, today=run.started.date()), models.account
-
-    async def close(self) -> None:
-        await self._router.close()
-
-    def _affordable(self, chosen: Lineup, options: Options) -> None:
-        """Every model has a price, and the caps allow for at least one call, or nothing is begun."""
-        costs = [price(model, self._settings).micros(*SMALLEST) for model in chosen.models]
-        budget = self._settings.budget
-        if budget.tokens < sum(SMALLEST) or not budget.requests:
-            raise BudgetError(
-                "the caps on tokens and requests do not allow for a single call",
-                help="Raise budget.tokens or budget.requests, or use --model embedded, which needs none.",
+        if held and held.key != old.key_id:
+            raise ConfigurationError(
+                f"{database.name} is sealed with another key",
+                help="Set ASSAY_STORAGE_KEY_BEFORE to the one it has now.",
             )
-        if min(costs) > self._usd(options) * MICRO * (1 - budget.verification_share):
-            raise BudgetError(
-                f"a cap of ${self._usd(options):g} does not pay for a single call of {chosen.first}",
-                help="Raise it with --budget or budget.usd, or use --model embedded, which costs nothing.",
-            )
+        new = Seals(key.get_secret_value() if key else None, encrypt=encrypt)
+        _refuse_while_at_work(Rows(database, old), locks)
+        count = await asyncio.to_thread(reseal, database, old, new, trust_unsealed=trust_unsealed)
+        await open_journal(settings, Rows(database, new), folder).renew()
+        return count
 
-    def _caps(self, options: Options) -> Caps:
-        budget = self._settings.budget
-        return Caps(
-            micros=round(self._usd(options) * MICRO), tokens=budget.tokens, requests=budget.requests,
-            finish_share=budget.verification_share,
-        )  # fmt: skip
 
-    def _usd(self, options: Options) -> float:
-        return self._settings.budget.usd if options.usd is None else options.usd
+def _refuse_while_at_work(rows: Rows, locks: RunLocks) -> None:
+    with rows.database.connection() as connection:
+        threads = connection.execute("SELECT thread FROM runs WHERE status IN ('running', 'queued')").fetchall()
+    for row in threads:
+        locks.take(row["thread"])
+        locks.release(row["thread"])
+
+
+def _address(settings: Settings) -> str:
+    url = settings.keys.database_url
+    address = settings.persistence.connection_string or (url.get_secret_value() if url else None)
+    if address is None:
+        raise ConfigurationError(
+            "persistence.backend is postgres and no database is named",
+            help="Set DATABASE_URL, as in postgresql://user:password@host/assay.",
+        )
+    return address
 
 
 async def aresearch(

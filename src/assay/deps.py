@@ -1,18 +1,44 @@
 """The live objects a run works with. They travel in the graph's context, never in its state."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from assay.model.event import EventKind
 from assay.model.plan import Plan, Style
 from assay.model.question import Mode
 from assay.model.spend import Quote
 from assay.model.thread import Options, Run
+from assay.notebook import Notebook
 from assay.ports import Account, DocumentStore, Emit, Memory, Pages, PassageRanker, Source, SupportScorer
 from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
+
+step: ContextVar[int | None] = ContextVar("step", default=None)  # the event that what happens now belongs under
+
+
+class Working(NamedTuple):
+    """Whose doing something is: a run, and the request that began it."""
+
+    thread: str
+    run: str
+    request: str = ""
+
+
+working: ContextVar[Working | None] = ContextVar("working", default=None)
+
+
+@contextmanager
+def within_a_step() -> Iterator[None]:
+    """What is entered inside is left at the end. Tasks that run at once have a step each."""
+    outer = step.set(step.get())
+    try:
+        yield
+    finally:
+        step.reset(outer)
 
 
 class Thinking(Protocol):
@@ -49,6 +75,7 @@ class Deps:
     support: SupportScorer
     sources: Sequence[Source]
     documents: DocumentStore
+    notes: Notebook
     pages: Pages
     ranker: PassageRanker
     memory: Memory

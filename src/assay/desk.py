@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from typing import Any, cast
 
 from langgraph.types import Command
@@ -15,11 +15,12 @@ from assay.errors import (
     AssayError,
     BudgetError,
     ConfigurationError,
+    LateAnswerError,
     NotFoundError,
-    StorageError,
     ThreadBusyError,
     UsageError,
 )
+from assay.holding import Hold
 from assay.model.event import RunStatus
 from assay.model.plan import Plan
 from assay.model.question import Mode
@@ -33,7 +34,6 @@ from assay.stages.question import to_be_asked
 from assay.state import State
 
 _log = logging.getLogger("assay")
-MOST_STRANDED = 50  # threads that are looked through for runs whose process died
 MOST_PLANNING = 6  # tries at dropping a planning question while somebody is answering them
 LOOK = 5.0  # seconds after which the timer looks whether another process has asked something
 
@@ -64,36 +64,42 @@ class Desk:
         with contextlib.suppress(NotFoundError):
             before = await self._runner.reviews.get(question)
             if before.thread == thread and before.answered:
-                raise AnswerError(before.refusal, help=f"Look at the thread, or go on with it: assay resume {thread}")
-        raise AnswerError(
+                help = f"Look at the thread, or go on with it: assay resume {thread}"
+                raise LateAnswerError(before.refusal, help=help)
+        raise LateAnswerError(
             "this question is not open any more", help=f"See what is open with: assay review show {thread}"
         )
 
-    async def _taken(self, run: Run, question: str, answer: Mapping[str, Any], by: By) -> Run:
+    async def _taken(self, run: Run, question: str, answer: Mapping[str, Any], by: By, *, queued: bool = False) -> Run:
         """The answer is kept before it is acted on: if this process dies in between, resuming applies it. All of it
-        happens under the thread's lock, so nobody else can act on it at the same time."""
+        happens under the thread's lock, so nobody else can act on it at the same time. `queued`: nor does this process,
+        yet."""
         if self._runner.at_work(run.id):
             await self._asked(run.thread, question)
             await self._runner.wait(run.id)  # it has asked and is only putting its things away
-        run, sources = await self._replanned(run, answer)
-        with self._locked(run.thread):
+        async with self._holding(run.thread) as hold:
+            await self._runner.check(run.thread)
+            run, sources = await self._replanned(run, answer)
             await self._runner.reviews.take(question, dict(answer), by, self._runner.now())
-            await self._runner.threads.set_options(run.id, run.options)
-        self._runner.spawn(run, sources, Command(resume={question: dict(answer)}), locked=True)
+            if queued:
+                await self._runner.threads.update(run.id, status=RunStatus.QUEUED)
+                return run
+            return await self._answered(run, sources, question, answer, hold)
+
+    async def _answered(
+        self, run: Run, sources: list[Source], question: str, answer: Mapping[str, Any], hold: Hold
+    ) -> Run:
+        await self._runner.threads.set_options(run.id, run.options)
+        self._runner.spawn(run, sources, Command(resume={question: dict(answer)}), hold)
         return run
 
-    @contextlib.contextmanager
-    def _locked(self, thread: str) -> Iterator[None]:
-        """Kept where all goes well, for the run that is spawned then."""
+    @contextlib.asynccontextmanager
+    async def _holding(self, thread: str) -> AsyncIterator[Hold]:
         try:
-            self._runner.locks.take(thread)
+            async with self._runner.holding(thread) as hold:
+                yield hold
         except ThreadBusyError as error:
-            raise AnswerError("this question is being answered by somebody else right now") from error
-        try:
-            yield
-        except BaseException:
-            self._runner.locks.release(thread)
-            raise
+            raise LateAnswerError("this question is being answered by somebody else right now") from error
 
     async def _replanned(self, run: Run, answer: Mapping[str, Any]) -> tuple[Run, list[Source]]:
         """The run with the sources, the budget and the length of a plan a person has changed."""
@@ -120,79 +126,93 @@ class Desk:
             raise AnswerError(f"none of these sources answers queries for {kinds}", help="See: assay sources")
         return options.model_copy(update={"sources": plan.sources})
 
-    async def asked_again(self, run: Run) -> Run:
+    async def asked_again(self, run: Run, hold: Hold) -> Run:
         """A run that waits goes on only if it was answered and nobody acted on that, or if time is up."""
+        await self._runner.check(run.thread)
         [question, *_] = questions.read((await self._runner.state(run.thread)).interrupts)
         await self._runner.reviews.open(questions.review(question, run, self._runner.now()))
         review = await self._runner.reviews.get(question.id)
+        if not review.answered and self._is_due(review):
+            review = await self._runner.reviews.take(
+                review.id, dict(questions.timed(question)), "timer", self._runner.now()
+            )
         if review.answered:
             run, sources = await self._replanned(run, review.answer)
-            await self._runner.threads.set_options(run.id, run.options)
-            self._runner.spawn(run, sources, Command(resume={review.id: review.answer}))
-        elif not await self._timed_out(review) and run.status is not RunStatus.WAITING:
-            await self._runner.threads.update(run.id, status=RunStatus.WAITING)
-            run = await self._runner.threads.run(run.id)
-        return run
+            return await self._answered(run, sources, review.id, review.answer, hold)
+        if run.status is not RunStatus.WAITING:
+            await self._runner.end(run, RunStatus.WAITING)
+        return await self._runner.threads.run(run.id)
 
     # -- time ---------------------------------------------------------------------------------------------
 
-    async def settle_overdue(self) -> list[Run]:
-        """Let the timer answer what nobody has answered in time. The runs that go on are told."""
-        going_on = await self._stranded()
-        for review in await self._runner.reviews.pending():
-            try:
-                run = await self._timed_out(review)
-            except AssayError as error:  # its documents are gone, say; the others must not wait for that
-                self._warn(review.thread, error)
-                continue
-            going_on += [run] if run else []
+    async def settle_overdue(self, *, queued: bool = False) -> list[Run]:
+        """Let the timer answer what nobody has answered in time. The runs that go on are told. `queued`: they are put
+        in line instead, for whoever takes them up."""
+        asked = await self._runner.reviews.pending()
+        listed = {review.thread for review in asked}
+        going_on = []
+        for run in await self._runner.threads.active():
+            if self._may_be_stranded(run, listed, queued):
+                with self._telling(run.thread):
+                    going_on += await self._found_stranded(run, queued)
+        for review in asked:
+            with self._telling(review.thread):
+                going_on += [run for run in [await self._timed_out(review, queued)] if run]
         return going_on
 
-    def _warn(self, thread: str, error: AssayError) -> None:
-        if thread not in self._unsettled:
-            self._unsettled.add(thread)
-            _log.warning("thread %s cannot go on: %s", thread, error.message)
+    def _may_be_stranded(self, run: Run, listed: Container[str], queued: bool) -> bool:
+        """Whoever takes up what is in line finds what it has asked; where there is a line, also what was left."""
+        if run.status is RunStatus.WAITING:
+            return run.thread not in listed
+        return run.status is RunStatus.RUNNING and not queued and not self._runner.at_work(run.id)
 
-    async def _timed_out(self, review: Review) -> Run | None:
-        if review.due is None or review.due > self._runner.now() or self._runner.at_work(review.run):
+    @contextlib.contextmanager
+    def _telling(self, thread: str) -> Iterator[None]:
+        """Its documents are gone, say: the others must not wait for that."""
+        try:
+            yield
+        except AssayError as error:
+            if thread not in self._unsettled:
+                self._unsettled.add(thread)
+                _log.warning("thread %s cannot go on: %s", thread, error.message)
+
+    def _is_due(self, review: Review) -> bool:
+        return review.due is not None and review.due <= self._runner.now()
+
+    async def _timed_out(self, review: Review, queued: bool) -> Run | None:
+        if not self._is_due(review) or self._runner.at_work(review.run):
             return None
         run = await self._runner.threads.run(review.run)
         try:
             asked = await self._asked(review.thread, review.id)
-            return await self._taken(run, review.id, questions.timed(asked), "timer")
+            return await self._taken(run, review.id, questions.timed(asked), "timer", queued=queued)
         except AnswerError:
             return None  # somebody else was faster
 
-    async def _stranded(self) -> list[Run]:
-        """Runs whose process died between asking and having the question listed, or between taking an answer and acting
-        on it: the first are listed, the others go on and are told."""
-        going_on = []
-        for thread in await self._runner.threads.recent(limit=MOST_STRANDED):
-            for run in (await self._runner.threads.runs(thread.id))[-1:]:
-                listed = run.status is RunStatus.WAITING and await self._runner.reviews.pending(thread.id)
-                if run.active and not listed and not self._runner.at_work(run.id) and self._is_abandoned(thread.id):
-                    state = await self._runner.state(thread.id)
-                    if state.interrupts and state.values.get("run") == run.id:
-                        await self.asked_again(run)
-                        going_on += [run] if self._runner.at_work(run.id) else []
-        return going_on
+    async def _found_stranded(self, run: Run, queued: bool) -> list[Run]:
+        """A run whose process died between asking and having the question listed, or between taking an answer and
+        acting on it: it is listed, or goes on."""
+        with contextlib.suppress(ThreadBusyError):  # somebody is at work on it
+            async with self._runner.holding(run.thread, patience=0) as hold:
+                run = await self._runner.threads.run(run.id)
+                state = await self._runner.state(run.thread)
+                if not run.active or not state.interrupts or state.values.get("run") != run.id:
+                    return []
+                if queued:
+                    await self._runner.threads.update(run.id, status=RunStatus.QUEUED)
+                    return [run]
+                run = await self.asked_again(run, hold)
+                return [run] if hold.passed_on else []
+        return []
 
-    def _is_abandoned(self, thread: str) -> bool:
-        try:
-            self._runner.locks.take(thread)
-        except ThreadBusyError:
-            return False
-        self._runner.locks.release(thread)
-        return True
-
-    async def keep_time(self) -> None:
+    async def keep_time(self, *, queued: bool = False) -> None:
         """Until it is cancelled: every question is settled as it comes due, those of other processes too."""
         while True:
             pause = LOOK
             try:
-                await self.settle_overdue()
+                await self.settle_overdue(queued=queued)
                 pause = await self.until_due()
-            except StorageError as error:  # a database that is busy now may not be at the next look
+            except AssayError as error:  # a database that is busy now may not be at the next look
                 _log.warning("the timer could not look: %s", error.message)
             await asyncio.sleep(pause)
 

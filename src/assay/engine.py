@@ -4,36 +4,47 @@ A run is detached from whoever started it: it appends events, and the checkpoint
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from assay.admission import accepted, unasked
+from assay.checkpoints import restoration
 from assay.desk import Desk
 from assay.errors import (
     AssayError,
     NotFoundError,
-    StorageError,
     ThreadBusyError,
     UsageError,
 )
 from assay.export.report import Report
-from assay.llm.lineup import is_private
+from assay.holding import Hold
+from assay.model.branch import Changes, Moment, Tree
 from assay.model.event import Event, RunStatus
 from assay.model.question import Mode
 from assay.model.record import Record
 from assay.model.review import Review
 from assay.model.source import Document
 from assay.model.spend import Quote
-from assay.model.thread import Options, Run, Thread
-from assay.ports import (
-    Source,
-)
+from assay.model.thread import Cursor, Options, Run, Stop, Thread, ThreadSummary
+from assay.model.veto import Consequences, Vetoed
+from assay.ports import Source
 from assay.questions import OpenQuestion
-from assay.runner import Runner, chosen
+from assay.runner import AT_WORK, DRAIN, Ceiling, Runner, chosen
 from assay.stages.breakpoints import check
-from assay.state import new_question
-from assay.view import StateView, view
+from assay.state import new_question, withdrawal
+from assay.storage.documents import checked_prefix, the_only
+from assay.storage.reviews import no_review
+from assay.storage.threads import busy, no_run
+from assay.threads.archive import Archive
+from assay.threads.beginnings import Beginnings, taken_out, title
+from assay.threads.branches import Branches
+from assay.threads.history import PAGE, History
+from assay.threads.takeover import AT_ONCE, Takeover
+from assay.view import StateView, veto, view
+from assay.view.diff import ReportDiff
+from assay.view.timings import Timings, timings
 
 
 class Outcome(Record):
@@ -45,53 +56,48 @@ class Outcome(Record):
 
 
 class Engine:
-    """`sources` chooses those of a run, with notices about the choice that the person must see."""
+    """`sources` chooses those of a run, with notices about the choice that the person must see; `forget` gives up what
+    is known of folders that no thread asks any more."""
 
-    def __init__(self, runner: Runner, sources: Callable[[Options], tuple[list[Source], dict[str, str]]]) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
+        forget: Callable[[set[str]], None] = lambda folders: None,
+    ) -> None:
         check(runner.settings)
         self.settings = runner.settings
         self.threads = runner.threads
         self.memory = runner.memory
         self._runner = runner
         self._sources = sources
+        self._beginnings = Beginnings(runner, lambda options: self._sources(options))
         self._desk = Desk(runner, lambda options: self._sources(options))
+        self._history = History(runner)
+        self._branches = Branches(runner, self._history, lambda options: self._sources(options))
+        self._archive = Archive(runner, forget)
+        self._takeover = Takeover(runner, self._gone_on)
 
     # -- runs ---------------------------------------------------------------------------------------------
 
     async def start(self, question: str, options: Options, *, thread: str | None = None) -> Run:
         """A new run, on a new thread unless one is named. Nothing is written before the input is accepted."""
-        question = accepted(question, options)
-        if thread is not None:
-            options = await self._inherited(thread, options)
-        options, remembered = await self._remembering(options.model_copy(update={"private": is_private(options)}))
-        sources, notices = await asyncio.to_thread(self._sources, options)
-        notices |= (
-            remembered
-            | unasked(options, self.settings)
-            | await asyncio.to_thread(self._runner.thinking.notices, options)
-        )
-        options = await asyncio.to_thread(self._runner.thinking.settled, options)
-        if options.source == "auto":
-            options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
-        now = self._runner.now()
-        new = thread is None
-        thread = thread or uuid4().hex[:12]
-        said = options.mode if options.interactive else None  # a thread keeps what a person said, not what a job did
-        if new:
-            await self.threads.create(Thread(id=thread, title=title(question), created=now, updated=now, mode=said))
-        run = Run(
-            id=uuid4().hex[:12], thread=thread, question=question, status=RunStatus.RUNNING, started=now,
-            settings=self.settings.fingerprint(), options=options.plain(),
-        )  # fmt: skip
-        await self.threads.begin(run)
-        if said and not new:
-            await self.threads.set_mode(thread, said)
-        try:
-            self._runner.spawn(run, sources, new_question(question, run.id, options.plain(), notices), notices, new=new)
-        except ThreadBusyError as error:
-            await self.threads.update(run.id, status=RunStatus.FAILED, error=error.message)
-            raise
+        async with self._beginnings.begun(question, options, thread, RunStatus.RUNNING) as begun:
+            run, sources, notices, hold = begun
+            given = new_question(run.question, run.id, run.options, notices)
+            self._runner.spawn(run, sources, given, hold, notices, new=thread is None)
         return run
+
+    async def queue(self, question: str, options: Options, *, thread: str | None = None, id: str | None = None) -> Run:
+        """As `start`, but nobody works on it yet: whoever resumes the thread does. `id` is what the run is called."""
+        async with self._beginnings.begun(question, options, thread, RunStatus.QUEUED, id) as (run, *_):
+            return run
+
+    async def create(self, title: str = "", mode: Mode | None = None, owner: str | None = None) -> Thread:
+        """A thread on which nothing was asked yet."""
+        made = self._beginnings.thread(uuid4().hex[:12], title, mode, owner or self.settings.user)
+        await self.threads.create(made)
+        return made
 
     async def quote(self, question: str, options: Options) -> Quote:
         """What a question will probably cost; nothing is written and nothing is spent."""
@@ -100,39 +106,30 @@ class Engine:
         await asyncio.to_thread(self._runner.thinking.notices, options)
         return await self._runner.quote(options, sources)
 
-    async def _inherited(self, thread: str, options: Options) -> Options:
-        """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
-        await self.threads.get(thread)
-        runs = await self.threads.runs(thread)
-        before = chosen(max(runs, key=lambda run: run.started)) if runs else options
-        # What was said about documents stays as private as they are, whatever is asked next.
-        options = options.model_copy(update={"private": before.private or options.private})
-        if options.docs or options.source != "auto":
-            return options
-        web = options.web or before.web
-        return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
-
-    async def _remembering(self, options: Options) -> tuple[Options, dict[str, str]]:
-        """What the person prefers, as it is when the run begins."""
-        try:
-            known = await self.memory.preferences(options.user)
-        except StorageError as error:
-            return options, {"memory": f"What is remembered of you could not be read and was left out: {error.message}"}
-        return options.model_copy(update={"preferences": known}), {}
-
     # -- questions ----------------------------------------------------------------------------------------
 
     async def answer(self, thread: str, question: str, value: object) -> Run:
         """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
-        return await self._desk.answer(await self._latest(thread), question, value)
+        return await self._desk.answer(
+            await self._latest(thread), question, self._runner.redaction.plain_secrets(value)
+        )
 
     async def open_questions(self, thread: str) -> list[OpenQuestion]:
         """What the run waits for and nobody has answered yet."""
         return await self._desk.open_questions(thread)
 
-    async def reviews(self, thread: str | None = None) -> list[Review]:
-        """Questions that are open, of all threads or of one: what is due first comes first."""
-        return await self._runner.reviews.pending(thread)
+    async def reviews(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
+        """Questions that are open, of all threads, of one, or of one person's: what is due first comes first."""
+        return await self._runner.reviews.pending(thread, owner=owner)
+
+    async def review(self, id: str, *, owner: str | None = None) -> Review:
+        """One question by its id, open or not. Another's is as unknown as one that never was."""
+        found = await self._runner.reviews.get(id)
+        try:
+            await self.threads.get(found.thread, owner=owner)
+        except NotFoundError as error:
+            raise no_review(id) from error
+        return found
 
     async def last_review(self, thread: str) -> Review | None:
         """The question a thread was asked last, with its answer if there is one."""
@@ -143,22 +140,112 @@ class Engine:
         open are dropped when the thread turns to auto."""
         return await self._desk.set_mode(thread, mode)
 
-    async def settle_overdue(self) -> list[Run]:
-        """Let the timer answer what nobody has answered in time. The runs that go on are told."""
-        return await self._desk.settle_overdue()
+    async def settle_overdue(self, *, queued: bool = False) -> list[Run]:
+        """Let the timer answer what nobody has answered in time. The runs that go on are told. `queued`: they are put
+        in line instead, for whoever takes them up."""
+        return await self._desk.settle_overdue(queued=queued)
 
     async def until_due(self) -> float:
         """Seconds after which to look again."""
         return await self._desk.until_due()
 
-    async def keep_time(self) -> None:
+    async def keep_time(self, *, queued: bool = False) -> None:
         """Until it is cancelled: every question is settled as it comes due, those of other processes too."""
-        await self._desk.keep_time()
+        await self._desk.keep_time(queued=queued)
+
+    # -- sources --------------------------------------------------------------------------------------------
+
+    async def consequences(self, thread: str, sources: Sequence[str]) -> Consequences:
+        """What the thread's report would lose without these sources; nothing is changed."""
+        report = await self.report(thread)
+        return veto.consequences(report, veto.chosen(report, sources))
+
+    async def veto(self, thread: str, sources: Sequence[str], *, usd: float | None = None, queued: bool = False) -> Run:
+        """Take sources out of the thread's report, for good: what rested on them is derived again, the rest is kept as
+        it is, and later questions do without them. `usd` is the most it may cost; None: as the question before.
+        `queued`: nobody works on it yet."""
+        _refuse_open(await self._latest(thread))
+        async with self._runner.holding(thread) as hold:
+            run = await self._vetoing(thread, sources, usd, RunStatus.QUEUED if queued else RunStatus.RUNNING)
+            given = await self._work(run, {})
+            await self.threads.begin(run)
+            if not queued:
+                self._runner.spawn(run, [], given, hold)
+        return run
+
+    async def _vetoing(self, thread: str, sources: Sequence[str], usd: float | None, status: RunStatus) -> Run:
+        await self._runner.check(thread)
+        before = await self._latest(thread)
+        report = await self.report(thread)
+        mine = (before.id, *chosen(before).lineage)  # a branch may begin with a finished report
+        _refuse_open(before, has_report=report.provenance.run in mine)
+        named = veto.chosen(report, sources)
+        listed = ", ".join(source.title for source in named)
+        most = {} if usd is None else {"usd": usd}
+        options = chosen(before).model_copy(update={"veto": tuple(source.document for source in named), **most})
+        return self._beginnings.run(thread, title(f"Without {listed}"), options, status)
+
+    async def _work(self, run: Run, notices: dict[str, str]) -> dict[str, Any]:
+        """What the graph is given at the start of a run."""
+        options = chosen(run)
+        if not options.veto:
+            return new_question(run.question, run.id, run.options, notices)
+        values = await self.state(run.thread)
+        cards = [card for card in Report.model_validate(values["report"]).sources if card.document in options.veto]
+        named = [Vetoed(document=card.document, url=card.url, title=card.title) for card in cards]
+        return withdrawal(run.id, run.options, options.veto, veto.all_vetoed(values, named))
 
     # -- going on -----------------------------------------------------------------------------------------
 
-    async def resume(self, thread: str) -> Run:
-        """Go on from the last good checkpoint; what was finished is not done again."""
+    async def resume(self, thread: str, *, queued: bool = False) -> Run:
+        """Go on from the last good checkpoint; what was finished is not done again. `queued`: not if somebody has
+        stopped it, or taken it up, since it was put aside."""
+        run = await self._unfinished(thread)
+        stop = await self.threads.stopping(run.id)
+        async with self._runner.holding(thread) as hold:
+            if queued and (await self._latest(thread)).status is not RunStatus.QUEUED:
+                raise UsageError(
+                    "this thread does not wait to be taken up any more", help=f"See: assay follow {thread}"
+                )
+            if stop and not queued:
+                await self.threads.ask_to_stop(run.id, Stop.NO)  # asked of a process that is gone, not of this one
+            return await self._gone_on(thread, hold)
+
+    async def _gone_on(self, thread: str, hold: Hold) -> Run:
+        run = await self._unfinished(thread)
+        state = await self._runner.state(thread)
+        if state.interrupts and state.values.get("run") == run.id:
+            return await self._desk.asked_again(run, hold)
+        await self._runner.check(thread)
+        untouched = not state.values or state.values.get("run") != run.id
+        sources, notices = await self._equipped(run, untouched)
+        given = await self._work(run, notices) if untouched else None
+        self._runner.spawn(run, sources, given, hold, notices)
+        return run
+
+    async def _equipped(self, run: Run, untouched: bool) -> tuple[list[Source], dict[str, str]]:
+        options = chosen(run)
+        if untouched and options.veto:  # it asks nobody: all it needs was read
+            return [], {}
+        sources, notices = await asyncio.to_thread(self._sources, options)
+        notices |= await asyncio.to_thread(self._runner.thinking.notices, options)
+        return sources, notices | (
+            unasked(options, self.settings) | taken_out(run.question, options) if untouched else {}
+        )
+
+    async def restore(self, folder: Path) -> Run:
+        """A run from its journal alone, on whatever machine. Nothing is written before all of it was checked; `resume`
+        goes on with it, unless it was finished."""
+        journal = self._runner.journal
+        if journal is None:
+            raise UsageError("there is no database here to restore a run into")
+        found = await restoration.opened(folder, journal.seals)
+        async with self._runner.holding(found.run.thread):
+            run = await restoration.restore(found, journal.stores, self._runner.now())
+            await journal.copy(run)
+        return run
+
+    async def _unfinished(self, thread: str) -> Run:
         run = await self._latest(thread)
         if run.status is RunStatus.DONE:
             raise UsageError(
@@ -167,24 +254,89 @@ class Engine:
             )
         if self._runner.at_work(run.id):
             raise ThreadBusyError("this thread is already running here")
-        state = await self._runner.state(thread)
-        if state.interrupts and state.values.get("run") == run.id:
-            return await self._desk.asked_again(run)
-        untouched = not state.values or state.values.get("run") != run.id
-        sources, notices = await asyncio.to_thread(self._sources, chosen(run))
-        notices |= await asyncio.to_thread(self._runner.thinking.notices, chosen(run))
-        work = new_question(run.question, run.id, run.options, notices) if untouched else None
-        self._runner.spawn(run, sources, work, notices)
         return run
+
+    async def requeue(self, thread: str) -> Run:
+        """Put a run that was stopped, or has failed, in line again: whoever resumes the thread goes on with it."""
+        await self._refuse_moving(thread)
+        async with self._runner.holding(thread):
+            run = await self._refuse_moving(thread)
+            await self._runner.check(thread)
+            await self.threads.update(run.id, status=RunStatus.QUEUED)
+        return await self.threads.run(run.id)
+
+    async def _refuse_moving(self, thread: str) -> Run:
+        run = await self._unfinished(thread)
+        if run.status is RunStatus.WAITING:
+            raise UsageError("this thread waits for an answer", help="Answer the question that is open.")
+        if run.status is RunStatus.RUNNING:
+            raise busy(run.id, thread)
+        if run.status is RunStatus.QUEUED:
+            raise ThreadBusyError("this thread waits in line already", help="It is taken up in its turn.")
+        return run
+
+    async def put_aside(self, thread: str) -> Run:
+        """For another process to go on with, which is about to start."""
+        await self._unfinished(thread)
+        async with self._runner.holding(thread):
+            run = await self._unfinished(thread)
+            await self._runner.check(thread)
+            await self._runner.put_aside(run)
+        return await self.threads.run(run.id)
+
+    async def adopt(self, at_once: int = AT_ONCE) -> list[Run]:
+        """Go on with runs whose process is gone, as many as may be at work together: call it again when one of them
+        stands still. What cannot go on is told and left as it is; what waits for a person is left alone."""
+        return await self._takeover.adopt(at_once)
+
+    async def take_up(self, run: Run) -> bool:
+        """Go on with a run that is in line, or whose process is gone; whether it does. What a person has stopped, or
+        is to answer, is left alone; ThreadBusyError where somebody works on it."""
+        return await self._takeover.take_up(run)
+
+    def unable(self) -> list[AssayError]:
+        """Why runs that were left could not be gone on with here."""
+        return list(self._takeover.unable.values())
+
+    async def stop(self, thread: str, *, drain: bool = False, run: str | None = None) -> Run:
+        """Stop whatever works on a thread, in any process, or this `run` alone; `drain` lets it end the step it is at.
+        Returns the run as it stands: another process looks once a second whether it is to stop. It is resumed by a
+        person, and by nobody else."""
+        found = await self._latest(thread) if run is None else await self.threads.run(run)
+        return await self._takeover.stop(found, drain=drain)
+
+    async def give_up(self, run: Run, error: AssayError) -> None:
+        """A run that waits in line and cannot go on: whoever waits for it is told why."""
+        async with self._runner.holding(run.thread, patience=0):
+            if (await self.threads.run(run.id)).status in AT_WORK:  # nobody has stopped it meanwhile
+                await self._runner.end(run, RunStatus.FAILED, error.message)
 
     async def cancel(self, run: str) -> None:
         """Stop a run of this process; it can be resumed."""
         await self._runner.cancel(run)
 
+    async def drain(self, run: str | None = None, seconds: float = DRAIN) -> None:
+        """Stop a run of this process, or all, each after the step it is at; at once what takes longer than that. It is
+        the process that stops: whoever starts next takes them up."""
+        await (self._runner.drain(run, seconds) if run else self._runner.drain_all(seconds))
+
     async def wait(self, run: str) -> Outcome:
         """Until the run is done, failed, cancelled or waits for a person."""
         await self._runner.wait(run)
         return await self.outcome(run)
+
+    @property
+    def watchers(self) -> list[Callable[[Event], None]]:
+        """Told of every event of this process's runs once it is written; a run waits for them, so they are quick."""
+        return self._runner.watchers
+
+    def limit(self, ceiling: Ceiling) -> None:
+        """Ask this, whenever a run begins or goes on, what it may cost at the most."""
+        self._runner.ceiling = ceiling
+
+    def running(self) -> list[str]:
+        """The runs this process works on."""
+        return self._runner.running()
 
     def fault(self, run: str) -> AssayError | None:
         """Why a run of this process failed, if for a reason that was foreseen."""
@@ -201,11 +353,51 @@ class Engine:
             questions=tuple(await self.open_questions(current.thread)) if current.status is RunStatus.WAITING else (),
         )
 
+    # -- time travel --------------------------------------------------------------------------------------
+
+    async def history(self, thread: str, *, limit: int | None = PAGE, run: str | None = None) -> list[Moment]:
+        """The thread's checkpoints, the newest last; None for all."""
+        return await self._history.page(thread, limit=limit, run=run)
+
+    async def state_at(self, thread: str, checkpoint: str) -> dict[str, Any]:
+        return await self._history.state(thread, checkpoint)
+
+    async def view_at(self, thread: str, checkpoint: str) -> StateView:
+        """The thread as it was at a checkpoint: its id, the beginning of it, or its number in the history."""
+        return await self._history.view(thread, checkpoint)
+
+    async def fork(
+        self, thread: str, checkpoint: str | None = None, changes: Changes | None = None, *,
+        interactive: bool | None = None, usd: float | None = None, id: str | None = None, queued: bool = False,
+    ) -> Run:  # fmt: skip
+        """A new thread that goes on from a moment of this one with something changed; this one stays as it is.
+        `interactive`: whether somebody can answer questions; None: as it was. `usd` is the most it may cost, whatever
+        was changed; `id` is what the run is called; `queued`: nobody works on it yet."""
+        return await self._branches.fork(
+            thread, checkpoint, changes or Changes(), interactive=interactive, usd=usd, id=id, queued=queued
+        )
+
+    async def replay(self, thread: str, checkpoint: str, *, interactive: bool | None = None) -> Run:
+        """A new thread that goes on from a moment of this one as if nothing had come after it."""
+        return await self._branches.fork(thread, checkpoint, Changes(), interactive=interactive)
+
+    async def tree(self, thread: str) -> Tree:
+        """The branches a thread is one of, from their root on."""
+        return await self._branches.tree(thread)
+
+    async def diff(self, a: str, b: str) -> ReportDiff:
+        """What two reports tell differently: threads, or THREAD@CHECKPOINT for the draft of that moment."""
+        return await self._history.diff(a, b)
+
     # -- reading ------------------------------------------------------------------------------------------
 
     def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
         """Every event from `after` on, then new ones as they come, until the run stands still."""
         return self._runner.events(run, after)
+
+    def follow(self, run: str, after: int = 0) -> AsyncIterator[Event]:
+        """As `events`, of a run that any process may work on."""
+        return self._takeover.follow(run, after)
 
     async def state(self, thread: str) -> dict[str, Any]:
         return dict((await self._runner.state(thread)).values)
@@ -220,25 +412,63 @@ class Engine:
             mode=kept.mode,
         )  # fmt: skip
 
-    async def document(self, hash: str) -> Document:
+    async def checkpoint(self, thread: str) -> str | None:
+        """The last moment of a thread; None where nothing was done on it yet."""
+        kept = await self._runner.checkpointer.aget_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})
+        return kept.checkpoint["id"] if kept else None
+
+    async def document(self, hash: str, *, thread: str | None = None) -> Document:
+        """A snapshot by its hash, or the beginning of that; with `thread`, one which that thread rests on."""
+        if thread is not None:
+            start = checked_prefix(hash)
+            hash = the_only([one for one in await self._runner.documents.used(thread) if one.startswith(start)], hash)
         return await self._runner.documents.get(hash)
 
-    async def report(self, thread: str) -> Report:
-        """The thread's latest finished report."""
-        values = await self.state(thread)
-        if not values.get("report"):
-            raise NotFoundError(f"thread {thread} has no finished report", help=f"Go on with: assay resume {thread}")
-        return Report.model_validate(values["report"])
+    async def timings(self, thread: str, run: str | None = None) -> Timings:
+        """Where the time of a run went: of the thread's last one, unless one is named."""
+        found = await self._latest(thread) if run is None else await self.threads.run(run)
+        if found.thread != thread:
+            raise no_run(found.id)  # as of one that never was
+        return timings(found, await self._runner.log.since(found.id, 0), self._runner.now())
+
+    async def report(self, thread: str, run: str | None = None) -> Report:
+        """The thread's latest finished report, or that of an earlier run."""
+        return await self._history.report(thread, run)
+
+    # -- what is kept -------------------------------------------------------------------------------------
+
+    async def overview(
+        self, limit: int, status: RunStatus | Collection[RunStatus] = (), *, owner: str | None = None,
+        after: Cursor | None = None,
+    ) -> list[ThreadSummary]:  # fmt: skip
+        """The thread on which something happened last comes first; `status` is that of a thread's last run, `after`
+        where the page before has ended."""
+        statuses = [status] if isinstance(status, RunStatus) else status
+        found = await self.threads.overview(limit=limit, statuses=statuses, owner=owner, after=after)
+        return await self._takeover.marked(found)
+
+    async def rename(self, thread: str, name: str) -> None:
+        await self.threads.rename(thread, title(name))
 
     async def delete(self, thread: str) -> None:
-        """The thread with its runs, events and checkpoints. Snapshots stay: other threads may cite them."""
-        await self.threads.get(thread)
-        self._runner.locks.take(thread)  # a run that is at work would write into the void
-        try:
-            await self.threads.delete(thread)
-            await self._runner.checkpointer.adelete_thread(thread)
-        finally:
-            self._runner.locks.release(thread)
+        """All of it, for good, and documents that no other thread uses. What was spent stays in the books."""
+        await self._archive.delete(thread)
+
+    async def expire(self) -> list[str]:
+        """Delete threads that nobody has touched for `persistence.ttl_hours`, a bounded number; those that went."""
+        return await self._archive.expire()
+
+    async def check(self, thread: str) -> None:
+        """What every run begins with: IntegrityError unless the thread is what was written."""
+        await self._runner.check(thread)
+
+    async def problems(self, thread: str | None = None) -> list[str]:
+        """Every row of a thread, or of all, looked into; one line for each that is not what was written."""
+        return await self._archive.problems(thread)
+
+    async def export(self, thread: str, path: Path) -> None:
+        """Everything of a thread in one zip."""
+        await self._archive.export(thread, path)
 
     async def close(self) -> None:
         await self._runner.close()
@@ -253,6 +483,6 @@ class Engine:
         return max(runs, key=lambda run: run.started)
 
 
-def title(question: str) -> str:
-    line = " ".join(question.split())
-    return (line if len(line) <= 80 else f"{line[:79]}…") or "Untitled"
+def _refuse_open(run: Run, *, has_report: bool = True) -> None:
+    if run.active or not has_report:
+        raise UsageError("this thread's last question has no report yet", help=f"Finish it: assay resume {run.thread}")

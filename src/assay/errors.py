@@ -19,8 +19,10 @@ AssayError
 │   ├── KeyRejectedError     the key is missing, wrong or not allowed to do this
 │   └── RefusalError         the model declined to answer
 ├── StorageError             the database could not be used
+│   └── IntegrityError       what is stored is not what was written
 ├── ThreadBusyError          another run is active on this thread
 ├── AnswerError              an answer to an open question was not accepted
+│   └── LateAnswerError      nobody waits for it: there was one, or its time is over
 └── BudgetError              the run may not spend what it would need                 exit 4
 
 Each carries its context (run, stage, provider, path), says whether a retry can help, and has a `help`
@@ -64,6 +66,11 @@ class AssayError(Exception):
         self.help = help
         self.retryable = retryable
         self.context = context
+
+
+def category_of(error: BaseException) -> Category:
+    """What was not raised on purpose is our own fault."""
+    return error.category if isinstance(error, AssayError) else Category.INTERNAL
 
 
 class UsageError(AssayError):
@@ -136,6 +143,12 @@ class ModelError(AssayError):
         self.billed = billed
 
 
+def failure(error: AssayError) -> dict[str, object]:
+    """What a notice tells, besides its text, of a model that was asked in vain."""
+    asked = error.context.get("model") if isinstance(error, ModelError) else None
+    return {"category": error.category, **({"failed": asked} if asked else {})}
+
+
 class RateLimitError(ModelError):
     """`retry_after` is what the provider asked for, in seconds."""
 
@@ -171,6 +184,10 @@ class StorageError(AssayError):
     pass
 
 
+class IntegrityError(StorageError):
+    pass
+
+
 class ThreadBusyError(AssayError):
     category = Category.VALIDATION
 
@@ -178,6 +195,10 @@ class ThreadBusyError(AssayError):
 class AnswerError(AssayError):
     category = Category.VALIDATION
     exit_code = 2
+
+
+class LateAnswerError(AnswerError):
+    pass
 
 
 class BudgetError(AssayError):

@@ -11,21 +11,24 @@
                                                                                +==> read x sub-questions ==> consolidate
     consolidate -> analyse --gaps--> dispatch        (quick and sure, or out of money: consolidate -> verify)
                      |--else--> verify -> [approve_claims] -> write -> review -> [approve_review]
-        review --revise--> write
+        review --revise, while rounds remain and the last one changed something--> write
           |--approved--> [approve_output] -> publish -> END
           |--rejected, out of rounds--> fallback -> END
+    START -> withdraw (a source is vetoed) -> [approve_output] -> publish, or fallback where nothing is left
     In the last round analyse cannot send anybody out again, so it runs beside verify:
     consolidate ==> analyse -> END, verify -> write
 
 Names in brackets are human breakpoints, off by default: each place asks for what is due there, one after the other. A
 rejection leads to the fallback, by way of verify where earlier rounds have found something; a report sent back to the
-writer comes back to whoever sent it. Retries live in the sources and the model router, so a node is tried once; a
-failing search, harvest or read loses its own sub-question only.
+writer comes back to whoever sent it. Who is asked is asked again by the sources and the model router alone; a node is
+tried again only where storage was busy for a moment (stages/failures.py). A failing search, harvest or read loses its
+own sub-question only.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from functools import wraps
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langgraph.errors import GraphBubbleUp
@@ -33,7 +36,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from assay.deps import Deps
+from assay.deps import Deps, within_a_step
+from assay.errors import category_of
 from assay.model.event import Status
 from assay.model.question import Clarity, Depth
 from assay.stages.analyse import SURE, analyse, foregone
@@ -42,7 +46,7 @@ from assay.stages.breakpoints import comes_back, due, is_cleared
 from assay.stages.clarify import clarify
 from assay.stages.consolidate import consolidate
 from assay.stages.dispatch import dispatch
-from assay.stages.failures import harvest_failed, read_failed, search_failed
+from assay.stages.failures import RETRY, harvest_failed, read_failed, search_failed
 from assay.stages.fallback import fallback
 from assay.stages.fuse import fuse, unread
 from assay.stages.gate import gate
@@ -51,12 +55,13 @@ from assay.stages.plan import plan
 from assay.stages.publish import publish
 from assay.stages.question import question, to_be_asked
 from assay.stages.read import read
-from assay.stages.review import review
+from assay.stages.review import review, revisions_left
 from assay.stages.search import search
 from assay.stages.select import select
 from assay.stages.understand import understand
 from assay.stages.unread import done
 from assay.stages.verify import verify
+from assay.stages.withdraw import withdraw
 from assay.stages.write import write
 from assay.state import State
 
@@ -73,49 +78,62 @@ STATUS = {
     "consolidate": Status.ANALYZING, "analyse": Status.ANALYZING, "verify": Status.ANALYZING, "write": Status.WRITING,
     "approve_claims": Status.ANALYZING,
     "review": Status.REVIEWING, "approve_review": Status.REVIEWING, "approve_output": Status.REVIEWING,
-    "publish": Status.WRITING, "fallback": Status.WRITING,
+    "withdraw": Status.ANALYZING, "publish": Status.WRITING, "fallback": Status.WRITING,
 }  # fmt: skip
 
 
 def build(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph = StateGraph(State, context_schema=Deps)
-    for node in (understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest,
+    for node in (withdraw, understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest,
                  select, consolidate, analyse, verify, approve_claims, write, review, approve_review, approve_output,
                  publish, fallback):  # fmt: skip
-        graph.add_node(node.__name__, observed(node))
-    graph.add_node("search", observed(search), error_handler=search_failed)
-    graph.add_node("harvest", observed(harvest), error_handler=harvest_failed)
-    graph.add_node("read", observed(read), error_handler=read_failed)
+        graph.add_node(node.__name__, observed(node), retry_policy=RETRY)
+    graph.add_node("search", observed(search), retry_policy=RETRY, error_handler=search_failed)
+    graph.add_node("harvest", observed(harvest), retry_policy=RETRY, error_handler=harvest_failed)
+    graph.add_node("read", observed(read), retry_policy=RETRY, error_handler=read_failed)
 
-    graph.add_edge(START, "understand")
-    graph.add_conditional_edges("understand", after_understanding)
+    graph.add_conditional_edges(START, entry)
+    graph.add_conditional_edges("withdraw", seen(after_withdrawal))
+    graph.add_conditional_edges("understand", seen(after_understanding))
     graph.add_edge("clarify", "understand")
-    graph.add_conditional_edges("gate", still_asking)
-    graph.add_conditional_edges("question", still_asking)
-    graph.add_conditional_edges("plan", after_planning)
-    graph.add_conditional_edges("approve_plan", after_plan_approval)
-    graph.add_conditional_edges("dispatch", to_searches, ["search", "verify"])
+    graph.add_conditional_edges("gate", seen(still_asking))
+    graph.add_conditional_edges("question", seen(still_asking))
+    graph.add_conditional_edges("plan", seen(after_planning))
+    graph.add_conditional_edges("approve_plan", seen(after_plan_approval))
+    graph.add_conditional_edges("dispatch", seen(to_searches), ["search", "verify"])
     graph.add_edge("search", "fuse")
-    graph.add_conditional_edges("fuse", after_fusing, ["approve_harvest", "harvest", "select", "read", "consolidate"])
+    graph.add_conditional_edges(
+        "fuse", seen(after_fusing), ["approve_harvest", "harvest", "select", "read", "consolidate"]
+    )
     graph.add_conditional_edges(
         "approve_harvest",
-        after_harvest_approval,
+        seen(after_harvest_approval),
         ["approve_harvest", "harvest", "select", "read", "consolidate", "verify", "fallback"],
     )
     graph.add_edge("harvest", "select")
-    graph.add_conditional_edges("select", to_readings, ["read", "consolidate"])
+    graph.add_conditional_edges("select", seen(to_readings), ["read", "consolidate"])
     graph.add_edge("read", "consolidate")
-    graph.add_conditional_edges("consolidate", after_consolidating, ["analyse", "verify"])
-    graph.add_conditional_edges("analyse", after_analysis)
-    graph.add_conditional_edges("verify", after_verifying)
-    graph.add_conditional_edges("approve_claims", after_claims_approval)
+    graph.add_conditional_edges("consolidate", seen(after_consolidating), ["analyse", "verify"])
+    graph.add_conditional_edges("analyse", seen(after_analysis))
+    graph.add_conditional_edges("verify", seen(after_verifying))
+    graph.add_conditional_edges("approve_claims", seen(after_claims_approval))
     graph.add_edge("write", "review")
-    graph.add_conditional_edges("review", after_review)
-    graph.add_conditional_edges("approve_review", after_review_approval)
-    graph.add_conditional_edges("approve_output", after_output_approval)
+    graph.add_conditional_edges("review", seen(after_review))
+    graph.add_conditional_edges("approve_review", seen(after_review_approval))
+    graph.add_conditional_edges("approve_output", seen(after_output_approval))
     graph.add_edge("publish", END)
     graph.add_edge("fallback", END)
     return graph.compile(checkpointer=checkpointer, name="assay")
+
+
+def entry(state: State) -> Literal["understand", "withdraw"]:
+    return "withdraw" if state.get("withdrawn") else "understand"
+
+
+def after_withdrawal(state: State, runtime: Runtime[Deps]) -> Literal["approve_output", "publish", "fallback"]:
+    if not any(claim["verdict"] == "supported" for claim in state["claims"]):
+        return "fallback"
+    return "approve_output" if due("output", state, runtime.context) else "publish"
 
 
 def after_understanding(state: State) -> Literal["clarify", "gate", "publish"]:
@@ -227,8 +245,9 @@ def after_review(state: State, runtime: Runtime[Deps]) -> Reviewed:
 
 
 def _revised(state: State, runtime: Runtime[Deps]) -> Literal["write", "fallback"]:
-    another = state["iteration"] < runtime.context.settings.max_iterations and not state["stuck"]
-    return "write" if another else "fallback"  # a rejected draft, too, is revised while rounds remain (F-07)
+    """Whoever reviews, says "reject" only where no round remains (F-07); "revise" still needs one."""
+    wanted = (state["critique"] or {})["recommendation"] == "revise"
+    return "write" if wanted and revisions_left(state, runtime.context) else "fallback"
 
 
 def after_review_approval(state: State, runtime: Runtime[Deps]) -> Reviewed:
@@ -259,19 +278,25 @@ def observed(stage: Stage) -> Stage:
 
     @wraps(stage)
     async def node(state: Any, runtime: Runtime[Deps]) -> State:
+        with within_a_step():
+            return await told(state, runtime)
+
+    async def told(state: Any, runtime: Runtime[Deps]) -> State:
         deps = runtime.context
         began = deps.now()
         status = Status.REVISING if name == "write" and state["iteration"] else STATUS[name]
         await deps.emit("enter", name, status=status)
         try:
-            update = await (stage(state, runtime) if takes_runtime else stage(state))
+            held = await deps.notes.whole(state)
+            update = await (stage(held, runtime) if takes_runtime else stage(held))
+            short = await deps.notes.apart(plain(update))
         except GraphBubbleUp:
             raise  # an open question, not a failure
         except Exception as error:
-            await deps.emit("error", name, message=str(error), type=type(error).__name__)
+            await deps.emit("error", name, message=str(error), type=type(error).__name__, category=category_of(error))
             raise
         await deps.emit("leave", name, status=status, seconds=round((deps.now() - began).total_seconds(), 3))
-        return plain(update)
+        return cast("State", short)
 
     node.__annotations__ = {
         "state": stage.__annotations__.get("task") or State,
@@ -282,6 +307,27 @@ def observed(stage: Stage) -> Stage:
     # a runtime of its own would then leave this node without one.
     del node.__wrapped__
     return node
+
+
+def seen(edge: Callable[..., Any]) -> Callable[..., Any]:
+    """An edge that sees the state whole; the tasks it hands out are named, since a checkpoint holds them too."""
+    takes_runtime = "runtime" in edge.__annotations__
+
+    @wraps(edge)
+    async def route(state: Any, runtime: Runtime[Deps]) -> Any:
+        notes = runtime.context.notes
+        held = await notes.whole(state)
+        way = edge(held, runtime) if takes_runtime else edge(held)
+        way = await way if isawaitable(way) else way
+        if not isinstance(way, list) or not any(isinstance(step, Send) for step in way):
+            return way
+        return [Send(step.node, task) for step, task in zip(way, await notes.tasks([s.arg for s in way]), strict=True)]
+
+    route.__annotations__ = {
+        "state": State, "runtime": Runtime[Deps], "return": edge.__annotations__["return"]
+    }  # fmt: skip
+    del route.__wrapped__
+    return route
 
 
 def plain(update: State) -> State:

@@ -221,7 +221,17 @@ async def open_memory(
                 await connection.execute("PRAGMA journal_mode = WAL")
                 await connection.execute("PRAGMA secure_delete = ON")
                 await store.setup()
-        yield StoreMemory(store, now, alone)
+        try:
+            yield StoreMemory(store, now, alone)
+        finally:
+            await _ended(store._task)
+
+
+async def _ended(task: "asyncio.Task[None] | None") -> None:
+    """A Store's task is only cancelled when the Store is collected, and then nobody waits for its end."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @asynccontextmanager

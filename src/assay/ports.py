@@ -8,13 +8,16 @@
     PassageIndex    full-text search over passages   storage/
     PassageRanker   the passages that answer best    search/
     DocumentStore   snapshots by content hash        storage/
+    Notes           what the state of a thread refers to  storage/
     ThreadStore     threads and their runs           storage/
     RunLocks        one worker a thread              storage/
     ReviewStore     questions put to people          storage/
     Memory          what is remembered of a person   memory.py
     Companies       a name, ticker or description -> a company  companies/
     EventLog        what happened, in order          storage/
+    Integrity       whether what is stored was written so  storage/
     Embedder        text -> vectors                  embedding/
+    Entailment      a statement and its evidence -> scores  embedding/
     SupportScorer   does a quote support a sentence  trust/
     LanguageModel   a prompt -> an answer            llm/
     Ledger          every paid call, before it is made storage/
@@ -25,7 +28,7 @@
 the same contract tests.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -40,7 +43,7 @@ from assay.model.question import Mode
 from assay.model.review import By, Review
 from assay.model.source import Document, Hit, Kind, Passage
 from assay.model.spend import Call, Caps, Charge, Fee, Reservation, Spend
-from assay.model.thread import Run, Thread
+from assay.model.thread import Branch, Cursor, Run, Stop, Thread, ThreadSummary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +73,7 @@ class Purse(Protocol):
 class Answer(NamedTuple):
     hits: list[Hit]
     cached: bool = False
+    seconds: float | None = None  # the provider took, waiting for a turn aside; 0: it was not asked; None: not known
 
 
 @runtime_checkable
@@ -117,6 +121,7 @@ class Page(NamedTuple):
     reason: str = ""
     cached: bool = False
     again: bool = False  # another time may help
+    seconds: float = 0.0  # the site took, waiting for a turn aside; 0: it was not asked, or gave nothing
 
 
 class Pages(Protocol):
@@ -208,17 +213,61 @@ class DocumentStore(Protocol):
 
     async def get(self, hash: str) -> Document: ...
 
+    async def used(self, thread: str) -> list[str]:
+        """The hashes of those a thread rests on, as far as they are there."""
+        ...
+
+
+class Notes(Protocol):
+    """What the state of a thread refers to, apart from it: plain values under a name made from what they say.
+
+    A checkpoint is whole only with the notes it names (`notebook.notes_in`): who copies or journals one takes them
+    along, and `put` gives a value the same name everywhere. `get` raises NotFoundError, or IntegrityError if a note
+    was altered; the documents a note speaks of count as used by its thread."""
+
+    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
+        """Their names, in order. What is there already is not written again."""
+        ...
+
+    async def get(self, thread: str, names: Collection[str]) -> dict[str, Any]: ...
+
 
 class ThreadStore(Protocol):
     """`begin` raises ThreadBusyError when another run is active on the thread."""
 
     async def create(self, thread: Thread) -> None: ...
 
-    async def get(self, id: str) -> Thread: ...
+    async def get(self, id: str, *, owner: str | None = None) -> Thread:
+        """Another's is not there for an owner."""
+        ...
 
     async def recent(self, *, limit: int) -> list[Thread]: ...
 
-    async def delete(self, id: str) -> None: ...
+    async def overview(
+        self, *, limit: int, statuses: Collection[RunStatus] = (), owner: str | None = None,
+        after: Cursor | None = None,
+    ) -> list[ThreadSummary]:  # fmt: skip
+        """The one that something happened on last comes first; `statuses` are those of a thread's last run."""
+        ...
+
+    async def untouched(self, since: datetime, *, limit: int) -> list[str]:
+        """Threads on which nothing happened since then, and on which nothing is going on; oldest first."""
+        ...
+
+    async def rename(self, id: str, title: str) -> None: ...
+
+    async def delete(self, id: str) -> None:
+        """With everything that was said, found and decided on it, and the documents no other thread uses; also one
+        whose rows are damaged."""
+        ...
+
+    async def run_ids(self, thread: str) -> list[str]:
+        """Oldest first, whatever state the rows are in; none for a thread that is not there."""
+        ...
+
+    async def folders(self) -> set[str]:
+        """Documents of people's own that any run was asked on."""
+        ...
 
     async def begin(self, run: Run) -> None: ...
 
@@ -234,6 +283,31 @@ class ThreadStore(Protocol):
     async def run(self, id: str) -> Run: ...
 
     async def runs(self, thread: str) -> list[Run]: ...
+
+    async def active(self) -> list[Run]:
+        """Runs that have not ended, whoever works on them; oldest first."""
+        ...
+
+    async def ask_to_stop(self, run: str, stop: Stop) -> None:
+        """For whatever process works on it. A run that goes on, or ends, is asked no more."""
+        ...
+
+    async def stopping(self, run: str) -> Stop: ...
+
+    async def add_branch(self, branch: Branch) -> None: ...
+
+    async def fork(
+        self, thread: Thread, run: Run, branch: Branch | None = None, copy: Callable[[], None] = lambda: None
+    ) -> None:
+        """A new thread with its first run, where it comes from, if it is a branch, and what `copy` puts beside them:
+        all or nothing."""
+        ...
+
+    async def branch(self, thread: str) -> Branch | None:
+        """Where a thread comes from; None for one that is no branch."""
+        ...
+
+    async def branches(self, parent: str) -> list[Branch]: ...
 
     async def set_mode(self, thread: str, mode: Mode) -> None: ...
 
@@ -251,8 +325,8 @@ class ReviewStore(Protocol):
         """NotFoundError for one that never was."""
         ...
 
-    async def pending(self, thread: str | None = None) -> list[Review]:
-        """Not yet answered: what is due first comes first, then what was opened first."""
+    async def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
+        """Not yet answered, of runs that have not ended: what is due first comes first, then what was opened first."""
         ...
 
     async def latest(self, thread: str) -> Review | None:
@@ -318,6 +392,23 @@ class RunLocks(Protocol):
 
     def release(self, thread: str) -> None: ...
 
+    def holds(self, thread: str) -> bool:
+        """Whether it still does: what holds a lock may be lost, and another worker may have it by now."""
+        ...
+
+
+class Integrity(Protocol):
+    """Whether what is stored is what was written."""
+
+    async def check(self, thread: str, documents: Collection[str]) -> None:
+        """Before a run goes on: raises IntegrityError unless every row of the thread is there, and the documents are
+        what they were. What is read later is checked when it is read."""
+        ...
+
+    async def problems(self, thread: str | None = None) -> list[str]:
+        """Every row of a thread, or of all, looked into; one line for each that is wrong."""
+        ...
+
 
 class EventLog(Protocol):
     """Append-only; `append` returns the event with its sequence number within the run."""
@@ -334,10 +425,20 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]": ...
 
 
+class Entailment(Protocol):
+    """Reads a statement together with its evidence."""
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> "NDArray[np.float32]":
+        """A row for each (statement, evidence), in order: how supported, refuted and neither it is, as logits."""
+        ...
+
+
 class SupportScorer(Protocol):
     """How far a quote supports a statement, 0 to 1. Never the only judge."""
 
-    def score(self, statement: str, quote: str) -> float: ...
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """One for each (statement, quote), in order; many at once cost less than one by one."""
+        ...
 
 
 Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]  # what happened, at which stage, with its data
@@ -389,6 +490,18 @@ class Ledger(Protocol):
     async def refused(self, run: str) -> bool: ...
 
     async def calls(self, run: str) -> list[Call]: ...
+
+    async def forget(self, run: str) -> None:
+        """What was said goes, the money stays in the books."""
+        ...
+
+    async def export(self, run: str) -> list[dict[str, object]]:
+        """The account and then its calls, oldest first; nothing if there is no account."""
+        ...
+
+    async def restore(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """What was exported, put back where it is missing. What is there is left alone."""
+        ...
 
 
 class Account(Purse, Protocol):

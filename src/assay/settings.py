@@ -21,6 +21,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError
@@ -33,14 +34,23 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 # Variables with our prefix that are not settings of a run.
-NOT_SETTINGS = frozenset({"ASSAY_CONFIG", "ASSAY_EVAL_DATA", "ASSAY_TEST_MODEL_URL", "ASSAY_TEST_MODEL_FILE"})
+NOT_SETTINGS = frozenset(
+    {
+        "ASSAY_CONFIG",
+        "ASSAY_EVAL_DATA",
+        "ASSAY_STORAGE_KEY",
+        "ASSAY_STORAGE_KEY_BEFORE",
+        "ASSAY_TEST_MODEL_URL",
+        "ASSAY_TEST_MODEL_FILE",
+    }
+)
 
 
-_USER = r"^[A-Za-z0-9_-]{1,64}$"
+USER = r"^[A-Za-z0-9_-]{1,64}$"
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _FIELD = r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9][A-Za-z0-9_]*)*$"
 _FORMS = {
-    _USER: "1 to 64 letters, digits, hyphens and underscores",
+    USER: "1 to 64 letters, digits, hyphens and underscores",
     _NAME: "a small letter and up to 39 more, digits, hyphens and underscores",
     _FIELD: "the name of a field, as in critique.score",
 }
@@ -101,9 +111,14 @@ class Budget(Part):
 
 
 class Persistence(Part):
-    backend: Literal["sqlite", "memory"] = "sqlite"
-    connection_string: str | None = None
-    ttl_hours: float | None = Field(default=None, gt=0)
+    """Where threads are kept, for how long, and how safe from whom (docs/explanation/durability.md)."""
+
+    backend: Literal["sqlite", "postgres", "memory"] = "sqlite"
+    connection_string: str | None = None  # of PostgreSQL; DATABASE_URL does as well
+    ttl_hours: float | None = Field(default=None, gt=0)  # threads nobody has touched for so long are deleted
+    keep_checkpoints: int | None = Field(default=None, ge=1)  # of each finished run; None: all of them
+    journal: bool = True  # a verified copy of each run under checkpoints/ in the data directory
+    encrypt: bool = False  # what is stored, with ASSAY_STORAGE_KEY
 
 
 Place = Literal["plan", "harvest", "claims", "review", "output"]  # where a run can be stopped for a person
@@ -158,11 +173,40 @@ class Breakpoints(Part):
         return custom
 
 
+class Standards(Part):
+    """What a report must meet before it is published; what it does not meet goes back to the writer, and is told in the
+    report if that does not help."""
+
+    min_citations: int = Field(default=1, ge=0, le=50)  # sources cited
+    recency_days: int | None = Field(default=None, ge=1)  # age of the newest source; None: as the question asks
+    disclaimers: bool = True  # where it speaks of health, law or money
+
+
 class Reading(Part):
     max_file_mb: int = Field(default=50, gt=0)
     pdf_seconds: int = Field(default=60, gt=0)
     documents_per_question: int = Field(default=12, ge=1, le=50)
     passages_per_question: int = Field(default=36, ge=1, le=200)
+
+
+class McpSource(Part):
+    """An MCP server that is asked like any other source: a program on this machine, or an address."""
+
+    command: tuple[str, ...] = ()
+    url: str | None = None
+    token: SecretStr | None = None  # what the address wants as a bearer
+    env: dict[str, SecretStr] = {}  # what the program sees besides PATH, HOME and the like
+    tool: str = "search"  # takes a query
+    fetch: str | None = "fetch"  # takes the id of a result, gives its text; None: what `tool` gives is all there is
+    kind: Literal["web", "academic", "news", "code"] = "web"
+    seconds: float = Field(default=30.0, gt=0)
+    usd_per_request: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "McpSource":
+        if bool(self.command) == bool(self.url):
+            raise ValueError("give either a command or a url")
+        return self
 
 
 class Searching(Part):
@@ -179,6 +223,7 @@ class Searching(Part):
     requests_per_minute: dict[str, Annotated[float, Field(gt=0)]] = {}
     requests_per_day: dict[str, Annotated[int, Field(ge=0)]] = {}
     usd_per_request: dict[str, Annotated[float, Field(ge=0)]] = {}
+    mcp: dict[Annotated[str, Field(pattern=_NAME)], McpSource] = {}  # more sources, by the name they are asked under
 
 
 class Harvesting(Part):
@@ -205,6 +250,44 @@ class Caching(Part):
     disk_mb: float = Field(default=500.0, gt=0)
 
 
+_ORIGIN = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?/?", re.IGNORECASE)
+
+
+class Serving(Part):
+    """`assay serve`: who is let in from where, and how much of everything one person may have."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8765, ge=0, le=65_535)
+    public_url: str | None = None  # as people reach it, where that is not host and port; for links and webhooks
+    allow_origins: tuple[str, ...] = ()  # of web pages that may call the API, as https://team.example
+    allow_hosts: tuple[str, ...] = ()  # names it answers to besides its own, as assay.team.example
+    runs_at_once: int = Field(default=16, ge=1, le=1000)  # the others wait in line
+    runs_per_user: int = Field(default=50, ge=1)  # at work, in line, or waiting for an answer
+    streams_per_user: int = Field(default=100, ge=1)
+    requests_per_minute: int = Field(default=600, ge=1)  # of one person
+    usd_per_month: float | None = Field(default=None, ge=0)  # of one person
+    start_seconds: float = Field(default=2.0, ge=0, le=60)  # a start waits so long for a first question
+    heartbeat: float = Field(default=15.0, gt=0)  # seconds of silence after which a stream says that it lives
+    drain_seconds: float = Field(default=20.0, ge=0)  # a run is given to end its step when the server stops
+    body_mb: float = Field(default=1.0, gt=0)
+    upload_mb: float = Field(default=25.0, gt=0)  # one file
+    uploads_mb: float = Field(default=500.0, gt=0)  # all of one person's
+    uploads: int = Field(default=200, ge=0)  # files of one person
+    share_days: float = Field(default=7.0, gt=0)  # a link is good for, where nothing else is said
+    webhook_seconds: float = Field(default=10.0, gt=0)
+    webhook_attempts: int = Field(default=6, ge=1, le=20)
+    webhook_addresses: tuple[str, ...] = ()  # private networks that may be told all the same, as 10.1.0.0/16
+
+    @field_validator("allow_origins")
+    @classmethod
+    def _whole_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        """A star would let every page in that anybody opens."""
+        for one in origins:
+            if not _ORIGIN.fullmatch(one.strip()):
+                raise ValueError(f"{one!r} is no origin: name each, as https://team.example; there is no wildcard")
+        return origins
+
+
 class Keys(BaseSettings):
     """Secrets under their vendors' own names; none is ever printed."""
 
@@ -224,6 +307,8 @@ class Keys(BaseSettings):
     github_token: SecretStr | None = None
     redis_url: SecretStr | None = None
     database_url: SecretStr | None = None
+    assay_storage_key: SecretStr | None = None  # seals what is stored, and encrypts it where that is asked for
+    assay_storage_key_before: SecretStr | None = None  # the one that `assay storage seal` replaces
 
 
 class Settings(BaseSettings):
@@ -237,7 +322,7 @@ class Settings(BaseSettings):
     depth: Depth = Depth.STANDARD
     mode: Mode = Mode.AUTO
     auto_gate: bool = True
-    user: str = Field(default="local", pattern=_USER)  # whose memory is used
+    user: str = Field(default="local", pattern=USER)  # whose memory is used
     style_guide: Literal["academic", "technical", "executive"] = "academic"
     target_length: int = Field(default=2000, ge=50, le=20_000)
     banned_words: tuple[str, ...] = (
@@ -270,10 +355,12 @@ class Settings(BaseSettings):
     budget: Budget = Budget()
     persistence: Persistence = Persistence()
     breakpoints: Breakpoints = Breakpoints()
+    standards: Standards = Standards()
     reading: Reading = Reading()
     search: Searching = Searching()
     harvest: Harvesting = Harvesting()
     cache: Caching = Caching()
+    server: Serving = Serving()
     keys: Keys = Field(default_factory=Keys, exclude=True)
 
     def model_for(self, role: Role) -> str:
@@ -282,7 +369,7 @@ class Settings(BaseSettings):
 
     def fingerprint(self) -> str:
         """What a run stores to say which settings made it; where data lie does not matter to a result."""
-        values = self.model_dump(mode="json", exclude={"data_dir", "log_level", "keys"})
+        values = self.model_dump(mode="json", exclude={"data_dir", "log_level", "server", "keys"})
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
     @classmethod

@@ -1,9 +1,11 @@
 """What the graph remembers: plain data only, with hashes and ids in place of documents.
 
-Fields of one question are reset by `new_question`; a thread keeps `messages`, `conversation_summary` and
-`subject` (requirements C-02 and C-03). Page text never enters the state, so its size stays bounded.
+Fields of one question are reset by `new_question`; a thread keeps `messages`, `conversation_summary`, `subject`
+(requirements C-02 and C-03) and the sources it was told to do without. Page text never enters the state, and what
+grows with the number of pages is only named in it (notebook.py), so its size stays bounded.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from assay.model.event import Status
@@ -34,6 +36,7 @@ class State(TypedDict, total=False):
     messages: Annotated[list[Plain], append]
     conversation_summary: str
     subject: str | None
+    vetoed: list[Plain]  # model.veto.Vetoed: sources the thread does without
 
     # the question
     run: str
@@ -84,12 +87,14 @@ class State(TypedDict, total=False):
     critique: Plain | None
     iteration: int
     stuck: bool  # the last revision changed nothing
+    best: Plain | None  # version reviewed best: {draft, statements, critique, iteration, seen: digests of all}
     rejected: bool
     edits: Plain  # a person's, to the report: {drop: titles of sections, title, rewrite}
     issues: list[Plain]
     notices: dict[str, str]
     report: Plain | None
     final_summary: str
+    withdrawn: list[str]  # documents that this run takes out of the report; none where it asks a question
 
 
 class Task(TypedDict):
@@ -157,10 +162,27 @@ def new_question(message: str, run: str, options: Plain, notices: dict[str, str]
         "critique": None,
         "iteration": 0,
         "stuck": False,
+        "best": None,
         "rejected": False,
         "edits": {},
         "issues": [],
         "notices": notices,
         "report": None,
         "final_summary": "",
+        "withdrawn": [],
+    }
+
+
+def withdrawal(run: str, options: Plain, documents: Sequence[str], vetoed: Sequence[Plain]) -> Plain:
+    """The input that takes sources out of a finished report; everything else of it is kept."""
+    return {
+        "run": run,
+        "options": options,
+        "withdrawn": list(documents),
+        "vetoed": list(vetoed),
+        "current_agent": "withdraw",
+        "status": Status.ANALYZING.value,
+        "rejected": False,
+        "edits": {},
+        "approvals": {},
     }

@@ -8,13 +8,19 @@ from playwright.sync_api import BrowserContext, Page, expect
 from assay import Report
 from assay.model.claim import Mark, Verdict
 from assay.model.report import (
+    Answer,
     Coverage,
+    Critique,
+    Dispute,
+    KeyFigure,
+    NotFound,
     Provenance,
     ReportClaim,
     ReportSpan,
     ReportStatus,
     Section,
     Sentence,
+    Side,
     SourceCard,
 )
 
@@ -84,7 +90,7 @@ def test_sources_cannot_act(context: BrowserContext) -> None:
 def test_a_frame_sentence_has_nothing_to_open(context: BrowserContext) -> None:
     page, _ = shown(context, made().html)
     assert page.locator("details").count() == 1
-    expect(page.locator("p", has_text="No source gave a figure for 2024.")).to_be_visible()
+    expect(page.get_by_text("No source gave a figure for 2024.")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [360, 1000])
@@ -105,3 +111,69 @@ def test_a_page_of_the_web_can_be_opened_from_its_source(context: BrowserContext
     assert not [url for url in asked if "port.example" in url]
     unsafe, _ = shown(context, made().html)  # javascript: is no address
     expect(unsafe.locator("li a")).to_have_count(0)
+
+
+def whole(text: str = "Tides") -> Report:
+    """Every part that a report can have, all of them saying the same."""
+    base = made(text, text, text)
+    fact = base.sections[0].sentences[0]
+    prose = (fact.model_copy(update={"opens": True}), fact, fact.model_copy(update={"opens": True}))
+    sections = (
+        Section(title="Body", sentences=prose),
+        Section(title="What the sources disagree on", role="disagreements", sentences=(fact,)),
+        Section(title="What could not be found", role="not_found",
+                sentences=(Sentence(text=f"No source read in this run answered: “{text}”", kind="frame"),)),
+        Section(title="Please note", role="notice", sentences=(Sentence(text=f"No advice on {text}.", kind="frame"),)),
+    )  # fmt: skip
+    card = base.sources[0].model_copy(
+        update={"host": text, "author": text, "kind": text, "credibility_reasons": (text,), "primary": True}
+    )
+    side = Side(claims=("C1",), sources=("S1",), groups=("G1",))
+    return base.model_copy(
+        update={
+            "sections": sections,
+            "sources": (card,),
+            "answers": (Answer(text=text, claims=("C1",), citations=("S1",), mark=Mark.VERIFIED, about=text),
+                        Answer(text=text, claims=("C1",), citations=("S1",), mark=Mark.SINGLE, disputed=True)),
+            "figures": (KeyFigure(what=text, value=text, when=text, claims=("C1",), citations=("S1",), disputed=True),),
+            "disputes": (Dispute(about=text, sides=(side, side), resolution=text),),
+            "not_found": (NotFound(question=text, queries=(text,), documents=3, reason=text),),
+            "review": Critique(scores={"accuracy": 9.5}, score=8.4, recommendation="approve"),
+            "errors": (text,),
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("X-01", "X-08", "S-10")
+def test_it_shows_answers_prose_figures_disputes_what_is_missing_and_the_review(context: BrowserContext) -> None:
+    page, _ = shown(context, whole().html)
+    assert page.locator(".text").count() == 3, "two paragraphs, and one of the dispute"
+    first, second = (page.locator(".text").first.locator("summary").nth(at).bounding_box() for at in (0, 1))
+    assert first is not None
+    assert second is not None
+    assert abs(first["y"] - second["y"]) < 2, "sentences of a paragraph stand in one line"
+    expect(page.locator("p.answer").first).to_contain_text("Tides (Tides) ✓ [S1]")
+    expect(page.locator("p.answer.disputed")).to_contain_text("Sources disagree: Tides")
+    expect(page.locator("table").first).to_contain_text("(disputed)")
+    for text in ("View 2: 1 independent source: S1 Tides", "Searched for: “Tides”; 3 documents read for it; Tides.",
+                 "primary", "improvement potential", "hallucination score 0.00"):  # fmt: skip
+        expect(page.locator(".assay")).to_contain_text(text)
+    notice, body = page.locator(".notice").bounding_box(), page.locator(".text").first.bounding_box()
+    assert notice is not None
+    assert body is not None
+    assert notice["y"] < body["y"], "what is to be noted comes first"
+
+
+def test_no_part_of_a_report_can_act(context: BrowserContext) -> None:
+    page, asked = shown(context, whole(HOSTILE).html)
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.hit") is None
+    assert asked == []
+    assert page.locator(".assay script, .assay img, .assay iframe, .assay svg, .assay a, .assay form").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_every_part_fits_the_page(context: BrowserContext, width: int) -> None:
+    page, _ = shown(context, whole("A long statement about tides. " * 6 + "word" * 60).html)
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -20,8 +19,10 @@ from hypothesis import strategies as st
 from assay.errors import EvidenceError, NotFoundError, StorageError
 from assay.model.source import Document
 from assay.ports import DocumentStore
-from assay.storage.documents import SqliteDocuments
-from assay.storage.sqlite import LIBRARY, Database, Schema
+from assay.storage.documents import SqlDocuments
+from assay.storage.migrating import LIBRARY, Schema
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
 from assay.testing import MemoryDocuments
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -46,16 +47,15 @@ def snapshot(text: str, url: str = "file:///a.txt") -> Document:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "main.db") as database:
-        yield database
+def database(sqlite_database: SqliteDatabase) -> SqliteDatabase:
+    return sqlite_database
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest) -> DocumentStore:
     if request.param == "memory":
         return MemoryDocuments()
-    return SqliteDocuments(request.getfixturevalue("database"))
+    return SqlDocuments(Rows(request.getfixturevalue(f"{request.param}_database")))
 
 
 # Every store ------------------------------------------------------------------------------------------
@@ -131,22 +131,22 @@ async def test_text_that_is_not_unicode_is_refused(store: DocumentStore, text: s
     "change",
     ["text = text || '.'", "text = CAST(x'ff' AS TEXT)", "metadata = '{'", "metadata = '{}'", "metadata = '7'"],
 )
-async def test_an_altered_snapshot_is_noticed(database: Database, change: str) -> None:
-    store = SqliteDocuments(database)
+async def test_an_altered_snapshot_is_noticed(database: SqliteDatabase, change: str) -> None:
+    store = SqlDocuments(Rows(database))
     await store.put(FULL)
     with database.transaction() as connection:
         connection.execute(f"UPDATE documents SET {change}")  # noqa: S608
-    with pytest.raises(EvidenceError):
+    with pytest.raises((EvidenceError, StorageError)):
         await store.get(FULL.hash)
 
 
-async def test_an_ambiguous_prefix_says_so(database: Database) -> None:
-    store = SqliteDocuments(database)
+async def test_an_ambiguous_prefix_says_so(database: SqliteDatabase) -> None:
+    store = SqlDocuments(Rows(database))
     await store.put(FULL)
     with database.transaction() as connection:
         # Two texts whose hashes begin alike would take hours to find; a forged row will do.
         twin = FULL.hash[:10] + "0" * 54
-        connection.execute("INSERT INTO documents SELECT ?, metadata, text FROM documents", (twin,))
+        connection.execute("INSERT INTO documents SELECT ?, metadata, text, seal FROM documents", (twin,))
     with pytest.raises(NotFoundError, match="ambiguous"):
         await store.get(FULL.hash[:8])
     assert await store.get(FULL.hash[:12]) == FULL
@@ -155,7 +155,7 @@ async def test_an_ambiguous_prefix_says_so(database: Database) -> None:
 # SQLite: connections and transactions -----------------------------------------------------------------
 
 
-def test_it_is_set_up_for_many_readers_and_one_writer(database: Database) -> None:
+def test_it_is_set_up_for_many_readers_and_one_writer(database: SqliteDatabase) -> None:
     with database.connection() as connection:
         found = [
             connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -164,7 +164,7 @@ def test_it_is_set_up_for_many_readers_and_one_writer(database: Database) -> Non
     assert found == ["wal", 1, 1, 10_000]
 
 
-def test_a_thread_has_a_connection_of_its_own_and_an_ended_one_keeps_none(database: Database) -> None:
+def test_a_thread_has_a_connection_of_its_own_and_an_ended_one_keeps_none(database: SqliteDatabase) -> None:
     seen = []
 
     def look() -> None:
@@ -183,14 +183,14 @@ def test_a_thread_has_a_connection_of_its_own_and_an_ended_one_keeps_none(databa
 
 
 def test_closing_waits_for_what_is_under_way(tmp_path: Path) -> None:
-    database = Database(tmp_path / "main.db")
+    database = SqliteDatabase(tmp_path / "main.db")
     inside, done = threading.Event(), []
 
     def write() -> None:
         with database.transaction() as connection:
             inside.set()
             time.sleep(0.1)
-            connection.execute("INSERT INTO documents VALUES ('a', '{}', 'a')")
+            connection.execute("INSERT INTO documents VALUES ('a', '{}', 'a', '')")
         done.append(True)
 
     thread = threading.Thread(target=write)
@@ -204,40 +204,40 @@ def test_closing_waits_for_what_is_under_way(tmp_path: Path) -> None:
         pass
 
 
-def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
+def test_a_failed_transaction_leaves_nothing(database: SqliteDatabase) -> None:
     with pytest.raises(ZeroDivisionError):
         _fail_after_writing(database)
     assert _count(database) == 0
 
 
-def test_a_failed_part_spoils_the_whole(database: Database) -> None:
+def test_a_failed_part_spoils_the_whole(database: SqliteDatabase) -> None:
     def whole() -> None:
         with database.transaction():
             with pytest.raises(ZeroDivisionError):
                 _fail_after_writing(database)
             with database.transaction() as connection:
-                connection.execute("INSERT INTO documents VALUES ('b', '{}', 'b')")
+                connection.execute("INSERT INTO documents VALUES ('b', '{}', 'b', '')")
 
     with pytest.raises(StorageError, match="nothing of it was kept"):
         whole()
     assert _count(database) == 0
     with database.transaction() as connection:
-        connection.execute("INSERT INTO documents VALUES ('c', '{}', 'c')")
+        connection.execute("INSERT INTO documents VALUES ('c', '{}', 'c', '')")
     assert _count(database) == 1
 
 
-def test_text_that_cannot_be_encoded_is_our_error(database: Database) -> None:
+def test_text_that_cannot_be_encoded_is_our_error(database: SqliteDatabase) -> None:
     with pytest.raises(StorageError, match="surrogate"), database.transaction() as connection:
-        connection.execute("INSERT INTO documents VALUES (?, '{}', 'a')", ("\ud800",))
+        connection.execute("INSERT INTO documents VALUES (?, '{}', 'a', '')", ("\ud800",))
 
 
-def _fail_after_writing(database: Database) -> None:
+def _fail_after_writing(database: SqliteDatabase) -> None:
     with database.transaction() as connection:
-        connection.execute("INSERT INTO documents VALUES ('a', '{}', 'a')")
+        connection.execute("INSERT INTO documents VALUES ('a', '{}', 'a', '')")
         raise ZeroDivisionError
 
 
-def _count(database: Database) -> int:
+def _count(database: SqliteDatabase) -> int:
     with database.connection() as connection:
         return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
 
@@ -250,7 +250,7 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> N
     path.write_text("These are notes, not a database. " * 100)
     before = path.read_bytes()
     with pytest.raises(StorageError, match=r"notes\.txt") as caught:
-        Database(path)
+        SqliteDatabase(path)
     assert caught.value.help
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith("notes")] == ["notes.txt"]
@@ -258,14 +258,14 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> N
 
 def test_a_folder_is_no_database(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=str(tmp_path)) as caught:
-        Database(tmp_path)
+        SqliteDatabase(tmp_path)
     assert caught.value.help
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file") as caught:
-        Database(tmp_path / "file" / "below" / "main.db")
+        SqliteDatabase(tmp_path / "file" / "below" / "main.db")
     assert caught.value.help
 
 
@@ -273,7 +273,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError) as caught:
-        Database(tmp_path / "main.db")
+        SqliteDatabase(tmp_path / "main.db")
     tmp_path.chmod(0o700)
     assert caught.value.help
     assert not (tmp_path / "main.db").exists()
@@ -282,12 +282,12 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that root may not write either")
 def test_a_folder_that_nobody_may_write() -> None:
     with pytest.raises(StorageError, match=r"/proc/self/main\.db") as caught:
-        Database(Path("/proc/self/main.db"))
+        SqliteDatabase(Path("/proc/self/main.db"))
     assert caught.value.help
 
 
 def test_missing_folders_are_made(tmp_path: Path) -> None:
-    Database(tmp_path / "a" / "b" / "main.db").close()
+    SqliteDatabase(tmp_path / "a" / "b" / "main.db").close()
     assert (tmp_path / "a" / "b" / "main.db").is_file()
 
 
@@ -322,34 +322,35 @@ def _versions(path: Path) -> list[tuple[int, str]]:
 
 def test_migrations_are_applied_once_and_recorded(tmp_path: Path, schema: Schema) -> None:
     path = tmp_path / "m.db"
-    Database(path, schema).close()
+    SqliteDatabase(path, schema).close()
     trigger = "CREATE TRIGGER t AFTER INSERT ON one BEGIN\n  DELETE FROM uno;\n  DELETE FROM one;\nEND;\n"
     _add(schema, "0002_two.sql", "CREATE TABLE two (a);\n" + trigger)
     for _ in range(2):
-        Database(path, schema).close()
+        SqliteDatabase(path, schema).close()
     assert _versions(path) == [(1, "0001_one"), (2, "0002_two")]
 
 
 def test_a_failed_migration_leaves_the_old_version(tmp_path: Path, schema: Schema) -> None:
     path = tmp_path / "m.db"
-    Database(path, schema).close()
+    SqliteDatabase(path, schema).close()
     _add(schema, "0002_two.sql", "CREATE TABLE two (a);\nCREATE TABEL dos (a);\n")
     with pytest.raises(StorageError, match=r"m\.db"):
-        Database(path, schema)
+        SqliteDatabase(path, schema)
     assert _tables(path) == ["one", "schema_migrations", "uno"]
     _add(schema, "0002_two.sql", "CREATE TABLE two (a);\n")
-    Database(path, schema).close()
+    SqliteDatabase(path, schema).close()
     assert _tables(path) == ["one", "schema_migrations", "two", "uno"]
 
 
 def test_a_killed_migration_leaves_the_old_version(tmp_path: Path, schema: Schema) -> None:
     path = tmp_path / "m.db"
-    Database(path, schema).close()
+    SqliteDatabase(path, schema).close()
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     _add(schema, "0002_two.sql", f"CREATE TABLE two AS {endless};\n")
     script = (
-        "import sys; from pathlib import Path; from assay.storage.sqlite import Database, Schema;"
-        "Database(Path(sys.argv[1]), Schema(Path(sys.argv[2]), ''))"
+        "import sys; from pathlib import Path; from assay.storage.migrating import Schema;"
+        "from assay.storage.sqlite import SqliteDatabase;"
+        "SqliteDatabase(Path(sys.argv[1]), Schema(Path(sys.argv[2]), ''))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.Popen([sys.executable, "-c", script, path, str(schema.migrations)], env=environment)
@@ -358,7 +359,7 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path, schema: Schem
     child.wait()
     _add(schema, "0002_two.sql", "CREATE TABLE two (a);\n")
     assert _versions(path) == [(1, "0001_one")]
-    Database(path, schema).close()
+    SqliteDatabase(path, schema).close()
     assert _versions(path) == [(1, "0001_one"), (2, "0002_two")]
 
 
@@ -377,31 +378,31 @@ def _wait_until_locked(path: Path, child: "subprocess.Popen[bytes]") -> None:
 
 def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "main.db"
-    with Database(path) as database, database.transaction() as connection:
+    with SqliteDatabase(path) as database, database.transaction() as connection:
         known = connection.execute("SELECT count(*) FROM schema_migrations").fetchone()[0]
         connection.execute("INSERT INTO schema_migrations VALUES (?, 'tomorrow', '')", (known + 1,))
     with pytest.raises(StorageError, match="newer") as caught:
-        Database(path)
+        SqliteDatabase(path)
     assert "Upgrade" in caught.value.help
 
 
 def test_another_kind_of_database_is_refused(tmp_path: Path) -> None:
-    Database(tmp_path / "main.db").close()
+    SqliteDatabase(tmp_path / "main.db").close()
     with pytest.raises(StorageError, match="another kind"):
-        Database(tmp_path / "main.db", LIBRARY)
+        SqliteDatabase(tmp_path / "main.db", LIBRARY)
 
 
 def test_migrations_are_numbered_without_gaps(tmp_path: Path, schema: Schema) -> None:
     _add(schema, "0003_three.sql", "CREATE TABLE three (a);\n")
     with pytest.raises(StorageError, match="0002"):
-        Database(tmp_path / "m.db", schema)
+        SqliteDatabase(tmp_path / "m.db", schema)
     assert not (tmp_path / "m.db").exists()
 
 
 def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from assay.storage.sqlite import Database;"
-        "Database(Path(sys.argv[1])).close()"
+        "import sys; from pathlib import Path; from assay.storage.sqlite import SqliteDatabase;"
+        "SqliteDatabase(Path(sys.argv[1])).close()"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "main.db")]

@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,9 +15,11 @@ from assay.errors import NotFoundError, StorageError
 from assay.model.event import Event
 from assay.model.thread import Run, Thread
 from assay.ports import EventLog, ThreadStore
-from assay.storage.events import SqliteEvents
-from assay.storage.sqlite import Database
-from assay.storage.threads import SqliteThreads
+from assay.storage.database import Database
+from assay.storage.events import SqlEvents
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.threads import SqlThreads
 from assay.testing import MemoryEvents, MemoryThreads
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
@@ -30,28 +31,26 @@ PLAIN = st.recursive(
 )
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "main.db") as database:
-        yield database
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def threads(request: pytest.FixtureRequest) -> ThreadStore:
-    if request.param == "memory":
-        return MemoryThreads()
-    return SqliteThreads(request.getfixturevalue("database"))
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> Database | None:
+    return None if request.param == "memory" else request.getfixturevalue(f"{request.param}_database")
 
 
 @pytest.fixture
-async def log(threads: ThreadStore, request: pytest.FixtureRequest) -> EventLog:
+def threads(database: Database | None) -> ThreadStore:
+    return MemoryThreads() if database is None else SqlThreads(Rows(database))
+
+
+@pytest.fixture
+async def log(threads: ThreadStore, database: Database | None) -> EventLog:
     """A log for the runs `a` and `b`, each on a thread of its own."""
     for id in "ab":
         await threads.create(Thread(id=id, title="", created=NOW, updated=NOW))
         await threads.begin(Run(id=id, thread=id, question="?", started=NOW))
     if isinstance(threads, MemoryThreads):
         return MemoryEvents(threads)
-    return SqliteEvents(request.getfixturevalue("database"))
+    assert database is not None
+    return SqlEvents(Rows(database))
 
 
 def event(run: str = "a", **data: object) -> Event:
@@ -129,20 +128,21 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from assay.model.event import Event
-from assay.storage.events import SqliteEvents
-from assay.storage.sqlite import Database
+from assay.storage.events import SqlEvents
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
 
 async def main(log):
     one = lambda: log.append(Event(run="a", time=datetime.now(UTC), kind="token"))
     await asyncio.gather(*(one() for _ in range(100)))
 
-with Database(Path(sys.argv[1])) as database:
-    asyncio.run(main(SqliteEvents(database)))
+with SqliteDatabase(Path(sys.argv[1])) as database:
+    asyncio.run(main(SqlEvents(Rows(database))))
 """
 
 
-@pytest.mark.parametrize("threads", ["sqlite"], indirect=True)
-async def test_many_processes_leave_no_gap(log: EventLog, database: Database) -> None:
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+async def test_many_processes_leave_no_gap(log: EventLog, database: SqliteDatabase) -> None:
     assert _exit_codes(APPEND, database.path) == [0] * 4
     assert [found.seq for found in await log.since("a", 0)] == list(range(1, 401))
 

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ from assay.errors import AnswerError, NotFoundError, StorageError
 from assay.model.review import By, Review
 from assay.model.thread import Thread
 from assay.ports import ReviewStore, ThreadStore
-from assay.storage.reviews import SqliteReviews
-from assay.storage.sqlite import Database
-from assay.storage.threads import SqliteThreads
+from assay.storage.reviews import SqlReviews
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.threads import SqlThreads
 from assay.testing import MemoryReviews, MemoryThreads
 
 NOON = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
@@ -27,27 +27,26 @@ MOMENT = timedelta(microseconds=1)
 pytestmark = pytest.mark.requirement("F-09")
 
 
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def kept(request: pytest.FixtureRequest) -> Rows | None:
+    return None if request.param == "memory" else Rows(request.getfixturevalue(f"{request.param}_database"))
+
+
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "main.db") as database:
-        yield database
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def threads(request: pytest.FixtureRequest) -> ThreadStore:
+async def threads(kept: Rows | None) -> ThreadStore:
     """With the threads `t` and `u`."""
-    memory = request.param == "memory"
-    threads = MemoryThreads() if memory else SqliteThreads(request.getfixturevalue("database"))
+    threads = MemoryThreads() if kept is None else SqlThreads(kept)
     for id in "tu":
         await threads.create(Thread(id=id, title="", created=NOON, updated=NOON))
     return threads
 
 
 @pytest.fixture
-def store(threads: ThreadStore, request: pytest.FixtureRequest) -> ReviewStore:
+def store(threads: ThreadStore, kept: Rows | None) -> ReviewStore:
     if isinstance(threads, MemoryThreads):
         return MemoryReviews(threads)
-    return SqliteReviews(request.getfixturevalue("database"))
+    assert kept is not None
+    return SqlReviews(kept)
 
 
 def review(id: str = "q", of: str = "t", *, opened: datetime = NOON, due: datetime | None = None) -> Review:
@@ -186,32 +185,33 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from assay.errors import AnswerError
-from assay.storage.reviews import SqliteReviews
-from assay.storage.sqlite import Database
+from assay.storage.reviews import SqlReviews
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
 
-with Database(Path(sys.argv[1])) as database:
+with SqliteDatabase(Path(sys.argv[1])) as database:
     print("ready", flush=True)
     sys.stdin.readline()
     for question in range({QUESTIONS}):
         try:
-            asyncio.run(SqliteReviews(database).take(str(question), sys.argv[2], "person", datetime.now(UTC)))
+            asyncio.run(SqlReviews(Rows(database)).take(str(question), sys.argv[2], "person", datetime.now(UTC)))
         except AnswerError:
             continue
         print(question, flush=True)
 """
 
 
-async def _asked(database: Database) -> SqliteReviews:
-    await SqliteThreads(database).create(Thread(id="t", title="", created=NOON, updated=NOON))
-    store = SqliteReviews(database)
+async def _asked(rows: Rows) -> SqlReviews:
+    await SqlThreads(rows).create(Thread(id="t", title="", created=NOON, updated=NOON))
+    store = SqlReviews(rows)
     for number in range(QUESTIONS):
         await store.open(review(str(number)))
     return store
 
 
-async def test_one_of_two_processes_answers(database: Database) -> None:
-    store = await _asked(database)
-    won = _taken_by_two(database.path)
+async def test_one_of_two_processes_answers(sqlite_database: SqliteDatabase) -> None:
+    store = await _asked(Rows(sqlite_database))
+    won = _taken_by_two(sqlite_database.path)
     assert sorted(won["a"] + won["b"], key=int) == [str(number) for number in range(QUESTIONS)]
     for name, numbers in won.items():
         assert {(await store.get(number)).answer for number in numbers} <= {name}
@@ -242,8 +242,8 @@ def _taken_by_two(path: Path) -> dict[str, list[str]]:
     return won
 
 
-async def test_one_of_two_threads_answers(database: Database) -> None:
-    store = await _asked(database)
+async def test_one_of_two_threads_answers(rows: Rows) -> None:
+    store = await _asked(rows)
     barrier, refused = threading.Barrier(2), []
 
     def answer_all() -> None:
@@ -263,8 +263,8 @@ async def test_one_of_two_threads_answers(database: Database) -> None:
     assert await store.pending() == []
 
 
-async def test_a_time_without_zone_is_refused(database: Database) -> None:
-    store = await _asked(database)
+async def test_a_time_without_zone_is_refused(rows: Rows) -> None:
+    store = await _asked(rows)
     with pytest.raises(StorageError, match="time zone"):
         await store.open(review("naive", due=datetime(2026, 1, 1)))
     with pytest.raises(StorageError, match="time zone"):
@@ -274,8 +274,8 @@ async def test_a_time_without_zone_is_refused(database: Database) -> None:
 
 async def test_a_review_outlives_its_database(tmp_path: Path) -> None:
     kept = review(due=NOON + timedelta(hours=1))
-    with Database(tmp_path / "main.db") as first:
-        await SqliteThreads(first).create(Thread(id="t", title="", created=NOON, updated=NOON))
-        await SqliteReviews(first).open(kept)
-    with Database(tmp_path / "main.db") as second:
-        assert await SqliteReviews(second).pending() == [kept]
+    with SqliteDatabase(tmp_path / "main.db") as first:
+        await SqlThreads(Rows(first)).create(Thread(id="t", title="", created=NOON, updated=NOON))
+        await SqlReviews(Rows(first)).open(kept)
+    with SqliteDatabase(tmp_path / "main.db") as second:
+        assert await SqlReviews(Rows(second)).pending() == [kept]

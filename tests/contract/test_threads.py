@@ -5,7 +5,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -14,10 +14,11 @@ import pytest
 from assay.errors import NotFoundError, StorageError, ThreadBusyError
 from assay.model.event import RunStatus, Status
 from assay.model.question import Mode
-from assay.model.thread import Run, Thread
+from assay.model.thread import Branch, Run, Stop, Thread
 from assay.ports import ThreadStore
-from assay.storage.sqlite import Database
-from assay.storage.threads import SqliteThreads
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.threads import SqlThreads
 from assay.testing import MemoryThreads
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,17 +32,11 @@ def clock() -> Callable[[], datetime]:
     return lambda: START + timedelta(hours=next(hours))
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "main.db") as database:
-        yield database
-
-
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest) -> ThreadStore:
     if request.param == "memory":
         return MemoryThreads(now=clock())
-    return SqliteThreads(request.getfixturevalue("database"), now=clock())
+    return SqlThreads(Rows(request.getfixturevalue(f"{request.param}_database")), now=clock())
 
 
 def thread(id: str = "t", *, minutes: int = 0) -> Thread:
@@ -230,6 +225,142 @@ async def test_one_of_many_begins(store: ThreadStore) -> None:
     assert sum(isinstance(outcome, ThreadBusyError) for outcome in tries) == 29
 
 
+# Branches ---------------------------------------------------------------------------------------------
+
+
+def branch(id: str = "b", of: str = "t", *, minutes: int = 0, **changes: object) -> Branch:
+    return Branch(thread=id, parent=of, checkpoint="c1", changes=changes, created=START + timedelta(minutes=minutes))
+
+
+@pytest.mark.requirement("W-18")
+async def test_a_branch_comes_back_as_it_was(store: ThreadStore) -> None:
+    await store.create(thread("b"))
+    kept = branch(words=50, edits=[{"op": "remove", "question": "Q1"}], question="\N{FIRE} 'quoted' \x00?")
+    await store.add_branch(kept)
+    assert await store.branch("b") == kept
+    assert await store.branch("t") is None
+    assert await store.branch("nosuch") is None
+
+
+@pytest.mark.requirement("W-18")
+async def test_the_branches_of_a_thread_are_listed_oldest_first(store: ThreadStore) -> None:
+    for minutes, id in ((3, "a"), (1, "z"), (2, "m")):
+        await store.create(thread(id))
+        await store.add_branch(branch(id, minutes=minutes))
+    await store.create(thread("other"))
+    await store.add_branch(branch("other", of="a"))
+    assert [found.thread for found in await store.branches("t")] == ["z", "m", "a"]
+    assert [found.thread for found in await store.branches("a")] == ["other"]
+    assert await store.branches("other") == []
+
+
+@pytest.mark.requirement("W-18")
+async def test_a_branch_is_of_a_thread_and_goes_with_it(store: ThreadStore) -> None:
+    with pytest.raises(NotFoundError):
+        await store.add_branch(branch("nosuch"))
+    await store.create(thread("b"))
+    await store.add_branch(branch())
+    await store.delete("b")
+    assert await store.branch("b") is None
+    assert await store.branches("t") == []
+
+
+@pytest.mark.requirement("W-18")
+async def test_a_branch_stays_when_its_parent_goes(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.create(thread("b"))
+    await store.add_branch(branch())
+    await store.delete("t")
+    assert await store.branch("b") == branch()
+
+
+@pytest.mark.requirement("W-18")
+async def test_a_fork_is_made_as_a_whole(store: ThreadStore) -> None:
+    copied: list[str] = []
+    await store.create(thread())
+    await store.fork(thread("b"), run("r", of="b"), branch(), lambda: copied.append("b"))
+    assert copied == ["b"]
+    assert (await store.get("b")).title == "Kilns?"
+    assert [found.id for found in await store.runs("b")] == ["r"]
+    assert await store.branches("t") == [branch()]
+
+
+@pytest.mark.requirement("W-18")
+async def test_a_fork_that_fails_leaves_nothing(store: ThreadStore) -> None:
+    def full() -> None:
+        raise StorageError("the disk is full")
+
+    await store.create(thread())
+    with pytest.raises(StorageError, match="the disk is full"):
+        await store.fork(thread("b"), run("r", of="b"), branch(), full)
+    assert [found.id for found in await store.recent(limit=9)] == ["t"]
+    assert await store.branches("t") == []
+    with pytest.raises(NotFoundError):
+        await store.run("r")
+
+
+# Titles, stops ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("F-10")
+async def test_a_thread_is_renamed_and_touched(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.rename("t", "Ovens?")
+    found = await store.get("t")
+    assert (found.title, found.created) == ("Ovens?", START)
+    assert found.updated > START
+    with pytest.raises(NotFoundError):
+        await store.rename("nosuch", "Ovens?")
+
+
+@pytest.mark.requirement("F-10")
+async def test_active_runs_are_those_that_have_not_ended(store: ThreadStore) -> None:
+    for minutes, status in enumerate((*ENDED, *reversed(ACTIVE))):
+        await store.create(thread(status.value))
+        await store.begin(run(status.value, of=status.value, status=status, minutes=10 - minutes))
+    assert [found.id for found in await store.active()] == ["queued", "running", "waiting"]
+
+
+@pytest.mark.requirement("F-10")
+async def test_a_run_is_asked_to_stop_until_it_does(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.begin(run(status=RunStatus.RUNNING))
+    assert await store.stopping("r") is Stop.NO
+    await store.ask_to_stop("r", Stop.DRAIN)
+    await store.update("r", stage=Status.WRITING)
+    assert await store.stopping("r") is Stop.DRAIN
+    await store.ask_to_stop("r", Stop.CANCEL)
+    assert await store.stopping("r") is Stop.CANCEL
+    await store.update("r", status=RunStatus.CANCELLED)
+    assert await store.stopping("r") is Stop.NO
+    for call in (store.stopping("nosuch"), store.ask_to_stop("nosuch", Stop.DRAIN)):
+        with pytest.raises(NotFoundError):
+            await call
+
+
+@pytest.mark.requirement("F-10")
+async def test_a_run_that_goes_on_is_asked_no_more(store: ThreadStore) -> None:
+    await store.create(thread())
+    await store.begin(run(status=RunStatus.WAITING))
+    await store.ask_to_stop("r", Stop.DRAIN)
+    await store.update("r", status=RunStatus.RUNNING)
+    assert await store.stopping("r") is Stop.NO
+
+
+@pytest.mark.requirement("F-10")
+@pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
+async def test_a_run_that_is_asked_to_stop_while_a_process_begins_with_it_is_still_asked(
+    store: ThreadStore, status: RunStatus
+) -> None:
+    await store.create(thread())
+    await store.begin(run(status=status))
+    await store.ask_to_stop("r", Stop.CANCEL)
+    await store.update("r", status=RunStatus.RUNNING)
+    assert await store.stopping("r") is Stop.CANCEL
+    await store.update("r", status=RunStatus.QUEUED)
+    assert await store.stopping("r") is Stop.NO
+
+
 # SQLite -----------------------------------------------------------------------------------------------
 
 BEGIN = """
@@ -238,27 +369,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from assay.errors import ThreadBusyError
 from assay.model.thread import Run
-from assay.storage.sqlite import Database
-from assay.storage.threads import SqliteThreads
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.threads import SqlThreads
 
-with Database(Path(sys.argv[1])) as database:
+with SqliteDatabase(Path(sys.argv[1])) as database:
     print("ready", flush=True)
     sys.stdin.readline()
     for thread in range(20):
         run = Run(id=f"{sys.argv[2]}-{thread}", thread=str(thread), question="?", started=datetime.now(UTC))
         try:
-            asyncio.run(SqliteThreads(database).begin(run))
+            asyncio.run(SqlThreads(Rows(database)).begin(run))
         except ThreadBusyError:
             continue
         print(thread, flush=True)
 """
 
 
-async def test_one_of_many_processes_begins(database: Database) -> None:
-    store = SqliteThreads(database)
+async def test_one_of_many_processes_begins(sqlite_database: SqliteDatabase) -> None:
+    store = SqlThreads(Rows(sqlite_database))
     for number in range(20):
         await store.create(thread(str(number)))
-    won = _winners(BEGIN, database.path)
+    won = _winners(BEGIN, sqlite_database.path)
     assert sorted(won, key=int) == [str(number) for number in range(20)]
     assert [len(await store.runs(str(number))) for number in range(20)] == [1] * 20
 
@@ -288,12 +420,12 @@ def _winners(script: str, path: Path) -> list[str]:
     return won
 
 
-async def test_a_time_without_zone_is_refused(database: Database) -> None:
+async def test_a_time_without_zone_is_refused(rows: Rows) -> None:
     naive = thread().model_copy(update={"updated": datetime(2026, 1, 1)})
     with pytest.raises(StorageError, match="time zone"):
-        await SqliteThreads(database).create(naive)
+        await SqlThreads(rows).create(naive)
 
 
-async def test_a_lone_surrogate_is_our_error(database: Database) -> None:
+async def test_a_lone_surrogate_is_our_error(rows: Rows) -> None:
     with pytest.raises(StorageError, match="surrogate"):
-        await SqliteThreads(database).create(thread().model_copy(update={"title": "\ud800"}))
+        await SqlThreads(rows).create(thread().model_copy(update={"title": "\ud800"}))

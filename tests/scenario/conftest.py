@@ -14,6 +14,7 @@ import numpy  # noqa: F401  # while a thread is still importing it, the serialis
 import pytest
 
 from assay.bootstrap import aresearch
+from assay.checkpoints.saver import Checkpoints
 from assay.companies import open_companies
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
@@ -23,12 +24,17 @@ from assay.memory import StoreMemory
 from assay.model.event import Event
 from assay.model.source import Document
 from assay.model.thread import Options
-from assay.ports import Source
+from assay.ports import EventLog, Notes, Source
 from assay.runner import Runner
 from assay.search.demo import DemoSource
 from assay.search.ranker import IndexRanker
 from assay.search.registry import Bench
 from assay.settings import Settings, load
+from assay.storage.events import SqlEvents
+from assay.storage.notes import SqlNotes
+from assay.storage.reviews import SqlReviews
+from assay.storage.rows import Rows
+from assay.storage.threads import SqlThreads
 from assay.testing import (
     FakePages,
     FakeSource,
@@ -36,6 +42,7 @@ from assay.testing import (
     MemoryEvents,
     MemoryIndex,
     MemoryLocks,
+    MemoryNotes,
     MemoryReviews,
     MemoryThreads,
     ScriptedReasoner,
@@ -65,26 +72,45 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedEmbedde
     cached.close()
 
 
-class Lab:
-    """An engine in memory. Sources are objects, not names; single steps of the reasoner can be replaced."""
+class Stores(NamedTuple):
+    threads: Any  # tests look into those in memory
+    reviews: Any
+    events: EventLog
+    notes: Notes
+    checkpointer: Any
 
-    def __init__(self, embedder: CachedEmbedder, settings: Settings, script: dict[str, Callable[..., Any]]) -> None:
-        from langgraph.checkpoint.memory import InMemorySaver
-        from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+def in_memory() -> Stores:
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+    threads = MemoryThreads()
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    return Stores(threads, MemoryReviews(threads), MemoryEvents(threads), MemoryNotes(), saver)
+
+
+def in_database(rows: Rows) -> Stores:
+    return Stores(SqlThreads(rows), SqlReviews(rows), SqlEvents(rows), SqlNotes(rows), Checkpoints(rows))
+
+
+class Lab:
+    """An engine in memory, or on a database. Sources are objects, not names; single steps of the reasoner can be
+    replaced."""
+
+    def __init__(
+        self, embedder: CachedEmbedder, settings: Settings, script: dict[str, Callable[..., Any]], stores: Stores
+    ) -> None:
         from langgraph.store.memory import InMemoryStore
 
         self.ahead = timedelta()  # of the clock on the wall
         self.documents = MemoryDocuments()
         self.pages = FakePages()
-        self.threads = MemoryThreads()
-        self.reviews = MemoryReviews(self.threads)
+        self.threads, self.reviews, self.events, self.notes, self.checkpointer = stores
         self.memory = StoreMemory(InMemoryStore())
-        self.events = MemoryEvents(self.threads)
         self.sources: list[Source] = [DemoSource(self.documents)]
         self.reasoner = ScriptedReasoner(embedder, WordsAndMeaning(embedder), open_companies(), **script)
         self.account = NothingSpent()
         self.thinking = FixedThinking(self.reasoner, self.account)
-        self.checkpointer = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         runner = Runner(
             settings=settings,
             threads=self.threads,
@@ -92,6 +118,7 @@ class Lab:
             memory=self.memory,
             log=self.events,
             documents=self.documents,
+            notes=self.notes,
             pages=self.pages,
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             thinking=self.thinking,
@@ -137,11 +164,12 @@ class Lab:
 
 @pytest.fixture
 async def lab(embedder: CachedEmbedder) -> AsyncIterator[Callable[..., Lab]]:
-    """lab(critique=..., settings={...}) makes a laboratory; all are closed at the end."""
+    """lab(critique=..., settings={...}) makes a laboratory, on a database if there is one; all are closed at the
+    end."""
     made: list[Lab] = []
 
-    def make(*, settings: dict[str, Any] | None = None, **script: Callable[..., Any]) -> Lab:
-        made.append(Lab(embedder, load(**(settings or {})), script))
+    def make(*, settings: dict[str, Any] | None = None, rows: Rows | None = None, **script: Callable[..., Any]) -> Lab:
+        made.append(Lab(embedder, load(**(settings or {})), script, in_database(rows) if rows else in_memory()))
         return made[-1]
 
     yield make

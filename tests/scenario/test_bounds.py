@@ -11,6 +11,7 @@ from assay.model.event import RunStatus, Status
 from assay.model.plan import SearchQuery
 from assay.model.report import Critique, Issue
 from assay.settings import load
+from assay.text.sense import sense
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
@@ -30,7 +31,8 @@ def rewriting() -> Callable[..., Any]:
         draft = await real(request)
         drafts.append(draft)
         first, *rest = draft.sections
-        renamed = first.model_copy(update={"title": f"Attempt {len(drafts)}"})
+        titles = ("Overview", "Background", "Context", "Discussion", "Assessment")
+        renamed = first.model_copy(update={"title": titles[len(drafts) % len(titles)]})
         return draft.model_copy(update={"sections": (renamed, *rest)})
 
     return write
@@ -214,7 +216,7 @@ async def test_the_status_of_a_run_is_current_at_every_step(lab: Make) -> None:
 
 @pytest.mark.requirement("F-01")
 async def test_every_entry_says_the_status_and_they_come_in_order(lab: Make) -> None:
-    here = lab()
+    here = lab(settings={"max_gap_searches": 0})
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION)
@@ -283,5 +285,5 @@ async def test_queries_end_as_completed_or_failed(lab: Make) -> None:
     statuses = {query.text: query.status for query in report.plan.queries if query.type == "web"}
     assert set(statuses.values()) == {"completed", "failed"}
     for text, status in statuses.items():
-        assert text in source.queries
+        assert sense(text) in set(map(sense, source.queries)), "a query in other words was asked once"
         assert status == ("failed" if "measured" in text or "shrink" in text else "completed")

@@ -55,7 +55,7 @@ async def test_a_failing_sub_question_is_lost_alone_and_owned_up_to(lab: Make) -
         if "shrink" in query:
             await closed(query)
 
-    here = lab()
+    here = lab(settings={"query_variations": 1})  # others may do without the word
     here.holds(*LAKE, before=outage)
 
     outcome = await here.ask("How large is Lake Marrow, and why did the shore shrink?")
@@ -145,7 +145,7 @@ async def test_a_run_goes_on_in_another_process_without_searching_again(
         finished = await _two_of_three_searched(engine, run.id)
     lake(None)
     async with open_engine(settings) as engine:
-        assert (await engine.threads.run(run.id)).status is RunStatus.CANCELLED
+        assert (await engine.threads.run(run.id)).status is RunStatus.QUEUED
         if crashed:  # a process that was killed could not say that it stopped
             await engine.threads.update(run.id, status=RunStatus.RUNNING)
         await engine.resume(run.thread)

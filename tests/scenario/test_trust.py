@@ -145,7 +145,7 @@ async def test_a_sentence_retold_with_another_number_falls_back_to_the_words_of_
 
     report = await here.report(QUESTION)
 
-    assert "421" not in report.model_dump_json()
+    assert "421" not in everything(report)  # the ids of a run may hold any digits
     *_, replaced = next(section for section in report.sections if section.title == "Also").sentences
     assert "412 square kilometres" in replaced.text
     assert replaced.kind == "fact"

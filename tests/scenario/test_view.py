@@ -49,6 +49,8 @@ async def test_a_finished_question_shows_the_way_from_goal_to_draft(lab: Make) -
     assert set(found.draft.citations) == {card.id for card in outcome.report.sources}
     for section in outcome.report.sections:
         assert all(sentence.text in found.draft.text for sentence in section.sentences)
+    assert (found.draft.title, len(found.draft.sections) > 1) == (outcome.report.title, True)
+    assert found.draft.sections == outcome.report.sections[: len(found.draft.sections)], "with citations and marks"
     assert (found.status, found.clarity_status, found.next) == ("completed", "clear", ())
     assert [turn.role for turn in found.messages] == ["user", "assistant"]
     assert found.checkpoint
@@ -67,6 +69,8 @@ async def test_evidence_is_resolved_from_the_snapshots(lab: Make) -> None:
     for one in found.evidence:
         document = texts[one.content_hash]
         assert (one.url, one.title, one.problem) == (document.url, document.title, None)
+        day = document.published.isoformat() if document.published else None
+        assert (one.host, one.kind, one.published, one.author) == (document.host, document.kind, day, document.author)
         assert one.snippet
         assert one.snippet in document.text
         assert one.chunks
@@ -210,6 +214,53 @@ async def test_long_lists_and_texts_are_cut_and_counted() -> None:
     assert found.left_out.pop("characters") > 40 * 3_000
     assert found.left_out == {"queries": 300, "search_results": 800, "chunks": 60, "messages": 50}
     assert len(found.model_dump_json()) < 1_000_000
+
+
+async def test_a_draft_keeps_what_there_is_room_for_and_the_rest_is_counted() -> None:
+    sentence = {"text": "x" * 1_000, "claims": ["C1", "C9"], "opens": True}
+    spans = [{"document": name, "start": 0, "end": 1, "quote": "x"} for name in "abcdef"]
+    claim = {"id": "C1", "text": "x", "spans": spans, "verdict": "supported", "confidence": 0.5, "mark": "✓"}
+    values = {
+        "sources": [{"document": name, "id": f"S{n}", "title": name} for n, name in enumerate("abcdef", 1)],
+        "claims": [claim],
+        "draft": {"title": "Deep", "sections": [{"title": "A", "role": "body", "sentences": [sentence] * 150}] * 2},
+    }
+
+    found = await view(values, MemoryDocuments(), thread="t")
+
+    assert found.draft is not None
+    assert [len(section.sentences) for section in found.draft.sections] == [150, 49]
+    assert found.left_out.pop("characters") > 100_000
+    assert found.left_out == {"sentences": 101}
+    [shown] = {one.model_dump_json() for section in found.draft.sections for one in section.sentences}
+    told = json.loads(shown)
+    assert (told["kind"], told["mark"], told["opens"]) == ("fact", "✓", True)
+    assert (told["claims"], told["citations"]) == (["C1", "C9"], ["S1", "S2", "S3", "S4"])
+
+
+@pytest.mark.requirement("X-01")
+async def test_the_claims_of_a_moment_come_with_their_passages_those_of_the_draft_first(lab: Make) -> None:
+    here = lab()
+    here.holds(*LAKE)
+    outcome = await here.ask(QUESTION)
+    assert outcome.report is not None
+
+    found = await seen(here, outcome.run.thread)
+
+    told = {name for section in outcome.report.sections for one in section.sentences for name in one.claims}
+    assert told
+    assert {claim.id: claim for claim in found.claims if claim.id in told} == {
+        claim.id: claim for claim in outcome.report.claims if claim.id in told
+    }
+
+    [one, *_] = found.claims
+    span = one.spans[0].model_dump(exclude={"source"})
+    claims = [{**one.plain(), "id": f"C{n}", "spans": [span] * 20, "against": []} for n in range(600)]
+    last = {"text": "x", "claims": ["C599"]}
+    values = {"claims": claims, "draft": {"title": "", "sections": [{"title": "A", "sentences": [last]}]}}
+    short = await view(values, MemoryDocuments(), thread="t")
+    assert (short.claims[0].id, len(short.claims)) == ("C599", MOST["claims"])
+    assert short.left_out == {"claims": 100, "passages": 8 * MOST["claims"]}
 
 
 # States that hold what they cannot -------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from assay.cli.app import DepthName, ModeName, StyleName
+from assay.cli.parameters import DepthName, ModeName, StyleName
 from assay.model.question import Depth, Mode
 from assay.settings import Settings
 from tests.system.command import Command

@@ -196,9 +196,12 @@ async def test_langsmith_is_told_by_the_environment_alone(assay: Command) -> Non
             private = await asyncio.to_thread(assay, "ask", TIDES, "--docs", "tiny", "--json", env=traced)
             assert any("tracing is off" in notice for notice in private.json["notices"])
             assert kept.bodies == [], "documents stay on this machine"
-            ran = await asyncio.to_thread(assay, *args, env=traced)
+            secret = f"whsec_{'Zx9' * 8}"
+            ran = await asyncio.to_thread(assay, args[0], f"{TIDES} ({secret})", *args[2:], env=traced)
             assert ran.code == 0, ran.err
             assert any("LangSmith" in notice for notice in ran.json["notices"])
             for word in ('"run_type":"llm"', '"ls_model_name":"gpt-4o"', "understand", TIDES):
                 assert word in kept.text, word
             assert "sk-test-not-a-key" not in kept.text
+            assert secret not in kept.text
+            assert f"{TIDES} ([redacted])" in kept.text

@@ -3,7 +3,9 @@
 import contextlib
 import shutil
 import signal
+import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -32,9 +34,10 @@ def finished(assay: Command, thread: str) -> None:
     assert assay("resume", thread).code == 2
 
 
-@pytest.mark.requirement("L-01")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_says_how_to_go_on(assay: Command, number: signal.Signals) -> None:
+@pytest.mark.requirement("L-01", "W-16")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "cancelled"), (signal.SIGTERM, "queued")])
+def test_a_stopped_run_says_how_to_go_on(assay: Command, number: signal.Signals, status: str) -> None:
+    """Ctrl-C stops it at once; who ends the process lets it end the step it is at."""
     with assay.started(*RESEARCH) as process:
         thread = assay.wait_for_event("search", "fuse")
         process.send_signal(number)
@@ -43,7 +46,7 @@ def test_a_stopped_run_says_how_to_go_on(assay: Command, number: signal.Signals)
     assert out == b""
     assert f"assay resume {thread}" in err.decode()
     assert b"Traceback" not in err
-    assert assay.statuses(thread) == ["cancelled"]
+    assert assay.statuses(thread) == [status]
     finished(assay, thread)
 
 
@@ -78,6 +81,52 @@ def test_an_interrupt_before_anything_is_researched_is_quiet(assay: Command) -> 
     assert process.returncode in (130, -signal.SIGINT), "Python itself may not have come up yet"
     assert assay.threads() == []
     assert b"assay" not in err or b"Traceback" not in err
+
+
+def frozen(assay: Command, process: "subprocess.Popen[bytes]") -> None:
+    """Held where it is, but never in the middle of writing."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        with contextlib.closing(sqlite3.connect(assay.data / "assay.sqlite3", timeout=0)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError:
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0.01)
+
+
+def test_a_run_is_stopped_from_another_terminal(assay: Command) -> None:
+    with assay.started(*RESEARCH) as process:
+        thread = assay.wait_for_event("search", "fuse")
+        frozen(assay, process)
+        with assay.started("stop", thread, "--drain") as stop:
+            while not assay.rows("SELECT 1 FROM runs WHERE stop <> ''"):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGCONT)
+            _, said = stop.communicate(timeout=30)
+        _, err = process.communicate(timeout=30)
+    assert stop.returncode == 0, said
+    assert f"Stopped after the step it was at. Go on with: assay resume {thread}" in said.decode()
+    assert process.returncode == 130
+    assert assay.statuses(thread) == ["cancelled"]
+    assert f"assay resume {thread}" in err.decode()
+    assert f"Stopped by a person, and left: {thread}" in assay("resume", "--all").err
+
+
+@pytest.mark.requirement("W-16")
+def test_everything_that_was_left_is_taken_up(assay: Command) -> None:
+    with assay.started(*RESEARCH) as process:
+        thread = assay.wait_for_event("search", "fuse")
+        process.kill()
+        process.communicate()
+    assert "stopped" in assay("threads", "--active").out
+    taken = assay("resume", "--all")
+    assert taken.code == 0, taken.err
+    assert f"{thread}  done: complete report" in taken.out
+    assert "1 run gone on with" in taken.err
+    assert assay.statuses(thread) == ["done"]
+    assert "Nothing was left undone" in assay("resume", "--all").err
 
 
 def test_an_unknown_thread_cannot_be_resumed(assay: Command) -> None:

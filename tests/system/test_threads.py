@@ -35,7 +35,13 @@ def test_the_log_has_every_stage(office: Command, tides: Ran) -> None:
 def test_a_deleted_thread_is_gone(assay: Command) -> None:
     made = assay("ask", "What's happening with Apple?", "--json", "--quiet")
     thread = made.json["provenance"]["thread"]
-    assert assay("threads", "delete", thread).code == 0
+    with assay.typed("threads", "delete", thread) as terminal:
+        terminal.expect("for good?")
+        terminal.type("n")
+        assert terminal.ends() == 1
+    assert assay.threads() == [thread]
+    assay("threads", "delete", thread).refused(2, "nobody is there to be asked")
+    assert assay("threads", "delete", thread, "--yes").code == 0
     assert assay.threads() == []
     assay("threads", "show", thread).refused(2, thread)
     assert "No threads yet" in assay("threads").err
@@ -90,7 +96,7 @@ def test_a_conversation_through_a_pipe_keeps_its_subject(assay: Command) -> None
     told = assay("chat", stdin=b"What's happening with Apple?\n\nWhat about their stock?\n\xff\xfe\nnevermind\n/exit\n")
     (thread,) = assay.threads()
     assert told.code == 0
-    assert told.out.count("Apple shares (AAPL) trade at $195") == 2
+    assert " ".join(told.out.split()).count("Apple shares (AAPL) trade at $195") == 2
     assert "not readable text" in told.err
     assert "nothing was spent" in told.out
     assert f"assay chat --thread {thread}" in told.err

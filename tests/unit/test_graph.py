@@ -26,6 +26,7 @@ approve_review approve_review   approve_review write   approve_review approve_ou
 approve_review publish      approve_review fallback
 approve_output approve_output   approve_output write   approve_output publish   approve_output fallback
 publish END                 fallback END
+START withdraw              withdraw approve_output   withdraw publish      withdraw fallback
 """  # as in the design, and decisions 11 and 14
 
 

@@ -4,9 +4,11 @@ from itertools import permutations
 
 import pytest
 
+from assay.model.evidence import Span
 from assay.model.source import Document
 from assay.testing import snapshot
-from assay.trust.independence import groups
+from assay.trust.credibility import assess
+from assay.trust.independence import groups, voices
 
 LAKE = "Lake Marrow covered 412 square kilometres in 2019 and its level fell by two metres within a decade."
 PORT = "The harbour of Ostrey was dredged last spring so that larger ferries can land there at low water."
@@ -48,3 +50,114 @@ def test_the_order_of_arrival_does_not_make_witnesses() -> None:
         found = groups(order)
         assert found[digest.hash] == found[first.hash], order
         assert found[digest.hash] == found[second.hash], order
+
+
+def said(document: Document, quote: str) -> Span:
+    start = document.text.index(quote)
+    return Span(document=document.hash, start=start, end=start + len(quote), quote=quote)
+
+
+def heard(*spans: tuple[Document, str]) -> int:
+    """How many independent voices stand behind a statement."""
+    documents = {document.hash: document for document, _ in spans}
+    known = {name: assess(document) for name, document in documents.items()}
+    return len(voices([said(document, quote) for document, quote in spans], groups(documents.values()), known))
+
+
+SIZE = "Lake Marrow covered 412 square kilometres in 2019, as the regional survey of the ministry found in spring."
+AGAIN = "In 2019 the surface of Lake Marrow was 412 square kilometres."
+
+
+@pytest.mark.requirement("X-05")
+def test_pages_of_one_publisher_are_one_witness_under_any_host_name() -> None:
+    paper, blog = page(LAKE, "https://news.daily.co.uk/lake"), page(PORT, "https://blogs.daily.co.uk/port")
+
+    assert len(together(paper, blog)) == 1
+
+
+@pytest.mark.requirement("X-05")
+def test_hosts_of_different_people_under_one_platform_are_witnesses_of_their_own() -> None:
+    assert len(together(page(LAKE, "https://ann.github.io/"), page(PORT, "https://bob.github.io/"))) == 2
+
+
+@pytest.mark.requirement("X-05")
+def test_two_who_say_it_in_their_own_words_are_two_voices() -> None:
+    one, two = page(f"{SIZE} {PORT}", "https://a.example/"), page(f"{AGAIN} The ferry runs.", "https://b.example/")
+
+    assert heard((one, SIZE), (two, AGAIN)) == 2
+
+
+@pytest.mark.requirement("X-05")
+def test_a_long_sentence_in_the_same_words_is_one_voice() -> None:
+    """As documents they differ; this one statement was copied."""
+    own = " ".join(f"The town of Ostrey has a market on day {n} of the month." for n in range(9))
+    one, two = page(f"{SIZE} {PORT}", "https://a.example/"), page(f"{own} {SIZE}", "https://b.example/")
+
+    assert len(together(one, two)) == 2
+    assert heard((one, SIZE), (two, SIZE)) == 1
+
+
+@pytest.mark.requirement("X-05")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("According to the World Lake Council, it covers 412 square kilometres.",
+         "Its surface is 412 square kilometres, the World Lake Council said on Friday."),
+        ("OSTREY (Reuters) - The lake covers 412 square kilometres.",
+         "The surface measures 412 square kilometres, according to Reuters."),
+        ("Novacell Inc. today announced a lake of 412 square kilometres.",
+         "A lake of 412 square kilometres was dug, Novacell Inc. has announced."),
+    ],
+)  # fmt: skip
+def test_two_who_name_one_informant_are_one_voice(first: str, second: str) -> None:
+    assert heard((page(first, "https://a.example/"), first), (page(second, "https://b.example/"), second)) == 1
+
+
+@pytest.mark.requirement("X-05")
+def test_reports_on_one_publication_are_one_voice_and_so_is_the_publication() -> None:
+    study = page(f"{AGAIN} {PORT}", "https://doi.org/10.1000/1").model_copy(update={"title": "The shrinking lakes"})
+    report = page(f"{SIZE} The town is small.", "https://a.example/").model_copy(update={"origin": "doi:10.1000/1"})
+    other = page("It is 412 square kilometres large.", "https://b.example/").model_copy(
+        update={"origin": "doi:10.1000/1"}
+    )
+    naming = page("The lake now has 412 square kilometres.", "https://c.example/").model_copy(
+        update={"origin": "The shrinking lakes, 2019"}
+    )
+
+    assert heard((report, SIZE), (other, other.text)) == 1
+    assert heard((study, AGAIN), (naming, naming.text)) == 1
+    assert heard((report, SIZE), (naming, naming.text)) == 2
+
+
+@pytest.mark.requirement("X-05")
+@pytest.mark.parametrize(
+    ("document", "primary", "why"),
+    [
+        (snapshot(LAKE, url="https://stats.gov/lake"), True, "the body that decides or counts"),
+        (snapshot(LAKE, kind="academic"), True, "the study itself"),
+        (snapshot("FORM 10-Q of Acme", kind="document"), True, "its own filing"),
+        (snapshot(LAKE, url="https://a.example/"), False, "not known to speak at first hand"),
+        (snapshot("OSTREY (AP) — The lake fell.", kind="news"), False, "a news agency's report"),
+        (
+            snapshot(LAKE, kind="academic").model_copy(update={"origin": "Nature 561"}),
+            False,
+            "the publication it names",
+        ),
+    ],
+)
+def test_who_speaks_at_first_hand_is_told_with_the_reason(document: Document, primary: bool, why: str) -> None:
+    told = assess(document)
+
+    assert told.primary is primary
+    assert why in told.reasons[-1]
+
+
+@pytest.mark.requirement("F-05")
+def test_academic_stands_above_news_and_news_above_a_blog() -> None:
+    ranks = [
+        assess(document).rank
+        for document in (snapshot(LAKE, kind="academic"), snapshot(LAKE, kind="news"), snapshot(LAKE),
+                         snapshot(LAKE, url="https://somebody.medium.com/lake"))
+    ]  # fmt: skip
+
+    assert ranks == sorted(set(ranks), reverse=True)

@@ -19,7 +19,7 @@ def run_apart(code: str) -> list[str]:
 
 
 def test_the_public_names_are_these_and_no_more() -> None:
-    assert assay.__all__ == ["AssayError", "Report", "aresearch", "research"]
+    assert assay.__all__ == ["AssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
     for name in assay.__all__:
         assert getattr(assay, name).__name__ == name
     assert inspect.iscoroutinefunction(assay.aresearch)

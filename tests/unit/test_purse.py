@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import BudgetError, SourceError
-from assay.llm.account import RunAccount
-from assay.model.spend import Caps, Fee
+from assay.errors import BudgetError, SourceError, StorageError
+from assay.llm import account as accounts
+from assay.llm.account import Paid, RunAccount
+from assay.model.exchange import Reply, Usage
+from assay.model.spend import Caps, Fee, Reservation
 from assay.testing import MemoryLedger
 
 CAPS = Caps(micros=20_000, tokens=1000, requests=10)
@@ -16,11 +18,17 @@ FREE = Fee(step="search", provider="wikipedia", request="lake marrow")
 
 
 class Shop:
-    def __init__(self, caps: Caps = CAPS, ledger: MemoryLedger | None = None) -> None:
+    def __init__(
+        self,
+        caps: Caps = CAPS,
+        ledger: MemoryLedger | None = None,
+        run: str = "run",
+        lineage: tuple[str, ...] = (),
+    ) -> None:
         self.ledger = ledger or MemoryLedger()
         self.events: list[tuple[str, dict[str, object]]] = []
         self.asked = 0
-        self.account = RunAccount("run", self.ledger, caps, self._emit)
+        self.account = RunAccount(run, self.ledger, caps, self._emit, lineage=lineage)
 
     async def _emit(self, kind: Any, stage: str, data: dict[str, object]) -> None:
         self.events.append((kind, data))
@@ -108,3 +116,82 @@ async def test_a_process_that_died_between_answer_and_booking_is_booked_and_answ
     assert heir.asked == 0
     spent = await heir.account.spent()
     assert (spent.usd, spent.unconfirmed_usd) == (0.008, 0)
+
+
+@pytest.mark.requirement("W-16", "X-06")
+async def test_what_an_earlier_run_bought_is_not_bought_again() -> None:
+    first = Shop()
+    await first.account.buy(FEE, first.request)
+    second = Shop(ledger=first.ledger, run="run-2", lineage=("run",))
+    third = Shop(ledger=first.ledger, run="run-3", lineage=("run-2", "run"))
+    for heir in (second, third):
+        assert await heir.account.buy(FEE, heir.request) == '{"results": []}'
+        assert heir.asked == 0
+        assert heir.events == []
+        assert (await heir.account.spent()).requests == 0
+    stranger = Shop(ledger=first.ledger, run="run-4")
+    await stranger.account.buy(FEE, stranger.request)
+    assert stranger.asked == 1
+
+
+@pytest.mark.requirement("W-16")
+async def test_what_an_earlier_run_failed_to_buy_is_bought() -> None:
+    first = Shop()
+    with pytest.raises(SourceError):
+        await first.account.buy(FEE, first.failing(SourceError("tavily answered 500", retryable=True)))
+    second = Shop(ledger=first.ledger, run="run-2", lineage=("run",))
+    await second.account.buy(FEE, second.request)
+    assert second.asked == 1
+    assert (await second.account.spent()).usd == 0.008
+
+
+class Busy(MemoryLedger):
+    """Cannot be written for a while when an answer has arrived."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    async def answered(self, key: str, answer: str) -> None:
+        if self.times > 0:
+            self.times -= 1
+            raise StorageError("the database is locked", help="Wait.", retryable=True)
+        await super().answered(key, answer)
+
+
+@pytest.mark.requirement("W-16")
+async def test_an_answer_that_cannot_be_stored_at_once_is_stored_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts, "PAUSES", (0.0,) * 5)
+    shop = Shop(ledger=Busy(5))
+    assert await shop.account.buy(FEE, shop.request) == '{"results": []}'
+    heir = Shop(ledger=shop.ledger)
+    assert await heir.account.buy(FEE, heir.request) == '{"results": []}'
+    spent = await heir.account.spent()
+    assert (shop.asked, heir.asked, spent.usd, spent.unconfirmed_usd) == (1, 0, 0.008, 0)
+
+
+@pytest.mark.requirement("W-16")
+async def test_an_answer_that_cannot_be_stored_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wanted it fails and is tried again: a page, and a model's words."""
+    monkeypatch.setattr(accounts, "PAUSES", ())
+    shop = Shop(ledger=Busy(2))
+    reply = Reply(text="16.3 metres", usage=Usage(prompt_tokens=5, completion_tokens=5), model="m")
+    said = []
+
+    async def speak() -> Reply:
+        said.append(reply)
+        return reply
+
+    async def ask() -> Reply:
+        for before in await shop.account.earlier("run read"):
+            return before
+        key = await shop.account.attempt("run read")
+        wanted = Reservation(key=key, run="run", step="read", provider="p", model="p:m", micros=90, tokens=50)
+        return await shop.account.pay(Paid(wanted, lambda prompt, completion: 10), speak)
+
+    for buy in (lambda: shop.account.buy(FEE, shop.request), ask):
+        with pytest.raises(StorageError):
+            await buy()
+        await buy()
+    assert (shop.asked, len(said)) == (1, 1)
+    assert await ask() == reply

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from assay.model.source import Document, Passage
 from assay.ports import FileStamp
 from assay.search.matches import Ranked
-from assay.search.ranking import PER_DOCUMENT, first, rank
+from assay.search.ranking import LONG, PER_DOCUMENT, first, rank
 from assay.storage.library import LibraryIndex
 
 
@@ -135,6 +135,21 @@ def test_few_passages_are_encoded(index: LibraryIndex) -> None:
     meaning = Meaning()
     assert rank("rain and wind", [index], meaning, 10)
     assert meaning.embedded <= 31
+    rank(" ".join(["rain and wind", *(f"purpose{number}" for number in range(LONG))]), [index], meaning, 10)
+    assert meaning.embedded <= 31 + 31 + 61
+
+
+def test_a_long_request_is_asked_again_in_the_words_of_what_it_found(index: LibraryIndex) -> None:
+    filler(index, 30)
+    for year in range(6):
+        put(
+            index, f"Kelp {year}", f"Kelp farms off the coast in season {year}: holdfasts and sporophytes grow on rope."
+        )
+    put(index, "Sporophytes", "On sporophytes and holdfasts, with drawings by the author of the atlas.")
+    background = " ".join(f"purpose{number}" for number in range(LONG))
+    question = "kelp farms off the coast"
+    assert "Sporophytes" not in titles(first(f"{question} {background}", [index], Meaning(), 20))
+    assert "Sporophytes" in titles(rank(f"{question} {background}", [index], Meaning(), 20))
 
 
 @pytest.mark.parametrize("query", ["", "the of", "zzz", "(((", "'s"])

@@ -178,3 +178,37 @@ def test_a_subject_that_fits_every_document_gives_way_to_one_that_tells_them_apa
     assert on_subject([apple, nvidia], ["Apple", "NVIDIA"]) == {apple.hash, nvidia.hash}
     assert on_subject([apple, nvidia], ["Acme"]) == set()
     assert on_subject([apple, nvidia], []) == {apple.hash, nvidia.hash}
+
+
+@pytest.mark.requirement("X-08", "F-05")
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        # of these a thing has one only
+        ("The Grey Ferry was directed by Ulla Brandt.", "The Grey Ferry was directed by Jorgen Lamm.", "disagree"),
+        ("Ada Quill was born in Lund.", "Ada Quill was born in Ostrey.", "disagree"),
+        ("Ada Quill died on 7 June 1980.", "Ada Quill died in 1979.", "disagree"),
+        ("The parish was founded in 1856.", "The parish was established in 1900.", "disagree"),
+        ("The capital of Marrow is Ostrey.", "The capital of Marrow is Lund.", "disagree"),
+        # the same told less exactly, of another thing, in another respect, or of which there may be several
+        ("Ada Quill died on 7 June 1980.", "Ada Quill died in 1980.", None),
+        ("The Grey Ferry was directed by Ulla Brandt.", "The Red Ferry was directed by Jorgen Lamm.", None),
+        ("Ada Quill was born in Lund.", "Ada Quill was born in 1901.", None),
+        ("The parish was founded in 1856.", "The parish was completed in 1900.", None),
+        ("The Grey Ferry was praised by Ulla Brandt.", "The Grey Ferry was praised by Jorgen Lamm.", None),
+        ("The Grey Ferry was directed by Ulla Brandt.", "The Grey Ferry was directed by Brandt.", None),
+        # one word in the place of another is another fact; spelling and what is left out are not
+        ("Manic is an American drama film made by a small crew in the autumn of that year.",
+         "Manic is an American comedy film made by a small crew in the autumn of that year.", None),
+        ("The church was finished by a small crew of builders in the autumn of that year.",
+         "The chuch was finished by a small crew of builders in the autumn of that year.", "same"),
+    ],
+)  # fmt: skip
+def test_of_some_things_there_is_only_one(left: str, right: str, expected: str | None) -> None:
+    assert relate(left, right) == expected
+    assert relate(right, left) == expected
+
+
+def test_a_dose_and_an_effect_at_that_dose_are_two_facts() -> None:
+    effect, dose = "Metfenil 50 mg reduced migraine days by a third.", "The usual dose of metfenil is 50 mg once a day."
+    assert relate(effect, dose) is None

@@ -61,10 +61,10 @@ class Bench:
     async def _emit(self, kind: str, stage: str, data: dict[str, object]) -> None:
         self.events.append((kind, data))
 
-    def models(self, caps: Caps | None = None, run: str = RUN) -> RunModels:
+    def models(self, caps: Caps | None = None, run: str = RUN, lineage: tuple[str, ...] = ()) -> RunModels:
         chosen = lineup(self.settings, Options())
         assert chosen is not None
-        return self.router.models(run, chosen, caps or self._caps, self._emit)
+        return self.router.models(run, chosen, caps or self._caps, self._emit, lineage=lineage)
 
     def told(self, kind: str) -> list[dict[str, object]]:
         return [data for said, data in self.events if said == kind]
@@ -115,6 +115,20 @@ async def test_an_answer_is_stored_and_paid_for_once(make: Make) -> None:
         assert spend["usd"] == expected / MICRO
         assert spend["confirmed"] is True
         assert (await bench.ledger.spent(RUN)).by_model["anthropic:claude-sonnet-4-5"].calls == 1
+
+
+@pytest.mark.requirement("W-16", "X-06")
+async def test_what_an_earlier_run_paid_for_is_not_paid_again(make: Make) -> None:
+    async with make() as bench:
+        reply = await bench.models().ask(WHICH)
+        fork = bench.models(run="run2", lineage=(RUN,))
+        assert await fork.ask(WHICH) == reply
+        assert len(bench.provider.calls) == 1
+        assert await bench.ledger.calls("run2") == []
+        assert len(bench.told("spend")) == 1
+        await fork.ask(WHICH.model_copy(update={"text": "Which colour has the sea?"}))
+        assert len(bench.provider.calls) == 2
+        assert (await bench.ledger.spent("run2")).requests == 1
 
 
 async def test_the_same_question_at_once_is_asked_once(make: Make) -> None:

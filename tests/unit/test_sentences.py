@@ -1,5 +1,6 @@
 """Sentences, names, passages: offsets must hold for any text, and the usual traps of English must not cut."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -25,6 +26,13 @@ def test_sentences_stand_where_they_say_and_never_overlap(text: str) -> None:
         end = piece.end
 
 
+@given(TEXT)
+def test_sentences_leave_out_nothing_but_bullets(text: str) -> None:
+    kept = {at for piece in sentences(text) for at in range(piece.start, piece.end)}
+    left = "".join(char if at not in kept else "\n" for at, char in enumerate(text))
+    assert all(re.fullmatch(r"(?:[-*•▪◦]|\d{1,2}[.)])?", rest.strip()) for rest in left.split("\n")), left
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -36,6 +44,40 @@ def test_sentences_stand_where_they_say_and_never_overlap(text: str) -> None:
         ("He said “yes.” Then he left.", ["He said “yes.”", "Then he left."]),
         ("這是第一句。這是第二句。", ["這是第一句。", "這是第二句。"]),
         ("Is it? It is!", ["Is it?", "It is!"]),
+        (
+            "The U.S. economy grew. The U.S. Census Bureau said so.",
+            ["The U.S. economy grew.", "The U.S. Census Bureau said so."],
+        ),
+        (
+            "He sued Apple Inc. The company won. Apple Inc. CEO Tim Cook left. Apple Inc. said so.",
+            ["He sued Apple Inc.", "The company won.", "Apple Inc. CEO Tim Cook left.", "Apple Inc. said so."],
+        ),
+        ("It is No. 5. He said no. Then he left.", ["It is No. 5.", "He said no.", "Then he left."]),
+        (
+            "It costs approx. 5 euros, e.g. in Oslo. J. K. Rowling wrote it.",
+            ["It costs approx. 5 euros, e.g. in Oslo.", "J. K. Rowling wrote it."],
+        ),
+        (
+            "It opened at 5 p.m. on Monday and 6 p.m. Eastern. It shut at 7 p.m. Visitors left.",
+            ["It opened at 5 p.m. on Monday and 6 p.m. Eastern.", "It shut at 7 p.m.", "Visitors left."],
+        ),
+        (
+            "It rose 3.5 per cent... and fell. Wait … what? Yes.",
+            ["It rose 3.5 per cent... and fell.", "Wait … what?", "Yes."],
+        ),
+        (
+            "Yahoo! said so. He fought in World War I. The war ended.",
+            ["Yahoo! said so.", "He fought in World War I.", "The war ended."],
+        ),
+        (
+            "It was founded in 1999.[12] The city grew.[a][b] It fell.",
+            ["It was founded in 1999.[12]", "The city grew.[a][b]", "It fell."],
+        ),
+        ("1. Apple grew.\n12) Pears fell.", ["Apple grew.", "Pears fell."]),
+        (
+            "He moved to Washington, D.C. In 1990 he won. Smith et al. (2019) agree.",
+            ["He moved to Washington, D.C.", "In 1990 he won.", "Smith et al. (2019) agree."],
+        ),
         ("", []),
     ],
 )
@@ -48,6 +90,7 @@ def test_a_heading_a_question_and_a_fragment_are_no_statements() -> None:
     assert is_statement("Total net sales — July 1, 2023: $81,797; June 25, 2022: $82,959")
     assert is_statement("Bolt Motors sold 50,000 cars in 2022 and 61,000 cars in 2023.")
     assert is_statement("No one was killed.")
+    assert is_statement("No one was killed there.[12]")
     for text in ("Date: August 3, 2023 Apple Inc.", "Net 12,000 13,000 14,000 15,000 up to 3.",
                  "Planck's first results: the universe expands slowly", "Why did net sales fall in 2023?", "Net sales.",
                  "12 13 14 15 16 17 18.", "This sentence goes on and on..."):  # fmt: skip

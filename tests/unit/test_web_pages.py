@@ -528,7 +528,10 @@ async def test_no_more_than_allowed_at_once(scene: Scene) -> None:
 
 def children() -> set[int]:
     """The workers this process has started."""
-    started = {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    started = set[str]()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            started |= set((task / "children").read_text().split())
     return {int(pid) for pid in started if b"harvest.worker" in command_line(pid)}
 
 

@@ -34,6 +34,16 @@ def main() -> None:
         )
         _show_where()
         sys.exit(1)
+    finally:
+        _leave_when_told()
+
+
+def _leave_when_told() -> None:
+    """From here on Python only waits for threads that end: who presses Ctrl-C now is not shown where it was."""
+    import os
+    import signal
+
+    signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
 
 
 def _run() -> None:

@@ -4,9 +4,40 @@ Plain help, too: Rich panels cost 0.1 s, and 0.4 s where nothing has been compil
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
+
+from assay.cli.branch_commands import branches, diff, fork, history, replay
+from assay.cli.mcp_commands import mcp
+from assay.cli.memory_commands import memory_app
+from assay.cli.parameters import (
+    Ask,
+    Context,
+    DepthName,
+    Detach,
+    Docs,
+    Domains,
+    Json,
+    Model,
+    ModeName,
+    OnThread,
+    Out,
+    Question,
+    Quiet,
+    Source,
+    StyleName,
+    ThreadId,
+    Usd,
+    Web,
+    Yes,
+)
+from assay.cli.review_commands import review_app
+from assay.cli.run_commands import follow, stop
+from assay.cli.serve_commands import serve
+from assay.cli.storage_commands import storage_app
+from assay.cli.thread_commands import threads_app
+from assay.cli.user_commands import users_app
 
 app = typer.Typer(
     name="assay",
@@ -17,64 +48,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-threads_app = typer.Typer(help="List, show and delete threads.", invoke_without_command=True, rich_markup_mode=None)
-app.add_typer(threads_app, name="threads")
-review_app = typer.Typer(
-    help="What waits for a person: list, show and answer it.", invoke_without_command=True, rich_markup_mode=None
-)
-app.add_typer(review_app, name="review")
-memory_app = typer.Typer(
-    help="What is remembered of you across threads: show, change and forget it.",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
-app.add_typer(memory_app, name="memory")
-
-# As in assay.model.question and the settings; written out because importing those takes longer than --help may.
-DepthName = Literal["quick", "standard", "comprehensive"]
-ModeName = Literal["auto", "plan"]
-StyleName = Literal["academic", "technical", "executive"]
-
-Question = Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know, 10 to 2,000 characters.")]
-Docs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--docs",
-        metavar="PATH",
-        help="A folder or file to search; may be repeated. It stays on this machine unless you say --web or name a "
-        "hosted model.",
-    ),
-]
-Source = Annotated[
-    str | None,
-    typer.Option("--source", metavar="NAME", help="auto, or sources by name, as tavily,arxiv (see assay sources)."),
-]
-Web = Annotated[bool, typer.Option("--web", help="Search the open web beside the documents.")]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="NAME", help="Who thinks: VENDOR:NAME, local:PATH.gguf, or embedded (no model)."),
-]
-Usd = Annotated[
-    float | None, typer.Option("--budget", metavar="USD", help="The most this question may cost.", min=0, max=10_000)
-]
-Context = Annotated[
-    str | None, typer.Option("--context", metavar="TEXT", help="What the planner should know besides the question.")
-]
-Domains = Annotated[
-    list[str] | None, typer.Option("--domain", metavar="NAME", help="A field it belongs to; may be repeated.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
-Out = Annotated[
-    Path | None, typer.Option("--out", help="Write the report to a file: .md, .json or .html.", dir_okay=False)
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never ask back: take the defaults and say so in the report.")]
-Ask = Annotated[
-    bool,
-    typer.Option("--ask", help="Leave questions open for `assay review` where there is no terminal."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-OnThread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="Go on with this thread.")]
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
+GROUPS = {
+    "threads": threads_app, "review": review_app, "memory": memory_app, "storage": storage_app, "users": users_app,
+}  # fmt: skip
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 @app.callback(invoke_without_command=True)
@@ -108,6 +86,7 @@ def research(
     yes: Yes = False,
     ask: Ask = False,
     quiet: Quiet = False,
+    detach: Detach = False,
 ) -> None:
     """Research a question and print a cited report."""
     from assay.cli.research import Wishes, research
@@ -117,7 +96,7 @@ def research(
         Wishes(
             docs=docs, depth=depth, mode=mode, style=style, words=words, source=source, web=web, model=model,
             budget=budget, context=context, domains=domain, thread=thread, out=out, json=json, yes=yes, ask=ask,
-            quiet=quiet,
+            quiet=quiet, detach=detach,
         ),
     )  # fmt: skip
 
@@ -136,6 +115,7 @@ def ask(
     yes: Yes = False,
     ask: Ask = False,
     quiet: Quiet = False,
+    detach: Detach = False,
 ) -> None:
     """Ask for a short answer (depth quick)."""
     from assay.cli.research import Wishes, research
@@ -144,7 +124,7 @@ def ask(
         question,
         Wishes(
             docs=docs, depth="quick", source=source, web=web, model=model, budget=budget, thread=thread, out=out,
-            json=json, yes=yes, ask=ask, quiet=quiet,
+            json=json, yes=yes, ask=ask, quiet=quiet, detach=detach,
         ),
     )  # fmt: skip
 
@@ -186,51 +166,43 @@ def chat(
 
 
 @app.command()
-def resume(thread: ThreadId, json: Json = False, out: Out = None, quiet: Quiet = False) -> None:
+def resume(
+    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)] = "",
+    journal: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="A run's journal: restore it, and go on.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every run whose process is gone, until all stand still.")
+    ] = False,
+    queued: Annotated[bool, typer.Option("--queued", help="Only if it still waits to be taken up.")] = False,
+    json: Json = False,
+    out: Out = None,
+    quiet: Quiet = False,
+    detach: Detach = False,
+) -> None:
     """Go on with a stopped run; nothing is done twice."""
-    from assay.cli.research import Wishes, resume
+    from assay.cli.research import Wishes, restore, resume
+    from assay.errors import UsageError
 
-    resume(thread, Wishes(out=out, json=json, quiet=quiet))
+    wishes = Wishes(out=out, json=json, quiet=quiet, detach=detach)
+    if bool(thread) + (journal is not None) + every != 1:
+        raise UsageError("give one of THREAD, --from DIR and --all, and only one", help="See: assay threads")
+    if every:
+        from assay.cli.left import resume_all
 
-
-@threads_app.callback()
-def threads(context: typer.Context, limit: Annotated[int, typer.Option(min=1, max=1000)] = 20) -> None:
-    if context.invoked_subcommand is None:
-        from assay.cli.threads import listing
-
-        listing(limit)
-
-
-@threads_app.command("show")
-def threads_show(thread: ThreadId, json: Json = False) -> None:
-    """A thread with its runs, and its report if there is one."""
-    from assay.cli.threads import show
-
-    show(thread, json)
+        resume_all()
+    elif journal is not None:
+        restore(journal, wishes)
+    else:
+        resume(thread, wishes, queued=queued)
 
 
-@threads_app.command("log")
-def threads_log(thread: ThreadId) -> None:
-    """Everything that happened in the thread's last run."""
-    from assay.cli.threads import log
-
-    log(thread)
-
-
-@threads_app.command("delete")
-def threads_delete(thread: ThreadId) -> None:
-    """Delete a thread with its runs and events."""
-    from assay.cli.threads import delete
-
-    delete(thread)
-
-
-@threads_app.command("state")
-def threads_state(thread: ThreadId, json: Json = False) -> None:
-    """What a thread holds right now: plan, queries, finds, evidence, draft, issues."""
-    from assay.cli.threads import state
-
-    state(thread, json)
+app.command()(mcp)
+app.command()(stop)
+app.command()(follow)
+app.command()(serve)
+for going_back in (history, fork, replay, branches, diff):
+    app.command()(going_back)
 
 
 @app.command()
@@ -241,102 +213,22 @@ def mode(thread: ThreadId, mode: Annotated[ModeName, typer.Argument(help="auto g
     set_mode(thread, mode)
 
 
-@review_app.callback()
-def review(context: typer.Context, json: Json = False) -> None:
-    if context.invoked_subcommand is None:
-        from assay.cli.review import listing
-
-        listing(json)
-
-
-@review_app.command("show")
-def review_show(thread: ThreadId, json: Json = False) -> None:
-    """Everything there is to decide by, and what an answer looks like."""
-    from assay.cli.review import show
-
-    show(thread, json)
-
-
-@review_app.command("answer")
-def review_answer(
+@app.command()
+def veto(
     thread: ThreadId,
-    words: Annotated[
-        list[str], typer.Argument(metavar="ANSWER...", help="approve, reject, skip, modify; an option's number; words.")
-    ],
-    edits: Annotated[
-        str | None, typer.Option("--edits", metavar="FILE", help="What to change, as JSON; - reads it from stdin.")
-    ] = None,
-    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why.")] = "",
-    question: Annotated[
-        str | None, typer.Option("--question", metavar="ID", help="Refuse if another question is open by now.")
-    ] = None,
-    out: Out = None,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="S3, an address, or a host.")],
+    what_if: Annotated[bool, typer.Option("--what-if", help="Show what would change; change nothing.")] = False,
     json: Json = False,
+    out: Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Answer what a thread waits for, and go on with it."""
-    from assay.cli.review import answer
+    """Take sources out of a thread's report: only what rested on them is derived again."""
+    from assay.cli.veto import veto, what_would_change
 
-    answer(thread, " ".join(words), edits=edits, comment=comment, question_id=question, json=json, quiet=quiet, out=out)
-
-
-@review_app.command("timers")
-def review_timers(
-    once: Annotated[bool, typer.Option("--once", help="Settle what is overdue, and leave.")] = False,
-) -> None:
-    """Answer by the clock what nobody answers in time, until Ctrl-C."""
-    from assay.cli.clock import timers
-
-    timers(once)
-
-
-@memory_app.callback()
-def memory(context: typer.Context, json: Json = False) -> None:
-    if context.invoked_subcommand is None:
-        from assay.cli.memory import show
-
-        show(json)
-
-
-@memory_app.command("set")
-def memory_set(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="style, words, prefer, avoid, region or language.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Several hosts or sources with commas between them.")],
-) -> None:
-    """Remember a preference."""
-    from assay.cli.memory import set
-
-    set(key, value)
-
-
-@memory_app.command("remember")
-def memory_remember(text: Annotated[str, typer.Argument(metavar="TEXT")]) -> None:
-    """Remember a fact, such as "We report in euros"."""
-    from assay.cli.memory import remember
-
-    remember(text)
-
-
-@memory_app.command("edit")
-def memory_edit(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Of a fact, such as M2.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT")],
-) -> None:
-    """Put a fact in other words."""
-    from assay.cli.memory import edit
-
-    edit(id, text)
-
-
-@memory_app.command("forget")
-def memory_forget(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="A fact's id, a preference's name, or all.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether all is meant.")] = False,
-) -> None:
-    """Forget it for good."""
-    from assay.cli.memory import forget
-
-    forget(what, yes=yes)
+    if what_if:
+        what_would_change(thread, sources, json)
+    else:
+        veto(thread, sources, json=json, out=out, quiet=quiet)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from assay.cli.passages import behind_claim, behind_source
 from assay.cli.planning import show_plan
 from assay.cli.research import told_before
 from assay.cli.screen import listed, open_console, show_sources, tell
+from assay.cli.veto import told
 from assay.errors import NotFoundError, PathError, UsageError
 from assay.export.report import Report
 from assay.model.plan import Plan
@@ -63,6 +64,19 @@ async def _claim(talk: "Talk", name: str) -> None:
     if not name:
         raise UsageError("say which claim", help="As in: /claim C2. They stand behind the statements of an answer.")
     await _print(behind_claim(talk.engine, await _report(talk), f"C{name}" if name.isdecimal() else name))
+
+
+async def _veto(talk: "Talk", names: str) -> None:
+    """What it would cost is shown first, and agreed to where somebody can."""
+    if not names:
+        raise UsageError("say which source", help="As in: /veto 3. /sources lists them.")
+    thread, sources = _thread(talk), names.replace(",", " ").split()
+    for line in told(await talk.engine.consequences(thread, sources)):
+        tell(line)
+    if can_ask() and not await talk.agrees("Take it out? [y/N] "):
+        return tell("Nothing was changed.")
+    await talk.engine.veto(thread, sources)
+    return await talk.follow(thread, 0)
 
 
 async def _plan(talk: "Talk", _: str) -> None:
@@ -264,6 +278,7 @@ _ALL = (
     Command("/help", "these lines", _help),
     Command("/source N", "a source of the last answer, and the passages taken from it", _source),
     Command("/sources", "all of them", _sources),
+    Command("/veto N", "do without a source: what rests on it is derived again", _veto),
     Command("/claim C2", "the passages behind a statement", _claim),
     Command("/plan", "how the last question was broken down", _plan),
     Command("/export FILE", "write the last answer to a file: .md, .json or .html", _export),

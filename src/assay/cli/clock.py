@@ -22,9 +22,15 @@ def timers(once: bool) -> None:
 async def _keep_time(once: bool) -> None:
     """Runs that go on are worked on here, so leaving stops them; they can be resumed."""
     loop, mine = asyncio.get_running_loop(), asyncio.current_task()
-    if mine is not None:
-        loop.add_signal_handler(signal.SIGTERM, mine.cancel)
+    leaving: set[asyncio.Task[None]] = set()
+
+    async def leave() -> None:
+        await engine.drain()
+        if mine is not None:
+            mine.cancel()
+
     async with open_engine(load()) as engine, asyncio.TaskGroup() as runs:
+        loop.add_signal_handler(signal.SIGTERM, lambda: leaving.add(loop.create_task(leave())))
         clock = Clock(engine, runs)
         settled = await clock.settle()
         if not once:
@@ -58,10 +64,10 @@ class Clock:
         except asyncio.CancelledError:
             typer.echo(f"{run.thread}  stopped; go on with: assay resume {run.thread}")
             raise
-        typer.echo(one_line(f"{run.thread}  {_standing(outcome)}"))
+        typer.echo(one_line(f"{run.thread}  {standing(outcome)}"))
 
 
-def _standing(outcome: Outcome) -> str:
+def standing(outcome: Outcome) -> str:
     if outcome.questions:
         return f"waits: {outcome.questions[0].question}"
     if outcome.report is None:

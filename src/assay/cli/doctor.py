@@ -7,13 +7,14 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from assay.cli.lines import fitted
-from assay.errors import AssayError
+from assay.errors import AssayError, IntegrityError
 from assay.settings import Settings, config_file, load
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ class Finding(NamedTuple):
     help: str = ""
 
 
+Check = Callable[[Settings], Finding]
+
+
 def doctor(as_json: bool) -> None:
-    findings = list(_examine())
+    findings = list(examine(CHECKS))
     if as_json:
         typer.echo(jsonlib.dumps([finding._asdict() for finding in findings], indent=2))
     else:
@@ -39,7 +43,8 @@ def doctor(as_json: bool) -> None:
     raise typer.Exit(0 if all(finding.good for finding in findings) else 1)
 
 
-def _examine() -> Iterator[Finding]:
+def examine(checks: Sequence[Check]) -> Iterator[Finding]:
+    """Settings that cannot be read leave nothing else to look at."""
     yield Finding("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer.")
     try:
         settings = load()
@@ -51,7 +56,7 @@ def _examine() -> Iterator[Finding]:
         True,
         f"config file: {config_file() if config_file().is_file() else 'none'}, hash {settings.fingerprint()}",
     )
-    for check in (_full_text, _data_dir, _encoder, _pdf, _sources, _browser, _reasoner, _nearby):
+    for check in checks:
         yield check(settings)
 
 
@@ -76,6 +81,31 @@ def _data_dir(settings: Settings) -> Finding:
         f"{settings.data_dir} ({free:.1f} GB free)",
         "Set ASSAY_DATA_DIR to a folder with room you can write to.",
     )
+
+
+def database(settings: Settings) -> Finding:
+    if settings.persistence.backend == "memory":
+        return Finding("database", True, "in memory: nothing outlives a command")
+    if settings.persistence.backend == "sqlite" and not (settings.data_dir / "assay.sqlite3").exists():
+        return Finding("database", True, "none yet; the first question makes one")
+    return _try("database", lambda: asyncio.run(_stored(settings)))
+
+
+async def _stored(settings: Settings) -> str:
+    """Every row is looked into: a thread takes about 2 ms."""
+    from assay.bootstrap import open_rows
+    from assay.storage.integrity import SqlIntegrity
+
+    async with AsyncExitStack() as stack:
+        rows, _ = open_rows(settings, settings.data_dir, stack)
+        with rows.database.connection() as connection:
+            schema = connection.execute("SELECT max(version) AS version FROM schema_migrations").fetchone()["version"]
+        if problems := await SqlIntegrity(rows).problems():
+            more = f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""
+            raise IntegrityError(f"{problems[0]}{more}", help="See them all with: assay storage check")
+    sealed = "sealed with the key" if rows.seals.keyed else "sealed without a key"
+    encrypted = "encrypted" if rows.seals.encrypts else "not encrypted"
+    return f"{rows.database.name}, {settings.persistence.backend}, schema {schema}, {sealed}, {encrypted}"
 
 
 def _encoder(settings: Settings) -> Finding:
@@ -148,3 +178,8 @@ def _try(name: str, detail: Callable[[], str]) -> Finding:
         return Finding(name, True, detail())
     except AssayError as error:
         return Finding(name, False, error.message, error.help)
+
+
+CHECKS: tuple[Check, ...] = (
+    _full_text, _data_dir, database, _encoder, _pdf, _sources, _browser, _reasoner, _nearby,
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from datetime import timedelta
 from textwrap import fill
 from typing import TextIO
 
@@ -25,6 +26,13 @@ def fitted(line: str, indent: int, stream: TextIO | None = None) -> str:
         return line
     width = os.get_terminal_size(stream.fileno()).columns or len(line)
     return fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def cut(line: str, stream: TextIO | None = None) -> str:
+    """Ended with … where a terminal ends. The lines of a log are left as they are."""
+    stream = stream or sys.stdout
+    width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    return line if not width or len(line) <= width else f"{line[: width - 1]}…"
 
 
 def is_command(line: str) -> bool:
@@ -58,6 +66,16 @@ def quoted(quote: Quote) -> str:
 def dollars(usd: float) -> str:
     """To the cent, or to the micro-dollar where a cent would hide it."""
     return f"${usd:.2f}" if usd == 0 or usd >= 0.1 else f"${usd:.4f}" if usd >= 0.0001 else f"${usd:.6f}"
+
+
+def age(since: timedelta) -> str:
+    """How long ago, in one unit."""
+    seconds = max(since.total_seconds(), 0.0)
+    for unit, size in (("day", 86400), ("hour", 3600), ("min", 60)):
+        if seconds >= size:
+            number = int(seconds // size)
+            return f"{number} {unit}{'s' if number > 1 and unit != 'min' else ''}"
+    return f"{int(seconds)} s"
 
 
 def _duration(seconds: float) -> str:

@@ -20,11 +20,9 @@ from assay.errors import ConfigurationError, NotFoundError, UsageError
 from assay.memory import FILE, StoreMemory, open_memory
 from assay.model.memory import Fact, Preferences
 from assay.ports import Memory
-from assay.search.registry import available
+from assay.search.party import party
 from assay.settings import Settings, load
 from assay.stages.taste import code
-from assay.text.hosts import registered
-from assay.text.urls import host_of
 
 T = TypeVar("T")
 
@@ -164,7 +162,7 @@ def changed(before: Preferences, name: str, value: str) -> Preferences:
     """With one of them set; who is preferred from now on is no longer avoided, and the other way round."""
     fields = {**before.model_dump(), name: _meant(name, value)}
     if other := _OPPOSITE.get(name):
-        fields[other] = tuple(party for party in fields[other] if party not in fields[name])
+        fields[other] = tuple(one for one in fields[other] if one not in fields[name])
     try:
         return Preferences.model_validate(fields)
     except ValidationError as error:
@@ -177,7 +175,7 @@ def _meant(name: str, value: str) -> object:
         raise _not_allowed(name, value)
     match name:
         case "prefer" | "avoid":
-            return tuple(dict.fromkeys(_party(part) for part in said.split(",") if part.strip()))
+            return tuple(dict.fromkeys(party(part) for part in said.split(",") if part.strip()))
         case "words":
             return said.replace(",", "")
         case "style":
@@ -194,21 +192,6 @@ def _key(key: str) -> str:
     raise UsageError(
         f"{key!r} is no preference" + (f"; did you mean {near[0]}?" if near else ""),
         help=f"Preferences are {', '.join(ALLOWED)}. A fact is kept with: assay memory remember TEXT",
-    )
-
-
-def _party(said: str) -> str:
-    """A host as in "nasa.gov", also where its address was given; or a source's name."""
-    name = said.strip().lower()
-    if name in available():
-        return name
-    host = host_of(name if "://" in name else f"https://{name}").removeprefix("www.")
-    if "." in host and registered(host):
-        return host
-    near = get_close_matches(name, available(), n=1)
-    raise UsageError(
-        f"{said.strip()!r} is neither a host nor a source" + (f"; did you mean {near[0]!r}?" if near else ""),
-        help=f"A host is written like reddit.com; sources are {', '.join(available())}.",
     )
 
 

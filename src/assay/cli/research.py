@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import os
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -14,13 +14,14 @@ from assay.bootstrap import open_engine
 from assay.cli import STOPPED
 from assay.cli.asking import Aside, answered, can_ask, how_to_answer, no_commands
 from assay.cli.delivery import check_target, hand_over
+from assay.cli.ending import heeded
 from assay.cli.lines import one_line
 from assay.cli.progress import Progress
 from assay.cli.screen import tell
 from assay.cli.spelling import misspelt
 from assay.engine import Engine, Outcome
 from assay.errors import AssayError, ThreadBusyError
-from assay.model.event import RunStatus
+from assay.model.event import Event, RunStatus
 from assay.model.plan import Style
 from assay.model.question import Depth, Mode
 from assay.model.report import ReportStatus
@@ -55,11 +56,12 @@ class Wishes:
     yes: bool = False
     ask: bool = False  # leave questions open where nobody can answer them at once
     quiet: bool = False
+    detach: bool = False  # in a process of its own
 
     @property
     def interactive(self) -> bool:
         """Whether somebody sits there to be asked."""
-        return can_ask() and not self.json and not self.yes
+        return can_ask() and not self.json and not self.yes and not self.detach
 
 
 def research(question: str, wishes: Wishes) -> None:
@@ -68,17 +70,64 @@ def research(question: str, wishes: Wishes) -> None:
     )
 
     async def begin(engine: Engine) -> tuple[Run, int]:
-        return await engine.start(question, options(settings, wishes), thread=wishes.thread), 0
+        with _unasked_if_busy():
+            return await engine.start(question, options(settings, wishes), thread=wishes.thread), 0
 
-    _run(settings, wishes, begin)
+    async def queue(engine: Engine) -> Run:
+        with _unasked_if_busy():
+            return await engine.queue(question, options(settings, wishes), thread=wishes.thread)
+
+    if wishes.detach:
+        return _detached(settings, wishes, queue)
+    return _run(settings, wishes, begin)
 
 
-def resume(thread: str, wishes: Wishes) -> None:
+@contextlib.contextmanager
+def _unasked_if_busy() -> Iterator[None]:
+    """Who comes second is told what became of the question."""
+    try:
+        yield
+    except ThreadBusyError as error:
+        raise ThreadBusyError(f"{error.message}; your question was not asked", help=error.help) from error
+
+
+def resume(thread: str, wishes: Wishes, *, queued: bool = False) -> None:
+    """`queued`: not if somebody has stopped it, or taken it up, before this process came to it."""
+
     async def begin(engine: Engine) -> tuple[Run, int]:
         told = await told_before(engine, thread)
-        return await engine.resume(thread), told
+        return await engine.resume(thread, queued=queued), told
+
+    async def put_aside(engine: Engine) -> Run:
+        return await engine.put_aside(thread)
+
+    if wishes.detach:
+        return _detached(load(), wishes, put_aside)
+    return _run(load(), wishes, begin)
+
+
+def restore(folder: Path, wishes: Wishes) -> None:
+    """A run that is only there as a journal; one that was finished is printed."""
+
+    async def begin(engine: Engine) -> tuple[Run, int]:
+        run = await engine.restore(folder)
+        told, remarks = 0, list[str]()  # of the restoring, which come last
+        async for event in engine.events(run.id):
+            told, remarks = event.seq, [*remarks, str(event.data["text"])] if _is_remark(event) else []
+        tell(f"Restored as thread {run.thread}.")
+        Progress(run, enabled=not wishes.quiet).note(remarks)
+        return run if run.status is RunStatus.DONE else await engine.resume(run.thread), told
 
     _run(load(), wishes, begin)
+
+
+def conduct(wishes: Wishes, begin: Begin) -> None:
+    """A run that asks nothing new, followed to its end."""
+    _run(load(), wishes, begin)
+
+
+def _is_remark(event: Event) -> bool:
+    return event.kind == "notice" and "text" in event.data
 
 
 async def told_before(engine: Engine, thread: str) -> int:
@@ -115,6 +164,20 @@ def _run(settings: Settings, wishes: Wishes, begin: Begin) -> None:
         check_target(wishes.out)
     outcome = asyncio.run(_conduct(settings, wishes, begin))
     deliver(outcome, wishes)
+
+
+def _detached(settings: Settings, wishes: Wishes, begin: Callable[[Engine], Awaitable[Run]]) -> None:
+    """What can be refused is refused here; then another process is at work, and this one returns."""
+    from assay.cli.detach import launch, refuse_without_storage
+
+    async def put_aside() -> Run:
+        async with open_engine(settings) as engine:
+            return await begin(engine)
+
+    refuse_without_storage(settings)
+    if wishes.out is not None:
+        check_target(wishes.out)
+    launch(settings, asyncio.run(put_aside()), wishes)
 
 
 async def _conduct(settings: Settings, wishes: Wishes, begin: Begin) -> Outcome:
@@ -158,23 +221,25 @@ async def _follow(engine: Engine, run: Run, progress: Progress, seen: int) -> tu
 
 @contextlib.asynccontextmanager
 async def _stoppable(engine: Engine, run: Run) -> AsyncIterator[None]:
-    """Ctrl-C once stops the run cleanly, twice at once."""
+    """Ctrl-C once stops the run cleanly, twice at once. Who ends this process by a signal lets the step be ended."""
     loop = asyncio.get_running_loop()
     stops: set[asyncio.Task[None]] = set()
 
-    def stop() -> None:
+    def stop(how: str, stopping: Coroutine[Any, Any, None]) -> None:
+        typer.echo(how, err=True)
+        stops.add(loop.create_task(stopping))
+
+    def interrupt() -> None:
         if stops:
             os._exit(STOPPED)
-        typer.echo("Stopping (Ctrl-C again to stop at once) ...", err=True)
-        stops.add(loop.create_task(engine.cancel(run.id)))
+        stop("Stopping (Ctrl-C again to stop at once) ...", engine.cancel(run.id))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
+    def terminate() -> None:
+        if not stops:
+            stop("Stopping after this step ...", engine.drain(run.id))
+
+    with heeded(interrupt, terminate):
         yield
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
 
 
 def deliver(outcome: Outcome, wishes: Wishes) -> None:
@@ -183,12 +248,13 @@ def deliver(outcome: Outcome, wishes: Wishes) -> None:
     if outcome.questions:
         _tell_open(run.thread, outcome.questions[0])
         raise typer.Exit(OPEN)
-    if run.status is RunStatus.CANCELLED:
-        tell(f"Stopped. Go on with: assay resume {run.thread}")
+    if run.status in (RunStatus.CANCELLED, RunStatus.QUEUED):
+        where = "" if run.status is RunStatus.CANCELLED else " after the step it was at"
+        tell(f"Stopped{where}. Go on with: assay resume {run.thread}")
         raise typer.Exit(STOPPED)
     if run.active:
         raise ThreadBusyError(
-            "the run goes on in another process", help=f"See how it stands with: assay threads log {run.thread}"
+            "the run goes on in another process", help=f"See how it goes with: assay follow {run.thread}"
         )
     if outcome.report is None:
         raise AssayError(

@@ -155,7 +155,7 @@ def answer(
     wishes = Wishes(json=json, quiet=quiet, out=out)
     if out is not None:
         check_target(out)
-    given = Given(words.strip(), _read(edits, thread) if edits else None, comment)
+    given = Given(words.strip(), read_edits(edits, _see(thread)) if edits else None, comment)
     deliver(asyncio.run(_answered(thread, given, question_id, wishes)), wishes)
 
 
@@ -223,7 +223,8 @@ def _see(thread: str) -> str:
     return f"See what they look like: assay review show {thread}"
 
 
-def _read(name: str, thread: str) -> Any:
+def read_edits(name: str, help: str) -> Any:
+    """`help`: where it is said what they look like."""
     try:
         content = sys.stdin.buffer.read(MOST_BYTES + 1) if name == "-" else _content(Path(name))
     except OSError as error:
@@ -235,7 +236,7 @@ def _read(name: str, thread: str) -> Any:
     try:
         return text_of.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the edits are not JSON: {error}", help=_see(thread)) from error
+        raise UsageError(f"the edits are not JSON: {error}", help=help) from error
 
 
 def _content(path: Path) -> bytes:

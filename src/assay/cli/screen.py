@@ -1,6 +1,6 @@
 """A report on a terminal."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from assay.cli.lines import dollars
-from assay.export.markdown import LEGEND
+from assay.export.parts import LEGEND, ends_body, paragraphs
 from assay.export.report import Report
-from assay.model.report import ReportStatus, Section, Sentence, SourceCard
+from assay.model.report import Answer, KeyFigure, ReportStatus, Section, Sentence, SourceCard
 
 WIDEST = 100  # columns; longer lines are hard to follow
 _COLOURS = {"✓✓": "bold green", "✓": "green", "⚠": "yellow"}
@@ -38,9 +38,13 @@ def show_report(report: Report, *, talking: bool = False, noted: Container[str] 
             _show_section(console, section)
         return
     console.print(Text(report.title, style="bold underline"))
+    _show_answers(console, report.answers)
     for section in report.sections:
         console.print()
         _show_section(console, section)
+        if report.figures and ends_body(section, report):
+            console.print()
+            console.print(_figures(report.figures))
     if report.sources:
         console.print()
         show_sources(console, report)
@@ -60,13 +64,39 @@ def _show_section(console: Console, section: Section) -> None:
 
 
 def _parts(section: Section) -> Iterator[RenderableType]:
-    """Summaries flow; elsewhere a statement has a line of its own, so that its mark can be found."""
-    if section.role in ("abstract", "conclusion"):
-        yield Padding(Text(" ").join(_line(sentence) for sentence in section.sentences), (0, 0, 0, 2))
-        return
-    for sentence in section.sentences:
-        line = _line(sentence)
-        yield item("•", line) if sentence.kind == "fact" else Padding(line, (0, 0, 0, 2))
+    for number, paragraph in enumerate(paragraphs(section.sentences)):
+        flowing = Text(" ").join(_line(sentence) for sentence in paragraph)
+        yield Padding(flowing, (1 if number else 0, 0, 0, 2))
+
+
+def _show_answers(console: Console, answers: Sequence[Answer]) -> None:
+    """What is asserted first, then what sources disagree on."""
+    for heading, disputed in (("Answer", False), ("Sources disagree", True)):
+        chosen = [answer for answer in answers if answer.disputed is disputed]
+        if chosen:
+            console.print(Text(f"\n{heading}", style="bold"))
+        for answer in chosen:
+            console.print(Padding(_answer(answer), (0, 0, 0, 2)))
+
+
+def _answer(answer: Answer) -> Text:
+    about = f" ({answer.about})" if answer.about else ""
+    mark = str(answer.mark or "⚠")
+    cited = "".join(f"[{source}]" for source in answer.citations)
+    return Text.assemble((answer.text, "bold"), about, " ", (mark, _COLOURS[mark]), " ", (cited, "blue"))
+
+
+def _figures(figures: Sequence[KeyFigure]) -> Table:
+    rows = Table(title=Text("Key figures", style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("", "what", "value", "when", ""):
+        rows.add_column(Text(heading, style="dim"))
+    for figure in figures:
+        mark = str(figure.mark or "⚠")
+        disputed = " (disputed)" if figure.disputed else ""
+        cited = "".join(f"[{source}]" for source in figure.citations)
+        rows.add_row("", Text(figure.what), Text(figure.value + disputed), Text(figure.when),
+                     Text.assemble((mark, _COLOURS[mark]), " ", (cited, "blue")))  # fmt: skip
+    return rows
 
 
 def item(head: str, text: Text, width: int = 1) -> Table:
@@ -107,7 +137,8 @@ def show_sources(console: Console, report: Report) -> None:
 
 
 def _facts(card: SourceCard) -> str:
-    return f"{card.published or 'undated'}, group {card.group}, credibility {card.credibility:.2f}"
+    hand = "primary" if card.primary else "secondary"
+    return f"{card.published or 'undated'}, {hand}, group {card.group}, credibility {card.credibility:.2f}"
 
 
 def _closing(report: Report) -> str:

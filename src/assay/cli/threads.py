@@ -1,70 +1,132 @@
 """`assay threads`, `document` and `passage`: looking at what is stored."""
 
 import asyncio
-import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from json import dumps
+from pathlib import Path
 from typing import TypeVar
 
 import typer
 from rich.text import Text
 
 from assay.bootstrap import open_engine
-from assay.cli.lines import counted, dollars, fitted, one_line
+from assay.cli.asking import can_ask
+from assay.cli.lines import age, counted, cut, dollars, fitted, one_line
 from assay.cli.passages import behind_claim
 from assay.cli.screen import open_console, show_report, tell
 from assay.engine import Engine
+from assay.errors import EvidenceError, IntegrityError, UsageError
 from assay.export.report import Report
+from assay.model.event import RunStatus
 from assay.model.question import Mode
-from assay.model.thread import Run
+from assay.model.thread import Run, ThreadSummary
 from assay.settings import load
 from assay.view import StateView
+from assay.view.short import shortened
 
 T = TypeVar("T")
+ACTIVE = (RunStatus.RUNNING, RunStatus.QUEUED, RunStatus.WAITING)
+LONGEST = 160  # characters of a question where it is cut short
+MOST_RUNS = 20
 AROUND = 300  # characters of context shown on each side of a span
 
 
-def listing(limit: int) -> None:
-    async def rows(engine: Engine) -> list[tuple[str, str, str, str]]:
-        found = []
-        for thread in await engine.threads.recent(limit=limit):
-            runs = await engine.threads.runs(thread.id)
-            found.append((thread.id, runs[-1].status if runs else "", f"{thread.updated:%Y-%m-%d %H:%M}", thread.title))
-        return found
+def listing(limit: int, *, active: bool, json: bool) -> None:
+    async def rows(engine: Engine) -> list[ThreadSummary]:
+        return await engine.overview(limit, ACTIVE if active else ())
 
     found = _with_engine(rows)
-    if not found:
-        typer.echo('No threads yet. Ask something: assay ask "What is happening with Apple?"', err=True)
+    if json:
+        typer.echo(dumps([one.plain() for one in found], indent=2, ensure_ascii=False).encode())
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for row in [("thread", "status", "updated", "title"), *found]:
-        typer.echo("{:12}  {:9}  {:16}  {}".format(*map(one_line, row))[:width])
+    if not found:
+        ask = 'Ask something: assay ask "What is happening with Apple?"'
+        typer.echo("Nothing is at work or waits." if active else f"No threads yet. {ask}", err=True)
+        return
+    now = datetime.now(UTC)
+    told = [(one.id, _standing(one), age(now - one.updated), dollars(one.usd), _asked(one)) for one in found]
+    for row in [("thread", "status", "age", "cost", "question"), *told]:
+        typer.echo(cut("{:12}  {:9}  {:>8}  {:>8}  {}".format(*map(one_line, row))))
 
 
-def show(thread: str, json: bool) -> None:
-    async def look(engine: Engine) -> tuple[list[Run], Report | None]:
+def _asked(thread: ThreadSummary) -> str:
+    """The last question, after the title where that says something else. That of a branch begins with what was
+    changed, and may end with what was asked."""
+    asked = " ".join(thread.question.split())
+    before, between, name = thread.title.rpartition(" · ") if thread.parent else ("", "", thread.title)
+    if asked.startswith(name.rstrip("…")):
+        told = f"{before}{between}{asked}"
+    else:
+        told = f"{thread.title} · {asked}" if asked else thread.title
+    return f"↳ {told}" if thread.parent else told
+
+
+def _standing(thread: ThreadSummary) -> str:
+    return "damaged" if thread.damaged else "stopped" if thread.left else thread.status or ""
+
+
+def new(title: str) -> None:
+    async def create(engine: Engine) -> str:
+        return (await engine.create(title)).id
+
+    thread = _with_engine(create)
+    typer.echo(thread)
+    tell(f'Ask on it: assay ask "..." --thread {thread}')
+
+
+def rename(thread: str, title: str) -> None:
+    async def change(engine: Engine) -> str:
+        await engine.rename(thread, title)
+        return (await engine.threads.get(thread)).title
+
+    typer.echo(f"Thread {thread} is called: {one_line(_with_engine(change))}", err=True)
+
+
+def show(thread: str, json: bool, *, full: bool = False) -> None:
+    async def look(engine: Engine) -> tuple[list[Run], Report | None, str]:
         await engine.threads.get(thread)
         values = await engine.state(thread)
-        return await engine.threads.runs(thread), await engine.report(thread) if values.get("report") else None
+        report = await engine.report(thread) if values.get("report") else None
+        return await engine.threads.runs(thread), report, await _damage(engine, thread) if report else ""
 
-    runs, report = _with_engine(look)
+    runs, report, damage = _with_engine(look)
+    if damage:
+        tell(f"Careful: {one_line(damage)}")
     if json:
         typer.echo((report.model_dump_json(indent=2) if report else "null").encode())
         return
-    for run in runs:
+    for run in runs if full else runs[-MOST_RUNS:]:
         state = f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}"
-        typer.echo(fitted(f"{state}  {one_line(run.question)}", 14))
+        typer.echo(fitted(f"{state}  {_cut(run.question, full)}", 14))
         if run.error:
-            typer.echo(fitted(f"{'':14}{one_line(run.error)}", 14))
+            typer.echo(fitted(f"{'':14}{_cut(run.error, full)}", 14))
     if report is not None:
-        show_report(report)
+        show_report(report if full else shortened(report))
     elif runs:
         tell(f"No report yet. Go on with: assay resume {thread}")
+    else:
+        tell(f'Nothing was asked yet. Ask: assay ask "..." --thread {thread}')
 
 
-def state(thread: str, json: bool) -> None:
+async def _damage(engine: Engine, thread: str) -> str:
+    """A report tells what was checked when it was written; what it rests on may have been altered since."""
+    try:
+        await engine.check(thread)
+    except (IntegrityError, EvidenceError) as error:
+        return error.message
+    return ""
+
+
+def _cut(text: str, full: bool) -> str:
+    line = one_line(text)
+    return line if full or len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+def state(thread: str, json: bool, at: str | None = None) -> None:
     async def look(engine: Engine) -> StateView:
-        return await engine.view(thread)
+        return await engine.view(thread) if at is None else await engine.view_at(thread, at)
 
     found = _with_engine(look)
     if json:
@@ -113,7 +175,7 @@ def log(thread: str) -> None:
         await engine.threads.get(thread)
         runs = await engine.threads.runs(thread)
         return [
-            f"{event.seq:4} {event.time:%H:%M:%S} {event.kind:9} {event.stage:12} {event.data}"
+            f"{event.seq:4} {event.time:%H:%M:%S} {event.kind:9} {event.stage:12} {_short(event.data)}"
             for run in runs[-1:]
             async for event in engine.events(run.id)
         ]
@@ -122,12 +184,62 @@ def log(thread: str) -> None:
         typer.echo(line)
 
 
-def delete(thread: str) -> None:
-    async def remove(engine: Engine) -> None:
-        await engine.delete(thread)
+def _short(data: Mapping[str, object]) -> dict[str, object]:
+    """Without the sentences of a section, which the report has."""
+    return {name: value for name, value in data.items() if name != "lines"}
 
+
+def delete(threads: Sequence[str], *, yes: bool) -> None:
+    """Nothing is deleted unless all of them are there."""
+
+    async def titles(engine: Engine) -> dict[str, str]:
+        return {thread: await _title(engine, thread) for thread in threads}
+
+    async def remove(engine: Engine) -> None:
+        for thread in dict.fromkeys(threads):
+            await engine.delete(thread)
+            typer.echo(f"Thread {thread} deleted.", err=True)
+
+    named = _with_engine(titles)
+    if not yes:
+        if not can_ask():
+            raise UsageError("what is deleted is gone for good, and nobody is there to be asked", help="Add --yes.")
+        for thread, title in named.items():
+            tell(f"{thread}  {one_line(title)}")
+        if not typer.confirm(f"Delete {'it' if len(named) == 1 else 'them'} for good?", err=True):
+            raise typer.Exit(1)
     _with_engine(remove)
-    typer.echo(f"Thread {thread} deleted.", err=True)
+
+
+async def _title(engine: Engine, thread: str) -> str:
+    try:
+        return (await engine.threads.get(thread)).title
+    except IntegrityError:  # to delete it is what is advised then
+        return "(damaged)"
+
+
+def export(thread: str, out: Path | None) -> None:
+    target = out or Path(f"{thread}.zip")
+
+    async def write(engine: Engine) -> None:
+        await engine.export(thread, target)
+
+    _with_engine(write)
+    typer.echo(f"Thread {thread} written to {target}", err=True)
+
+
+def expire() -> None:
+    async def gone() -> int:
+        count = 0
+        async with open_engine(settings, expire=False) as engine:
+            while threads := await engine.expire():
+                count += len(threads)
+        return count
+
+    settings = load()
+    if settings.persistence.ttl_hours is None:
+        raise UsageError("threads are kept for ever", help="Set persistence.ttl_hours to have them forgotten.")
+    typer.echo(f"{counted(asyncio.run(gone()), 'thread')} deleted.", err=True)
 
 
 def document(hash: str) -> None:

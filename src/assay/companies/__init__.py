@@ -1,5 +1,5 @@
 """Which company is meant: by name, ticker, likely misspelling or description."""
 
-from assay.companies.register import Register, open_companies
+from assay.companies.register import Later, Register, open_companies
 
-__all__ = ["Register", "open_companies"]
+__all__ = ["Later", "Register", "open_companies"]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.errors import ConfigurationError
+from assay.embedding.session import available_cpus, encodable, model_file, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession, SessionOptions
+    from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
 DATA = Path(__file__).parent / "data"
@@ -41,7 +40,7 @@ class MiniLM:
 
     def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
         self._data = data
-        self._threads = threads or min(_cpus(), MOST_THREADS)
+        self._threads = threads or min(available_cpus(), MOST_THREADS)
         self._lock = Lock()
         self._loaded: _Loaded | None = None
 
@@ -55,7 +54,7 @@ class MiniLM:
         tokenizer, session = self._load()
         # One by one: `encode_batch` starts a thread pool that warns and may hang after a fork, and
         # tokenising takes 0.3 ms of the 11 ms that a passage of 60 words takes.
-        encodings = [tokenizer.encode(_encodable(text)) for text in texts]
+        encodings = [tokenizer.encode(encodable(text)) for text in texts]
         # Neighbours in length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
         for start in range(0, len(order), BATCH):
@@ -66,57 +65,18 @@ class MiniLM:
     def _load(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _Loaded(self._tokenizer(), self._session())
+                tokenizer = self._tokenizer()
+                self._loaded = _Loaded(tokenizer, open_session(model_file(self._data, MODEL_FILE), self._threads))
             return self._loaded
 
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self._file(TOKENIZER_FILE)))
+        tokenizer = Tokenizer.from_file(str(model_file(self._data, TOKENIZER_FILE)))
         # The file is upstream's to the byte, and asks for 128 tokens, always padded.
         tokenizer.no_padding()
         tokenizer.enable_truncation(LONGEST)
         return tokenizer
-
-    def _session(self) -> InferenceSession:
-        import onnxruntime
-
-        onnxruntime.disable_telemetry_events()
-        path = str(self._file(MODEL_FILE))
-        return onnxruntime.InferenceSession(path, self._options(), providers=["CPUExecutionProvider"])
-
-    def _options(self) -> SessionOptions:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.log_severity_level = 3  # errors only
-        # Idle threads sleep instead of spinning: no slower here (95 against 97 passages a second, within the
-        # noise), and the cores are free for whoever else runs.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        return options
-
-    def _file(self, name: str) -> Path:
-        path = self._data / name
-        if not path.is_file():
-            raise ConfigurationError(
-                f"The embedding model is incomplete: {name} is missing.",
-                help="Install Assay again; the file is part of the package.",
-                path=str(path),
-            )
-        return path
-
-
-def _cpus() -> int:
-    """The CPUs this process may use; only Linux tells them from those of the machine."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _encodable(text: str) -> str:
-    """Badly decoded pages hold lone surrogates, which the tokenizer refuses."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _padded(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:

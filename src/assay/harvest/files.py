@@ -33,8 +33,12 @@ SUFFIXES = frozenset(_READERS)
 class FileReader:
     """Reads local files by their suffix; every fault of one file is a ReadError that names it."""
 
-    def __init__(self, *, max_bytes: int = _MAX_BYTES, pdf_seconds: int = 60) -> None:
+    def __init__(
+        self, *, max_bytes: int = _MAX_BYTES, pdf_seconds: int = 60, address: Callable[[Path], str] = Path.as_uri
+    ) -> None:
+        """`address` is what a document says it was read from."""
         self._max_bytes = max_bytes
+        self._address = address
         self._readers: dict[str, Callable[[Path], Extracted]] = {
             **_READERS,
             ".pdf": partial(pdf.extract, seconds=pdf_seconds),
@@ -47,7 +51,7 @@ class FileReader:
         try:
             real = path.resolve(strict=True)
             self._check(path, real)
-            return _document(path, real, self._readers[path.suffix.lower()](real))
+            return _document(path, self._address(real), self._readers[path.suffix.lower()](real))
         except ReadError as error:
             message = f"{path.name}: {error.message}"
             raise ReadError(message, help=error.help, path=str(path)) from error
@@ -83,13 +87,13 @@ def _help(error: Exception) -> str:
     return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
 
 
-def _document(path: Path, real: Path, extracted: Extracted) -> Document:
+def _document(path: Path, url: str, extracted: Extracted) -> Document:
     if not extracted.text:
         raise ReadError("holds no text", help="Leave it out, or put text into it.")
     return Document(
         hash=sha256(extracted.text.encode()).hexdigest(),
         text=extracted.text,
-        url=real.as_uri(),
+        url=url,
         title=extracted.title or _named(path),
         author=extracted.author,
         published=extracted.published,

@@ -42,15 +42,15 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
 
 def _joined(block: list[str]) -> list[str]:
     width = max(_NARROWEST, *(len(line.strip()) for line in block))
-    joined: list[str] = []
+    joined: list[list[str]] = []  # in pieces: a paragraph of half a million lines is put together once
     previous = ""
     for line in block:
         if joined and _continues(previous, line, width):
-            joined[-1] = _join(joined[-1], line.strip())
+            joined[-1][-1:] = _join(joined[-1][-1], line.strip())
         else:
-            joined.append(line.rstrip())
+            joined.append([line.rstrip()])
         previous = line
-    return joined
+    return ["".join(pieces) for pieces in joined]
 
 
 def _continues(previous: str, line: str, width: int) -> bool:
@@ -89,10 +89,11 @@ _COMPOUND = re.compile(
 )
 
 
-def _join(left: str, right: str) -> str:
+def _join(left: str, right: str) -> list[str]:
+    """In pieces, of which the last one is what comes next is joined to."""
     if not left.endswith("-"):
-        return f"{left} {right}"
-    torn = _HYPHEN.search(left)
+        return [f"{left} ", right]
+    torn = _HYPHEN.search(left) if len(left) <= _WIDEST else None
     if torn is None or _COMPOUND.fullmatch(torn[1]) or not _HYPHENATED_NEXT.match(right):
-        return left + right
-    return left[:-1] + right
+        return [left, right]
+    return [left[:-1] + right]

@@ -23,6 +23,7 @@ _MARGIN = 1.1  # a site counts from when requests arrive, and the first one to i
 class Visit(NamedTuple):
     fetched: Fetched
     seconds: float  # what is left of the page's time; waiting for a turn costs none of it
+    took: float  # the sites it led through
 
 
 class _ElsewhereError(FetchError):
@@ -55,7 +56,7 @@ class Visits:
     @asynccontextmanager
     async def visit(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Visit]:
         """The answer, or FetchError. `headers` go to every host it leads through; a turn lasts as long as the visit."""
-        left = self._settings.page_seconds
+        left, took = self._settings.page_seconds, 0.0
         for _ in range(_HOSTS):
             await self._welcome(url)
             async with self._turn(url, await self._robots.crawl_delay(url)):
@@ -64,9 +65,11 @@ class Visits:
                     fetched = await self._fetched(url, headers, left)
                 except _ElsewhereError as error:
                     url = error.url
+                    took += monotonic() - began
                     left = max(left - (monotonic() - began), _LEAST_SECONDS)
                     continue
-                yield Visit(fetched, max(left - (monotonic() - began), _LEAST_SECONDS))
+                took += monotonic() - began
+                yield Visit(fetched, max(left - (monotonic() - began), _LEAST_SECONDS), took)
                 return
         raise FetchError("redirects too often", help="The site sends visitors in circles.", url=url)
 

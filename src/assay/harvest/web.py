@@ -33,6 +33,7 @@ class Outcome:
     reason: str = ""
     cached: bool = False
     again: bool = False
+    seconds: float = 0.0
 
 
 class WebPages:
@@ -70,7 +71,7 @@ class WebPages:
             return Page(address, reason=error.message)
         found = await self._shared(url).wait()
         document = found.document and found.document.model_copy(update={"kind": kind})
-        return Page(address, document, found.reason, found.cached, found.again)
+        return Page(address, document, found.reason, found.cached, found.again, found.seconds)
 
     async def close(self) -> None:
         tasks = [shared.task for shared in self._readings.values()]
@@ -105,7 +106,7 @@ class WebPages:
                 await self._shelf.refuse(url, error.message, self._now())
             return Outcome(reason=error.message, again=error.retryable)
         await self._shelf.keep(url, found.document, found.place, found.fresh, self._now())
-        return Outcome(found.document, cached=found.confirmed)
+        return Outcome(found.document, cached=found.confirmed, seconds=found.seconds)
 
     async def _found(self, url: str, kept: Kept | None, *, hops: int = 1) -> "_Found":
         """Raises ReadError with the reason why there is no document."""
@@ -118,7 +119,8 @@ class WebPages:
         try:
             fresh = freshness(fetched.headers, self._now(), default=self._settings.cache_hours * 3600)
             if fetched.status == 304 and kept and known and fetched.url == kept.place:
-                return _Found(known, kept.place, fresh.with_validators(kept.freshness), confirmed=True)
+                confirmed = fresh.with_validators(kept.freshness)
+                return _Found(known, kept.place, confirmed, visit.took, confirmed=True)
             reading = await self._reading(fetched, visit.seconds) if fetched.status != 304 else None
         finally:
             self._waiting.release()
@@ -129,7 +131,7 @@ class WebPages:
         if reading.wants == "javascript":
             reading, fresh = await self._shown(fetched.url, visit.seconds), fresh.without_validators()
         self._judge(reading)
-        return _Found(self._document(reading, fetched.url), fetched.url, fresh)
+        return _Found(self._document(reading, fetched.url), fetched.url, fresh, visit.took)
 
     async def _reading(self, fetched: Fetched, seconds: float) -> Reading:
         if fetched.status not in (200, 203):
@@ -184,6 +186,7 @@ class _Found(NamedTuple):
     document: Document
     place: str
     fresh: Freshness
+    seconds: float  # the sites took
     confirmed: bool = False  # the server said that it has not changed
 
 

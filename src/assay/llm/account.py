@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from assay.errors import AssayError, BudgetError, FetchError, ModelError, SourceError
+from assay.errors import AssayError, BudgetError, FetchError, ModelError, SourceError, StorageError
 from assay.model.exchange import Reply, Usage
 from assay.model.spend import MICRO, Call, Caps, Charge, Fee, Reservation, Spend
 from assay.ports import Emit, Ledger
@@ -16,6 +16,7 @@ from assay.ports import Emit, Ledger
 Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
 
 LOOK_AGAIN = 1.0  # seconds after which a waiting call looks again by itself: another process may have settled
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to store what has arrived: a server may restart
 
 _log = logging.getLogger("assay.llm")
 
@@ -29,21 +30,35 @@ class Paid:
 
 
 class RunAccount:
-    """A ports.Account. Reservations of an earlier life of the run are recovered when it is first used."""
+    """A ports.Account. Reservations of an earlier life of the run are recovered when it is first used.
+
+    `lineage` are the runs that this one continues, the nearest first: what one of them has paid for is taken from the
+    books, costs nothing and is not written again.
+    """
 
     def __init__(
-        self, run: str, ledger: Ledger, caps: Caps, emit: Emit, price: Callable[[str], Micros] | None = None
+        self,
+        run: str,
+        ledger: Ledger,
+        caps: Caps,
+        emit: Emit,
+        price: Callable[[str], Micros] | None = None,
+        *,
+        lineage: tuple[str, ...] = (),
     ) -> None:
         self._run = run
         self._ledger = ledger
         self._caps = caps
         self._emit = emit
         self._price = price
+        self._lineage = lineage
         self._opening = asyncio.Lock()
         self._buying: dict[str, asyncio.Lock] = {}
         self._booking = asyncio.Lock()
         self._settled = asyncio.Event()
         self._attempts: dict[str, list[str]] | None = None  # call -> keys of its attempts so far
+        self._inherited: dict[str, list[str]] = {}  # call -> keys of the attempts that earlier runs made at it
+        self._in_hand: dict[str, str] = {}  # key -> an answer that could not be stored yet
 
     async def spent(self) -> Spend:
         await self._open()
@@ -64,9 +79,8 @@ class RunAccount:
         )
 
     async def earlier(self, call: str) -> list[Reply]:
-        """The answers to a call that were paid for before, in this process or in one that died."""
-        keys = (await self._open()).get(call, [])
-        return [Reply.model_validate_json(stored) for key in keys if (stored := await self._ledger.answer(key))]
+        """The answers to a call that were paid for before: in this process, in one that died, or by an earlier run."""
+        return [Reply.model_validate_json(stored) for stored in await self._stored(call) if stored]
 
     async def attempt(self, call: str) -> str:
         """The key of a call's next attempt: `call#3` is its fourth."""
@@ -82,7 +96,7 @@ class RunAccount:
         charge: Charge | None = Charge()  # given up in mid-call: it may be billed
         try:
             reply = _storable(await call())
-            await self._ledger.answered(key, reply.model_dump_json())
+            await self._store(key, reply.model_dump_json())
             charge = _charge(reply, paid.micros)
         except ModelError as error:
             charge = Charge() if error.billed else None
@@ -94,19 +108,43 @@ class RunAccount:
                 await asyncio.shield(self._settle(paid.reservation, charge))
         return reply
 
-    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+    def of(self, task: str, share: float) -> "TaskPurse":
+        """A purse for one task, whose calls may use no more than its share of the research money."""
+        return TaskPurse(self, task, share)
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]], *, share: float = 1.0) -> str:
         """A ports.Purse: what was bought before is given again, and of several who want the same one pays."""
         call = f"{self._run} {fee.step} {fee.provider} {sha256(fee.request.encode()).hexdigest()[:24]}"
         async with self._buying.setdefault(call, asyncio.Lock()):
-            for key in (await self._open()).get(call, []):
-                if (stored := await self._ledger.answer(key)) is not None:
-                    return stored
-            return await self._buy(fee, await self.attempt(call), request)
+            for stored in await self._stored(call):
+                return stored
+            return await self._buy(fee, await self.attempt(call), request, share)
 
-    async def _buy(self, fee: Fee, key: str, request: Callable[[], Awaitable[str]]) -> str:
+    async def _stored(self, call: str) -> list[str]:
+        attempts = await self._open()
+        keys = [*attempts.get(call, []), *self._inherited.get(call, [])]
+        found = [self._in_hand.get(key) or await self._ledger.answer(key) for key in keys]
+        return [stored for stored in found if stored is not None]
+
+    async def _store(self, key: str, answer: str) -> None:
+        """What has arrived is paid for: as long as this process lives it is not asked for again, stored or not."""
+        self._in_hand[key] = answer
+        for pause in (*PAUSES, None):
+            try:
+                await self._ledger.answered(key, answer)
+            except StorageError as error:
+                if pause is None or not error.retryable:
+                    raise
+                await asyncio.sleep(pause)
+            else:
+                del self._in_hand[key]
+                return
+
+    async def _buy(self, fee: Fee, key: str, request: Callable[[], Awaitable[str]], share: float) -> str:
         reservation = Reservation(
             key=key, run=self._run, step=fee.step, task=fee.task, provider=fee.provider, model=fee.step,
-            micros=fee.micros, tokens=0, last=not fee.micros,  # without money there are still those who cost nothing
+            micros=fee.micros, tokens=0, share=share,
+            last=not fee.micros,  # without money there are still those who cost nothing
         )  # fmt: skip
         await self._reserve(reservation)
         await self._ledger.sent(key)
@@ -114,7 +152,7 @@ class RunAccount:
         charge: Charge | None = Charge()  # given up in mid-request: it may be billed
         try:
             answer = await request()
-            await self._ledger.answered(key, answer)
+            await self._store(key, answer)
             charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
         except (SourceError, FetchError) as error:
             if not (isinstance(error, SourceError) and error.billed):
@@ -142,7 +180,8 @@ class RunAccount:
                 if not error.retryable or time.monotonic() > until:
                     raise
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), LOOK_AGAIN)
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._settled.wait()
 
     async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool = False) -> None:
         async with self._booking:  # one after the other, so that each event tells a larger total
@@ -174,8 +213,16 @@ class RunAccount:
                 for call in await self._ledger.calls(self._run):
                     attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
                     await self._settle_late(call)
+                await self._inherit()
                 self._attempts = attempts
         return self._attempts
+
+    async def _inherit(self) -> None:
+        """A call of an earlier run is the same call under that run's name."""
+        for run in self._lineage:
+            for call in await self._ledger.calls(run):
+                name = self._run + call.key.rpartition("#")[0].removeprefix(run)
+                self._inherited.setdefault(name, []).append(call.key)
 
     async def _settle_late(self, call: Call) -> None:
         """A process that died between an answer and its booking left both the answer and what it used."""
@@ -186,6 +233,18 @@ class RunAccount:
             await self._ledger.settle(call.key, Charge(micros=call.micros))
         elif self._price:
             await self._ledger.settle(call.key, _charge(Reply.model_validate_json(stored), self._price(call.model)))
+
+
+class TaskPurse:
+    """A ports.Purse: what it pays is laid to its task."""
+
+    def __init__(self, account: RunAccount, task: str, share: float) -> None:
+        self._account = account
+        self._task = task
+        self._share = share
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        return await self._account.buy(fee.model_copy(update={"task": self._task}), request, share=self._share)
 
 
 def _storable(reply: Reply) -> Reply:

@@ -24,6 +24,7 @@ from assay.errors import (
     ModelTimeoutError,
     RateLimitError,
     RefusalError,
+    failure,
 )
 from assay.llm.account import Micros, Paid, RunAccount
 from assay.llm.breaker import Breaker
@@ -118,13 +119,21 @@ class Router:
         self.sleep = sleep
         self.clock = clock
         self._providers: dict[str, Provider] = {}
+        self._prices: dict[ModelName, Price] = {}
         self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON a model's server does not know
 
-    def models(self, run: str, lineup: Lineup, caps: Caps, emit: Emit) -> "RunModels":
-        return RunModels(self, run, lineup, RunAccount(run, self.ledger, caps, emit, self._micros), emit)
+    def models(self, run: str, lineup: Lineup, caps: Caps, emit: Emit, *, lineage: tuple[str, ...] = ()) -> "RunModels":
+        account = RunAccount(run, self.ledger, caps, emit, self._micros, lineage=lineage)
+        return RunModels(self, run, lineup, account, emit)
 
     def _micros(self, model: str) -> Micros:
         return price(parse(model), self.settings).micros
+
+    async def price(self, model: ModelName) -> Price:
+        """Looked up once, in a thread: the list of prices takes long to import."""
+        if model not in self._prices:
+            self._prices[model] = await asyncio.to_thread(price, model, self.settings)
+        return self._prices[model]
 
     def provider(self, model: ModelName) -> Provider:
         # A .gguf file is a server of its own; of other vendors one connection serves all models.
@@ -195,7 +204,8 @@ class RunModels:
                 if isinstance(error, KeyRejectedError):
                     self._rejected[model] = error  # the key will not be better at the next step
                 if position + 1 < len(models):
-                    await self._notice(prompt, f"{model}: {error.message}. Going on with {models[position + 1]}.")
+                    text = f"{model}: {error.message}. Going on with {models[position + 1]}."
+                    await self._notice(prompt, text, **failure(error))
         if last is not None:
             raise last
         if refused:
@@ -225,10 +235,11 @@ class RunModels:
                     return await self._once(call, model, prompt, stream, is_last)
             except ModelError as error:
                 left -= provider.limits.seconds if isinstance(error, ModelTimeoutError) else 0.0
+                error.context["model"] = str(model)
                 pause = _pause(error, tried, left)
                 if pause is None:
                     raise
-                await self._notice(prompt, f"{model}: {error.message}. Trying again in {pause:g} s.")
+                await self._notice(prompt, f"{model}: {error.message}. Trying again in {pause:g} s.", **failure(error))
                 await self._router.sleep(pause)
                 left -= pause
 
@@ -254,7 +265,7 @@ class RunModels:
             max_tokens=self._answer_tokens(model, prompt.role), seconds=provider.limits.seconds,
         )  # fmt: skip
         vendor = await provider.vendor()
-        cost = await asyncio.to_thread(price, model, settings)
+        cost = await self._router.price(model)
         reservation = await self._reservation(call, model, request, cost)
         paid = Paid(reservation.model_copy(update={"last": is_last}), cost.micros)
         if provider.rate is not None:
@@ -278,8 +289,8 @@ class RunModels:
         tuning: RoleTuning = getattr(self._router.settings.llm, role)
         return min(tuning.max_tokens, limits(model, self._router.settings).answer)
 
-    async def _notice(self, prompt: Prompt, text: str) -> None:
-        await self._emit("notice", "", {"text": text, "step": prompt.step, "task": prompt.task})
+    async def _notice(self, prompt: Prompt, text: str, **more: object) -> None:
+        await self._emit("notice", "", {"text": text, "step": prompt.step, "task": prompt.task, **more})
 
 
 def _pause(error: ModelError, tried: dict[Category, int], left: float) -> float | None:

@@ -3,12 +3,17 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from assay.llm.names import ModelName
 from assay.llm.vendors import Request, Vendor
 from assay.model.exchange import Reply
 from assay.ports import OnText
+from assay.text.redaction import Redaction
+
+if TYPE_CHECKING:
+    from langsmith import Client
 
 
 async def traced(vendor: Vendor, model: ModelName, request: Request, on_text: OnText | None) -> Reply:
@@ -42,15 +47,22 @@ def is_on() -> bool:
 
 
 @contextmanager
-def tracing(*, allowed: bool) -> Iterator[None]:
-    """What happens inside is traced as the environment says, or not at all."""
-    if allowed or not is_on():
+def tracing(*, allowed: bool, redaction: Redaction) -> Iterator[None]:
+    """What happens inside is traced as the environment says, without secrets, or not at all."""
+    if not is_on():
         yield
         return
     from langsmith import tracing_context
 
-    with tracing_context(enabled=False):
+    with tracing_context(client=_client(redaction)) if allowed else tracing_context(enabled=False):
         yield
+
+
+@lru_cache(maxsize=8)  # each has a thread of its own
+def _client(redaction: Redaction) -> "Client":
+    from langsmith import Client
+
+    return Client(anonymizer=redaction.plain)
 
 
 def _shown(reply: Reply) -> dict[str, Any]:

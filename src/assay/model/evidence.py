@@ -40,8 +40,9 @@ class Disagreement(Record):
 
     about: str
     sides: tuple[tuple[str, ...], ...]  # finding ids, one tuple a side
-    resolution: str
+    resolution: str  # why it is settled, or why not
     resolved: bool = False
+    backing: tuple[int, ...] = ()  # independent sources behind each side; empty: not counted
 
 
 class KeyFinding(Record):

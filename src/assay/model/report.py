@@ -30,12 +30,60 @@ class Sentence(Record):
     claims: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     mark: Mark | None = None
+    opens: bool = False  # begins a paragraph
 
 
 class Section(Record):
     title: str
     role: Role = "body"
     sentences: tuple[Sentence, ...] = ()
+
+
+class Answer(Record):
+    """What a pointed question asks for, in a source's own words: at most twelve of them."""
+
+    text: str
+    claims: tuple[str, ...]
+    citations: tuple[str, ...] = ()
+    mark: Mark | None = None
+    about: str = ""  # whom or what it is true of, where the question fits several
+    disputed: bool = False  # sources disagree on it: shown, not asserted
+
+
+class KeyFigure(Record):
+    """A row of the table of key figures; value and period are spelled as in the passage."""
+
+    what: str
+    value: str
+    when: str = ""
+    claims: tuple[str, ...]
+    citations: tuple[str, ...] = ()
+    mark: Mark | None = None
+    disputed: bool = False
+
+
+class Side(Record):
+    """One side of a dispute: who says so, copies counted once."""
+
+    claims: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+class Dispute(Record):
+    about: str
+    sides: tuple[Side, ...]
+    resolved: bool = False  # then the first side is the one that stands
+    resolution: str = ""  # why, or why not
+
+
+class NotFound(Record):
+    """A sub-question without an answer, and what was done to find one."""
+
+    question: str
+    queries: tuple[str, ...] = ()
+    documents: int = 0  # read for it
+    reason: str = ""
 
 
 class ReportSpan(Record):
@@ -74,6 +122,7 @@ class SourceCard(Record):
     primary: bool = False
     credibility: float = Field(default=0.5, ge=0, le=1)
     credibility_reasons: tuple[str, ...] = ()
+    same_as: tuple[str, ...] = ()  # sources it is one with: a copy, or the same publisher; they count once
 
 
 class Coverage(Record):
@@ -97,6 +146,9 @@ class Critique(Record):
     issues: tuple[Issue, ...] = ()
     recommendation: Literal["approve", "revise", "reject"]
     improvement_potential: float = Field(default=0.0, ge=0, le=1)
+
+
+Basis = Literal["report", "draft", "analysis", "results", "nothing"]  # what a report, or its fallback, is made of
 
 
 class Metadata(Record):
@@ -129,12 +181,19 @@ class ReportData(Record):
     confidence: Level = "low"
     confidence_score: float = Field(default=0.0, ge=0, le=1)
     plan: Plan | None = None
+    basis: Basis = "report"
+    answers: tuple[Answer, ...] = ()
     sections: tuple[Section, ...] = ()
+    figures: tuple[KeyFigure, ...] = ()
+    disputes: tuple[Dispute, ...] = ()
+    not_found: tuple[NotFound, ...] = ()
     claims: tuple[ReportClaim, ...] = ()
     sources: tuple[SourceCard, ...] = ()
     coverage: Coverage = Coverage()
     hallucination_score: float = Field(default=0.0, ge=0, le=1)
+    review: Critique | None = None
     issues: tuple[Issue, ...] = ()
+    errors: tuple[str, ...] = ()  # the last ones, where something failed on the way
     notices: tuple[str, ...] = ()
     spend: Spend = Spend()
     metadata: Metadata = Metadata()

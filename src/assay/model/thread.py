@@ -1,6 +1,9 @@
 """A thread is a conversation; a run is one execution on it."""
 
+import re
 from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -10,6 +13,14 @@ from assay.model.plan import Style
 from assay.model.question import Depth, Mode
 from assay.model.record import Record
 
+LOCAL = "local"  # whoever works on this machine, where nobody has a name
+_ID = re.compile("[0-9a-z]{1,32}")
+
+
+def is_id(text: str) -> bool:
+    """Whether it can be that of a thread or a run, and so the name of a file: it may come from elsewhere."""
+    return _ID.fullmatch(text) is not None
+
 
 class Thread(Record):
     id: str
@@ -17,6 +28,25 @@ class Thread(Record):
     created: datetime
     updated: datetime
     mode: Mode | None = None  # said for this thread; None: what the settings say
+    owner: str = LOCAL
+
+
+class Stop(StrEnum):
+    """What is asked of a run that another process works on."""
+
+    NO = ""
+    CANCEL = "cancel"  # now; calls in flight are given up
+    DRAIN = "drain"  # after the step it is at
+
+
+class Branch(Record):
+    """A thread that began as a copy of another one, at one of its checkpoints, with something changed."""
+
+    thread: str
+    parent: str
+    checkpoint: str
+    changes: dict[str, object] = {}
+    created: datetime
 
 
 class Run(Record):
@@ -36,13 +66,38 @@ class Run(Record):
         return self.status in (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
 
 
+class ThreadSummary(Record):
+    """A thread on one line of a list."""
+
+    id: str
+    title: str
+    created: datetime
+    updated: datetime
+    status: RunStatus | None = None  # of its last run; None: nothing was asked yet
+    question: str = ""  # of its last run
+    turns: int = 0
+    usd: float = 0.0  # what all its runs have cost
+    parent: str | None = None  # the thread it is a branch of
+    owner: str = LOCAL
+    left: bool = False  # it is running, by a process that is gone
+    damaged: bool = False  # something of it is not what was written; what cannot be told is left out
+
+
+class Cursor(NamedTuple):
+    """Where a page of threads has ended: of the threads as they were then, the newest first."""
+
+    updated: datetime
+    id: str
+
+
 class Options(Record):
     """What a caller chose for one question; everything else comes from the settings."""
 
     depth: Depth = Depth.STANDARD
     mode: Mode | None = None  # None: what was said for the thread, or else in the settings
-    user: str = "local"  # whose memory is used
+    user: str = LOCAL  # whose memory is used, and whose a new thread is
     interactive: bool = False  # whether somebody can answer questions
+    approve_plan: bool = False  # whether they want to see the plan before it is searched for, whatever the settings say
     docs: tuple[str, ...] = ()
     source: str = "auto"
     sources: tuple[str, ...] = ()  # what was chosen for the run; a resumed one asks the same
@@ -51,9 +106,12 @@ class Options(Record):
     style: Style | None = None  # None: the person's preference, or what the settings say
     words: int | None = Field(default=None, ge=50, le=20_000)
     preferences: Preferences = Preferences()  # what was remembered of the person when the run began
+    veto: tuple[str, ...] = ()  # documents this run takes out of the thread's last report; it asks nothing new
+    lineage: tuple[str, ...] = ()  # runs this one continues: what they paid for is not paid again
     context: str = ""  # what the person wants the planner to know besides the question
     domains: tuple[str, ...] = ()  # fields the question belongs to
     model: str | None = None  # who thinks; None: what the settings say
+    request: str = ""  # the id of the request that began it
     usd: float | None = Field(
         default=None, ge=0, le=10_000, allow_inf_nan=False
     )  # the most this run may cost; None: what the settings say

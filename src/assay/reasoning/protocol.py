@@ -5,6 +5,7 @@ spans, plans are validated. It raises ReasoningError when it has no usable answe
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Literal, Protocol
 
 from pydantic import Field
@@ -15,7 +16,7 @@ from assay.model.memory import Preferences
 from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Depth, PlannerQuestion, Turn, Understanding
 from assay.model.record import Record
-from assay.model.report import Critique, Issue, Role
+from assay.model.report import Critique, Issue, Role, SourceCard
 from assay.model.source import Passage
 
 
@@ -125,6 +126,23 @@ class Conflict(Record):
     about: str = ""
 
 
+class Origin(Record):
+    """What is known of a document besides what it says: by this, disputes between documents are settled."""
+
+    text: str = Field(default="", repr=False)
+    rank: int = 1  # of its kind: a study goes before news, news before anybody's page
+    published: str | None = None
+    host: str = ""
+    group: str = ""  # documents of one group are one source
+
+
+class Known(Record):
+    """What claims are held against each other with: the question they answer, and where their documents come from."""
+
+    question: str = ""
+    origins: dict[str, Origin] = {}  # by document
+
+
 class Judged(Record):
     """One judgement a statement, in order, and which of the statements contradict each other."""
 
@@ -144,6 +162,7 @@ class WriteRequest(Record):
     fixes: tuple[str, ...] = ()  # what the reviewer asked for, in so many words
     issues: tuple[Issue, ...] = ()  # the same in full: what is wrong, where, how badly
     previous: "Draft | None" = None  # the version that was reviewed
+    titles: dict[str, str] = {}  # of the claims' documents, by hash
 
     @property
     def target(self) -> int:
@@ -153,6 +172,7 @@ class WriteRequest(Record):
 class DraftSentence(Record):
     text: str
     claims: tuple[str, ...] = ()  # empty: the sentence speaks of the research, not of the world
+    opens: bool = False  # begins a paragraph
 
 
 class DraftSection(Record):
@@ -161,8 +181,17 @@ class DraftSection(Record):
     sentences: tuple[DraftSentence, ...] = ()
 
 
+class DraftAnswer(Record):
+    """A short answer to a pointed question: words of a span of its claims, twelve at most."""
+
+    text: str
+    claims: tuple[str, ...]
+    about: str = ""  # whom or what it is true of, where the question fits several
+
+
 class Draft(Record):
     title: str
+    answers: tuple[DraftAnswer, ...] = ()
     sections: tuple[DraftSection, ...]
     version: int = 1
     notes: tuple[str, ...] = ()
@@ -176,6 +205,13 @@ class CritiqueRequest(Record):
     dropped: int = 0  # sentences that failed their check and were replaced or removed
     banned: tuple[str, ...] = ()
     words: int = 2000
+    question: str = ""  # as it was understood; empty: the plan's goal
+    subjects: tuple[str, ...] = ()
+    sources: tuple[SourceCard, ...] = ()  # all that were read; empty: not known
+    disagreements: tuple[Disagreement, ...] = ()  # sides name claims here
+    confidence: float | None = Field(default=None, ge=0, le=10)  # of the research, as counted from the findings
+    today: date | None = None
+    revisions: int = Field(default=0, ge=0)  # still allowed after this review
 
 
 class Reasoner(Protocol):
@@ -203,7 +239,7 @@ class Reasoner(Protocol):
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> Judged: ...
 
     async def disagreements(
-        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = ()
+        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: Known | None = None
     ) -> Sequence[Disagreement]: ...
 
     async def write(self, request: WriteRequest) -> Draft: ...

@@ -56,6 +56,16 @@ class Findings(Record):
     found: tuple[Found, ...]
 
 
+class Sent(NamedTuple):
+    body: str
+    seconds: float
+
+
+class Bought(NamedTuple):
+    found: tuple[Found, ...]
+    seconds: float = 0.0  # 0: an answer that was paid for before
+
+
 class ApiSource(ABC):
     """Implements `ports.Source` and `ports.Remote`; one subclass a provider."""
 
@@ -147,11 +157,12 @@ class ApiSource(ABC):
         if kept is not None:
             return Answer(await self._hits(kept, inquiry), cached=True)
         fee = Fee(step="search", provider=self.name, request=shown, micros=math.ceil(self.terms.usd * MICRO))
-        results = Findings(asked=datetime.now(UTC), found=await self._bought(fee, request, purse))
+        bought = await self._bought(fee, request, purse)
+        results = Findings(asked=datetime.now(UTC), found=bought.found)
         await self._keep(key, results)
-        return Answer(await self._hits(results, inquiry))
+        return Answer(await self._hits(results, inquiry), seconds=bought.seconds)
 
-    async def send(self, request: Request, seconds: float) -> str:
+    async def send(self, request: Request, seconds: float) -> Sent:
         """The body of an answer with status 200. Each attempt waits for its turn and counts against the quota."""
         async with self._bench.http.lane(self.name, self.terms).turn(self.name):
             return await self._attempt(request, seconds)
@@ -159,7 +170,7 @@ class ApiSource(ABC):
     async def fetch(self, outgoing: Outgoing, seconds: float) -> Reply:
         return await self._bench.http.fetch(self.name, outgoing, seconds=seconds)
 
-    async def _bought(self, fee: Fee, request: Request, purse: Purse) -> tuple[Found, ...]:
+    async def _bought(self, fee: Fee, request: Request, purse: Purse) -> Bought:
         """What may help is tried again, and each attempt is paid for by itself: a provider that was too slow may bill
         it all the same."""
         if monotonic() < self._rests_until:
@@ -180,25 +191,26 @@ class ApiSource(ABC):
                     raise
             await asyncio.sleep(wait)
 
-    async def _once(self, fee: Fee, request: Request, purse: Purse, seconds: float) -> tuple[Found, ...]:
+    async def _once(self, fee: Fee, request: Request, purse: Purse, seconds: float) -> Bought:
         """An answer is read before it is booked and stored: a bad one would be given again for the rest of the run."""
-        read: list[tuple[Found, ...]] = []
+        read: list[Bought] = []
 
         async def answer() -> str:
-            body = await self.send(request, seconds)
-            read.append(self._read(body))
+            body, took = await self.send(request, seconds)
+            read.append(Bought(self._read(body), took))
             return body
 
         body = await purse.buy(fee, answer)
-        return read[0] if read else self._read(body)
+        return read[0] if read else Bought(self._read(body))
 
-    async def _attempt(self, request: Request, seconds: float) -> str:
+    async def _attempt(self, request: Request, seconds: float) -> Sent:
         if self._refused is not None:  # by an earlier answer, perhaps while this one waited for its turn
             raise self.explain(self._refused)
         await self._count()
+        began = monotonic()
         reply = await self.fetch(self._outgoing(request), seconds)
         if reply.status == 200:
-            return reply.text
+            return Sent(reply.text, monotonic() - began)
         error = self.explain(reply)
         if reply.status in self.final and not error.retryable:
             self._refused = reply

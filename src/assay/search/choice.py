@@ -90,7 +90,8 @@ def _web(depth: Depth, bench: Bench) -> tuple[list[Source], dict[str, str], str]
     if bench.settings.offline:
         return [], {}, OFFLINE
     wanted = {*TYPES_BY_DEPTH[depth], "code"}
-    remote = [source for source in (build(name, bench) for name in available()) if isinstance(source, Remote)]
+    built = [build(name, bench) for name in available(bench.settings)]
+    remote = [source for source in built if isinstance(source, Remote)]
     candidates = preferred([source for source in remote if source.is_available() and wanted & set(source.types)])
     if not candidates:
         return [], {}, NO_PROVIDER

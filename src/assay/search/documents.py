@@ -4,11 +4,13 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from assay.errors import PathError, ReadError
+from assay.errors import NotFoundError, PathError, ReadError
 from assay.model.source import Document, Hit
+from assay.model.upload import SCHEME
 from assay.ports import (
     DocumentStore,
     Embedder,
@@ -19,6 +21,7 @@ from assay.ports import (
     IndexedPassage,
     PassageIndex,
 )
+from assay.search.owned import unnamed
 from assay.search.ranking import rank
 from assay.search.registry import Bench
 from assay.text.passages import passages
@@ -80,8 +83,19 @@ class DocumentsSource:
         await self.prepare()
         found = await asyncio.to_thread(rank, query, self._indexes, self._embedder, limit)
         for name, index in {ranked.match.passage.document: ranked.origin for ranked in found}.items():
-            await self._store.put(await asyncio.to_thread(index.document, name))
+            await self._store.put(unnamed(await asyncio.to_thread(index.document, name)))
         return [_hit(ranked.match, query, place) for place, ranked in enumerate(found, 1)]
+
+    async def own(self, hash: str) -> Document | None:
+        """What was uploaded, under the name its person has given it."""
+        return await asyncio.to_thread(self._own, hash)
+
+    def _own(self, hash: str) -> Document | None:
+        for index in self._indexes:
+            with suppress(NotFoundError):
+                found = index.document(hash)
+                return found if found.url.startswith(SCHEME) else None
+        return None
 
 
 def synchronise(folder: Folder, index: PassageIndex, reader: FileReader) -> Indexed:

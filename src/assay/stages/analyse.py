@@ -63,7 +63,8 @@ def stop_reason(
     if depth is not Depth.QUICK:
         if analysis.confidence >= SURE[depth]:
             return f"confidence {analysis.confidence:.2f} is enough"
-        if previous is not None and analysis.confidence - previous.confidence < SMALL_GAIN:
+        # Rounded, since as floats .35 less .30 is a little less than .05.
+        if previous is not None and round(analysis.confidence - previous.confidence, 4) < SMALL_GAIN:
             return "the last round added too little"
     if not analysis.refinements:
         return "there is nothing new to ask"
@@ -72,6 +73,10 @@ def stop_reason(
 
 def foregone(rounds: int, settings: Settings, failures: int) -> str | None:
     """Why this round is the last, whatever the analysis finds."""
-    if rounds >= min(settings.max_gap_searches + 1, 3):
+    if rounds >= most_rounds(settings):
         return f"stopped after {rounds} rounds"
     return f"stopped after {failures} failed searches" if failures >= settings.max_search_errors else None
+
+
+def most_rounds(settings: Settings) -> int:
+    return min(settings.max_gap_searches + 1, 3)

@@ -16,6 +16,7 @@ from assay.state import Plain, State
 from assay.text.hosts import within
 from assay.text.urls import host_of
 
+SAID = "The reviewer said:"  # such a notice is of a person's own saying
 MOST_REVISIONS = 5  # versions a person may send back on top of those the settings allow
 
 
@@ -134,7 +135,7 @@ def _notes(answer: Plain) -> dict[str, str]:
         went = "it was approved automatically" if _goes_on(answer) else "so the research ended there"
         return {f"approval {answer['key']}": f"Nobody answered “{answer['question']}” in time; {went}."}
     if answer["decision"] == Decision.REJECT and answer.get("comment"):
-        return {f"approval {answer['key']}": f"The reviewer said: {answer['comment']}"}
+        return {f"approval {answer['key']}": f"{SAID} {answer['comment']}"}
     return {}
 
 

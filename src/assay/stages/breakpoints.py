@@ -16,6 +16,7 @@ from assay.model.review import Decision
 from assay.settings import Condition, CustomBreakpoint, Operator, Place, Settings
 from assay.stages.fuse import unread
 from assay.stages.publish import edited
+from assay.stages.question import was_cut_short
 from assay.stages.unread import done
 from assay.state import State
 from assay.text.urls import host_of
@@ -73,7 +74,7 @@ def due(place: Place, state: State, deps: Deps) -> list[Stop]:
 def _own(place: Place, seen: Mapping[str, Any], state: State, deps: Deps) -> list[Stop]:
     settings, points = deps.settings, deps.settings.breakpoints
     match place:
-        case "plan" if settings.hitl_after_planning:
+        case "plan" if settings.hitl_after_planning or (deps.options.approve_plan and not was_cut_short(state)):
             return [Stop("plan", "Is this plan what you want?", SHOWN[place], points.plan_timeout,
                          points.plan_auto_approve)]  # fmt: skip
         case "harvest" if points.before_harvest and _is_expensive(seen["harvest"], settings):

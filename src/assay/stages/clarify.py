@@ -9,7 +9,7 @@ from assay.state import State
 
 async def clarify(state: State, runtime: Runtime[Deps]) -> State:
     deps, question = runtime.context, str(state["clarification_question"])
-    answer = ask(
+    answer = {"skipped": "nobody"} if not deps.options.interactive else ask(
         "clarification", question, deps.now(), seconds=deps.settings.breakpoints.question_timeout, on_timeout="guess",
         options=list((state["understanding"] or {}).get("clarification_options", ())),
         number=state["clarification_attempts"] + 1, of=deps.settings.max_clarifications,

@@ -5,10 +5,11 @@ from importlib.metadata import version
 
 from assay.deps import Deps
 from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Span
+from assay.model.evidence import Disagreement, Span
 from assay.model.plan import Plan, QueryType, SearchQuery
 from assay.model.report import (
     Coverage,
+    Critique,
     Issue,
     Level,
     Metadata,
@@ -23,9 +24,13 @@ from assay.model.report import (
 )
 from assay.model.source import Document
 from assay.model.spend import Spend
-from assay.reasoning.protocol import Draft
+from assay.reasoning.protocol import Draft, DraftSentence
+from assay.stages.answers import told
 from assay.stages.considered import considered
 from assay.stages.dispatch import asked, served
+from assay.stages.disputes import disputes, not_found
+from assay.stages.key_figures import key_figures
+from assay.stages.unchecked import unchecked_tamed
 from assay.stages.unread import unused
 from assay.state import Plain, State
 from assay.trust.credibility import assess
@@ -44,6 +49,9 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
     ids = {card.document: card.id for card in cards}
     score = float((state["critique"] or {}).get("score", 0.0))
     coverage = covered(claims, state["statements"])
+    by_id = {claim.id: claim for claim in claims}
+    matters = [Disagreement.model_validate(item) for item in state["disagreements"]]
+    draft = Draft.model_validate(state["draft"]) if state["draft"] else None
     spend, steps = await deps.account.spent(), await deps.tally()
     notices = (
         *state["notices"].values(),
@@ -52,24 +60,30 @@ async def compose(state: State, deps: Deps, sections: Sequence[Section], status:
         *_degraded(steps),
         *_unconfirmed(spend),
     )
-    return ReportData(
+    report = ReportData(
         question=(state["understanding"] or {}).get("question") or state["original_query"],
         title=title(state),
         status=status,
         confidence=level(score, status),
         confidence_score=round(state["confidence"] / 10, 2),
         plan=plan,
+        answers=told(draft.answers, by_id, ids, matters) if draft else (),
         sections=tuple(sections),
+        figures=key_figures(draft, by_id, ids) if draft else (),
+        disputes=disputes(state, by_id, cards),
+        not_found=not_found(state),
         claims=tuple(_claim(claim, ids) for claim in claims),
         sources=tuple(cards),
         coverage=coverage,
         hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
+        review=Critique.model_validate(state["critique"]) if state["critique"] else None,
         issues=tuple(Issue.model_validate(issue) for issue in state["issues"]),
         notices=notices if status is not ReportStatus.CANCELLED else (),
         spend=spend,
         metadata=_metadata(state, deps, sections, cards, score).model_copy(update={"reasoning": steps}),
         provenance=_provenance(state, deps, plan, await deps.checkpoints()),
     )
+    return unchecked_tamed(report)
 
 
 def _degraded(steps: Mapping[str, int]) -> list[str]:
@@ -136,19 +150,20 @@ def published(draft: Draft, claims: Iterable[Claim], sources: Sequence[dict[str,
     ids = {source["document"]: source["id"] for source in sources}
     return tuple(
         Section(title=section.title, role=section.role,
-                sentences=tuple(_sentence(s.text, [by_id[name] for name in s.claims], ids) for s in section.sentences))
+                sentences=tuple(_sentence(s, [by_id[name] for name in s.claims], ids) for s in section.sentences))
         for section in draft.sections
     )  # fmt: skip
 
 
-def _sentence(text: str, bound: Sequence[Claim], ids: dict[str, str]) -> Sentence:
+def _sentence(drafted: DraftSentence, bound: Sequence[Claim], ids: dict[str, str]) -> Sentence:
     if not bound:
-        return Sentence(text=text, kind="frame")
+        return Sentence(text=drafted.text, kind="frame", opens=drafted.opens)
     cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
     marks = [claim.mark for claim in bound if claim.mark]
     return Sentence(
-        text=text,
+        text=drafted.text,
         kind="fact",
+        opens=drafted.opens,
         claims=tuple(claim.id for claim in bound),
         citations=tuple(list(cited)[:MOST_CITED]),
         mark=min(marks, key=SURENESS.index) if marks else Mark.SINGLE,
@@ -175,8 +190,12 @@ async def _cards(state: State, claims: Sequence[Claim], deps: Deps) -> list[Sour
     chosen = [source for source in state["sources"] if source["document"] in used]
     documents = {source["document"]: await deps.documents.get(source["document"]) for source in state["sources"]}
     together = groups(documents.values())  # of all, as the marks were given
-    return [
+    cards = [
         _card(source["id"], documents[source["document"]], together, claims, state["credibility"]) for source in chosen
+    ]
+    return [
+        card.model_copy(update={"same_as": tuple(o.id for o in cards if o.group == card.group and o.id != card.id)})
+        for card in cards
     ]
 
 

@@ -4,11 +4,13 @@ from assay.deps import Deps
 from assay.model.plan import Plan
 from assay.state import State
 
+CONSIDERED = "Taken into account:"  # such a notice is of the person's own saying
+
 
 def considered(state: State, plan: Plan | None, deps: Deps) -> list[str]:
     """One notice, or none."""
     said = [*_of_plan(plan), *_remembered(plan, deps), *_of_report(state)]
-    return [f"Taken into account: {'; '.join(dict.fromkeys(said))}."] if said else []
+    return [f"{CONSIDERED} {'; '.join(dict.fromkeys(said))}."] if said else []
 
 
 def _of_plan(plan: Plan | None) -> list[str]:
@@ -34,4 +36,5 @@ def _remembered(plan: Plan | None, deps: Deps) -> list[str]:
 def _of_report(state: State) -> list[str]:
     edits = state.get("edits") or {}
     dropped = [f"you left out the section “{title}”" for title in edits.get("drop", ())]
-    return [*dropped, *(["you gave it another title"] if edits.get("title") else [])]
+    vetoed = [f"you vetoed “{source['title'] or source['url']}”" for source in state.get("vetoed") or ()]
+    return [*dropped, *(["you gave it another title"] if edits.get("title") else []), *vetoed]

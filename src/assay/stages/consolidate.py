@@ -1,5 +1,6 @@
 """Bringing the rounds together: sources S1, S2, ... and evidence E1, E2, ..., each once, and how far they reach."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
@@ -9,11 +10,14 @@ from assay.model.event import Status
 from assay.model.evidence import ANSWERED, Finding
 from assay.model.plan import Plan
 from assay.model.question import Understanding
+from assay.model.source import Document
 from assay.ports import Assessed, Source
 from assay.stages.analyse import foregone
 from assay.stages.dispatch import out_of_money
 from assay.state import Plain, State
-from assay.trust.coverage import confidence_of
+from assay.trust.coverage import Witness, confidence_of, weighed, witness, worths
+from assay.trust.credibility import assess
+from assay.trust.independence import groups
 
 Place = tuple[str, str, int]
 
@@ -25,14 +29,12 @@ async def consolidate(state: State, runtime: Runtime[Deps]) -> State:
     found = [Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]]
     findings = _distinct(found, known)
     sources = await _sources(findings, state, deps)
-    coverage = {
-        question.id: confidence_of([finding for finding in findings if finding.question == question.id])
-        for question in plan.questions
-    }
+    understanding = Understanding.model_validate(state["understanding"])
+    complete = _assessed(understanding, deps.sources) if findings else None
+    coverage = await _coverage(plan, findings, understanding, complete, deps)
     overall = sum(coverage.values()) / len(coverage) if coverage else 0.0
-    if findings:
-        assessed = _assessed(Understanding.model_validate(state["understanding"]), deps.sources)
-        overall = overall if assessed is None else assessed
+    if complete is not None and understanding.query_class == "overview":
+        overall = complete
     return {
         "findings": [finding.plain() for finding in findings],
         "sources": sources,
@@ -53,11 +55,44 @@ async def _notices(plan: Plan, coverage: Mapping[str, float], state: State, deps
     return await out_of_money(state, weak, "consolidate", deps)
 
 
+async def _coverage(
+    plan: Plan, findings: Sequence[Finding], understanding: Understanding, complete: float | None, deps: Deps
+) -> dict[str, float]:
+    """By sub-question, how sure it is answered. Of an overview, who can tell how complete the data are has the last
+    word; of a fact it says nothing, but where nobody else was asked there can be no second witness."""
+    chosen = {q.id: weighed(finding for finding in findings if finding.question == q.id) for q in plan.questions}
+    witnesses = await _witnesses(chosen, deps)
+    today = deps.started.date()
+    coverage = await asyncio.to_thread(lambda: {q.id: confidence_of(q, witnesses[q.id], today) for q in plan.questions})
+    if complete is None:
+        return coverage
+    for question in plan.questions:
+        if not witnesses[question.id]:
+            continue
+        if understanding.query_class == "overview":
+            coverage[question.id] = complete
+        elif all(isinstance(source, Assessed) for source in deps.sources):
+            told = max(worths(question, witnesses[question.id], today))
+            coverage[question.id] = max(coverage[question.id], round(told, 4))
+    return coverage
+
+
+async def _witnesses(chosen: Mapping[str, Sequence[Finding]], deps: Deps) -> dict[str, list[Witness]]:
+    names = dict.fromkeys(finding.span.document for found in chosen.values() for finding in found)
+    documents = {name: await deps.documents.get(name) for name in names}
+    together = await asyncio.to_thread(groups, documents.values())
+    scores = {name: assess(document).score for name, document in documents.items()}
+
+    def known(finding: Finding) -> Witness:
+        document: Document = documents[finding.span.document]
+        return witness(finding, document, together[document.hash], scores[document.hash])
+
+    return {question: [known(finding) for finding in found] for question, found in chosen.items()}
+
+
 def _assessed(understanding: Understanding, sources: Sequence[Source]) -> float | None:
-    """An overview is as complete as the data its subjects have at a source that can tell; one subject that no such
-    source knows leaves it to the coverage."""
-    if understanding.query_class != "overview":
-        return None
+    """How complete the data on the subjects are at a source that can tell; one subject that no such source knows
+    leaves it to the coverage."""
     judges = [source for source in sources if isinstance(source, Assessed)]
     known = []
     for subject in understanding.subjects:

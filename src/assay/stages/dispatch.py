@@ -12,15 +12,15 @@ from assay.model.plan import Plan, QueryType, SubQuestion
 from assay.model.question import Understanding
 from assay.ports import Remote, Source
 from assay.reasoning.protocol import QueryRequest
+from assay.stages.asking_once import Once, Wanted, found_before
 from assay.stages.taste import Taste, eligible, sites, taste
 from assay.state import Plain, State, Task
+from assay.text.sense import sense
 
 SERVED: tuple[QueryType, ...] = ("web",)  # by a source that does not say otherwise in an attribute `types`
 MOST_SITES = 2  # that a question names
 BRISK = 60  # requests a minute; who allows for fewer would keep a round waiting with every further query
 IN_HAND = 2  # queries a sub-question keeps for when its first ones bring little
-
-Wanted = dict[str, list[QueryType]]  # a query's text -> the kinds of source it is for; none: all of them
 
 
 async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
@@ -31,8 +31,11 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
     sources = eligible(deps.sources, plan.sources, wishes)
     known = asked(state)
     wanted = await _wanted(plan, understanding, sources, state, deps)
-    fresh = [_fresh(question, queries, known, deps) for question, queries in zip(plan.questions, wanted, strict=True)]
-    due = [(question, queries) for question, queries in zip(plan.questions, fresh, strict=True) if queries]
+    once = Once(known, served(sources), _most(deps))
+    fresh = {q.id: once.queries(q.id, queries) for q, queries in zip(plan.questions, wanted, strict=True)}
+    before = found_before(once.earlier, state["searched"])
+    helped = once.shared | {result["question"] for result in before}
+    due = [(question, fresh[question.id]) for question in plan.questions if fresh[question.id] or question.id in helped]
     # The first round is always made: without money left the embedded reasoner does its thinking.
     if state["round"] and due and await deps.account.exhausted():
         return {
@@ -40,12 +43,15 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
             "notices": await out_of_money(state, [question for question, _ in due], "dispatch", deps),
             "current_agent": "research",
         }
+    await _tell_repeated(once.repeated, deps)
     names = [source.name for source in sources]
-    tasks = [_task(question, queries, known, names, plan, state) for question, queries in due]
+    asking = known + [f"{question.id} {query['text']}" for question, queries in due for query in queries]
+    tasks = [_task(question, queries, asking, names, plan, state) for question, queries in due]
     return {
         "tasks": [dict(task) for task in tasks],
         "notices": {**state["notices"], **(await _left_out(plan, wishes, deps) if not state["round"] else {})},
-        "asked": known + [f"{question.id} {query['text']}" for question, queries in due for query in queries],
+        "asked": asking,
+        "searched": {f"{state['round']}:{n} lent": result for n, result in enumerate(before)},
         "round": state["round"] + 1,
         "research_attempts": state["research_attempts"] + 1,
         "status": Status.SEARCHING,
@@ -56,7 +62,9 @@ async def dispatch(state: State, runtime: Runtime[Deps]) -> State:
 def asked(state: State) -> list[str]:
     """Every query so far behind its sub-question's id: those handed out, and those a search came up with itself."""
     results = [state["searched"][key] for key in sorted(state["searched"])]
-    own = [f"{result['question']} {query['text']}" for result in results for query in result["queries"]]
+    own = [
+        f"{result['question']} {query.get('as', query['text'])}" for result in results for query in result["queries"]
+    ]
     return list(dict.fromkeys([*state["asked"], *own]))
 
 
@@ -113,8 +121,9 @@ async def _first(
     for query in planned:
         wanted[query.text].append(query.type)
     variations = await deps.reasoner.queries(
-        QueryRequest(question=question, understanding=understanding, count=deps.settings.query_variations,
-                     planned=tuple(wanted), types=types)
+        QueryRequest(question=question, understanding=understanding,
+                     count=deps.settings.query_variations + len(wanted) - len(set(map(sense, wanted))),
+                     planned=tuple(wanted), types=types, share=1 / len(plan.questions))
     )  # fmt: skip
     for variation in variations:
         wanted.setdefault(variation.text, [variation.type] if variation.type in types else [])
@@ -133,22 +142,30 @@ def scoped(wanted: Wanted, question: str, preferred: Sequence[str] = ()) -> Want
     return {f"{scope} {next(iter(wanted))}": ["web"] for scope in dict.fromkeys(scopes)} if wanted else {}
 
 
-def _fresh(question: SubQuestion, queries: Wanted, known: Sequence[str], deps: Deps) -> list[Plain]:
+def _most(deps: Deps) -> int:
+    """Queries of one sub-question in a round."""
     most = deps.settings.max_search_iterations
-    if deps.reasoner.name != "embedded":  # which has no other words to offer
-        most = max(1, most - IN_HAND)
-    fresh = [{"text": text, "types": types} for text, types in queries.items() if f"{question.id} {text}" not in known]
-    return fresh[:most]
+    return (
+        most if deps.reasoner.name == "embedded" else max(1, most - IN_HAND)
+    )  # the former has no other words to offer
+
+
+async def _tell_repeated(repeated: Sequence[str], deps: Deps) -> None:
+    texts = list(dict.fromkeys(repeated))
+    if texts:
+        reason = f"{'they ask' if len(texts) > 1 else 'it asks'} the same as another query"
+        await deps.emit("skip", "dispatch", path="; ".join(texts), reason=reason, queries=texts)
 
 
 def _task(
-    question: SubQuestion, queries: list[Plain], known: Sequence[str], sources: list[str], plan: Plan, state: State
+    question: SubQuestion, queries: list[Plain], asking: Sequence[str], sources: list[str], plan: Plan, state: State
 ) -> Task:
+    own = {f"{question.id} {query['text']}" for query in queries}
     return {
         "key": f"{state['round']}:{question.id}",
         "question": question.plain(),
         "queries": queries,
-        "before": [text for name, _, text in (line.partition(" ") for line in known) if name == question.id],
+        "before": list(dict.fromkeys(line.partition(" ")[2] for line in asking if line not in own)),
         "share": 1 / len(plan.questions),
         "sources": sources,
         "passages": [],

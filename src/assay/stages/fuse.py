@@ -21,6 +21,8 @@ from assay.text.urls import canonical
 from assay.text.words import words
 from assay.trust.aboutness import on_subject
 
+MOST_SUBJECTS = 4  # a text that names more than these is about what they have in common
+
 
 async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
@@ -28,13 +30,16 @@ async def fuse(state: State, runtime: Runtime[Deps]) -> State:
     wishes = taste(understanding.question, deps.options)
     await _tell_avoided(state, deps)
     await _tell_struck_out(state, deps)
+    if state.get("vetoed"):
+        await _tell_vetoed(state, deps)
     today = deps.started.date()
     moving = moves(state["original_query"], today)
     fused = {
         question: wishes.lifted(fuse_hits(lists, today, moving=moving))
         for question, lists in sorted(_found(state, wishes).items())
     }
-    off_subject = await _off_subject(fused.values(), _subjects(state, understanding), deps)
+    subjects = _subjects(state, understanding)
+    off_subject = await _off_subject(fused.values(), subjects, deps) if len(subjects) <= MOST_SUBJECTS else set()
     asked = state["original_query"]
     selected = {
         question: choose(named([hit for hit in hits if hit.document not in off_subject], asked), deps.settings.reading)
@@ -66,9 +71,27 @@ def _found(state: State, wishes: Taste) -> dict[str, list[list[Hit]]]:
     found: dict[str, list[list[Hit]]] = {}
     for key in sorted(state["searched"]):
         result = state["searched"][key]
-        kept, _ = wishes.sift(_struck_out(state).sift(_hits(result))[0])
+        kept, _ = wishes.sift(_struck_out(state).sift(_allowed(_hits(result), state))[0])
         found.setdefault(result["question"], []).append(kept)
     return found
+
+
+def _allowed(hits: Iterable[Hit], state: State) -> list[Hit]:
+    """Without the sources the thread was told to do without, whatever text they have now."""
+    documents, addresses = _vetoed(state)
+    return [hit for hit in hits if hit.document not in documents and canonical(hit.url) not in addresses]
+
+
+def _vetoed(state: State) -> tuple[set[str], set[str]]:
+    vetoed = state.get("vetoed") or []
+    return {source["document"] for source in vetoed}, {canonical(source["url"]) for source in vetoed}
+
+
+async def _tell_vetoed(state: State, deps: Deps) -> None:
+    found = {hit.url: hit.title for result in _of_this_round(state) for hit in _hits(result)}
+    for url in sorted(found.keys() - {hit.url for result in _of_this_round(state)
+                                      for hit in _allowed(_hits(result), state)}):  # fmt: skip
+        await deps.emit("skip", "fuse", path=found[url] or url, reason="you vetoed this source")
 
 
 def _hits(result: Plain) -> list[Hit]:

@@ -28,7 +28,7 @@ async def gate(state: State, runtime: Runtime[Deps]) -> State:
     understanding = Understanding.model_validate(state["understanding"])
     notices = dict(state["notices"])
     wanted = await deps.mode()
-    if wanted is Mode.PLAN and not _may_wait(deps):
+    if wanted is Mode.PLAN and not may_wait(deps):
         wanted, notices["mode"] = Mode.AUTO, NOBODY
         await deps.emit("notice", "gate", text=NOBODY)
     hits = await _preview(understanding.question, deps)
@@ -38,7 +38,7 @@ async def gate(state: State, runtime: Runtime[Deps]) -> State:
     return {"gate": decision.plain(), "notices": notices, "current_agent": "gate", **asked}
 
 
-def _may_wait(deps: Deps) -> bool:
+def may_wait(deps: Deps) -> bool:
     """Where nobody is there, only who has asked for plan mode with this very question will come and answer."""
     return deps.options.interactive or deps.options.mode is Mode.PLAN
 

@@ -32,15 +32,20 @@ async def _read(wanted: Plain, task: Task, deps: Deps) -> Plain:
             reason=page.reason,
             question=question,
             cached=page.cached,
+            **_latency(page),
         )
         return _outcome(wanted, task, page)
     document = completed(page.document, wanted)
     await deps.documents.put(document)
     await deps.emit(
         "read", "harvest", url=document.url, title=document.title, host=document.host, question=question,
-        words=len(document.text.split()), cached=page.cached, document=document.hash,
+        words=len(document.text.split()), cached=page.cached, document=document.hash, **_latency(page),
     )  # fmt: skip
     return _outcome(wanted, task, page)
+
+
+def _latency(page: Page) -> dict[str, object]:
+    return {"seconds": round(page.seconds, 3)} if page.seconds else {}
 
 
 def _outcome(wanted: Plain, task: Task, page: Page) -> Plain:

@@ -18,11 +18,18 @@ def opening(state: State, depth: Depth, told: Told) -> tuple[DraftSentence, ...]
     lines = []
     if confidence < PLAIN:
         lines.append(f"This is based on limited information{about}.")
-    elif confidence < SAYS_ITSELF and depth is Depth.QUICK:
+    elif confidence < SAYS_ITSELF:
         lines.append(f"Here is what was found{about}.")
     if ran_out(state, depth):
-        lines.append(f"After {state['research_attempts']} attempts not everything that was asked could be verified.")
+        lines.append(f"After {state['research_attempts']} attempts {_wanting(state)}.")
     return tuple(DraftSentence(text=line) for line in lines)
+
+
+def _wanting(state: State) -> str:
+    """What a report says of itself elsewhere it does not contradict here."""
+    if state["confidence"] < PLAIN or (state["analysis"] or {}).get("unanswered"):
+        return "not everything that was asked could be verified"
+    return "the evidence for part of what was asked is still thin"
 
 
 def ran_out(state: State, depth: Depth) -> bool:
@@ -41,5 +48,11 @@ def opened(sections: Sequence[DraftSection], lines: Sequence[DraftSentence]) -> 
 
 def _about(state: State, told: Told) -> str:
     subjects = (state["understanding"] or {}).get("subjects") or [state.get("subject")]
-    about = f" about {' and '.join(filter(None, subjects[:2]))}" if any(subjects) else ""
-    return about if told.covers(f"This is{about}.") else ""
+    named = [_as_asked(subject, state["original_query"]) for subject in subjects[:2] if subject]
+    about = f" about {' and '.join(named)}" if named else ""
+    return about if told.covers(f"This is based on limited information{about}.") else ""
+
+
+def _as_asked(subject: str, question: str) -> str:
+    """With the article that the question gave it."""
+    return f"the {subject}" if f"the {subject.lower()}" in question.lower() else subject

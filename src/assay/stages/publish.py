@@ -5,15 +5,19 @@ from langgraph.runtime import Runtime
 from assay.deps import Deps
 from assay.model.claim import Claim
 from assay.model.event import Status
+from assay.model.plan import Plan
 from assay.model.question import Turn
 from assay.model.report import ReportData, ReportStatus, Section, Sentence
 from assay.reasoning.embedded.small_talk import reply
 from assay.reasoning.protocol import Draft
 from assay.stages.composing import compose, published
+from assay.stages.standards import notes
+from assay.stages.unanswered import unanswered
 from assay.state import Plain, State
 from assay.text.words import fold
 
 MOST_MESSAGES, KEPT_MESSAGES = 10, 4
+MOST_ERRORS = 5
 LONGEST_ANSWER = 2000  # characters of a message
 Kept = tuple[list[Plain], str]  # the messages of a thread, and the summary of those before
 
@@ -32,10 +36,19 @@ async def publish(state: State, runtime: Runtime[Deps]) -> State:
         sections: tuple[Section, ...] = (notice("", farewell or reply(state["original_query"])),)
         report = await compose(state, deps, sections, ReportStatus.CANCELLED)
         return await finish(state, deps, report, kept)
-    claims = [Claim.model_validate(item) for item in state["claims"]]
-    sections = published(edited(state), claims, state["sources"])
-    report = await compose(state, deps, sections, ReportStatus.COMPLETE)
+    claims, draft = [Claim.model_validate(item) for item in state["claims"]], edited(state)
+    told = notes(state, draft, deps)
+    sections = published(draft, claims, state["sources"])
+    report = await compose(state, deps, (*sections, *([notice("Please note", *told)] if told else [])),
+                           _reached(state))  # fmt: skip
     return await finish(state, deps, report, kept)
+
+
+def _reached(state: State) -> ReportStatus:
+    """A report that answers none of what was asked is not complete, however well its statements hold."""
+    questions = Plan.model_validate(state["plan"]).questions
+    none = questions and len(unanswered(state)) == len(questions)
+    return ReportStatus.PARTIAL if none else ReportStatus.COMPLETE
 
 
 def edited(state: State) -> Draft:
@@ -57,6 +70,7 @@ async def _has_spent(deps: Deps) -> bool:
 async def finish(state: State, deps: Deps, report: ReportData, kept: Kept) -> State:
     """What all endings share: cited sources announced, the answer said, the thread kept short."""
     messages, summary = kept
+    report = report.model_copy(update={"errors": errors(state)})
     for card in report.sources:
         await deps.emit("citation", "publish", id=card.id, title=card.title, url=card.url)
     await deps.emit("done", "publish", status=report.status, confidence=report.confidence, sources=len(report.sources),
@@ -67,9 +81,20 @@ async def finish(state: State, deps: Deps, report: ReportData, kept: Kept) -> St
         "conversation_summary": summary,
         "report": report.plain(),
         "final_summary": answer,
+        "best": None,
         "status": Status.COMPLETED,
         "current_agent": "synthesis",
     }
+
+
+def errors(state: State) -> tuple[str, ...]:
+    """The last ones, each once: searches that providers refused, then tasks that were lost."""
+    refused = [
+        f"{source}: {message}"
+        for key in sorted(state["searched"])
+        for source, (message, _) in state["searched"][key].get("errors", {}).items()
+    ]
+    return tuple(dict.fromkeys([*refused, *state["failures"].values()]))[-MOST_ERRORS:]
 
 
 def notice(title: str, *lines: str) -> Section:
@@ -79,11 +104,15 @@ def notice(title: str, *lines: str) -> Section:
 def spoken(report: ReportData) -> str:
     """The answer as one message of the conversation: the summary if there is one, else what the sections say first."""
     summary = [section for section in report.sections if section.role == "abstract"]
-    body = [section for section in report.sections if section.role == "body"]
+    body = [section for section in report.sections if section.role in ("body", "disagreements") and _states(section)]
     told = [sentence.text for section in summary or body or report.sections[:1] for sentence in section.sentences]
     while len(told) > 1 and len(" ".join(told)) > LONGEST_ANSWER:
         told.pop()
     return " ".join(told)
+
+
+def _states(section: Section) -> bool:
+    return any(sentence.kind == "fact" for sentence in section.sentences)
 
 
 async def condensed(state: State, deps: Deps) -> Kept:

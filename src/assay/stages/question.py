@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from assay.deps import Deps
 from assay.reasoning.embedded.small_talk import is_cancelled
 from assay.stages.asking import ask
+from assay.stages.gate import may_wait
 from assay.state import Plain, State
 from assay.text.words import fold
 
@@ -18,6 +19,7 @@ ALL = "All of the above"
 CUSTOM = "Custom"
 _UNASKED = {
     "mode": "The mode was changed to auto: what had not been asked yet was left to defaults.",
+    "nobody": "Nobody could be asked: planning questions that were open were left to defaults.",
     "timer": "Nobody answered a planning question in time: what was still open was left to defaults.",
 }
 _ENDS = re.compile(r"\b(?:never ?mind|cancel|abort|stop|quit|exit|forget|call (?:it|this|that|everything) off)\b")
@@ -37,7 +39,7 @@ _TRIMMING = re.compile(
 async def question(state: State, runtime: Runtime[Deps]) -> State:
     deps, given, all_of_them = runtime.context, state["planner_answers"], state["planner_questions"]
     asked = to_be_asked(state)[0]
-    answer = ask(
+    answer = {"skipped": "nobody"} if not may_wait(deps) else ask(
         "planning", asked["text"], deps.now(), seconds=deps.settings.breakpoints.question_timeout, on_timeout="guess",
         options=[*asked["options"], *([ALL] if asked["all_of_the_above"] else []), CUSTOM],
         id=asked["id"], number=all_of_them.index(asked) + 1, of=len(all_of_them),
@@ -58,6 +60,11 @@ async def question(state: State, runtime: Runtime[Deps]) -> State:
         left = [{**one, "left_open": True} if one == asked else one for one in all_of_them]
         return {"planner_questions": left, "current_agent": "question"}
     return {"planner_answers": {**given, asked["id"]: answer["text"]}, "current_agent": "question"}
+
+
+def was_cut_short(state: State) -> bool:
+    """Whether the person has turned to auto rather than answer: they want no more questions about the plan."""
+    return state["notices"].get("planning") == _UNASKED["mode"]
 
 
 def to_be_asked(state: State) -> list[Plain]:

@@ -7,7 +7,8 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from time import monotonic
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from langgraph.runtime import Runtime
 
@@ -17,14 +18,16 @@ from assay.model.inquiry import Inquiry
 from assay.model.plan import SubQuestion
 from assay.model.question import Understanding
 from assay.model.source import Hit
-from assay.ports import Answer, Remote, Source
+from assay.ports import Answer, Purse, Remote, Source
 from assay.reasoning.protocol import Query, QueryRequest, Tried
 from assay.search.fuse import fuse
+from assay.stages.asking_once import lent
 from assay.stages.dispatch import BRISK, served, types_of
 from assay.stages.taste import code, taste
 from assay.state import Plain, Search, State
 from assay.text.language import language
 from assay.text.period import moves, period
+from assay.text.sense import sense
 
 SHOWN = 200  # characters of a snippet that stay where nothing was stored, for people to see what was found
 MOST_HITS = 80  # per sub-question and round: what is kept in the state
@@ -34,6 +37,13 @@ SEVERAL = 3
 
 
 _SITE = re.compile(r"(?<!\S)(-?)site:([\w.-]+)", re.I)
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """An account that can give a task its share of the money."""
+
+    def of(self, task: str, share: float) -> Purse: ...
 
 
 class Result(NamedTuple):
@@ -58,7 +68,7 @@ async def search(task: Search, runtime: Runtime[Deps]) -> State:
         if not others:
             break
         results += await _ask_all(others, task, deps)
-    return {"searched": {task["key"]: _summary(task, results, deps)}}
+    return {"searched": {task["key"]: _summary(task, results, deps), **_lent(task, results, deps)}}
 
 
 async def _ask_all(queries: Sequence[Plain], task: Search, deps: Deps) -> list[Result]:
@@ -96,9 +106,10 @@ def _for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
 async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result:
     inquiry = inquire(query["text"], task["understanding"], deps)
     wishes = taste(task["understanding"]["question"], deps.options)
+    began = monotonic()
     try:
         if isinstance(source, Remote):
-            answer = await source.ask(inquiry, deps.account)
+            answer = await source.ask(inquiry, _purse(task, deps))
         else:
             answer = Answer(await source.search(inquiry.query, limit=inquiry.limit))
     except SourceError as error:
@@ -110,9 +121,23 @@ async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result
     hits, avoided = wishes.sift(answer.hits)
     await deps.emit(
         "search", "search", question=task["question"]["id"], query=query["text"], source=source.name,
-        hits=len(hits), cached=answer.cached,
+        hits=len(hits), cached=answer.cached, **_latency(source, answer, monotonic() - began),
     )  # fmt: skip
     return Result(query, source.name, Answer(hits, answer.cached), avoided)
+
+
+def _latency(source: Source, answer: Answer, waited: float) -> dict[str, object]:
+    """What somebody outside took, as far as they were asked; who does not say it is taken by how long it was waited."""
+    if not isinstance(source, Remote):
+        return {"remote": False}
+    took = answer.seconds if answer.seconds is not None else 0.0 if answer.cached else waited
+    return {"remote": True, **({"seconds": round(took, 3)} if took else {})}
+
+
+def _purse(task: Search, deps: Deps) -> Purse:
+    """Paid searches of one sub-question must not use up what the others need."""
+    account = deps.account
+    return account.of(task["question"]["id"], task["share"]) if isinstance(account, Shared) else account
 
 
 async def _report(results: Sequence[Result], task: Search, deps: Deps) -> None:
@@ -126,7 +151,7 @@ async def _report(results: Sequence[Result], task: Search, deps: Deps) -> None:
         error = by_message[message]
         await deps.emit(
             "error", "search", source=source, query=queries[0], queries=len(queries), message=message,
-            retryable=error.retryable, help=error.help, question=task["question"]["id"],
+            retryable=error.retryable, help=error.help, question=task["question"]["id"], category=error.category,
         )  # fmt: skip
 
 
@@ -162,14 +187,17 @@ def _refuse_silence(results: Sequence[Result]) -> None:
 
 async def _other_words(results: Sequence[Result], task: Search, deps: Deps) -> list[Plain]:
     """Queries not asked yet, where those that were brought little and there is room for more."""
+    if not task["queries"]:  # others ask for it
+        return []
     tried = _tried(results)
     room = deps.settings.max_search_iterations - len(tried)
     documents = {hit.document or hit.url for result in results for hit in result.hits}
     if room < 1 or len(documents) >= ENOUGH:
         return []
-    known = {(item.query.text, item.query.type) for item in tried}
-    fresh = [query for query in await _offered(tried, room, task, deps) if query.text not in task["before"]]
-    chosen = [query for query in dict.fromkeys(fresh) if (query.text, query.type) not in known][:room]
+    before = {sense(text) for text in task["before"]}
+    known = {(sense(item.query.text), item.query.type) for item in tried}
+    offered = {(sense(query.text), query.type): query for query in reversed(await _offered(tried, room, task, deps))}
+    chosen = [query for key, query in reversed(offered.items()) if key[0] not in before and key not in known][:room]
     if chosen:
         texts = [query.text for query in chosen]
         note = f"few results for “{task['question']['text']}”, so it was asked in other words: {'; '.join(texts)}"
@@ -213,18 +241,48 @@ def _summary(task: Search, results: Sequence[Result], deps: Deps) -> Plain:
     best = fuse([answer.hits for answer in answers], deps.started.date(), moving=moving)[:MOST_HITS]
     return {
         "question": task["question"]["id"],
-        "queries": [{"text": text, "status": "completed" if text in answered else "failed"} for text in texts],
-        # Its place in the fused list is what a hit is worth from here on, not its rank at one provider.
-        "hits": [
-            {**hit.model_dump(mode="json"), "snippet": "" if hit.document else hit.snippet[:SHOWN], "rank": rank}
-            for rank, hit in enumerate(best, 1)
-        ],
+        "queries": [line for text in texts for line in _became(text, text in answered, task)],
+        "hits": _ranked([hit.model_dump(mode="json") for hit in best]),
         "completed": len(answers),
         "failed": len(results) - len(answers),
         "cached": sum(answer.cached for answer in answers),
         "avoided": dict(sum((result.avoided for result in results), Counter())),
         "errors": _errors(results),
     }
+
+
+def _became(text: str, answered: bool, task: Search) -> list[Plain]:
+    """What came of a query, and of those of its sub-question that ask the same in other words."""
+    status = "completed" if answered else "failed"
+    alike = [other["text"] for query in task["queries"] if query["text"] == text for other in query.get("also", ())
+             if other["question"] == task["question"]["id"]]  # fmt: skip
+    return [{"text": text, "status": status}, *({"text": same, "as": text, "status": status} for same in alike)]
+
+
+def _lent(task: Search, results: Sequence[Result], deps: Deps) -> dict[str, Plain]:
+    """What was asked for other sub-questions too is theirs as well."""
+    found = {}
+    for query in task["queries"]:
+        hits = [result.hits for result in results if result.query is query]
+        best = [hit.model_dump(mode="json") for hit in fuse(hits, deps.started.date())[:MOST_HITS]]
+        for other in _others(query, task):
+            key = f"{task['key']} for {other['question']}: {other['text']}"
+            found[key] = lent(other["question"], other["text"], query["text"], _ranked(best))
+    return found
+
+
+def _others(query: Plain, task: Search) -> list[Plain]:
+    """For whom else a query is asked, each once."""
+    others = [other for other in query.get("also", ()) if other["question"] != task["question"]["id"]]
+    return list({other["question"]: other for other in reversed(others)}.values())
+
+
+def _ranked(hits: Sequence[Plain]) -> list[Plain]:
+    """Its place in the fused list is what a hit is worth from here on, not its rank at one provider."""
+    return [
+        {**hit, "snippet": "" if hit["document"] else hit["snippet"][:SHOWN], "rank": rank}
+        for rank, hit in enumerate(hits, 1)
+    ]
 
 
 def _errors(results: Sequence[Result]) -> dict[str, list[Any]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -13,18 +14,25 @@ from assay.model.event import Status
 from assay.model.evidence import Disagreement
 from assay.model.plan import Plan
 from assay.model.report import Issue
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
+from assay.reasoning.protocol import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
+from assay.stages import composing
+from assay.stages.answers import checked
 from assay.stages.opening import opened, opening
+from assay.stages.unanswered import unanswered
 from assay.stages.verify import judge
 from assay.state import State
-from assay.trust.figures import check
+from assay.text.words import fold
+from assay.trust.binding import Binding
 from assay.trust.frames import Told
 
-Kept = Sequence[Sequence[DraftSentence | None]]
+UNTITLED = "Findings"  # heads a section whose own title states more than was asked
+
+Kept = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
 
 class Sifted(NamedTuple):
-    """A sentence of the draft after the checks that need no judge."""
+    """A sentence of the draft after the checks that need no judge: bound to the claims that bear it out, or, where
+    none does, to those it names."""
 
     sentence: DraftSentence
     bound: tuple[Claim, ...] = ()
@@ -34,27 +42,28 @@ class Sifted(NamedTuple):
 async def write(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     claims = {item["id"]: Claim.model_validate(item) for item in state["claims"]}
-    draft = await deps.reasoner.write(_request(state, claims, deps))
-    # A long draft has hundreds of sentences and each is held against all its quotes: work for a thread.
-    told = Told(_told(state, draft))
-    sifted = await asyncio.to_thread(_sift, draft, claims, told)
-    believed = await _believed(sifted, deps)
-    kept = await asyncio.to_thread(lambda: [[_kept(item, believed) for item in section] for section in sifted])
+    draft = await deps.reasoner.write(write_request(state, claims, deps))
+    # A long draft has hundreds of sentences and titles, each held against all that is known: work for a thread.
+    told = await asyncio.to_thread(known_to, state)
+    draft = await asyncio.to_thread(entitled, draft, told, state)
+    titles = _titles(state)
+    kept = await rechecked(draft, claims, titles, told, deps)
     sections = []
     for section, sentences in zip(draft.sections, kept, strict=True):
         # Two sentences that failed may both have become the claim they were bound to.
-        once = {sentence.text: sentence for sentence in sentences if sentence is not None}
+        once = {sentence.text: sentence for kept_as in sentences for sentence in kept_as}
         sections.append(section.model_copy(update={"sentences": tuple(once.values())}))
-        await deps.emit("section", "write", title=section.title, sentences=len(section.sentences))
-    statements = _counted(draft, kept, {claim.text for claim in claims.values()})
+    statements = _counted(draft, kept, claims)
     earlier = Draft.model_validate(state["draft"]).notes if state["draft"] else ()
     draft = draft.model_copy(
         update={
             "sections": tuple(opened(_worth_reading(sections), opening(state, deps.options.depth, told))),
+            "answers": tuple(_plainly_about(answer, claims, titles, told) for answer in checked(draft.answers, claims)),
             "version": state["iteration"] + 1,
             "notes": (*earlier, *draft.notes),
         }
     )
+    await _tell(draft, claims, state, deps)
     return {
         "draft": draft.plain(),
         "stuck": _same(draft, state),
@@ -66,15 +75,54 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-def _counted(draft: Draft, kept: Kept, own_words: Collection[str]) -> dict[str, int]:
+async def _tell(draft: Draft, claims: Mapping[str, Claim], state: State, deps: Deps) -> None:
+    """Each section as it would be published, were this draft the last."""
+    for section in composing.published(draft, claims.values(), state["sources"]):
+        lines = [sentence.model_dump(mode="json", exclude={"kind"}) for sentence in section.sentences]
+        await deps.emit("section", "write", title=section.title, role=section.role, draft=draft.version,
+                        sentences=len(lines), lines=lines)  # fmt: skip
+
+
+async def rechecked(
+    draft: Draft, claims: Mapping[str, Claim], titles: Mapping[str, str], told: Told, deps: Deps
+) -> Kept:
+    """What may be published of each sentence: itself, its claims' own words, or nothing."""
+    sifted = await asyncio.to_thread(sift, draft, Binding(claims.values(), titles), told)
+    believed = await _believed(sifted, deps)
+    return [[published(item, believed) for item in section] for section in sifted]
+
+
+def _titles(state: State) -> dict[str, str]:
+    return {source["document"]: source["title"] for source in state["sources"]}
+
+
+def _counted(draft: Draft, kept: Kept, claims: Mapping[str, Claim]) -> dict[str, int]:
     """How many sentences say a claim in other words, how many of those failed, and how many are not as drafted."""
     retold = failed = dropped = 0
     for section, sentences in zip(draft.sections, kept, strict=True):
         for old, new in zip(section.sentences, sentences, strict=True):
-            lost = new is None or new.text != old.text
-            in_other_words = bool(old.claims) and old.text not in own_words
+            lost = old.text not in [sentence.text for sentence in new]
+            bound = [claims[name] for name in old.claims if name in claims]
+            in_other_words = bool(old.claims) and not verbatim(old.text, bound)
             retold, failed, dropped = retold + in_other_words, failed + (lost and in_other_words), dropped + lost
     return {"retold": retold, "failed": failed, "dropped": dropped}
+
+
+# What joins a sentence to the one before it says nothing of the world.
+_JOINT = re.compile(
+    r"^(?:however|moreover|furthermore|in addition|additionally|meanwhile|nevertheless|nonetheless|by contrast|"
+    r"in contrast|similarly|likewise|later|also),?\s+"
+)
+
+
+def verbatim(text: str, bound: Sequence[Claim]) -> bool:
+    """Whether a sentence is a claim's words or those of its passage, perhaps behind a joint: then it is nobody's
+    retelling, and there is nothing to judge."""
+    plain = _JOINT.sub("", fold(text))
+    return any(
+        plain == _JOINT.sub("", fold(claim.text)) or any(plain in fold(span.quote) for span in claim.spans)
+        for claim in bound
+    )
 
 
 def _same(draft: Draft, state: State) -> bool:
@@ -82,7 +130,7 @@ def _same(draft: Draft, state: State) -> bool:
     return state["draft"] is not None and Draft.model_validate(state["draft"]).sections == draft.sections
 
 
-def _request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequest:
+def write_request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequest:
     plan = Plan.model_validate(state["plan"])
     return WriteRequest(
         plan=plan,
@@ -92,6 +140,7 @@ def _request(state: State, claims: Mapping[str, Claim], deps: Deps) -> WriteRequ
         style=deps.style(plan),
         words=deps.words(plan),
         language=deps.options.preferences.language,
+        titles=_titles(state),
         banned=deps.settings.banned_words,
         fixes=_fixes(state),
         issues=tuple(issue for issue in _issues(state) if issue.severity != "suggestion"),
@@ -108,38 +157,52 @@ def _issues(state: State) -> list[Issue]:
     return [Issue.model_validate(issue) for issue in state["issues"]]
 
 
-def unanswered(state: State) -> tuple[str, ...]:
-    """Sub-questions no supported claim speaks to, or that the analysis found wanting."""
+def known_to(state: State) -> Told:
+    """What a sentence about the research may name: the question, the plan, titles, and how disputes were settled."""
+    plan = json.dumps(state["plan"], ensure_ascii=False)
+    texts = [state["original_query"], plan, *_titles(state).values()]
+    return Told(texts, [item["resolution"] for item in state["disagreements"]])
+
+
+def entitled(draft: Draft, told: Told, state: State) -> Draft:
+    """Titles are bound to no claim, so they state nothing that the question and the plan do not: others are replaced
+    by the plan's."""
     plan = Plan.model_validate(state["plan"])
-    spoken = {q for claim in state["claims"] if claim["verdict"] == Verdict.SUPPORTED for q in claim["questions"]}
-    wanting = set((state["analysis"] or {}).get("unanswered", ()))
-    return tuple(question.text for question in plan.questions if question.id not in spoken or question.text in wanting)
+    title = draft.title if told.heads(draft.title) else plan.goal.rstrip("?!. ")
+    spare = [name for name in plan.sections if name not in {section.title for section in draft.sections}]
+    sections = tuple(
+        section
+        if told.heads(section.title)
+        else section.model_copy(update={"title": spare.pop(0) if spare else UNTITLED})
+        for section in draft.sections
+    )
+    return draft.model_copy(update={"title": title, "sections": sections})
 
 
-def _told(state: State, draft: Draft) -> list[str]:
-    """What a sentence about the research may name: the question, the plan, and titles."""
-    titles = [section.title for section in draft.sections] + [source["title"] for source in state["sources"]]
-    return [state["original_query"], json.dumps(state["plan"], ensure_ascii=False), *titles]
+def _plainly_about(
+    answer: DraftAnswer, claims: Mapping[str, Claim], titles: Mapping[str, str], told: Told
+) -> DraftAnswer:
+    """Whom an answer is about is in words of the question, or of what was read for it; else it is left unsaid."""
+    bound = [claims[name] for name in answer.claims]
+    read = [*_quotes(bound), *(titles.get(span.document, "") for claim in bound for span in claim.spans)]
+    if not answer.about or told.heads(answer.about) or Told(read).heads(answer.about):
+        return answer
+    return answer.model_copy(update={"about": ""})
 
 
-def _sift(draft: Draft, claims: Mapping[str, Claim], told: Told) -> list[list[Sifted]]:
-    return [[_sifted(sentence, claims, told) for sentence in section.sentences] for section in draft.sections]
+def sift(draft: Draft, binding: Binding, told: Told) -> list[list[Sifted]]:
+    return [[_sifted(sentence, binding, told) for sentence in section.sentences] for section in draft.sections]
 
 
-def _sifted(sentence: DraftSentence, claims: Mapping[str, Claim], told: Told) -> Sifted:
+def _sifted(sentence: DraftSentence, binding: Binding, told: Told) -> Sifted:
     if not sentence.claims:
         return Sifted(sentence, standing="holds" if told.covers(sentence.text) else "gone")
-    bound = tuple(claims[name] for name in sentence.claims if name in claims)
-    if len(bound) != len(sentence.claims) or any(claim.verdict is not Verdict.SUPPORTED for claim in bound):
-        return Sifted(sentence)
-    if not _agrees(sentence.text, bound):
-        return Sifted(sentence, bound, "fails")
-    return Sifted(sentence, bound, "holds" if any(sentence.text == claim.text for claim in bound) else "unsure")
-
-
-def _agrees(text: str, bound: Sequence[Claim]) -> bool:
-    quotes = _quotes(bound)
-    return bool(quotes) and check(text, quotes).agrees
+    bound = binding.found(sentence.text, sentence.claims)
+    if not bound:
+        named = binding.named(sentence.claims)
+        return Sifted(sentence, named, "fails" if named else "gone")
+    rebound = sentence.model_copy(update={"claims": tuple(claim.id for claim in bound)})
+    return Sifted(rebound, bound, "holds" if verbatim(sentence.text, bound) else "unsure")
 
 
 def _quotes(bound: Sequence[Claim]) -> list[str]:
@@ -154,15 +217,17 @@ async def _believed(sifted: Sequence[Sequence[Sifted]], deps: Deps) -> set[Draft
     return {sentence for sentence, judgement in verdicts if judgement.verdict is Verdict.SUPPORTED}
 
 
-def _kept(item: Sifted, believed: Collection[DraftSentence]) -> DraftSentence | None:
-    """The sentence as it is, in its claim's own words, or not at all."""
+def published(item: Sifted, believed: Collection[DraftSentence]) -> tuple[DraftSentence, ...]:
+    """The sentence as it is, in its claims' own words, or not at all."""
     if item.standing == "holds" or item.sentence in believed:
-        return item.sentence
+        return (item.sentence,)
     if item.standing == "gone":
-        return None
-    first = item.bound[0]
-    own = DraftSentence(text=first.text, claims=(first.id,))
-    return own if item.sentence.text != own.text and _agrees(own.text, [first]) else None
+        return ()
+    first, *others = item.bound
+    return (
+        DraftSentence(text=first.text, claims=(first.id,), opens=item.sentence.opens),
+        *(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in others),
+    )
 
 
 def _worth_reading(sections: Sequence[DraftSection]) -> list[DraftSection]:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from assay.errors import BudgetError, StorageError
@@ -97,6 +98,10 @@ def no_account(run: str) -> StorageError:
     return StorageError(f"run {run} has no account", help="Open it with its caps before the first call.", run=run)
 
 
+def no_row(missing: KeyError) -> StorageError:
+    return StorageError(f"a row of the ledger lacks {missing}", help="Restore what was exported, as it is.")
+
+
 def out_of_turn(key: str, verb: str, state: str | None) -> StorageError:
     """A caller that reserves what is in use or answered, or goes on with what is not its own any more."""
     held = f"it is {state}" if state else "there is none"
@@ -107,6 +112,7 @@ def out_of_turn(key: str, verb: str, state: str | None) -> StorageError:
     )
 
 
+@lru_cache(maxsize=64)
 def _exact(share: float) -> Fraction:
     """0.15 as it was written: a float would be off by a micro-dollar."""
     return Fraction(str(share))

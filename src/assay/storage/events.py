@@ -2,25 +2,25 @@
 
 import asyncio
 import json
-import sqlite3
+from collections.abc import Callable
 
 from assay.errors import StorageError
 from assay.model.event import Event
-from assay.storage.sqlite import Database, timestamp
+from assay.storage.database import ConstraintError, timestamp
+from assay.storage.rows import Rows
+from assay.storage.tables import EVENTS
 from assay.storage.threads import no_run
 
-_APPEND = """
-INSERT INTO events (run, seq, time, kind, stage, parent, data)
-SELECT :run, coalesce(max(seq), 0) + 1, :time, :kind, :stage, :parent, :data FROM events WHERE run = :run
-RETURNING seq
-"""
+_LAST = "SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?"
 
 
-class SqliteEvents:
-    """A ports.EventLog. Events belong to a run: they are refused before it begins and go with its thread."""
+class SqlEvents:
+    """A ports.EventLog. Events belong to a run: they are refused before it begins and go with its thread.
+    `tell` is told of each, in the thread that has appended it."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, rows: Rows, tell: Callable[[Event], None] = lambda event: None) -> None:
+        self._rows = rows
+        self._tell = tell
 
     async def append(self, event: Event) -> Event:
         return await asyncio.to_thread(self._append, event)
@@ -30,20 +30,20 @@ class SqliteEvents:
 
     def _append(self, event: Event) -> Event:
         data = plain_data(event)
-        values = {**dict(event), "time": timestamp(event.time), "data": json.dumps(data)}
-        with self._database.transaction() as connection:
+        with self._rows.writing("run", event.run) as writer:
+            seq = int(writer.connection.execute(_LAST, (event.run,)).fetchone()["seq"]) + 1
+            values = {**dict(event), "seq": seq, "time": timestamp(event.time), "data": json.dumps(data)}
             try:
-                (row,) = connection.execute(_APPEND, values).fetchall()
-            except sqlite3.IntegrityError as error:
+                writer.insert(EVENTS, values)
+            except ConstraintError as error:
                 raise no_run(event.run) from error
-        return event.model_copy(update={"seq": row["seq"], "data": data})
+        appended = event.model_copy(update={"seq": seq, "data": data})
+        self._tell(appended)
+        return appended
 
     def _since(self, run: str, seq: int) -> list[Event]:
-        with self._database.connection() as connection:
-            rows = connection.execute(
-                "SELECT * FROM events WHERE run = ? AND seq > ? ORDER BY seq", (run, seq)
-            ).fetchall()
-        return [Event.model_validate({**dict(row), "data": json.loads(row["data"])}) for row in rows]
+        rows = self._rows.read(EVENTS, "WHERE run = ? AND seq > ? ORDER BY seq", (run, seq))
+        return [Event.model_validate({**row, "data": json.loads(row["data"])}) for row in rows]
 
 
 def plain_data(event: Event) -> object:

@@ -2,102 +2,77 @@
 
 import asyncio
 import math
-import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from assay.errors import BudgetError
 from assay.model.spend import MICRO, Call, Caps, Charge, ModelSpend, Reservation, Spend
+from assay.model.thread import LOCAL
+from assay.storage import lines
 from assay.storage.caps import (
-    BILLED,
-    LOST,
-    NEVER_SENT,
     Account,
     Amounts,
-    booked,
     has_share,
     is_larger,
     no_account,
+    no_row,
     out_of_turn,
     over_caps,
     over_share,
     stands_open,
 )
-from assay.storage.sqlite import Database, timestamp
-from assay.storage.threads import utc_now
+from assay.storage.database import utc_now
+from assay.storage.rows import Row, Rows, Writer
+from assay.storage.tables import ACCOUNTS, CALLS
 
-_MOST = 2**62  # of anything: SQLite counts to 2**63
+_MOST = 2**62  # of anything: databases count to 2**63
+MOST_OWNERS = 10_000  # calls whose run is remembered; that of another is looked up
+_OWNER = "SELECT threads.owner AS owner FROM runs JOIN threads ON threads.id = runs.thread WHERE runs.id = ?"
 
-_OPEN = """
-INSERT INTO accounts (run, cap_micros, cap_tokens, cap_requests, finish_share) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (run) DO UPDATE SET
-    cap_micros = excluded.cap_micros, cap_tokens = excluded.cap_tokens, cap_requests = excluded.cap_requests,
-    finish_share = excluded.finish_share
+_USED = """
+SELECT coalesce(sum(micros), 0) AS micros, coalesce(sum(tokens), 0) AS tokens, coalesce(sum(requests), 0) AS requests
+FROM calls WHERE run = ?
 """
-
-_RESERVE = """
-INSERT INTO calls (key, run, time, expires, step, task, provider, model, research, state, micros, tokens)
-VALUES (:key, :run, :time, :expires, :step, :task, :provider, :model, :research, 'reserved', :micros, :tokens)
-"""
-
-# A call given up for lost can still be answered, settled or released: its caller was only slow.
-_SENT = "UPDATE calls SET state = 'sent' WHERE id = :id AND state = 'reserved'"
-_ANSWERED = "UPDATE calls SET answer = :answer, error = '' WHERE id = :id AND state IN ('sent', 'lost')"
-_SETTLED = """
-UPDATE calls SET
-    state = 'settled', micros = :micros, tokens = :tokens, prompt_tokens = :prompt_tokens,
-    completion_tokens = :completion_tokens, seconds = :seconds, confirmed = :confirmed,
-    error = iif(answer IS NULL, :billed, '')
-WHERE id = :id AND state IN ('sent', 'lost')
-"""
-_RELEASED = """
-UPDATE calls SET
-    state = 'void', micros = 0, tokens = 0, requests = iif(state = 'reserved', 0, requests), confirmed = 1,
-    error = :error
-WHERE id = :id AND state <> 'settled' AND answer IS NULL
-"""
-
-# What was sent may have been billed, what was not cannot have been.
-_RECOVER = """
-UPDATE calls SET
-    state = iif(state = 'sent', 'lost', 'void'), confirmed = state <> 'sent',
-    micros = iif(state = 'sent', micros, 0), tokens = iif(state = 'sent', tokens, 0), requests = state = 'sent',
-    error = CASE WHEN state = 'reserved' THEN :unsent WHEN answer IS NULL THEN :lost ELSE '' END
-WHERE run = :run AND state IN ('reserved', 'sent') AND expires <= :until
-"""
-
-_HELD = """
-SELECT coalesce(sum(micros), 0), coalesce(sum(tokens), 0), count(*) FROM calls
-WHERE run = ? AND state IN ('reserved', 'sent')
-"""
-
-_OF_TASK = """
-SELECT coalesce(sum(micros), 0), coalesce(sum(tokens), 0), 0 FROM calls WHERE run = ? AND task = ? AND research
-"""
+_OF_TASK = f"{_USED} AND task = ? AND research = 1"
+_HELD = f"{_USED} AND state IN ('reserved', 'sent')"
+_OVERDUE = "WHERE run = ? AND state IN ('reserved', 'sent') AND expires <= ? ORDER BY id"
 
 _SPENT = """
 WITH lines AS (
-    SELECT *, state IN ('settled', 'lost') AS booked, iif(state = 'reserved', 0, requests) AS made,
-        iif(substr(model, 1, length(provider) + 1) = provider || ':', model, provider || ':' || model) AS label
+    SELECT micros, tokens, confirmed, error, prompt_tokens, completion_tokens, seconds,
+        CASE WHEN state IN ('settled', 'lost') THEN 1 ELSE 0 END AS booked,
+        CASE WHEN state = 'reserved' THEN 0 ELSE requests END AS made,
+        CASE WHEN substr(model, 1, length(provider) + 1) = provider || ':' THEN model
+            ELSE provider || ':' || model END AS label
     FROM calls WHERE run = ?
 )
-SELECT label, sum(made) AS calls, sum(made AND error <> '') AS failed, sum(iif(booked, micros, 0)) AS micros,
-    sum(iif(booked, tokens, 0)) AS tokens, sum(iif(booked AND NOT confirmed, micros, 0)) AS unconfirmed,
-    sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens, sum(seconds) AS seconds
+SELECT label, sum(made) AS calls, sum(CASE WHEN error <> '' THEN made ELSE 0 END) AS failed,
+    sum(booked * micros) AS micros, sum(booked * tokens) AS tokens,
+    sum(booked * (1 - confirmed) * micros) AS unconfirmed, sum(prompt_tokens) AS prompt_tokens,
+    sum(completion_tokens) AS completion_tokens, sum(seconds) AS seconds
 FROM lines GROUP BY label HAVING sum(made) > 0 ORDER BY label
 """
 
 
-class SqliteLedger:
-    """A ports.Ledger.
+class SqlLedger:
+    """A ports.Ledger. `tell` is told of accounts and of calls whenever they have changed, in the thread that did it.
 
-    What was committed outlives kill -9: with WAL and synchronous = NORMAL it is in the hands of the operating
-    system. Only a power cut can take the last lines back.
+    What was committed outlives kill -9. Only a power cut can take the last lines back, on SQLite: with WAL and
+    synchronous = NORMAL they are in the hands of the operating system.
     """
 
-    def __init__(self, database: Database, now: Callable[[], datetime] = utc_now) -> None:
-        self._database = database
+    def __init__(
+        self,
+        rows: Rows,
+        now: Callable[[], datetime] = utc_now,
+        tell: Callable[[Mapping[str, object]], None] = lambda row: None,
+    ) -> None:
+        self._rows = rows
         self._now = now
+        self._tell = tell
+        self._checked: set[str] = set()
+        self._owners: dict[str, str] = {}  # key -> run, of the last calls of this process that are under way
 
     async def open(self, run: str, caps: Caps) -> None:
         await asyncio.to_thread(self._open, run, caps)
@@ -109,166 +84,223 @@ class SqliteLedger:
             raise refusal
 
     async def sent(self, key: str) -> None:
-        await asyncio.to_thread(self._change, key, "sent", _SENT)
+        await asyncio.to_thread(self._change, key, "sent", lines.sent)
 
     async def answered(self, key: str, answer: str) -> None:
-        await asyncio.to_thread(self._change, key, "answered", _ANSWERED, answer=answer)
+        await asyncio.to_thread(self._change, key, "answered", partial(lines.answered, answer=answer))
 
     async def settle(self, key: str, charge: Charge) -> None:
-        await asyncio.to_thread(self._settle, key, charge)
+        await asyncio.to_thread(self._change, key, "settled", partial(lines.settled, charge=charge))
 
     async def release(self, key: str, error: str) -> None:
-        await asyncio.to_thread(self._change, key, "released", _RELEASED, error=error or "no reason given")
+        step = partial(lines.released, error=error or "no reason given")
+        await asyncio.to_thread(self._change, key, "released", step)
 
     async def answer(self, key: str) -> str | None:
-        return await asyncio.to_thread(self._answer, key)
+        line = await asyncio.to_thread(_latest, self._rows, key)
+        return line["answer"] if line else None
 
     async def recover(self, run: str, *, all: bool = False) -> int:
-        return await asyncio.to_thread(self._recover, run, all)
+        return await asyncio.to_thread(self._recover, run, math.inf if all else self._now().timestamp())
 
     async def spent(self, run: str) -> Spend:
         return await asyncio.to_thread(self._spent, run)
 
     async def refused(self, run: str) -> bool:
         """Whether research had to stop for want of money, tokens or requests."""
-        return await asyncio.to_thread(self._refused, run)
+        account = await asyncio.to_thread(self._rows.one, ACCOUNTS, run)
+        return account is not None and bool(account["refused"])
 
     async def calls(self, run: str) -> list[Call]:
         """Oldest first; each attempt has a line of its own."""
-        return await asyncio.to_thread(self._calls, run)
+        found = await asyncio.to_thread(_all, self._rows, run)
+        return [Call.model_validate({name: line[name] for name in Call.model_fields}) for line in found]
+
+    async def forget(self, run: str) -> None:
+        await asyncio.to_thread(self._forget, run)
+
+    async def export(self, run: str) -> list[dict[str, object]]:
+        return await asyncio.to_thread(self._export, run)
+
+    async def restore(self, rows: Sequence[Mapping[str, object]]) -> None:
+        if not rows:
+            return
+        try:
+            await asyncio.to_thread(self._restore, rows[0], rows[1:])
+        except KeyError as error:
+            raise no_row(error) from error
 
     def _open(self, run: str, caps: Caps) -> None:
-        values = [min(cap, _MOST) for cap in (caps.micros, caps.tokens, caps.requests)]
-        with self._database.transaction() as connection:
-            before = _account(connection, run)
-            connection.execute(_OPEN, (run, *values, caps.finish_share))
-            if before and is_larger(caps, before.caps):
-                connection.execute("UPDATE accounts SET refused = 0 WHERE run = ?", (run,))
+        self._check(run)
+        micros, tokens, requests = (min(cap, _MOST) for cap in (caps.micros, caps.tokens, caps.requests))
+        share = float(caps.finish_share)
+        values = {"cap_micros": micros, "cap_tokens": tokens, "cap_requests": requests, "finish_share": share}
+        with self._rows.writing("ledger", run) as writer:
+            before = writer.one(ACCOUNTS, run)
+            keeps = before and before["refused"] and not is_larger(caps, _caps(before))
+            account = {"run": run, **values, "refused": int(bool(keeps)), "owner": _owner(writer, run)}
+            writer.insert(ACCOUNTS, account, on_conflict="replace")
+        self._checked.add(run)
+        self._tell(account)
+
+    def _check(self, run: str) -> None:
+        """What is used is summed up without a look at the seals, so each is looked at once before."""
+        if run not in self._checked and self._rows.one(ACCOUNTS, run):
+            self._rows.check("ledger", run, deep=True)
+            self._checked.add(run)
 
     def _reserve(self, wanted: Reservation) -> BudgetError | None:
         """A refusal is returned, not raised: that would undo the transaction that remembers it."""
         now = self._now()
-        expires = now.timestamp() + wanted.seconds
-        with self._database.transaction() as connection:
-            _make_way(connection, wanted.key, now.timestamp())
-            refusal = _refusal(connection, wanted)
-            if refusal and _recover(connection, wanted.run, now.timestamp()):
-                refusal = _refusal(connection, wanted)
+        self._make_way(wanted.key, now.timestamp())
+        with self._rows.writing("ledger", wanted.run) as writer:
+            line = _latest(writer, wanted.key)
+            if line and (lines.is_open(line) or line["answer"] is not None):
+                raise out_of_turn(wanted.key, "reserved", line["state"])
+            account = _account(writer, wanted.run)
+            refusal = _refusal(writer, wanted, account)
+            if refusal and _recover(writer, wanted.run, now.timestamp()):
+                account = _account(writer, wanted.run)
+                refusal = _refusal(writer, wanted, account)
             if refusal is None:
-                values = {**wanted.model_dump(), "time": timestamp(now), "expires": expires}
-                connection.execute(_RESERVE, values)
+                id = self._rows.database.next_id(writer.connection, CALLS.name)
+                writer.insert(CALLS, lines.reserved(id, wanted, now))
             else:
-                _remember(connection, wanted, refusal)
+                _remember(writer, wanted, account, refusal)
+        if refusal is None:
+            if len(self._owners) >= MOST_OWNERS:  # most of them were never settled: their callers are gone
+                self._owners.clear()
+            self._owners[wanted.key] = wanted.run
         return refusal
 
-    def _change(self, key: str, verb: str, sql: str, **values: object) -> None:
-        with self._database.transaction() as connection:
-            line = _latest(connection, key)
-            if line is None or not connection.execute(sql, {"id": line["id"], **values}).rowcount:
+    def _make_way(self, key: str, now: float) -> None:
+        """In a transaction of its own: the dead caller may have been of another run."""
+        line = _latest(self._rows, key)
+        if line and lines.is_open(line) and line["expires"] <= now:
+            self._recover(line["run"], now)
+
+    def _change(self, key: str, verb: str, step: Callable[[Row], lines.Changes | None]) -> None:
+        with self._rows.writing("ledger", self._owner(key, verb)) as writer:
+            line = _latest(writer, key)
+            changes = step(line) if line else None
+            if line is None or changes is None:
                 raise out_of_turn(key, verb, line["state"] if line else None)
+            changed = writer.update(CALLS, (line["id"],), changes)
+        self._tell(changed or line)
 
-    def _settle(self, key: str, charge: Charge) -> None:
-        with self._database.transaction() as connection:
-            line = _latest(connection, key)
-            worst = Amounts(line["micros"], line["tokens"], 1) if line else Amounts(0, 0, 0)
-            booking = booked(charge, worst)._asdict()
-            self._change(key, "settled", _SETTLED, **booking, seconds=charge.seconds, billed=BILLED)
+    def _owner(self, key: str, verb: str) -> str:
+        """The run a call is of; most were reserved a moment ago."""
+        run = self._owners.pop(key, None) if verb in ("settled", "released") else self._owners.get(key)
+        if run is not None:
+            return run
+        line = _latest(self._rows, key)
+        if line is None:
+            raise out_of_turn(key, verb, None)
+        return str(line["run"])
 
-    def _answer(self, key: str) -> str | None:
-        with self._database.connection() as connection:
-            line = _latest(connection, key)
-        return line["answer"] if line else None
-
-    def _recover(self, run: str, all: bool) -> int:
-        with self._database.transaction() as connection:
-            return _recover(connection, run, math.inf if all else self._now().timestamp())
+    def _recover(self, run: str, until: float) -> int:
+        if self._rows.one(ACCOUNTS, run) is None:
+            return 0
+        with self._rows.writing("ledger", run) as writer:
+            return _recover(writer, run, until)
 
     def _spent(self, run: str) -> Spend:
-        with self._database.connection() as connection:
-            rows = connection.execute(_SPENT, (run,)).fetchall()
+        self._check(run)
+        with self._rows.database.connection() as connection:
+            found = connection.execute(_SPENT, (run,)).fetchall()
         return Spend(
-            usd=sum(row["micros"] for row in rows) / MICRO,
-            tokens=sum(row["tokens"] for row in rows),
-            requests=sum(row["calls"] for row in rows),
-            unconfirmed_usd=sum(row["unconfirmed"] for row in rows) / MICRO,
-            by_model={row["label"]: _of_model(row) for row in rows},
+            usd=int(sum(row["micros"] for row in found)) / MICRO,
+            tokens=int(sum(row["tokens"] for row in found)),
+            requests=int(sum(row["calls"] for row in found)),
+            unconfirmed_usd=int(sum(row["unconfirmed"] for row in found)) / MICRO,
+            by_model={row["label"]: _of_model(row) for row in found},
         )
 
-    def _refused(self, run: str) -> bool:
-        with self._database.connection() as connection:
-            account = _account(connection, run)
-        return account is not None and account.refused
+    def _forget(self, run: str) -> None:
+        if self._rows.one(ACCOUNTS, run) is None:
+            return
+        with self._rows.writing("ledger", run) as writer:
+            for line in writer.read(CALLS, "WHERE run = ? AND answer IS NOT NULL", (run,)):
+                writer.update(CALLS, (line["id"],), {"answer": None})
 
-    def _calls(self, run: str) -> list[Call]:
-        with self._database.connection() as connection:
-            rows = connection.execute("SELECT * FROM calls WHERE run = ? ORDER BY id", (run,)).fetchall()
-        return [Call.model_validate({name: row[name] for name in Call.model_fields}) for row in rows]
+    def _export(self, run: str) -> list[dict[str, object]]:
+        """Without the numbers of the calls, which are those of this database."""
+        account = self._rows.one(ACCOUNTS, run)
+        if account is None:
+            return []
+        return [account, *({name: line[name] for name in line if name != "id"} for line in _all(self._rows, run))]
+
+    def _restore(self, account: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> None:
+        run = str(account["run"])
+        with self._rows.writing("ledger", run) as writer:
+            writer.insert(ACCOUNTS, {"owner": LOCAL, **account}, on_conflict="keep")
+            known = {(line["key"], line["time"]) for line in _all(writer, run)}
+            for call in calls:
+                if (call["key"], call["time"]) not in known:
+                    id = self._rows.database.next_id(writer.connection, CALLS.name)
+                    writer.insert(CALLS, {**call, "id": id})
 
 
-def _account(connection: sqlite3.Connection, run: str) -> Account | None:
-    row = connection.execute("SELECT * FROM accounts WHERE run = ?", (run,)).fetchone()
-    if row is None:
-        return None
-    caps = Caps(
-        micros=row["cap_micros"],
-        tokens=row["cap_tokens"],
-        requests=row["cap_requests"],
-        finish_share=row["finish_share"],
+def _latest(reader: Rows | Writer, key: str) -> Row | None:
+    found = reader.read(CALLS, "WHERE key = ? ORDER BY id DESC LIMIT 1", (key,))
+    return found[0] if found else None
+
+
+def _all(reader: Rows | Writer, run: str) -> list[Row]:
+    return reader.read(CALLS, "WHERE run = ? ORDER BY id", (run,))
+
+
+def _caps(account: Row) -> Caps:
+    return Caps(
+        micros=account["cap_micros"],
+        tokens=account["cap_tokens"],
+        requests=account["cap_requests"],
+        finish_share=account["finish_share"],
     )
-    return Account(caps, Amounts(row["micros"], row["tokens"], row["requests"]), bool(row["refused"]))
 
 
-def _standing(connection: sqlite3.Connection, run: str) -> Account:
-    account = _account(connection, run)
-    if account is None:
+def _owner(writer: Writer, run: str) -> str:
+    """Whose run it is; it stays in the books when the thread is deleted."""
+    found = writer.connection.execute(_OWNER, (run,)).fetchone()
+    return str(found["owner"]) if found else LOCAL
+
+
+def _account(writer: Writer, run: str) -> Account:
+    row = writer.one(ACCOUNTS, run)
+    if row is None:
         raise no_account(run)
-    return account
+    return Account(_caps(row), _amounts(writer, _USED, run), bool(row["refused"]))
 
 
-def _latest(connection: sqlite3.Connection, key: str) -> sqlite3.Row | None:
-    rows = connection.execute("SELECT * FROM calls WHERE key = ? ORDER BY id DESC LIMIT 1", (key,)).fetchall()
-    return rows[0] if rows else None
+def _amounts(writer: Writer, sql: str, *values: object) -> Amounts:
+    row = writer.connection.execute(sql, values).fetchone()
+    return Amounts(int(row["micros"]), int(row["tokens"]), int(row["requests"]))
 
 
-def _make_way(connection: sqlite3.Connection, key: str, now: float) -> None:
-    line = _latest(connection, key)
-    if line and _is_open(line) and line["expires"] <= now:
-        _recover(connection, line["run"], now)
-        line = _latest(connection, key)
-    if line and (_is_open(line) or line["answer"] is not None):
-        raise out_of_turn(key, "reserved", line["state"])
-
-
-def _is_open(line: sqlite3.Row) -> bool:
-    return line["state"] in ("reserved", "sent")
-
-
-def _refusal(connection: sqlite3.Connection, wanted: Reservation) -> BudgetError | None:
-    account = _standing(connection, wanted.run)
+def _refusal(writer: Writer, wanted: Reservation, account: Account) -> BudgetError | None:
     refusal = over_caps(wanted, account)
     if refusal or not has_share(wanted):
         return refusal
-    used = connection.execute(_OF_TASK, (wanted.run, wanted.task)).fetchone()
-    return over_share(wanted, account.caps, Amounts(*used))
+    return over_share(wanted, account.caps, _amounts(writer, _OF_TASK, wanted.run, wanted.task))
 
 
-def _remember(connection: sqlite3.Connection, wanted: Reservation, refusal: BudgetError) -> None:
+def _remember(writer: Writer, wanted: Reservation, account: Account, refusal: BudgetError) -> None:
     """Research has no money left, unless a call need only wait for others, or a task has had its share."""
-    account = _standing(connection, wanted.run)
     if not over_caps(wanted, account):
         return
-    held = connection.execute(_HELD, (wanted.run,)).fetchone()
-    refusal.retryable = stands_open(wanted, account, Amounts(*held))
-    if wanted.research and wanted.last and not refusal.retryable:
-        connection.execute("UPDATE accounts SET refused = 1 WHERE run = ?", (wanted.run,))
+    refusal.retryable = stands_open(wanted, account, _amounts(writer, _HELD, wanted.run))
+    if wanted.research and wanted.last and not (refusal.retryable or account.refused):
+        writer.update(ACCOUNTS, (wanted.run,), {"refused": 1})
 
 
-def _recover(connection: sqlite3.Connection, run: str, until: float) -> int:
+def _recover(writer: Writer, run: str, until: float) -> int:
     """End the calls that were to be over by then; says how many."""
-    values = {"run": run, "until": until, "unsent": NEVER_SENT, "lost": LOST}
-    return connection.execute(_RECOVER, values).rowcount
+    overdue = writer.read(CALLS, _OVERDUE, (run, until))
+    for line in overdue:
+        writer.update(CALLS, (line["id"],), lines.given_up(line))
+    return len(overdue)
 
 
-def _of_model(row: sqlite3.Row) -> ModelSpend:
-    known = {name: row[name] for name in ("calls", "failed", "prompt_tokens", "completion_tokens", "seconds")}
-    return ModelSpend(**known, usd=row["micros"] / MICRO)
+def _of_model(row: Row) -> ModelSpend:
+    counts = {name: int(row[name]) for name in ("calls", "failed", "prompt_tokens", "completion_tokens")}
+    return ModelSpend(**counts, usd=int(row["micros"]) / MICRO, seconds=row["seconds"])

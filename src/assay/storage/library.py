@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import unicodedata
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -14,7 +15,8 @@ from assay.errors import EvidenceError
 from assay.model.source import Document, Passage
 from assay.ports import FileStamp, IndexedPassage
 from assay.storage.documents import check_hash, metadata_of, restored, the_only
-from assay.storage.sqlite import LIBRARY, Database
+from assay.storage.migrating import LIBRARY
+from assay.storage.sqlite import SqliteDatabase
 
 # Rows that a query may score; each costs BM25 1.5 microseconds. 200 questions of 3-8 words, 100,000 passages:
 #   all words                       p95 208 ms
@@ -51,11 +53,13 @@ _DROP_FROM_FTS = "INSERT INTO passages_fts (passages_fts, rowid, title, text) VA
 class LibraryIndex:
     """A ports.PassageIndex over an SQLite file of its own.
 
-    Files with the same text share one document; of their titles and urls those of the first path count.
+    Files with the same text share one document; of their titles and urls those of the first path count. It is closed
+    when nobody holds it any more, if not before.
     """
 
     def __init__(self, path: Path) -> None:
-        self._database = Database(path, LIBRARY)
+        self._database = SqliteDatabase(path, LIBRARY)
+        weakref.finalize(self, self._database.close)
 
     def __enter__(self) -> Self:
         return self

@@ -1,43 +1,34 @@
-"""Questions put to people; the database itself takes one answer to each."""
+"""Questions put to people; one answer is taken to each."""
 
 import asyncio
 import json
-import sqlite3
 from datetime import datetime
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from assay.errors import AnswerError, NotFoundError, StorageError
+from assay.errors import LateAnswerError, NotFoundError, StorageError
 from assay.model.review import By, Review
-from assay.storage.sqlite import Database, timestamp
+from assay.storage.database import ConstraintError, timestamp
+from assay.storage.rows import Row, Rows
+from assay.storage.tables import REVIEWS
 from assay.storage.threads import no_thread
 
-_OPEN = """
-INSERT INTO reviews (id, thread, run, kind, question, opened, due, on_timeout, answered, answer, "by")
-VALUES (:id, :thread, :run, :kind, :question, :opened, :due, :on_timeout, :answered, :answer, :by)
-ON CONFLICT (id) DO NOTHING
+_FIRST_DUE = "ORDER BY due IS NULL, due, opened, rowid"
+_OWNED = "thread IN (SELECT id FROM threads WHERE owner = ?)"
+# The question of a run that was stopped is asked again when somebody goes on with it.
+_ASKED = """
+answered IS NULL AND NOT EXISTS
+(SELECT 1 FROM runs WHERE runs.id = reviews.run AND runs.status IN ('cancelled', 'done', 'failed'))
 """
-
-_PENDING = """
-SELECT * FROM reviews WHERE answered IS NULL AND (:thread IS NULL OR thread = :thread)
-ORDER BY due IS NULL, due, opened, rowid
-"""
-
-_LATEST = "SELECT * FROM reviews WHERE thread = ? ORDER BY opened DESC, rowid DESC LIMIT 1"
-
-# Times are text of fixed width, so they compare as text.
-_TAKE = """
-UPDATE reviews SET answered = :now, answer = :answer, "by" = :by
-WHERE id = :id AND answered IS NULL AND (:by <> 'person' OR due IS NULL OR :now < due)
-"""
+_LATEST = "WHERE thread = ? ORDER BY opened DESC, rowid DESC LIMIT 1"
 
 
-class SqliteReviews:
+class SqlReviews:
     """A ports.ReviewStore."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
 
     async def open(self, review: Review) -> None:
         await asyncio.to_thread(self._open, review)
@@ -45,8 +36,8 @@ class SqliteReviews:
     async def get(self, id: str) -> Review:
         return await asyncio.to_thread(self._get, id)
 
-    async def pending(self, thread: str | None = None) -> list[Review]:
-        return await asyncio.to_thread(self._pending, thread)
+    async def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
+        return await asyncio.to_thread(self._pending, thread, owner)
 
     async def latest(self, thread: str) -> Review | None:
         return await asyncio.to_thread(self._latest, thread)
@@ -61,47 +52,50 @@ class SqliteReviews:
             **{name: timestamp(moment) if moment else None for name, moment in times.items()},
             "answer": json.dumps(plain_answer(review.answer)),
         }
-        with self._database.transaction() as connection:
+        with self._rows.writing("thread", review.thread) as writer:
             try:
-                connection.execute(_OPEN, values)
-            except sqlite3.IntegrityError as error:
+                writer.insert(REVIEWS, values, on_conflict="keep")
+            except ConstraintError as error:
                 raise no_thread(review.thread) from error
 
     def _get(self, id: str) -> Review:
-        with self._database.connection() as connection:
-            row = connection.execute("SELECT * FROM reviews WHERE id = ?", (id,)).fetchone()
+        row = self._rows.one(REVIEWS, id)
         if row is None:
             raise no_review(id)
         return _restored(row)
 
-    def _pending(self, thread: str | None) -> list[Review]:
-        with self._database.connection() as connection:
-            rows = connection.execute(_PENDING, {"thread": thread}).fetchall()
+    def _pending(self, thread: str | None, owner: str | None) -> list[Review]:
+        mine, whose = ("", ()) if owner is None else (f"AND {_OWNED}", (owner,))
+        if thread is None:
+            rows, _ = self._rows.sift(REVIEWS, f"WHERE {_ASKED} {mine} {_FIRST_DUE}", whose)
+        else:
+            rest = f"WHERE {_ASKED} AND thread = ? {mine} {_FIRST_DUE}"
+            rows = self._rows.read(REVIEWS, rest, (thread, *whose))
         return [_restored(row) for row in rows]
 
     def _latest(self, thread: str) -> Review | None:
-        with self._database.connection() as connection:
-            row = connection.execute(_LATEST, (thread,)).fetchone()
-        return _restored(row) if row else None
+        rows = self._rows.read(REVIEWS, _LATEST, (thread,))
+        return _restored(rows[0]) if rows else None
 
     def _take(self, id: str, answer: Any, by: By, now: datetime) -> Review:
-        values = {"id": id, "answer": json.dumps(plain_answer(answer)), "by": by, "now": timestamp(now)}
-        with self._database.transaction() as connection:
-            taken = connection.execute(_TAKE, values).rowcount
-            review = self._get(id)
-        if not taken:
-            raise refusal(review)
-        return review
+        changes = {"answer": json.dumps(plain_answer(answer)), "by": by, "answered": timestamp(now)}
+        with self._rows.writing("thread", self._get(id).thread) as writer:
+            [row] = writer.read(REVIEWS, "WHERE id = ?", (id,))
+            review = _restored(row)
+            late = by == "person" and review.due is not None and now >= review.due
+            if review.answered or late:
+                raise refusal(review)
+            return _restored(writer.update(REVIEWS, (id,), changes) or row)
 
 
 def no_review(id: str) -> NotFoundError:
     return NotFoundError(f"no question {id}", help="See what is open with: assay review")
 
 
-def refusal(review: Review) -> AnswerError:
+def refusal(review: Review) -> LateAnswerError:
     """Why an answer comes too late: there is one, or the time for it is over."""
     overdue = f"Let the clock decide: assay resume {review.thread}"
-    return AnswerError(
+    return LateAnswerError(
         review.refusal,
         help="See what is open with: assay review" if review.answered else overdue,
         thread=review.thread,
@@ -121,5 +115,5 @@ def plain_answer(answer: Any) -> Any:
         ) from error
 
 
-def _restored(row: sqlite3.Row) -> Review:
+def _restored(row: Row) -> Review:
     return Review.model_validate({**dict(row), "answer": json.loads(row["answer"])})

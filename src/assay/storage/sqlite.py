@@ -1,24 +1,21 @@
 """One SQLite file: its connections, its transactions and its migrations."""
 
-import re
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 from assay.errors import StorageError
+from assay.storage.database import Connection, Constraint, ConstraintError, Values
+from assay.storage.migrating import MAIN, Migration, Schema, applied, note, read, version
 
-_MIGRATIONS = files("assay.storage") / "migrations"
 _BUSY_SECONDS = 10
 
-_WRITABLE = "Name a file in a folder that you may write to."
+_WRITABLE = "The file and its folder must be writable: allow it, or choose another data directory."
 _HELP = {
     sqlite3.SQLITE_BUSY: "Another process is writing to it; try again in a moment.",
     sqlite3.SQLITE_LOCKED: "Another process is writing to it; try again in a moment.",
@@ -26,40 +23,43 @@ _HELP = {
     sqlite3.SQLITE_CANTOPEN: _WRITABLE,
     sqlite3.SQLITE_READONLY: _WRITABLE,
     sqlite3.SQLITE_PERM: _WRITABLE,
-    sqlite3.SQLITE_IOERR: "Check the disk, and that the folder may be written to.",
+    sqlite3.SQLITE_IOERR: "Check the disk: that it has room, and that the folder may be written to.",
+    sqlite3.SQLITE_PROTOCOL: "Other processes are opening it; try again in a moment.",
 }
-_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG)
+# Our statements are tested on whole files: where a table is gone, or text is none, the file is not whole.
+_DAMAGES = ("no such table", "no such column", "no such index", "could not decode to utf-8")
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+_CONSTRAINTS: dict[str, Constraint] = {
+    "SQLITE_CONSTRAINT_PRIMARYKEY": "primary",
+    "SQLITE_CONSTRAINT_UNIQUE": "unique",
+    "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign",
+}
 
 
-class Schema(NamedTuple):
-    """A kind of database: the folder of its migrations, and what to do about a damaged file."""
+class SqliteConnection(sqlite3.Connection):
+    """Says which rule was broken, as a connection to any database does."""
 
-    migrations: Traversable
-    help: str
-
-
-MAIN = Schema(_MIGRATIONS / "main", "Move it away and start afresh, restore a copy, or choose another data directory.")
-LIBRARY = Schema(_MIGRATIONS / "library", "Delete it; it will be rebuilt.")
-
-
-class _Migration(NamedTuple):
-    version: int
-    name: str
-    statements: tuple[str, ...]
+    def execute(self, sql: str, values: Values | Any = (), /) -> sqlite3.Cursor:
+        try:
+            return super().execute(sql, values)
+        except sqlite3.IntegrityError as error:
+            raise ConstraintError(str(error), _CONSTRAINTS.get(error.sqlite_errorname, "other")) from error
 
 
 @dataclass(slots=True)
 class _Session:
     """The connection of one thread. Its lock is free unless the database is closed under the thread."""
 
-    connection: sqlite3.Connection
+    connection: SqliteConnection
     lock: threading.RLock = field(default_factory=threading.RLock)
     spoilt: bool = False
 
 
-class Database:
-    """Open from any thread; every thread gets a connection of its own, and `close` closes them all.
+class SqliteDatabase:
+    """A storage Database in one file. Open from any thread; every thread gets a connection of its own, and `close`
+    closes them all.
 
     Opening creates the file if there is none and applies the migrations that are missing.
     """
@@ -75,6 +75,18 @@ class Database:
             self._make_folder()
             self._migrate()
             undo.pop_all()
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def for_update(self) -> str:
+        return ""  # a transaction has the whole file to itself
+
+    def next_id(self, connection: Connection, table: str) -> int:
+        row = connection.execute(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {table}").fetchone()  # noqa: S608
+        return int(row["id"])
 
     def __enter__(self) -> Self:
         return self
@@ -94,15 +106,20 @@ class Database:
             with session.lock:
                 session.connection.close()
 
+    def scrub(self) -> None:
+        """Deleted content is overwritten in the file itself (secure_delete); older copies stand in the log."""
+        with self.connection() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     @contextmanager
-    def connection(self) -> Iterator[sqlite3.Connection]:
+    def connection(self) -> Iterator[SqliteConnection]:
         """For reading; each statement sees the last committed state."""
         session = self._session()
         with session.lock, self._translating():
             yield session.connection
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[SqliteConnection]:
         """For writing: all or nothing. Inside another one of the same thread it becomes part of that one."""
         session = self._session()
         with session.lock, self._translating():
@@ -149,6 +166,8 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise self._explained(error) from error
+        except UnicodeDecodeError as error:  # SQLite quotes what it found damaged
+            raise StorageError(f"{self.path} is malformed", help=self._schema.help, path=self.path) from error
         except UnicodeEncodeError as error:
             raise StorageError(
                 f"{self.path}: text with a lone surrogate cannot be stored",
@@ -158,8 +177,10 @@ class Database:
 
     def _explained(self, error: sqlite3.Error) -> StorageError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # errors of the Python module have no code
-        help = self._schema.help if code in _DAMAGED else _HELP.get(code, "This is a fault in Assay: report it.")
-        return StorageError(f"{self.path}: {error}", help=help, retryable=code in _BUSY, path=self.path)
+        said = str(error).split(" with text ")[0]  # what cannot be decoded would be quoted as a whole
+        damaged = code in _DAMAGED or said.lower().startswith(_DAMAGES)
+        help = self._schema.help if damaged else _HELP.get(code, "This is a fault in Assay: report it.")
+        return StorageError(f"{self.path}: {said}", help=help, retryable=code in _BUSY, path=self.path)
 
     # Migrations --------------------------------------------------------------------------------------
 
@@ -172,34 +193,19 @@ class Database:
             ) from error
 
     def _migrate(self) -> None:
-        migrations = _read(self._schema.migrations)
+        migrations = read(self._schema.migrations)
         for migration in migrations[self._version(migrations) :]:
             with self.transaction() as connection:
                 # Another process may have been faster since.
                 if self._version(migrations) < migration.version:
-                    _apply(connection, migration)
+                    for statement in _statements(migration.sql):
+                        connection.execute(statement)
+                    note(connection, migration)
 
-    def _version(self, known: list[_Migration]) -> int:
-        """How many migrations the file has had, once it is clear that they were these."""
+    def _version(self, known: list[Migration]) -> int:
         with self.connection() as connection:
-            applied = _applied(connection)
-        names = [migration.name for migration in known]
-        if applied[: len(names)] != names[: len(applied)]:
-            raise StorageError(f"{self.path} is another kind of database", help=_WRITABLE, path=self.path)
-        if len(applied) > len(names):
-            raise StorageError(
-                f"{self.path} was written by a newer Assay (schema {len(applied)}, known here: {len(names)})",
-                help="Upgrade Assay, or choose another data directory.",
-                path=self.path,
-            )
-        return len(applied)
-
-
-def timestamp(moment: datetime) -> str:
-    """UTC and of fixed width, so that the order of the text is the order in time."""
-    if moment.tzinfo is None:
-        raise StorageError(f"{moment} has no time zone", help="Use datetime.now(UTC).")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+            kept = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchall()
+            return version(self.name, applied(connection) if kept else [], known)
 
 
 @contextmanager
@@ -211,28 +217,20 @@ def _joined(session: _Session) -> Iterator[None]:
     session.spoilt = before
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> SqliteConnection:
     # check_same_thread: `close` is called from a thread that opened only one of the connections.
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+    )
     connection.row_factory = sqlite3.Row
     with ExitStack() as undo:
         undo.callback(connection.close)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is overwritten, not only forgotten
         undo.pop_all()
     return connection
-
-
-def _read(folder: Traversable) -> list[_Migration]:
-    found = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
-    migrations = []
-    for version, name in enumerate(found, start=1):
-        if not re.fullmatch(rf"{version:04}_\w+\.sql", name):
-            raise StorageError(f"migration {name} should be number {version:04}", help="Reinstall Assay.")
-        sql = (folder / name).read_text(encoding="utf-8")
-        migrations.append(_Migration(version, name.removesuffix(".sql"), tuple(_statements(sql))))
-    return migrations
 
 
 def _statements(sql: str) -> Iterator[str]:
@@ -245,23 +243,3 @@ def _statements(sql: str) -> Iterator[str]:
             statement = ""
     if statement.strip():
         yield statement
-
-
-def _applied(connection: sqlite3.Connection) -> list[str]:
-    tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchall()
-    if not tables:
-        return []
-    return [row["name"] for row in connection.execute("SELECT name FROM schema_migrations ORDER BY version")]
-
-
-def _apply(connection: sqlite3.Connection, migration: _Migration) -> None:
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS schema_migrations"
-        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
-    )
-    for statement in migration.statements:
-        connection.execute(statement)
-    connection.execute(
-        "INSERT INTO schema_migrations VALUES (?, ?, ?)",
-        (migration.version, migration.name, timestamp(datetime.now(UTC))),
-    )

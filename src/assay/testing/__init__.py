@@ -19,6 +19,7 @@ from assay.testing.stores import (
     MemoryEvents,
     MemoryIndex,
     MemoryLocks,
+    MemoryNotes,
     MemoryReviews,
     MemoryThreads,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "MemoryIndex",
     "MemoryLedger",
     "MemoryLocks",
+    "MemoryNotes",
     "MemoryReviews",
     "MemoryThreads",
     "NothingSpent",

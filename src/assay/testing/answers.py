@@ -141,6 +141,7 @@ def draft(prompt: SeenPrompt) -> dict[str, Any]:
     fixes = re.findall(r"^\d+\. ", prompt.text.partition("A reviewer read")[2], re.M)
     return {
         "title": f"Report on {_topic(_tagged(prompt, 'message'), 5)}",
+        "answers": [],
         "sentences": [*opening, *body[:most], *closing],
         "notes": ["Done as asked." for _ in fixes],
     }
@@ -212,7 +213,7 @@ def _after(text: str, label: str) -> str:
 
 
 def _most(prompt: SeenPrompt) -> int:
-    match = re.search(r"at most (\d+)(?! words)", prompt.system)
+    match = re.search(r"at most (\d+)\b(?! words)", prompt.system)
     return int(match[1]) if match else 10
 
 

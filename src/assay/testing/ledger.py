@@ -1,11 +1,13 @@
 """A ledger in memory: the caps of a run hold for all tasks of one event loop."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from assay.errors import BudgetError
 from assay.model.spend import MICRO, Call, Caps, Charge, ModelSpend, Reservation, Spend
+from assay.model.thread import LOCAL
 from assay.storage.caps import (
     BILLED,
     LOST,
@@ -16,12 +18,13 @@ from assay.storage.caps import (
     has_share,
     is_larger,
     no_account,
+    no_row,
     out_of_turn,
     over_caps,
     over_share,
     stands_open,
 )
-from assay.storage.threads import utc_now
+from assay.storage.database import timestamp, utc_now
 
 
 @dataclass
@@ -29,7 +32,8 @@ class Line:
     """A call, with what it takes from its account as it stands."""
 
     call: Call
-    wanted: Reservation
+    research: bool
+    time: str
     expires: float
     tokens: int
     requests: int = 1
@@ -51,6 +55,21 @@ class Line:
     def label(self) -> str:
         prefix = f"{self.call.provider}:"
         return self.call.model if self.call.model.startswith(prefix) else prefix + self.call.model
+
+    @property
+    def row(self) -> dict[str, object]:
+        """As a database has it."""
+        return {
+            **self.call.model_dump(), "time": self.time, "expires": self.expires, "research": int(self.research),
+            "tokens": self.tokens, "requests": self.requests, "confirmed": int(self.call.confirmed),
+            "answer": self.answer,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Line":
+        call = Call.model_validate({name: row[name] for name in Call.model_fields})
+        rest = {name: row[name] for name in ("time", "expires", "tokens", "requests", "answer")}
+        return cls(call, research=bool(row["research"]), **rest)
 
     def end(self, **changes: object) -> None:
         self.call = self.call.model_copy(update=changes)
@@ -84,7 +103,7 @@ class MemoryLedger:
         if refusal:
             self._remember(reservation, refusal)
             raise refusal
-        self._lines.append(self._line(reservation, now))
+        self._lines.append(self._line(reservation))
 
     async def sent(self, key: str) -> None:
         self._latest(key, "sent", "reserved").end(state="sent")
@@ -131,10 +150,42 @@ class MemoryLedger:
     async def calls(self, run: str) -> list[Call]:
         return [line.call for line in self._of_run(run)]
 
-    def _line(self, wanted: Reservation, now: float) -> Line:
+    async def forget(self, run: str) -> None:
+        for line in self._of_run(run):
+            line.answer = None
+
+    async def export(self, run: str) -> list[dict[str, object]]:
+        if run not in self._caps:
+            return []
+        caps = self._caps[run]
+        account: dict[str, object] = {
+            "run": run, "cap_micros": caps.micros, "cap_tokens": caps.tokens, "cap_requests": caps.requests,
+            "finish_share": caps.finish_share, "refused": int(run in self._refused), "owner": LOCAL,
+        }  # fmt: skip
+        return [account, *(line.row for line in self._of_run(run))]
+
+    async def restore(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        if not rows:
+            return
+        try:
+            self._restore(rows[0], [Line.of(row) for row in rows[1:]])
+        except KeyError as error:
+            raise no_row(error) from error
+
+    def _restore(self, account: Mapping[str, Any], lines: list[Line]) -> None:
+        run = str(account["run"])
+        caps = {name: account[f"cap_{name}"] for name in ("micros", "tokens", "requests")}
+        if run not in self._caps:
+            self._caps[run] = Caps(**caps, finish_share=account["finish_share"])
+            self._refused.update([run] if account["refused"] else [])
+        known = {(line.call.key, line.time) for line in self._of_run(run)}
+        self._lines += [line for line in lines if (line.call.key, line.time) not in known]
+
+    def _line(self, wanted: Reservation) -> Line:
+        now = self._now()
         names = ("key", "run", "step", "task", "provider", "model", "micros")
         call = Call(state="reserved", **{name: getattr(wanted, name) for name in names})
-        return Line(call, wanted, now + wanted.seconds, wanted.tokens)
+        return Line(call, wanted.research, timestamp(now), now.timestamp() + wanted.seconds, wanted.tokens)
 
     def _of_run(self, run: str) -> list[Line]:
         return [line for line in self._lines if line.call.run == run]
@@ -164,7 +215,7 @@ class MemoryLedger:
         refusal = over_caps(wanted, self._account(wanted.run))
         if refusal or not has_share(wanted):
             return refusal
-        same = [line for line in self._of_run(wanted.run) if line.wanted.research and line.call.task == wanted.task]
+        same = [line for line in self._of_run(wanted.run) if line.research and line.call.task == wanted.task]
         return over_share(wanted, self._caps[wanted.run], _used(same))
 
     def _remember(self, wanted: Reservation, refusal: BudgetError) -> None:

@@ -1,13 +1,14 @@
 """The stores in memory."""
 
+import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import to_jsonable_python
 
@@ -16,13 +17,15 @@ from assay.model.event import Event, RunStatus, Status
 from assay.model.question import Mode
 from assay.model.review import By, Review
 from assay.model.source import Document, Passage
-from assay.model.thread import Run, Thread
+from assay.model.thread import Branch, Cursor, Run, Stop, Thread, ThreadSummary
 from assay.ports import FileStamp, IndexedPassage
+from assay.storage.database import utc_now
 from assay.storage.documents import check_hash, checked_prefix, the_only
 from assay.storage.events import plain_data
 from assay.storage.library import check_indexable
+from assay.storage.notes import name_of, no_note, written
 from assay.storage.reviews import no_review, plain_answer, refusal
-from assay.storage.threads import ENDED, busy, no_run, no_thread, taken, utc_now
+from assay.storage.threads import ENDED, busy, is_still_asked, no_run, no_thread, taken
 
 
 class MemoryDocuments:
@@ -41,6 +44,10 @@ class MemoryDocuments:
         check_hash(document)
         return document
 
+    async def used(self, thread: str) -> list[str]:
+        """Nobody tells this store who uses what: everything there is."""
+        return sorted(self.stored)
+
 
 class MemoryThreads:
     """A ports.ThreadStore."""
@@ -49,14 +56,16 @@ class MemoryThreads:
         self._now = now
         self._threads: dict[str, Thread] = {}
         self._runs: dict[str, Run] = {}
+        self._stops: dict[str, Stop] = {}
+        self._branches: dict[str, Branch] = {}
 
     async def create(self, thread: Thread) -> None:
         if thread.id in self._threads:
             raise taken("thread", thread.id)
         self._threads[thread.id] = thread
 
-    async def get(self, id: str) -> Thread:
-        if id not in self._threads:
+    async def get(self, id: str, *, owner: str | None = None) -> Thread:
+        if id not in self._threads or owner not in (None, self._threads[id].owner):
             raise no_thread(id)
         return self._threads[id]
 
@@ -64,10 +73,78 @@ class MemoryThreads:
         newest = sorted(self._threads.values(), key=lambda thread: (thread.updated, thread.created), reverse=True)
         return newest[: max(limit, 0)]
 
+    async def overview(
+        self, *, limit: int, statuses: Collection[RunStatus] = (), owner: str | None = None,
+        after: Cursor | None = None,
+    ) -> list[ThreadSummary]:  # fmt: skip
+        """What runs have cost is in the books of a ledger, which this store does not know."""
+        made = [self._summary(thread) for thread in await self.recent(limit=len(self._threads))]
+        mine = [one for one in made if owner in (None, one.owner) and (not statuses or one.status in statuses)]
+        rest = [one for one in mine if after is None or (one.updated, one.id) < after]
+        return sorted(rest, key=lambda one: (one.updated, one.id), reverse=True)[: max(limit, 0)]
+
+    def _summary(self, thread: Thread) -> ThreadSummary:
+        runs = [run for run in self._runs.values() if run.thread == thread.id]
+        last = runs[-1] if runs else None
+        branch = self._branches.get(thread.id)
+        return ThreadSummary(
+            **thread.model_dump(exclude={"mode"}), status=last.status if last else None,
+            question=last.question if last else "", turns=len(runs), parent=branch.parent if branch else None,
+        )  # fmt: skip
+
+    async def untouched(self, since: datetime, *, limit: int) -> list[str]:
+        busy = {run.thread for run in self._runs.values() if run.active}
+        idle = [one for one in self._threads.values() if one.updated < since and one.id not in busy]
+        return [one.id for one in sorted(idle, key=lambda one: (one.updated, one.id))][: max(limit, 0)]
+
     async def delete(self, id: str) -> None:
         await self.get(id)
         del self._threads[id]
+        self._branches.pop(id, None)
         self._runs = {name: run for name, run in self._runs.items() if run.thread != id}
+
+    async def run_ids(self, thread: str) -> list[str]:
+        return [run.id for run in self._runs.values() if run.thread == thread]
+
+    async def folders(self) -> set[str]:
+        return {str(path) for run in self._runs.values() for path in cast("list[object]", run.options.get("docs", ()))}
+
+    async def rename(self, id: str, title: str) -> None:
+        self._threads[id] = (await self.get(id)).model_copy(update={"title": title, "updated": self._now()})
+
+    async def active(self) -> list[Run]:
+        return sorted((run for run in self._runs.values() if run.active), key=lambda run: run.started)
+
+    async def ask_to_stop(self, run: str, stop: Stop) -> None:
+        self._keep(await self.run(run))
+        self._stops[run] = stop
+
+    async def stopping(self, run: str) -> Stop:
+        return self._stops.get((await self.run(run)).id, Stop.NO)
+
+    async def add_branch(self, branch: Branch) -> None:
+        await self.get(branch.thread)
+        self._branches[branch.thread] = Branch.model_validate(branch.plain())
+
+    async def fork(
+        self, thread: Thread, run: Run, branch: Branch | None = None, copy: Callable[[], None] = lambda: None
+    ) -> None:
+        await self.create(thread)
+        try:
+            await self.begin(run)
+            if branch:
+                await self.add_branch(branch)
+            copy()
+        except BaseException:
+            await self.delete(thread.id)
+            raise
+
+    async def branch(self, thread: str) -> Branch | None:
+        return self._branches.get(thread)
+
+    async def branches(self, parent: str) -> list[Branch]:
+        found = [branch for branch in self._branches.values() if branch.parent == parent]
+        return sorted(found, key=lambda branch: (branch.created, branch.thread))
 
     async def begin(self, run: Run) -> None:
         await self.get(run.thread)
@@ -94,6 +171,8 @@ class MemoryThreads:
             "finished": finished,
         }
         self._keep(before.model_copy(update=changes))
+        if status is not None and not is_still_asked(before.status, status):
+            self._stops.pop(run, None)
 
     async def run(self, id: str) -> Run:
         if id not in self._runs:
@@ -134,6 +213,9 @@ class MemoryLocks:
     def release(self, thread: str) -> None:
         self._held.discard(thread)
 
+    def holds(self, thread: str) -> bool:
+        return thread in self._held
+
 
 class MemoryEvents:
     """A ports.EventLog of the runs of a MemoryThreads."""
@@ -156,6 +238,25 @@ class MemoryEvents:
         return self._events.get(run, [])[max(seq, 0) :]
 
 
+class MemoryNotes:
+    """A ports.Notes."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, dict[str, bytes]] = {}
+
+    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
+        contents = [written(value) for value in values]
+        named = {name_of(content): content for content in contents}
+        self._notes[thread] = {**self._notes.get(thread, {}), **named}
+        return [name_of(content) for content in contents]
+
+    async def get(self, thread: str, names: Collection[str]) -> dict[str, Any]:
+        kept = self._notes.get(thread, {})
+        if missing := sorted(set(names) - kept.keys()):
+            raise no_note(thread, missing[0])
+        return {name: json.loads(kept[name]) for name in names}
+
+
 class MemoryReviews:
     """A ports.ReviewStore of the threads of a MemoryThreads."""
 
@@ -173,9 +274,13 @@ class MemoryReviews:
             raise no_review(id)
         return self._reviews[id]
 
-    async def pending(self, thread: str | None = None) -> list[Review]:
+    async def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
         await self._drop_those_of_deleted_threads()
-        still = [one for one in self._reviews.values() if one.answered is None and thread in (None, one.thread)]
+        ended = {run.id for run in self._threads._runs.values() if run.status in ENDED}
+        asked = [one for one in self._reviews.values() if one.answered is None and one.run not in ended]
+        still = [one for one in asked if thread in (None, one.thread)]
+        if owner is not None:
+            still = [one for one in still if (await self._threads.get(one.thread)).owner == owner]
         dated = sorted((one for one in still if one.due), key=lambda one: (one.due, one.opened))
         return dated + sorted((one for one in still if not one.due), key=lambda one: one.opened)
 

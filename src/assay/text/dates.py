@@ -25,6 +25,8 @@ _YEAR = r"\d{4}(?!\d)"
 _TO = r"\s?[-–—]\s?"
 _BEFORE = r"(?<![\w.])"
 
+DAY_OF_MONTH = rf"{_DAY}(?:{_TO}{_DAY})?\s(?:of\s)?{_MONTH}"
+
 # Alternatives of the pattern for a figure, in `quantities`.
 DATE_FORMS = "|".join(
     (

@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from assay.model.source import Kind
 
@@ -52,7 +52,19 @@ _FARM = frozenset(
     "studymode.com".split()
 )
 NEUTRAL = 0.5  # nothing is known for or against
-_LISTS = ((_SCHOLARLY, 0.9), (_STANDARD, 0.85), (_REFERENCE, 0.75), (_NEWS, 0.6), (_SOCIAL, 0.25), (_FARM, 0.2))
+
+HostClass = Literal["official", "scholarly", "standard", "reference", "news", "social", "farm"]
+_LISTS: tuple[tuple[HostClass, frozenset[str]], ...] = (
+    ("scholarly", _SCHOLARLY),
+    ("standard", _STANDARD),
+    ("reference", _REFERENCE),
+    ("news", _NEWS),
+    ("social", _SOCIAL),
+    ("farm", _FARM),
+)
+_AUTHORITY: dict[HostClass, float] = {
+    "official": 0.9, "scholarly": 0.9, "standard": 0.85, "reference": 0.75, "news": 0.6, "social": 0.25, "farm": 0.2,
+}  # fmt: skip
 _BY_KIND: dict[Kind, float] = {"academic": 0.85, "news": 0.55}
 
 
@@ -84,12 +96,18 @@ def is_official(host: str) -> bool:
 @lru_cache(maxsize=4_096)
 def authority(host: str, kind: Kind = "web") -> float:
     """How far a host is trusted before anything of it was read, 0 to 1: for ranking, never for a verdict."""
+    listed = class_of(host)
+    return max(_BY_KIND.get(kind, 0.0) if listed != "official" else 0.0, _AUTHORITY[listed] if listed else NEUTRAL)
+
+
+@lru_cache(maxsize=4_096)
+def class_of(host: str) -> HostClass | None:
+    """What sort of publisher a host is known to be."""
     if is_official(host):
-        return 0.9
+        return "official"
     labels = host.lower().rstrip(".").split(".")
     names = {".".join(labels[at:]) for at in range(len(labels) - 1)}
-    listed = next((value for names_listed, value in _LISTS if names & names_listed), None)
-    return max(_BY_KIND.get(kind, 0.0), listed if listed is not None else NEUTRAL)
+    return next((name for name, listed in _LISTS if names & listed), None)
 
 
 def within(host: str, domain: str) -> bool:

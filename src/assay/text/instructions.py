@@ -55,6 +55,12 @@ _RULES_WITH_POINTS: tuple[tuple[int, str], ...] = (
     (2, r"\bdear (?:assistant|AI|model)\b|\byou,? the (?:assistant|AI|(?:AI |language )*model)\b"),
     (2, r"\bwhen(?:ever)? (?:you are )?asked\b[^.!?]{0,100}\b(?:answer|say|reply|state|respond) "
         r"(?:that|with|only|just)\b"),
+    (2, r"\b(?:when(?:ever)?|if|while|before|after|once) you (?:are )?(?:summari[sz](?:e|ing)|answer(?:ing)?|"
+        r"cit(?:e|ing)|quot(?:e|ing)|paraphras(?:e|ing)|process(?:ing)?|index(?:ing)?|pars(?:e|ing)|"
+        r"describ(?:e|ing)|report(?:ing)? on)\b"
+        r"[^.!?]{0,60}[,:]? (?:please |always |also |only |do not |don't |never |you (?:must|should|shall) )*"
+        r"(?:say|state|write|mention|tell|report|claim|conclude|recommend|praise|add|include|repeat|insist) "
+        r"(?:that|it|the|this|only|how|why|to)\b"),
     (2, r"\bcite only (?:this|these)\b|\b(?:output|print|answer|say) th(?:is|ese) \w+ only\b"),
     (1, rf"\b{_FORGET}\b[^.!?]{{0,40}}\b{_EARLIER}\b[^.!?]{{0,30}}\b{_RULES}\b"),
     (1, rf"{_OPENING}(?:(?:you|{_MACHINE}) (?:must|should|shall|will|can|may)(?: now)? )?{_FORGET}\b"),
@@ -79,6 +85,7 @@ _RULES_WITH_POINTS: tuple[tuple[int, str], ...] = (
     (2, r"^\W*#{2,} ?(?:system|instructions?|assistant|user|human|response|new task) ?(?::|$)"),
     (1, r"^\W*(?:system|assistant|user|human|developer|ai|gpt|claude|chatgpt|bot)(?: (?:message|note|override|"
         r"prompt))? ?:"),
+    (1, rf"^\W*(?:system|assistant|ai|bot|model) ?: (?:please )?(?:do not |never )?{_SAYS}\b"),
     (1, r"\b(?:begin|end|start) (?:of )?(?:the )?(?:system|admin|developer|user|hidden|secret)\b[^.!?]{0,20}"
         r"\b(?:prompt|message|instructions?|override|block)\b"),
     # To whom it may compute

@@ -6,7 +6,7 @@ not a parse; the checks built on it doubt, they never vouch.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -231,6 +231,11 @@ def hedges(text: str) -> tuple[Cue, ...]:
 def hedged(text: str) -> bool:
     """Whether anything in the text keeps it from being a flat assertion."""
     return bool(hedges(text)) or any(word.text in _SOFT for word in words(text))
+
+
+def softening(said: Collection[str]) -> set[str]:
+    """Of some words, those that keep a statement from being flat."""
+    return {word for word in said if word in _HEDGE or word in _SOFT}
 
 
 def turns(text: str) -> tuple[Turn, ...]:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from assay.text.dates import DATE_FORMS, When, clock, dates
+from assay.text.dates import DATE_FORMS, DAY_OF_MONTH, When, clock, dates
 from assay.text.spelled import AND_A_HALF, FRACTIONS, ORDINALS, WORD_FORM, WORDS, count, number_words, parts_of
 from assay.text.units import BASIS, CURRENCY, MAGNITUDE_WORD, MARK, PERCENT, POINTS, scale_at, unit_at
 
@@ -56,7 +57,7 @@ _FIGURE = re.compile(
             DATE_FORMS,
             r"(?P<slash>(?<![\w./])\d{1,4}/\d{1,4}(?:/\d{2,4})?(?![\d/]))",
             rf"(?P<number>(?<![\w./])(?:(?P<sign>[+{_DASHES}])|(?P<minus>minus\s))?(?:(?P<mark>{MARK})\s?)?"
-            rf"(?P<inner>[(−-])?(?P<digits>\d{{1,3}}(?:{_SPACE}\d{{3}}(?!\d))+(?:[.,]\d+)?|\d+(?:[.,]\d+)*|\.\d+))",
+            rf"(?P<inner>\((?!{DAY_OF_MONTH})|[−-])?(?P<digits>\d{{1,3}}(?:{_SPACE}\d{{3}}(?!\d))+(?:[.,]\d+)?|\d+(?:[.,]\d+)*|\.\d+))",
             WORD_FORM,
         )
     ),
@@ -70,11 +71,23 @@ _APPROXIMATE = re.compile(
 )
 _RANGE = re.compile(r"\s?[-–—]\s?|\s(?:to|or)\s")
 _ERROR = re.compile(r"\s?(?:±|\+/[-−]|\+-|plus or minus)\s?")
+_FARTHEST = 100  # times what may be a year; a range is not so wide
+_REMEMBERED = 4096  # characters; longer texts are not asked about again and again
 _LONGEST = 24  # characters; what is longer is an identifier, and Decimal would round it
 
 
 def quantities(text: str) -> tuple[Quantity, ...]:
     """All figures of the text in order; citation marks and list numbering are not figures."""
+    return _known(text) if len(text) <= _REMEMBERED else _found(text)
+
+
+# A sentence is looked at as a finding, a claim, a witness and a part of the report: five times and more in a run.
+@lru_cache(maxsize=4096)
+def _known(text: str) -> tuple[Quantity, ...]:
+    return _found(text)
+
+
+def _found(text: str) -> tuple[Quantity, ...]:
     clean = _LIST_MARK.sub(_blank, _CITATION.sub(_blank, text))
     return tuple(_related(clean, list(_scan(clean))))
 
@@ -282,7 +295,9 @@ def _related(text: str, found: list[_Found]) -> Iterator[Quantity]:
 
 
 def _akin(first: Quantity, second: Quantity) -> bool:
-    """ "14% to $31.9 billion" is a change and a level, not a range."""
+    """ "14% to $31.9 billion" is a change and a level, "in 2019 to 7 million" a date and a level, not a range."""
+    if first.kind == "year" and abs(second.value) > _FARTHEST * first.value:
+        return False
     return first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from assay.text.negation import contradict, opposed
 from assay.text.overlap import jaccard
 from assay.text.quantities import Quantity, quantities
 from assay.text.sentences import is_row
+from assay.text.sole import opposite
 from assay.text.words import STOP_WORDS, content_words, fold, stem, stems
 
 Relation = Literal["same", "disagree", "newer", "older"]
@@ -18,6 +20,8 @@ WINDOW, CLOSE = 8, 3  # content words before a figure that say what it measures,
 SAME_MATTER = 0.5  # shared by the smaller window, for figures that state their uncertainty or agree
 SAME_WORDING = 0.8  # shared by both windows, for bare figures: "products margin" is not "services margin"
 ONE_WORDING = 0.75  # shared over all stems: one statement is a copy or a light rewording of the other
+ONE_SPELLING = 0.75  # of the letters of a word
+A_MATTER = 2  # words that say what a figure measures
 OBJECT = 3  # content words after a figure that say what it was for
 
 
@@ -38,7 +42,7 @@ class Measure(NamedTuple):
 def relate(left: str, right: str) -> Relation | None:
     """How `left` stands to `right`; None when they speak of different things or nothing can be told."""
     a, b = measure(left), measure(right)
-    if _contradict(left, right):
+    if _contradict(left, right) or opposite(left, right):
         return "disagree"
     if a is None or b is None:
         return "same" if a is b and _reworded(left, right) else None
@@ -54,13 +58,31 @@ def _contradict(left: str, right: str) -> bool:
 
 
 def _reworded(left: str, right: str) -> bool:
-    return jaccard(left, right) >= ONE_WORDING and stated(left) == stated(right) and not opposed(left, right)
+    alike = jaccard(left, right) >= ONE_WORDING and stated(left) == stated(right) and not opposed(left, right)
+    return alike and not _exchanged(left, right)
+
+
+def _exchanged(left: str, right: str) -> bool:
+    """Whether one statement has another word in a place of the other: "a drama film", "a comedy film". Spellings of
+    one word, and words that are left out, change nothing."""
+    a, b = (content_words(text) for text in (left, right))
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    pairs = ((a[i:j], b[k:m]) for tag, i, j, k, m in blocks if tag == "replace")
+    return any(not _one_word(" ".join(one), " ".join(other)) for one, other in pairs)
+
+
+def _one_word(left: str, right: str) -> bool:
+    """Forms and spellings of one word: chuch and church, says and said."""
+    shared = set(stems(left)) & set(stems(right))
+    return bool(shared) or SequenceMatcher(None, left, right).ratio() >= ONE_SPELLING
 
 
 def _same_figure(left: str, right: str, a: Measure, b: Measure) -> bool:
-    """Counts are common (12 people), so they need the wording of bare figures. Only what stands ahead of the figure
-    can turn it round: what follows compares it with others ("higher than ...")."""
-    alike = _one_wording(a, b) if a.counts else _shared(a, b) >= SAME_MATTER
+    """Counts are common (12 people), so they need the wording of bare figures; so does a figure with a single word
+    ahead of it ("metfenil 50 mg"), which does not say what it measures. Only what stands ahead of the figure can turn
+    it round: what follows compares it with others ("higher than ...")."""
+    bare = a.counts or min(len(set(a.matter)), len(set(b.matter))) < A_MATTER
+    alike = _one_wording(a, b) if bare else _shared(a, b) >= SAME_MATTER
     return (
         alike
         and _same_period(left, right)
@@ -186,8 +208,12 @@ _WHEN = frozenset(
 _TIMES = frozenset("s min h day week month quarter year decade century".split())
 
 
+@lru_cache(maxsize=4096)
 def years(text: str) -> frozenset[int]:
-    return frozenset(int(year) for year in re.findall(r"\b(?:19|20)\d{2}\b", text))
+    return frozenset(map(int, _YEARS.findall(text)))
+
+
+_YEARS = re.compile(r"\b(?:19|20)\d{2}\b")
 
 
 def _shared(a: Measure, b: Measure) -> float:

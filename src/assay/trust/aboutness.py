@@ -6,6 +6,7 @@ from assay.model.source import Document
 from assay.text.words import words
 
 OPENING = 600  # words: title page, abstract, first paragraphs
+EXCERPT = 1_200  # characters, about 200 words
 OFTEN = 3  # mentions that make a subject more than an aside
 
 
@@ -15,6 +16,20 @@ def on_subject(documents: Sequence[Document], subjects: Sequence[str]) -> set[st
     A subject that fits every document tells none apart and gives way to one that does. Being named at the opening
     tells more than being named often: filings of all companies name "R&D" often, each names its own company first.
     """
+    kept = _whole(documents, subjects)
+    return kept | _excerpts(documents, subjects[0]) if len(subjects) == 1 else kept
+
+
+def _excerpts(documents: Sequence[Document], subject: str) -> set[str]:
+    """A text too short to have an opening is about what it has half the words of: "Simeon P. Smith House" for the
+    Simeon Smith House."""
+    short = [document for document in documents if len(document.text) < EXCERPT]
+    wanted = set(words(subject))
+    said = {document.hash: set(_line(words(document.text)).split()) for document in short}
+    return {name for name, known in said.items() if 2 * len(known & wanted) >= len(wanted)}
+
+
+def _whole(documents: Sequence[Document], subjects: Sequence[str]) -> set[str]:
     everything = {document.hash for document in documents}
     for fits in (opens_with, is_about):
         found = [_fitting(documents, subject, fits) for subject in subjects]

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from assay.text.dates import When
 from assay.text.negation import turns
@@ -18,6 +19,8 @@ from assay.text.quantities import Quantity, quantities
 from assay.trust.naming import name_problems
 from assay.trust.polarity import polarity_problems
 from assay.trust.problem import Problem
+from assay.trust.roles import role_problems
+from assay.trust.wording import close, wording_problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,14 @@ def check(statement: str, quotes: Sequence[str], known: Collection[str] = ()) ->
         return FiguresResult()
     statement = _CITATION.sub(" ", statement)
     composed, passages = _composed(statement), [_composed(quote) for quote in quotes]
+    # Where all else is the passage's own wording, the least thing that is not tells; free words have to be let pass.
+    strict = close(composed, passages)
     problems = [
         *_figure_problems(statement, quotes),
-        *name_problems(composed, passages, known),
+        *name_problems(composed, passages, known, strict=strict),
         *polarity_problems(composed, passages),
+        *role_problems(composed, passages, strict=strict),
+        *wording_problems(composed, [*passages, " ".join(known)]),
     ]
     return FiguresResult(tuple(dict.fromkeys(problems)))
 
@@ -154,7 +161,7 @@ def _same_measure(quantity: Quantity, other: Quantity, passage: str) -> bool:
     if {quantity.kind, other.kind} == {"fraction", "percent"}:
         return True
     ours, theirs = _measure(quantity), _measure(other)
-    if ours == theirs or (ours, theirs) in _ALIKE or (theirs, ours) in _ALIKE or "m" in (ours, theirs):
+    if ours == theirs or (ours, theirs) in _ALIKE or (theirs, ours) in _ALIKE or {ours, theirs} == {"m", ""}:
         return True
     if quantity.kind == "ordinal" or other.kind == "ordinal":
         return False
@@ -207,11 +214,14 @@ def _fits(when: When, date: When) -> bool:
 _NUMBER = re.compile(r"(?<![\w.])[-+−]?\d[\d,\u00a0\u202f]*(?:\.\d+)?")
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _SMALL_WORD = re.compile(rf"\b(?:{'|'.join(_SMALL)})\b", re.I)
-_COUNTS = [(float(value), re.compile(rf"\b{word}\b", re.I)) for value, word in enumerate(_SMALL) if value > 1]
+_COUNTS = {word: float(value) for value, word in enumerate(_SMALL) if value > 1}
+_MARKS = str.maketrans("", "", ",\u00a0\u202f+−-")
 
 
-def _printed(text: str, *, worded: bool) -> set[float]:
+@lru_cache(maxsize=512)
+def _printed(text: str, *, worded: bool) -> frozenset[float]:
     """The numbers of a text as a checker outside reads them: unsigned digits, and small number words."""
     text = _CITATION.sub(" ", text if worded else _SMALL_WORD.sub(" ", text))
-    digits = {float(re.sub(r"[,\u00a0\u202f+−-]", "", match)) for match in _NUMBER.findall(text)}
-    return digits | {value for value, word in _COUNTS if word.search(text)}
+    digits = (float(match.translate(_MARKS)) for match in _NUMBER.findall(text))
+    small = {word.casefold() for word in _SMALL_WORD.findall(text)}
+    return frozenset((*digits, *(_COUNTS[word] for word in small & _COUNTS.keys())))

@@ -3,27 +3,92 @@
 import re
 from collections.abc import Sequence
 
+from assay.text.words import content_words, stem
 from assay.trust.figures import check
 
 _FIGURE = re.compile(r"\d[\d.,]*")
 _COUNTS = 100  # figures up to here may count sources, rounds or statements
+_COUNTED = (
+    r"(?:of|or|and|to|in|more|\w+ed|\w+ent|\w+er|\d+|sub-?questions?|questions?|sources?|statements?|claims?|documents?|"
+    r"pages?|attempts?|rounds?|quer(?:y|ies)|search(?:es)?|sides?|figures?|sections?|passages?|answers?|times|matters?|"
+    r"words|groups?|tables?|points?|parts?|views?|could|can|were|was|are|remain(?:s|ed)?|have|had|did)"
+)
+_COUNT = re.compile(rf"\d{{1,3}}(?=,?(?:\s{_COUNTED}){{1,3}}\b)")
+# What may be said of research: everything else that a sentence without a claim says is about the world.
+_OF_RESEARCH = (
+    "about account address agree agreement all alone also although always ambiguous among analysis and answer any "
+    "apart appear ask aspect assert attempt available base basis before begin behind below best better both brief "
+    "call cannot case check cite claim clear clearly close come common compare comparison complete conclude "
+    "conclusion confidence confident confirm conflict consider contain contradict contradiction copy corroborate "
+    "could count cover coverage credible date deal depth describe detail differ difference different direct "
+    "directly disagree disagreement discuss dispute document doubt draw each either enough establish evidence "
+    "exact explain fact fail far few figure final find finding first follow following found full further gap "
+    "general get give given good group half hand hard held here high hold however include incomplete independent "
+    "information instead issue judge key kind know knowledge known lack large last later lead least leave less "
+    "let level like likely limit limited line list little look low main make many mark matter mean measure "
+    "mention method missing more most much name narrow near need neither new newer newest next none not note "
+    "nothing number offer old older one only open opinion order origin other otherwise out overall overview own "
+    "page part partial partly passage people pick place plain plan point position possible prefer preference "
+    "present print provide public publish question quote range read reader reading reason recent record refer "
+    "reference relate relevant reliable rely remain repeat report require research rest result reveal review "
+    "right round run same say scope search second section see separate set settle several short show side similar "
+    "single small some source speak specific stand state statement still study subject sub suggest summary "
+    "superseded support sure table take tell text thing think third time title together too topic total treat "
+    "true try turn two uncertain unclear under unanswered unknown unresolved use value verdict verify version "
+    "view want way weak web well what where which whole why wide within without word work write written year yet "
+    "everything anything something agrees newest three four five six "
+    "seven eight nine ten sorry spell spelling search-engine searched "
+    "subquestions primary secondary official majority view rest point settle decide weigh trust worth several "
+    "above below background context discussion introduction abstract findings history implications assessment "
+    "survey notes please"
+)
+_SAID = frozenset(stem(word) for word in _OF_RESEARCH.split())
+_ABOUT = frozenset(
+    stem(word)
+    for word in "answer agree attempt base claim confidence conflict corroborate cover disagree dispute document "
+    "evidence figure find found information question quote read report research review round run "
+    "search section source statement study summary support superseded verify mark".split()
+)
 
 
 class Told:
     """What is known without a source: the question, the plan and the titles."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], words: Sequence[str] = ()) -> None:
+        """`words` are texts of which plain words may be used as well, but no name and no figure."""
         self._text = "\n".join(texts)
         self._figures = _figures(self._text)
+        self._stems = _stems("\n".join((*texts, *words)))
 
     def covers(self, sentence: str) -> bool:
-        """Whether the sentence has no figure and no name of its own. It may still be false; it is no statement
-        that a reader could take for a finding with a source behind it."""
-        own = {figure for figure in _figures(sentence) if not (figure.isdigit() and int(figure) <= _COUNTS)}
-        if own - self._figures:
+        """Whether the sentence speaks of the research, in its words and those of the question, with no figure and no
+        name of its own but counts. It may still be false; it is no finding that would want a source behind it."""
+        said = _stems(sentence)
+        return bool(said & _ABOUT) and self._known(_COUNT.sub(" ", sentence), said)
+
+    def heads(self, title: str) -> bool:
+        """Whether the title states nothing beyond what was asked."""
+        return bool(title.strip()) and self._known(title, _stems(title))
+
+    def _known(self, text: str, said: set[str]) -> bool:
+        if _figures(text) - self._figures or said - self._stems - _SAID:
             return False
-        return not any(problem.kind == "name" for problem in check(sentence, [self._text]).problems)
+        return not any(problem.kind == "name" for problem in check(_CAPITAL.sub(_plain, text), [self._text]).problems)
+
+
+def _plain(word: re.Match[str]) -> str:
+    """A word of research is no name for standing at the head of a title."""
+    return word[0].lower() if stem(word[0].lower()) in _SAID else word[0]
+
+
+_CAPITAL = re.compile(r"\b[A-Z][a-z]+\b")
 
 
 def _figures(text: str) -> set[str]:
     return {match.rstrip(".,") for match in _FIGURE.findall(text)}
+
+
+def _stems(text: str) -> set[str]:
+    """Of the words that carry meaning; figures are looked at apart."""
+    parts = (part for word in content_words(text) for part in re.split(r"[-/]", word))
+    return {stem(part) for part in parts if len(part) > 1 and not part[0].isdigit()}

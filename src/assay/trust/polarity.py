@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.text.negation import Cue, Turn, Word, hedged, hedges, negations, turns, words
+from assay.text.negation import Cue, Turn, Word, hedges, negations, softening, turns, words
+from assay.text.opposites import OPPOSITES
 from assay.text.sentences import sentences
-from assay.text.words import STOP_WORDS
+from assay.text.words import STOP_WORDS, stem
 from assay.trust.problem import Problem
 
 
@@ -19,9 +20,6 @@ class _Reading:
     negations: tuple[Cue, ...]
     hedges: tuple[Cue, ...]
     turns: tuple[Turn, ...]
-
-    def denies(self, word: str) -> bool:
-        return any(word in cue.scope for cue in self.negations)
 
     def shared(self, other: "_Reading") -> int:
         return len(self.content & other.content)
@@ -41,50 +39,101 @@ def polarity_problems(statement: str, quotes: Sequence[str]) -> Iterator[Problem
     for ours in _read(statement):
         if not readings or any(ours.text == reading.text for reading in readings):
             continue
-        nearest = _nearest(ours, readings)
-        yield from _negation_problems(ours, readings, nearest)
+        behind = _behind(ours, readings)
+        yield from _negation_problems(ours, behind)
         yield from _direction_problems(ours, readings)
-        yield from _hedge_problems(ours, nearest)
+        yield from _opposite_problems(ours, behind)
+        yield from _hedge_problems(ours, behind)
         yield from _scope_problems(ours, readings)
 
 
-def _nearest(ours: _Reading, readings: Sequence[_Reading]) -> list[_Reading]:
-    most = max((ours.shared(reading) for reading in readings), default=0)
-    return [reading for reading in readings if most and ours.shared(reading) == most]
+_LEAST_SHARED = 2  # words a further sentence of the passages must bring to be one of those behind a statement
+
+
+def _behind(ours: _Reading, readings: Sequence[_Reading]) -> list[_Reading]:
+    """The sentences a statement is made of: the one that shares most words with it, then what has most of the rest."""
+    left, chosen = ours.content, list[_Reading]()
+    while rest := [reading for reading in readings if reading not in chosen]:
+        best = max(rest, key=lambda reading: (len(left & reading.content), -len(reading.content - ours.content)))
+        shared = len(left & best.content)
+        if shared < (_LEAST_SHARED if chosen else 1):
+            break
+        chosen.append(best)
+        left = left - best.content
+    return chosen
 
 
 # Words that deny without a negation of their own; a statement may turn them into one.
 _DENYING = re.compile(
     r"\b(?:un\w{3,}(?:ed|able|ful|ing|nown|ear)|im?possible|absen\w+|lack\w*|few|only|fail\w*|against|exclu\w+|"
-    r"reject\w*|oppos\w+|ban|bans|banned|prevent\w*|stop\w*|ceas\w+|refus\w+|avoid\w*|false|wrong|untrue|"
+    r"reject\w*|oppos\w+|ban|bans|banned|prohibit\w*|forbid\w*|forbade|illegal\w*|prevent\w*|stop\w*|ceas\w+|refus\w+|avoid\w*|false|wrong|untrue|"
     r"former|formerly|different\w*|missing|insufficient\w*|inconclusive|zero|unlike|"
     r"withdr[ae]w\w*|cancel\w*|halt\w*|suspend\w*|block\w*|declin\w+|in(?:valid|effective|accurate|complete))\b",
     re.I,
 )
 
 
-def _negation_problems(ours: _Reading, readings: Sequence[_Reading], nearest: Sequence[_Reading]) -> Iterator[Problem]:
+def _negation_problems(ours: _Reading, behind: Sequence[_Reading]) -> Iterator[Problem]:
+    """Each denial has its counterpart, one for one. A denying word that only one side has may stand for one."""
+    theirs = [(reading, cue) for reading in behind for cue in reading.negations]
     for cue in ours.negations:
-        holders = [reading for reading in readings if cue.word in reading.content]
-        if any(reading.denies(cue.word) for reading in holders):
-            continue
-        if holders:
-            yield Problem("negation", f'the statement says "{cue.cue}" of what the quoted passage asserts')
-        elif not any(reading.negations or _denying(reading) for reading in nearest):
-            yield Problem("negation", f'the statement says "{cue.cue}" and the quoted passage denies nothing')
-    if ours.negations or _denying(ours):
-        return
-    dropped = [_dropped(ours, reading.negations) for reading in nearest]
-    if dropped and all(dropped):
-        yield Problem("negation", f'the quoted passage says "{dropped[0]}" and the statement does not')
+        match = next((pair for pair in theirs if _alike(cue, pair[1])), None)
+        if match:
+            theirs.remove(match)
+        elif not any(_denies_otherwise(reading, ours, cue.scope) for reading in behind):
+            yield Problem("negation", f'the statement says "{cue.cue}" where the quoted passage does not')
+    for reading, cue in theirs:
+        if _spoken(cue, ours) and not _denies_otherwise(ours, reading, cue.scope):
+            yield Problem("negation", f'the quoted passage says "{cue.cue}" and the statement does not')
+    yield from _prefix_problems(ours, behind)
 
 
-def _denying(reading: _Reading) -> bool:
-    return bool(_DENYING.search(reading.text))
+def _alike(cue: Cue, other: Cue) -> bool:
+    if not cue.scope or not other.scope:  # "did not, however, rise"
+        return True
+    return bool({*cue.scope, cue.word} & {*other.scope, other.word} - {""})
 
 
-def _dropped(ours: _Reading, cues: Sequence[Cue]) -> str:
-    return next((cue.cue for cue in cues if cue.word and cue.word in ours.content), "")
+def _denies_otherwise(reading: _Reading, other: _Reading, scope: Sequence[str]) -> bool:
+    """Whether a sentence has a denying word that the other one does not have, beside what the other one's cue denies:
+    "rejected the bill" for "did not accept the bill"."""
+    known = {word.text for word in words(other.text)}
+    found = words(reading.text)
+    return any(
+        _DENYING.fullmatch(word.text)
+        and word.text not in known
+        and {stem(_PREFIX.sub("", word.text)), *_stems_near(found, at)} & set(scope)
+        for at, word in enumerate(found)
+    )
+
+
+def _stems_near(found: Sequence[Word], at: int) -> set[str]:
+    return {word.stem for word in found[max(0, at - _NEAR) : at + _NEAR]}
+
+
+_NEAR = 5  # words
+
+
+def _spoken(cue: Cue, ours: _Reading) -> bool:
+    """Whether the statement speaks of what was denied; a denial at the end of a sentence denies all of it."""
+    shared = sum(word in ours.content for word in cue.scope)
+    return not cue.scope or cue.word in ours.content or 2 * shared > len(cue.scope)
+
+
+_PREFIX = re.compile(
+    r"^(?:un|in|im|ir|il|dis|non|non-)(?=\w{4})"
+    r"(?!play|cover|count|come|side|form|vest|port|press|crease|ted|patch|tend)"  # "display" denies no play
+)
+
+
+def _prefix_problems(ours: _Reading, behind: Sequence[_Reading]) -> Iterator[Problem]:
+    """ "Legal" where the passage says "illegal"."""
+    mine = {word.text for word in words(ours.text)}
+    theirs = {word.text for reading in behind for word in words(reading.text)}
+    for said, offered in ((mine - theirs, theirs - mine), (theirs - mine, mine - theirs)):
+        for word in sorted(said):
+            if (bare := _PREFIX.sub("", word)) != word and bare in offered:
+                yield Problem("negation", f'one says "{word}" and the other "{bare}"')
 
 
 def _direction_problems(ours: _Reading, readings: Sequence[_Reading]) -> Iterator[Problem]:
@@ -105,12 +154,23 @@ def _direction_problems(ours: _Reading, readings: Sequence[_Reading]) -> Iterato
             yield Problem("direction", said)
 
 
-def _hedge_problems(ours: _Reading, nearest: Sequence[_Reading]) -> Iterator[Problem]:
-    if hedged(ours.text):
-        return
-    dropped = [next((cue.cue for cue in reading.hedges if _covered(cue, ours)), "") for reading in nearest]
-    if dropped and all(dropped):
-        yield Problem("hedge", f'the quoted passage says "{dropped[0]}" and the statement asserts it flatly')
+def _opposite_problems(ours: _Reading, behind: Sequence[_Reading]) -> Iterator[Problem]:
+    """A word of which the passage has the opposite, and not the word itself."""
+    mine = {word.text.removesuffix("'s") for word in words(ours.text)}
+    theirs = {word.text.removesuffix("'s") for reading in behind for word in words(reading.text)}
+    for word in sorted(mine - theirs):
+        for opposite in sorted(OPPOSITES.get(word, frozenset()) & (theirs - mine)):
+            yield Problem("direction", f'the statement says "{word}" where the quoted passage says "{opposite}"')
+
+
+def _hedge_problems(ours: _Reading, behind: Sequence[_Reading]) -> Iterator[Problem]:
+    mine = {word.text for word in words(ours.text)}
+    for reading in behind:
+        theirs = {word.text for word in words(reading.text)}
+        softened = bool(softening(mine) - theirs)  # "may" for "is expected to"
+        for cue in reading.hedges:
+            if _covered(cue, ours) and not softened and not any(_alike(cue, other) for other in ours.hedges):
+                yield Problem("hedge", f'the quoted passage says "{cue.cue}" and the statement asserts it flatly')
 
 
 def _covered(cue: Cue, ours: _Reading) -> bool:
@@ -135,9 +195,16 @@ _SCOPES = tuple(
 )
 
 
+def _affirmed(text: str) -> set[str]:
+    """The words that no "not" stands before: "not only" narrows nothing."""
+    found = words(text)
+    denied = {at + 1 for at, word in enumerate(found) if word.text == "not" or word.text.endswith("n't")}
+    return {word.text for at, word in enumerate(found) if at not in denied}
+
+
 def _scope_problems(ours: _Reading, readings: Sequence[_Reading]) -> Iterator[Problem]:
-    offered = {word.text for reading in readings for word in words(reading.text)}
-    said = {word.text for word in words(ours.text)}
+    offered = {word for reading in readings for word in _affirmed(reading.text)}
+    said = _affirmed(ours.text)
     for family in _SCOPES:
         if (widened := said & family) and not offered & family:
             yield Problem("scope", f'the statement says "{min(widened)}" and the quoted passage does not')

@@ -3,16 +3,17 @@
 Deterministic checks may overrule a judgement towards doubt, never the other way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from assay.model.claim import Claim, Judgement, Mark, Verdict
 from assay.model.evidence import Span
 from assay.trust.credibility import CREDIBLE, Credibility
 from assay.trust.figures import FiguresResult
+from assay.trust.independence import voices
 
-FLOOR = 0.3  # below this a passage speaks of something else, whatever a model says of it
-_OPPOSED = frozenset({"negation", "direction"})
+FLOOR = 0.15  # below this a passage speaks of something else, whatever a model says of it
+OPPOSED = frozenset({"negation", "direction"})
 
 
 class Weighed(NamedTuple):
@@ -27,7 +28,7 @@ class Weighed(NamedTuple):
     def verdict(self) -> Verdict:
         if self.judgement.verdict is not Verdict.SUPPORTED:
             return self.judgement.verdict
-        if any(problem.kind in _OPPOSED for problem in self.figures.problems):
+        if any(problem.kind in OPPOSED for problem in self.figures.problems):
             return Verdict.CONTRADICTED
         return Verdict.SUPPORTED if self.figures.agrees and self.support >= FLOOR else Verdict.PARTLY
 
@@ -40,20 +41,28 @@ def decide(
     against = [item for item in weighed if item.verdict is Verdict.CONTRADICTED]
     if not supporting:
         return _unsupported(claim, weighed, against)
+    heard = voices([item.span for item in supporting], groups, credibility)
     documents = {item.span.document for item in supporting}
-    independent = {groups[document] for document in documents}
-    best = {group: max(_strength(item, credibility) for item in supporting if groups[item.span.document] == group)
-            for group in independent}  # fmt: skip
+    best = [max(_strength(item, credibility) for item in supporting if item.span.document in voice)
+            for voice in heard.values()]  # fmt: skip
     return claim.model_copy(
         update={
             "spans": _distinct(supporting),
             "against": _distinct(against),
             "verdict": Verdict.SUPPORTED,
-            "confidence": combined(best.values()),
-            "mark": mark(len(independent), max(credibility[document].score for document in documents)),
-            "reasons": (f"{len(documents)} sources in {len(independent)} independent groups",),
+            "confidence": combined(best),
+            "mark": mark(len(heard), max(credibility[document].score for document in documents)),
+            "reasons": _counted(len(heard), documents, credibility),
         }
     )
+
+
+def _counted(heard: int, documents: Collection[str], credibility: Mapping[str, Credibility]) -> tuple[str, ...]:
+    """How many say so, and how many of them count: a copy, or a second report on one publication, does not."""
+    told = f"{len(documents)} source{'s' * (len(documents) != 1)}"
+    independent = f"{heard} independent" if len(documents) > 1 else "no other says so"
+    first_hand = sum(credibility[document].primary for document in documents)
+    return (f"{told}, {independent}", f"{first_hand} at first hand" if first_hand else "none at first hand")
 
 
 def _unsupported(claim: Claim, weighed: Sequence[Weighed], against: Sequence[Weighed]) -> Claim:

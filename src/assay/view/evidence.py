@@ -127,6 +127,7 @@ async def _read(
         for start, end in shown.first("chunks", places)
     ]
     return EvidenceView(
-        id=id, url=document.url, title=document.title, content_hash=name, chunks=tuple(chunks),
-        snippet=_snippet(document, places[0].start if places else 0),
+        id=id, url=document.url, title=title or document.title, content_hash=name, chunks=tuple(chunks),
+        snippet=_snippet(document, places[0].start if places else 0), host=document.host, kind=document.kind,
+        published=document.published.isoformat() if document.published else None, author=document.author,
     )  # fmt: skip

@@ -1,8 +1,11 @@
 """What is shown of a thread's state."""
 
 from assay.model.event import Status
+from assay.model.evidence import Analysis
 from assay.model.question import Clarity, Mode, Turn
 from assay.model.record import Record
+from assay.model.report import ReportClaim, Section
+from assay.model.source import Kind
 
 
 class GateView(Record):
@@ -65,11 +68,25 @@ class EvidenceView(Record):
     title: str = ""
     snippet: str = ""
     content_hash: str
+    host: str = ""
+    kind: Kind | None = None
+    published: str | None = None
+    author: str | None = None
     chunks: tuple[Chunk, ...] = ()
     problem: str | None = None
 
 
+class AnalysisView(Analysis):
+    """What the last round brought. `quotes`: what the findings it names say."""
+
+    quotes: dict[str, str] = {}
+
+
 class DraftView(Record):
+    """`sections` are what `text` says, as a report would have it: citations and marks as they were at that moment."""
+
+    title: str = ""
+    sections: tuple[Section, ...] = ()
     text: str
     citations: tuple[str, ...] = ()  # ids of the evidence, in the order of their first use
     confidence: float = 0.0
@@ -86,6 +103,8 @@ class StateView(Record):
     queries: tuple[str, ...] = ()
     search_results: tuple[SearchResult, ...] = ()
     evidence: tuple[EvidenceView, ...] = ()
+    analysis: AnalysisView | None = None
+    claims: tuple[ReportClaim, ...] = ()  # those the draft tells before the others
     draft: DraftView | None = None
     issues: tuple[str, ...] = ()
     subject: str | None = None

@@ -8,7 +8,10 @@ from pydantic import FiniteFloat, TypeAdapter
 
 T = TypeVar("T")
 
-MOST = {"queries": 200, "search_results": 200, "evidence": 100, "chunks": 40, "messages": 100, "issues": 100}
+MOST = {
+    "queries": 200, "search_results": 200, "evidence": 100, "chunks": 40, "claims": 500, "passages": 12,
+    "messages": 100, "issues": 100,
+}  # fmt: skip
 # What reading something of another shape raises; a record that does not validate is a ValueError.
 _ODD = (AttributeError, LookupError, TypeError, ValueError)
 

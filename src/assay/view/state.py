@@ -1,6 +1,6 @@
 """The view of a state."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.model.event import Status
@@ -8,11 +8,13 @@ from assay.model.question import Clarity, Mode, Turn
 from assay.ports import DocumentStore
 from assay.stages.dispatch import asked
 from assay.state import Plain
+from assay.view.claims import claims
+from assay.view.draft import draft
 from assay.view.evidence import evidence, results
-from assay.view.records import DraftView, GateView, PlanView, StateView, Step, UserInputs
+from assay.view.records import AnalysisView, GateView, PlanView, StateView, Step, UserInputs
 from assay.view.shown import Shown, number, text
 
-MESSAGE, DRAFT = 4_000, 200_000  # characters
+MESSAGE, QUOTE = 4_000, 600  # characters
 
 
 async def view(
@@ -26,6 +28,7 @@ async def view(
 ) -> StateView:
     """`mode` is the thread's, where the question came without one."""
     shown = Shown(values)
+    written = draft(shown)
     return StateView(
         thread=thread,
         checkpoint=checkpoint,
@@ -37,7 +40,9 @@ async def view(
         queries=shown.first("queries", _queries(shown)),
         search_results=await results(shown, documents),
         evidence=await evidence(shown, documents),
-        draft=_draft(shown),
+        analysis=_analysis(shown),
+        claims=claims(shown, written),
+        draft=written,
         issues=shown.first("issues", shown.many("issues", _issue)),
         subject=shown.one("subject", text, None),
         messages=shown.last("messages", shown.many("messages", lambda message: _turn(message, shown))),
@@ -95,40 +100,15 @@ def _search(result: Plain) -> Plain:
     }
 
 
-# The report -------------------------------------------------------------------------------------------
-
-
-def _draft(shown: Shown) -> DraftView | None:
-    sources = dict(shown.many("sources", lambda source: (text(source["document"]), text(source["id"]))))
-
-    def bound(claim: Plain) -> tuple[str, list[str]]:
-        documents = [span["document"] for span in claim["spans"]]
-        return text(claim["id"]), [sources[document] for document in documents if document in sources]
-
-    cited = dict(shown.many("claims", bound))
-    confidence = shown.one("confidence", lambda value: round(number(value) / 10, 2), 0.0)
-    return shown.one("draft", lambda draft: _written(draft, cited, confidence, shown), None)
-
-
-def _written(draft: Plain, cited: Mapping[str, Sequence[str]], confidence: float, shown: Shown) -> DraftView:
-    used = [name for section in draft["sections"] for sentence in section["sentences"] for name in sentence["claims"]]
-    return DraftView(
-        text=shown.text("\n\n".join(_paragraphs(draft, cited)), DRAFT),
-        citations=tuple(dict.fromkeys(source for name in used for source in cited.get(name, ()))),
-        confidence=confidence,
-    )
-
-
-def _paragraphs(draft: Plain, cited: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    yield draft["title"]
-    for section in draft["sections"]:
-        lines = [_sentence(sentence, cited) for sentence in section["sentences"]]
-        yield "\n".join([section["title"], *lines] if section["title"] else lines)
-
-
-def _sentence(sentence: Plain, cited: Mapping[str, Sequence[str]]) -> str:
-    sources = dict.fromkeys(source for name in sentence["claims"] for source in cited.get(name, ()))
-    return " ".join([sentence["text"], "".join(f"[{source}]" for source in sources)]).rstrip()
+def _analysis(shown: Shown) -> AnalysisView | None:
+    analysis = shown.one("analysis", AnalysisView.model_validate, None)
+    if analysis is None:
+        return None
+    sides = [id for matter in analysis.disagreements for side in matter.sides for id in side]
+    named = {*(key.finding for key in analysis.key_findings), *sides}
+    findings = shown.many("findings", lambda finding: (text(finding["id"]), text(finding["span"]["quote"])))
+    quotes = {id: shown.text(quote, QUOTE) for id, quote in findings if id in named}
+    return analysis.model_copy(update={"quotes": quotes})
 
 
 def _issue(issue: Plain) -> str:

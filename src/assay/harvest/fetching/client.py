@@ -97,9 +97,10 @@ class GuardedClient:
     async def post(
         self, url: str, content: bytes, *, seconds: float, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Fetched:
-        """Deliver `content` once: neither redirects nor retries."""
+        """Deliver `content` once: neither redirects nor retries. Of a longer answer the first `max_bytes` are taken."""
+        wish = Wish("POST", max_bytes, None, headers or {}, content, redirects=0, clip=True)
         async with _within(seconds, url):
-            return await self._followed(url, Wish("POST", max_bytes, None, headers or {}, content, redirects=0))
+            return await self._followed(url, wish)
 
     async def _followed(self, url: str, wish: Wish) -> Fetched:
         address = first = self._guard.check(url)

@@ -3,17 +3,24 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from assay.model.claim import Claim
-from assay.model.evidence import ANSWERED, Analysis, Disagreement, Gap, KeyFinding, Theme
+from assay.model.evidence import ANSWERED, Analysis, Disagreement, Gap
 from assay.model.plan import SubQuestion
 from assay.reasoning.embedded.aspects import is_about_a_company
-from assay.reasoning.embedded.missing import missing, queries
-from assay.reasoning.protocol import AnalysisRequest, Conflict, Evidence
+from assay.reasoning.embedded.disagreeing import about
+from assay.reasoning.embedded.missing import CONFIRMATION, SETTLEMENT, missing, queries
+from assay.reasoning.embedded.synthesis import key_findings, themes
+from assay.reasoning.protocol import AnalysisRequest, Evidence
+from assay.reasoning.trusted import is_known, words_of
 from assay.text.names import names
-from assay.text.relations import relate, years
+from assay.text.relations import relate
+from assay.text.sense import Sense, sense
 from assay.text.words import content_words, stems
 
 AT_ONCE = 3  # new queries for one gap; the others are left for the round after
+ENOUGH = 0.6  # confidence below which another round is worth a try: about what one good source gives
+COMPARED = 40  # findings compared with each other, since pairs grow by the square
+
+Lacks = dict[str, tuple[str, ...]]
 
 
 def analyse(request: AnalysisRequest) -> Analysis:
@@ -21,31 +28,25 @@ def analyse(request: AnalysisRequest) -> Analysis:
     confidence = request.coverage
     sections = _by_section(request.plan.questions, confidence)
     unanswered = [question for question in request.plan.questions if confidence[question.id] < ANSWERED]
-    quotes = {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
-    lacks = missing(request.plan, quotes)
-    company = is_about_a_company(request.plan.sections)
-    wanting = [q for q in request.plan.questions if q in unanswered or (company and q.id in lacks)]
+    conflicts = _conflicts(request.evidence)
+    lacks = _lacks(request, by_question, _disputed(conflicts, request.evidence))
+    wanting = _wanting(request, lacks)
     gaps = tuple(
-        Gap(
-            section=question.section,
-            severity="major" if not by_question.get(question.id) else "minor",
-            question=question.id,
-        )
+        Gap(section=question.section, severity="major" if question in unanswered else "minor", question=question.id)
         for question in wanting
     )
-    overall = round(sum(sections.values()) / len(sections), 4) if sections else 0.0
     return Analysis(
         section_confidence=sections,
-        confidence=overall,
+        confidence=round(sum(sections.values()) / len(sections), 4) if sections else 0.0,
         previous_confidence=request.previous.confidence if request.previous else 0.0,
-        key_findings=_key_findings(request.evidence),
-        themes=_themes(request.plan.questions, by_question),
+        key_findings=key_findings(request.plan.questions, request.evidence, conflicts, unanswered),
+        themes=themes(request.plan.questions, by_question),
         gaps=gaps,
-        disagreements=tuple(_conflicts(request.evidence)),
+        disagreements=tuple(conflicts),
         unanswered=tuple(question.text for question in unanswered),
-        refinements=_refinements(wanting, lacks, by_question, request.asked),
+        refinements=_refinements(wanting, lacks, by_question, request),
         sufficiency=_sufficiency(gaps, len(request.plan.questions)),
-        feedback=_feedback(wanting, by_question, lacks),
+        feedback=_feedback(wanting, by_question, lacks, unanswered),
     )
 
 
@@ -63,40 +64,38 @@ def _by_section(questions: Sequence[SubQuestion], confidence: Mapping[str, float
     return {section: sum(values) / len(values) for section, values in sections.items()}
 
 
-def _key_findings(evidence: Sequence[Evidence]) -> tuple[KeyFinding, ...]:
-    """Up to ten, graded by relevance and by how many documents say alike."""
-    ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))[:10]
-    return tuple(KeyFinding(finding=item.finding.id, grade=_grade(item, evidence)) for item in ordered)
+def _lacks(request: AnalysisRequest, by_question: Mapping[str, Sequence[Evidence]], disputed: set[str]) -> Lacks:
+    """By sub-question, what would make it surer: what nothing found has, and what would settle a dispute, or somebody
+    else who says so."""
+    quotes = {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
+    lacks = missing(request.plan, quotes)
+    for question in request.plan.questions:
+        own = lacks.get(question.id, ())
+        if question.id in disputed and request.coverage[question.id] >= ANSWERED:
+            own = (*own, SETTLEMENT)
+        elif by_question.get(question.id) and request.coverage[question.id] < ENOUGH:
+            own = (*own, CONFIRMATION)
+        if own:
+            lacks[question.id] = own
+    return lacks
 
 
-def _grade(item: Evidence, evidence: Sequence[Evidence]) -> str:
-    quote = item.finding.span.quote
-    agreeing = {
-        other.finding.span.document
-        for other in evidence
-        if other.finding.span.document != item.finding.span.document
-        and relate(quote, other.finding.span.quote) == "same"
-    }
-    if agreeing:
-        return "strong"
-    return "moderate" if item.finding.relevance >= 0.5 else "weak"
-
-
-def _themes(questions: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> tuple[Theme, ...]:
-    """A sub-question that two or more documents speak to is a theme."""
-    themes = []
-    for question in questions:
-        found = by_question.get(question.id, [])
-        documents = {item.finding.span.document for item in found}
-        if len(documents) >= 2:
-            ids = tuple(dict.fromkeys(item.finding.id for item in found))
-            themes.append(Theme(title=question.text, findings=ids, sources=len(documents)))
-    return tuple(themes[:5])
+def _wanting(request: AnalysisRequest, lacks: Lacks) -> list[SubQuestion]:
+    """Sub-questions another round could help: those not sure enough, those in dispute, and sides of a company that
+    nothing speaks of."""
+    company = is_about_a_company(request.plan.sections)
+    return [
+        question
+        for question in request.plan.questions
+        if request.coverage[question.id] < ENOUGH
+        or SETTLEMENT in lacks.get(question.id, ())
+        or (company and question.id in lacks)
+    ]
 
 
 def _conflicts(evidence: Sequence[Evidence]) -> list[Disagreement]:
-    """Pairs among the most relevant findings that cannot both hold; bounded, since pairs grow by the square."""
-    ordered = sorted(evidence, key=lambda item: -item.finding.relevance)[:40]
+    """Pairs among the most relevant findings that cannot both hold."""
+    ordered = sorted(evidence, key=lambda item: -item.finding.relevance)[:COMPARED]
     distinct = list({item.finding.span.quote: item for item in ordered}.values())
     found = []
     for at, left in enumerate(distinct):
@@ -109,95 +108,40 @@ def _conflicts(evidence: Sequence[Evidence]) -> list[Disagreement]:
     return found[:10]
 
 
-def about(left: str, right: str) -> str:
-    """The words two statements share, in the order of the first."""
-    shared = set(stems(left)) & set(stems(right))
-    kept = [word for word in content_words(left) if set(stems(word)) & shared and not word[0].isdigit()]
-    return " ".join(dict.fromkeys(kept))
-
-
-def disagreements(claims: Sequence[Claim], conflicts: Sequence[Conflict] = ()) -> list[Disagreement]:
-    """A newer figure of the same origin settles a matter; of what still stands, opposites are grouped into sides.
-
-    `conflicts` are what a judge saw that words do not show; what is settled stays settled.
-    """
-    settled = _superseded(claims)
-    outdated = {matter.sides[1][0] for matter in settled}
-    current = [claim for claim in claims if claim.id not in outdated]
-    opposed: list[Disagreement] = []
-    for at, left in enumerate(current):
-        for right in current[at + 1 :]:
-            if relate(left.text, right.text) == "disagree":
-                _add(opposed, left, right)
-    standing = {claim.text: claim for claim in current}
-    for conflict in conflicts:
-        if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
-            _add(opposed, standing[conflict.first], standing[conflict.second], conflict.about)
-    return [*opposed, *settled]
-
-
-def _superseded(claims: Sequence[Claim]) -> list[Disagreement]:
-    """Each outdated claim once, with the newest that replaces it."""
-    newest: dict[str, Claim] = {}
-    by_id = {claim.id: claim for claim in claims}
-    for old in claims:
-        for new in claims:
-            if relate(new.text, old.text) == "newer":
-                best = newest.get(old.id)
-                if best is None or max(years(new.text)) > max(years(best.text)):
-                    newest[old.id] = new
-    return [
-        Disagreement(
-            about=about(new.text, by_id[old].text),
-            sides=((new.id,), (old,)),
-            resolution="newer supersedes older",
-            resolved=True,
-        )
-        for old, new in newest.items()
-    ]
-
-
-def _add(found: list[Disagreement], left: Claim, right: Claim, matter: str = "") -> None:
-    """A claim that already stands on one side of a matter gains an opponent; else a new matter is opened."""
-    for at, known in enumerate(found):
-        if known.resolved:
-            continue
-        first, second = known.sides
-        for mine, other, claim, opponent in ((first, second, left, right), (second, first, left, right),
-                                             (first, second, right, left), (second, first, right, left)):  # fmt: skip
-            if claim.id in mine:
-                if opponent.id in mine:
-                    return
-                sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
-                found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
-                return
-    matter = matter or about(left.text, right.text)
-    found.append(Disagreement(about=matter, sides=((left.id,), (right.id,)), resolution="unresolved"))
+def _disputed(conflicts: Sequence[Disagreement], evidence: Sequence[Evidence]) -> set[str]:
+    """Sub-questions whose findings contradict each other."""
+    home = {item.finding.id: item.finding.question for item in evidence}
+    return {home[id] for conflict in conflicts for side in conflict.sides for id in side}
 
 
 def _refinements(
     wanting: Sequence[SubQuestion],
-    lacks: Mapping[str, Sequence[str]],
+    lacks: Lacks,
     by_question: Mapping[str, Sequence[Evidence]],
-    asked: Sequence[str],
+    request: AnalysisRequest,
 ) -> dict[str, tuple[str, ...]]:
     """New queries for what is missing, then the question in fewer words: all from the plan, never from page text, and
-    none that was asked before."""
+    none that asks the same as one before."""
     refined = {}
+    known = words_of(request.plan)
+    seen: set[Sense] = {sense(text) for text in request.asked}
     for question in wanting:
         wanted = queries(question, lacks.get(question.id, ()), found=bool(by_question.get(question.id)))
-        texts = (*wanted, *_in_fewer_words(question))
-        fresh = tuple(dict.fromkeys(text for text in texts if text and text not in asked))
+        texts = [text for text in (*wanted, *_in_fewer_words(question)) if text and is_known(text, known)]
+        distinct = {meant: text for text in reversed(texts) if (meant := sense(text)) not in seen}
+        fresh = list(distinct.values())[::-1][:AT_ONCE]
+        seen.update(map(sense, fresh))
         if fresh:
-            refined[question.id] = fresh[:AT_ONCE]
+            refined[question.id] = tuple(fresh)
     return refined
 
 
 def _in_fewer_words(question: SubQuestion) -> list[str]:
-    """Where the question names something, no query goes without a name."""
-    words = content_words(question.text)
-    texts = [" ".join(words[:3]), " ".join(words[-3:]), " ".join(sorted(words, key=len, reverse=True)[:2])]
-    named = {stem for name in names(question.text) for stem in stems(name)}
+    """Where the question names something, no query goes without a name; what it only means, its topic says."""
+    words, topic = content_words(question.text), content_words(question.topic)[:3]
+    fewer = [words[:3], words[-3:], sorted(words, key=len, reverse=True)[:2]]
+    texts = [" ".join(dict.fromkeys([*topic, *some])) for some in fewer]
+    named = {stem for name in names(question.in_context) for stem in stems(name)}
     return [text for text in texts if not named or named & set(stems(text))]
 
 
@@ -209,11 +153,16 @@ def _sufficiency(gaps: Sequence[Gap], questions: int) -> str:
 
 
 def _feedback(
-    wanting: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]], lacks: Mapping[str, Sequence[str]]
+    wanting: Sequence[SubQuestion],
+    by_question: Mapping[str, Sequence[Evidence]],
+    lacks: Lacks,
+    unanswered: Sequence[SubQuestion],
 ) -> str:
     lines = []
     for question in wanting:
-        found = "does not have enough evidence" if by_question.get(question.id) else "has no evidence yet"
+        found = "does not have enough evidence" if question in unanswered else "could be surer"
+        if not by_question.get(question.id):
+            found = "has no evidence yet"
         wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
         lines.append(f"{question.text} {found}{wanted}.")
     return " ".join(lines)

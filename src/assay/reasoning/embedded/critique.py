@@ -1,14 +1,24 @@
-"""Reviewing a draft by checks that can be counted, one criterion at a time."""
+"""Reviewing a draft by checks that can be counted: six criteria, each with its own file of checks in reviewing/.
 
-import re
-from collections.abc import Iterator
-from typing import Literal
+Every criterion begins at 10 and loses what its faults cost; the weighted sum is at most what the evidence allows. So a
+score means something: from 8 on, most statements are confirmed or come from credible sources. A report half of which
+rests on single sources of unknown credit stays below 8 however well it reads; one beside the question never passes.
+"""
 
-from assay.model.claim import Verdict
-from assay.model.question import Depth
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import floor
+from typing import Literal, NamedTuple
+
 from assay.model.report import Critique, Issue
-from assay.reasoning.protocol import CritiqueRequest, DraftSentence
-from assay.text.overlap import jaccard
+from assay.reasoning.embedded.reviewing.accuracy import accuracy
+from assay.reasoning.embedded.reviewing.case import Case, Fault
+from assay.reasoning.embedded.reviewing.citation import citation
+from assay.reasoning.embedded.reviewing.coherence import coherence
+from assay.reasoning.embedded.reviewing.completeness import completeness
+from assay.reasoning.embedded.reviewing.evidence import ceiling, evidence
+from assay.reasoning.embedded.reviewing.methodology import methodology
+from assay.reasoning.embedded.reviewing.style import style
+from assay.reasoning.protocol import CritiqueRequest
 
 WEIGHTS = {
     "accuracy": 0.25,
@@ -18,111 +28,78 @@ WEIGHTS = {
     "methodology": 0.10,
     "style": 0.10,
 }
-COST = {"critical": 5.0, "major": 2.5, "minor": 1.0, "suggestion": 0.25}
+CHECKS: tuple[Callable[[Case], Iterator[Fault]], ...] = (
+    evidence, accuracy, completeness, coherence, citation, methodology, style,
+)  # fmt: skip
 APPROVE, REVISE, MOST_MAJOR = 7.5, 5.0, 3
+EVIDENCE = ("accuracy", "citation")  # what a ceiling is held by
+BESIDES = 0.25  # of what faults take counts below a ceiling too
+_RANK = {"critical": 0, "major": 1, "minor": 2, "suggestion": 3}
+
+
+class Counted(NamedTuple):
+    """What the checks have found: issues, the points left to each criterion, and the most the whole may have."""
+
+    issues: tuple[Issue, ...]
+    scores: dict[str, float]
+    most: float
+
+
+def count(request: CritiqueRequest) -> Counted:
+    case = Case(request)
+    faults = [fault for check in CHECKS for fault in check(case)]
+    scores = {name: _score(name, faults) for name in WEIGHTS}
+    issues = tuple(sorted((fault.issue for fault in faults), key=lambda issue: _RANK[issue.severity]))
+    return Counted(issues, scores, ceiling(case) - BESIDES * (10 - weighed(scores)))
 
 
 def critique(request: CritiqueRequest) -> Critique:
-    issues = tuple(_issues(request))
-    scores = {name: _score(name, issues) for name in WEIGHTS}
-    total = round(sum(WEIGHTS[name] * score for name, score in scores.items()), 2)
+    counted = count(request)
+    scores = held(counted.scores, counted.most)
+    total = weighed(scores)
     return Critique(
         scores=scores,
         score=total,
-        issues=issues,
-        recommendation=recommend(total, issues),
-        improvement_potential=round((10 - total) / 10, 2),
+        issues=counted.issues,
+        recommendation=recommend(total, counted.issues, request.revisions),
+        improvement_potential=potential(total, counted.issues),
     )
 
 
-def recommend(score: float, issues: tuple[Issue, ...]) -> Literal["approve", "revise", "reject"]:
-    critical = sum(issue.severity == "critical" for issue in issues)
-    major = sum(issue.severity == "major" for issue in issues)
-    if score >= APPROVE and not critical and major <= MOST_MAJOR:
+def held(scores: Mapping[str, float], most: float) -> dict[str, float]:
+    """The scores, accuracy and citation lowered until the whole is no more than the evidence allows."""
+    lowered = dict(scores)
+    excess = weighed(scores) - most
+    for name in EVIDENCE if excess > 0 else ():
+        share = WEIGHTS[name] / sum(WEIGHTS[one] for one in EVIDENCE)
+        lowered[name] = max(0.0, floor((scores[name] - excess * share / WEIGHTS[name]) * 100) / 100)
+    return lowered
+
+
+def weighed(scores: Mapping[str, float]) -> float:
+    return round(sum(weight * scores[name] for name, weight in WEIGHTS.items()), 2)
+
+
+def recommend(score: float, issues: Sequence[Issue], revisions: int = 0) -> Literal["approve", "revise", "reject"]:
+    """`revisions` are those still allowed: while there are any, a poor draft is revised rather than rejected."""
+    if score >= APPROVE and not _count(issues, "critical") and _count(issues, "major") <= MOST_MAJOR:
         return "approve"
-    return "revise" if score >= REVISE else "reject"
+    return "revise" if score >= REVISE or revisions else "reject"
 
 
-def _score(name: str, issues: tuple[Issue, ...]) -> float:
-    return max(0.0, 10.0 - sum(COST[issue.severity] for issue in issues if issue.category == name))
+def potential(score: float, issues: Sequence[Issue]) -> float:
+    """The share of the points missing that a revision may win: small faults are mended easily, critical ones hardly."""
+    if score >= 10:
+        return 0.0
+    major = min(0.15 * _count(issues, "major"), 0.5)
+    minor = min(0.05 * _count(issues, "minor"), 0.3)
+    share = (1 - 0.3 * _count(issues, "critical")) * (0.5 + minor - major)
+    return round(max(0.0, min(1.0, share)), 2)
 
 
-def _issues(request: CritiqueRequest) -> Iterator[Issue]:
-    yield from _accuracy(request)
-    yield from _completeness(request)
-    yield from _coherence(request)
-    yield from _methodology(request)
-    yield from _style(request)
+def _count(issues: Sequence[Issue], severity: str) -> int:
+    return sum(issue.severity == severity for issue in issues)
 
 
-def _facts(request: CritiqueRequest) -> list[tuple[str, DraftSentence]]:
-    return [
-        (section.title, sentence)
-        for section in request.draft.sections
-        for sentence in section.sentences
-        if sentence.claims
-    ]
-
-
-def _accuracy(request: CritiqueRequest) -> Iterator[Issue]:
-    claims = {claim.id: claim for claim in request.claims}
-    for place, sentence in _facts(request):
-        bound = [claims.get(id) for id in sentence.claims]
-        if any(claim is None or claim.verdict is not Verdict.SUPPORTED for claim in bound):
-            yield Issue(category="accuracy", severity="critical", location=place,
-                        description=f"not supported: {sentence.text[:80]}", fix="drop the sentence")  # fmt: skip
-        if any(claim is not None and not claim.spans for claim in bound):
-            yield Issue(category="citation", severity="critical", location=place,
-                        description=f"no span: {sentence.text[:80]}", fix="drop the sentence")  # fmt: skip
-    if request.dropped:
-        yield Issue(category="accuracy", severity="minor", location="whole report",
-                    description=f"{request.dropped} drafted sentences did not hold against their passages",
-                    fix="they were replaced by the claim's own words or left out")  # fmt: skip
-
-
-def _completeness(request: CritiqueRequest) -> Iterator[Issue]:
-    for question in request.unanswered:
-        yield Issue(category="completeness", severity="minor", location="What could not be found",
-                    description=f"unanswered: {question}", fix="add sources that speak to it")  # fmt: skip
-    if not _facts(request):
-        yield Issue(category="completeness", severity="critical", location="whole report",
-                    description="no factual statement could be verified", fix="add sources")  # fmt: skip
-
-
-def _coherence(request: CritiqueRequest) -> Iterator[Issue]:
-    bodies = [
-        sentence.text for section in request.draft.sections if section.role == "body" for sentence in section.sentences
-    ]
-    for at, left in enumerate(bodies):
-        if any(jaccard(left, right) > 0.8 for right in bodies[at + 1 :]):
-            yield Issue(category="coherence", severity="minor", location="body",
-                        description=f"said twice: {left[:80]}", fix="keep one of them")  # fmt: skip
-
-
-def _methodology(request: CritiqueRequest) -> Iterator[Issue]:
-    owned = any(section.role == "not_found" for section in request.draft.sections)
-    if request.unanswered and not owned:
-        yield Issue(category="methodology", severity="major", location="whole report",
-                    description="open questions are not owned up to", fix="add what could not be found")  # fmt: skip
-    if request.plan.depth is not Depth.QUICK and not request.plan.methodology:
-        yield Issue(category="methodology", severity="minor", location="plan", description="no methodology stated")
-
-
-def _style(request: CritiqueRequest) -> Iterator[Issue]:
-    """Banned words are about our own words, so only frame sentences and titles are looked at."""
-    ours = [request.draft.title] + [
-        text
-        for section in request.draft.sections
-        for text in (section.title, *(sentence.text for sentence in section.sentences if not sentence.claims))
-    ]
-    quoted = request.plan.model_dump_json()
-    for word in request.banned:
-        if re.search(rf"\b{re.escape(word)}\b", " ".join(ours), re.I) and word not in quoted.lower():
-            yield Issue(category="style", severity="minor", location="wording", description=f"banned word: {word}",
-                        fix="say it plainly")  # fmt: skip
-    length = sum(len(text.split()) for text in ours) + sum(
-        len(sentence.text.split()) for _, sentence in _facts(request)
-    )
-    if length > request.words * 1.25:
-        yield Issue(category="style", severity="minor", location="whole report",
-                    description=f"{length} words where {request.words} were asked for", fix="shorten")  # fmt: skip
+def _score(name: str, faults: Sequence[Fault]) -> float:
+    return round(max(0.0, 10.0 - sum(fault.cost for fault in faults if fault.issue.category == name)), 2)

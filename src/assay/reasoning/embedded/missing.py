@@ -1,34 +1,25 @@
 """What the evidence for a sub-question does not have, said so that it can be searched for (C-09)."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from assay.model.plan import Plan, SubQuestion
 from assay.reasoning.embedded.aspects import WANTED, is_about_a_company, lacking
 from assay.reasoning.embedded.understanding import topic_of
+from assay.text.asked import ASKING, kinds, shows, span
 from assay.text.names import names
-from assay.text.quantities import quantities
 from assay.text.relations import years
-from assay.text.words import content_words, fold, stems
+from assay.text.words import content_words, stem, stems
 
 MOST = 3
 LONGEST = 5  # words a query has besides what is missing
 NOTHING = ("overview", "news", "figures")  # to look for where nothing was found at all
-
-# Kinds of answer that a question asks for by its form, and how a quote shows that it is one.
-_FORMS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
-    (
-        "figures",
-        re.compile(r"\bhow (?:many|much|large|big|high|tall|deep|long|old|far|fast|heavy|often)\b"),
-        lambda quote: any(quantity.kind not in ("year", "date") for quantity in quantities(quote)),
-    ),
-    ("date", re.compile(r"\bwhen\b|\bwhich (?:year|day|date)\b"), lambda quote: bool(years(quote))),
-    (
-        "reason",
-        re.compile(r"\bwhy\b"),
-        lambda quote: re.search(r"\b(?:because|due to|caused?|causes|reasons?|since|owing)\b", fold(quote)) is not None,
-    ),
-)  # fmt: skip
+CONFIRMATION = "independent confirmation"
+SETTLEMENT = "what settles the disagreement"
+# What is lacking and is no word to search for: the kinds of text that could have it.
+LOOKED_FOR = {
+    CONFIRMATION: ("independent study", "official data", "original report"),
+    SETTLEMENT: ("latest review", "comparison of measurements", "official revised figures"),
+}
 
 
 def missing(plan: Plan, quotes: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -50,12 +41,18 @@ def _sides(plan: Plan, quotes: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _missing(question: SubQuestion, quotes: Sequence[str]) -> tuple[str, ...]:
-    """The kind of answer that is asked for, then words of the question that nothing found has."""
-    asked = fold(question.text)
-    kinds = [kind for kind, form, shown in _FORMS if form.search(asked) and not any(map(shown, quotes))]
+    """The kind of answer that is asked for, the period, then words of the question that nothing found has."""
+    wanted = [kind for kind in kinds(question.text) if not any(shows(kind, quote) for quote in quotes)]
     there = {stem for quote in quotes for stem in stems(quote)}
-    words = [word for word in content_words(question.text) if not set(stems(word)) <= there] if quotes else NOTHING
-    return tuple(dict.fromkeys((*kinds, *words)))[:MOST]
+    words = [word for word in content_words(question.text) if stem(word) not in there | ASKING] if quotes else NOTHING
+    return tuple(dict.fromkeys((*wanted, *_period(question, quotes), *words)))[:MOST]
+
+
+def _period(question: SubQuestion, quotes: Sequence[str]) -> list[str]:
+    asked = span(question.in_context)
+    if asked is None or any(asked.meet(years(quote)) for quote in quotes):
+        return []
+    return [str(year) for year in sorted({asked.first, asked.last} & years(question.in_context))]
 
 
 def queries(question: SubQuestion, lacks: Sequence[str], *, found: bool) -> list[str]:
@@ -63,5 +60,10 @@ def queries(question: SubQuestion, lacks: Sequence[str], *, found: bool) -> list
     is about; else its names are enough."""
     whole = content_words(f"{question.topic} {topic_of(question.text)}")
     named = content_words(" ".join(names(question.in_context)[:2]))
-    about = (named if found else whole) or whole
-    return [" ".join([*dict.fromkeys(about[:LONGEST]), lack]) for lack in lacks]
+    about = list(dict.fromkeys((named if found else whole) or whole))[:LONGEST]
+    texts = []
+    for lack in lacks:
+        # A kind of text says nothing of the matter, so the matter is said in full.
+        head = list(dict.fromkeys(whole or about))[:LONGEST] if lack in LOOKED_FOR else about
+        texts += [" ".join([*head, sought]) for sought in LOOKED_FOR.get(lack, (lack,)) if sought not in head]
+    return texts

@@ -1,16 +1,19 @@
 """Reading without a model: which sentences of the passages answer a sub-question."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.model.plan import SubQuestion
 from assay.model.source import Passage
 from assay.ports import Embedder
-from assay.reasoning.embedded.focus import GENERIC, focus, weight_of
+from assay.reasoning.embedded.attribute import ASKING, Asked, alike, asked
+from assay.reasoning.embedded.context import begin
+from assay.reasoning.embedded.focus import focus, weight_of
 from assay.reasoning.embedded.rarity import rarity, recall
 from assay.reasoning.embedded.understanding import classify
 from assay.reasoning.protocol import Quote
+from assay.text.asked import Years, span
 from assay.text.instructions import asks_what_to_do, instructions, is_order
 from assay.text.overlap import jaccard
 from assay.text.quantities import Quantity, quantities
@@ -25,9 +28,13 @@ if TYPE_CHECKING:
 # Encoding is the slow part (under a hundred sentences a second on two cores), so words choose what is encoded.
 ENCODED = 60
 FLOOR = 0.34  # below this a sentence is about something else
-NEAR_BEST = 0.7  # a pointed question is answered by its best sentences; an overview takes all that is above the floor
+NEAR_BEST = 0.8  # a pointed question is answered by its best sentences; an overview takes all that is above the floor
+NEAR_BEST_OF_ITS_OWN = 0.4  # for the best sentence of a document: each is heard
 TOO_ALIKE = 0.75  # two quotes this alike from one document say the same
 PER_DOCUMENT = 3  # quotes from one document, so that others are heard too
+OFF_MATTER = 0.22  # taken from what names the subject and says nothing of what is asked of it, where others do
+UNNAMED = 0.1  # taken from what stands in a document that does not name the subject
+OTHER_YEARS = 0.2  # taken from what speaks of other years than those asked about
 FEEDBACK_FROM, FEEDBACK = 5, 0.35  # the best sentences pull the question towards their own words
 
 _DANGLING = re.compile(
@@ -37,8 +44,6 @@ _DANGLING = re.compile(
     r"the (?:latter|former|same|result|difference|second|third|other|new|study|team|company))\b",
     re.I,
 )
-# What a neighbour can make clear; "however" and its like need no more than their own words.
-_PRONOUN = re.compile(r"^(?:it|its|they|their|this|these|those|he|she|his|her)\b", re.I)
 _POINTER = re.compile(
     r"^(?:refer to|see|please see|for (?:a|an|more|further|additional)\b[^.]*\b(?:see|refer to))\b|"
     r"\b(?:refer to|see) (?:item|note|part|section|figure|table|appendix)\b",
@@ -64,52 +69,71 @@ _WHEN_WILL = re.compile(r"^when (?:will\b|(?:is|are)\b.*\b(?:going to|expected|d
 _WHY = re.compile(r"^why\b|\bdrove\b|\bexplan|\bcause|\breason")
 
 
-# Words of asking, which no text need have.
-_ASKING = GENERIC | frozenset(
-    stems(
-        "what's who's value amount figure change happen compare difference overview summary explain latest recent main"
-    )
-)
-
-
-# Words that stand for each other where companies are asked about: a stock's price is what shares trade at.
-_SAME = tuple(
-    frozenset(stems(group))
-    for group in ("stock share price trade", "revenue sales turnover", "profit earnings income", "boss ceo executive")
-)
-
-
 class _Candidate(NamedTuple):
     passage: int
     piece: Piece
     words: float
 
 
-def read(question: SubQuestion, passages: Sequence[Passage], limit: int, embedder: Embedder) -> list[Quote]:
-    """The best sentences, most relevant first, without repeating one document's own words."""
-    asked = focus(question.in_context)
+def read(
+    question: SubQuestion,
+    passages: Sequence[Passage],
+    limit: int,
+    embedder: Embedder,
+    titles: Mapping[str, str] | None = None,
+) -> list[Quote]:
+    """The best sentences, most relevant first, without repeating one document's own words. `titles` are those of the
+    documents: they may name what the text calls "it"."""
+    wanted = focus(question.in_context)
     own = set(stems(focus(question.text)))
-    if _absent(own, passages):
+    named = _naming(asked(question.text, question.in_context), passages, titles or {})
+    if _absent(own, passages) or not named:
         return []
-    candidates = [c for c in _by_words(asked, own, passages) if could_answer(question.text, c.piece.text)][:ENCODED]
+    candidates = [c for c in _by_words(wanted, own, passages) if could_answer(question.text, c.piece.text)][:ENCODED]
     if not candidates:
         return []
-    meaning = _meaning(asked, candidates, embedder)
-    weigh = _weigher(question)
+    meaning = _meaning(wanted, candidates, embedder)
+    weigh = _weigher(question, [passage.document in named for passage in passages], candidates)
     scored = sorted(
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
         key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
     )
-    floor = FLOOR if classify(question.text) == "overview" else max(FLOOR, NEAR_BEST * scored[0][0])
-    return _distinct([item for item in scored if item[0] >= floor], passages, limit)
+    return _distinct(_answering(question, scored, passages), passages, limit)
+
+
+def _answering(
+    question: SubQuestion, scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage]
+) -> list[tuple[float, _Candidate]]:
+    """What is relevant enough. A pointed question is answered by its best sentences and by the best of each document;
+    what speaks of other years than those asked about only where nothing else is left."""
+    # "Latest news about Apple" asks for no one thing of it.
+    pointed = classify(question.text) != "overview" and bool(asked(question.text, question.in_context).matter)
+    floor, first_floor = (max(FLOOR, share * pointed * scored[0][0]) for share in (NEAR_BEST, NEAR_BEST_OF_ITS_OWN))
+    firsts: dict[str, _Candidate] = {}
+    for _, candidate in scored:
+        firsts.setdefault(passages[candidate.passage].document, candidate)
+    kept = [
+        (score, candidate)
+        for score, candidate in scored
+        if score >= (first_floor if firsts[passages[candidate.passage].document] is candidate else floor)
+    ]
+    period = span(question.in_context)
+    timely = [item for item in kept if not _elsewhen(period, item[1].piece.text)]
+    return timely or kept
+
+
+def _elsewhen(period: Years | None, text: str) -> bool:
+    """A row of a table may be of a fiscal year, whose first quarter ends in the year before."""
+    said = years(text)
+    told = said | {year + 1 for year in said} if is_row(text) else said
+    return period is not None and bool(said) and not period.meet(told)
 
 
 def _absent(own: set[str], passages: Sequence[Passage]) -> bool:
     """Whether most of what is asked about is named nowhere: what is left would answer for something else."""
-    asked = own - _ASKING
+    wanted = own - ASKING
     known = {stem for passage in passages for stem in stems(passage.text)}
-    known |= {stem for group in _SAME if group & known for stem in group}
-    return 2 * len(asked - known) > len(asked)
+    return 2 * sum(not alike(stem) & known for stem in wanted) > len(wanted)
 
 
 def _by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list[_Candidate]:
@@ -128,24 +152,16 @@ def _by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list
 
 
 def _statements(text: str) -> Iterator[Piece]:
-    """What may be quoted; orders to a machine tell nothing of the subject. A sentence that opens with a pronoun comes
-    with the one before it, which says of what."""
+    """What may be quoted; orders to a machine tell nothing of the subject. A sentence that speaks of "it" comes with
+    those before it, which say of what."""
     orders = set(instructions(text))
-    before: Piece | None = None
-    for piece in sentences(text):
+    pieces = sentences(text)
+    for at, piece in enumerate(pieces):
         if is_statement(piece.text) and piece not in orders:
-            joined = before is not None and bool(_PRONOUN.match(piece.text)) and _leads(text, before, piece)
-            start = before.start if before and joined else piece.start
+            start = begin(text, pieces, at)
+            if any(start <= order.start < piece.start for order in orders):
+                start = piece.start
             yield Piece(start, piece.end, text[start : piece.end])
-        before = None if piece in orders else piece
-
-
-def _leads(text: str, before: Piece, piece: Piece) -> bool:
-    """Whether `before` stands next to `piece` in one paragraph and can be understood without a neighbour of its own."""
-    between = text[before.end : piece.start]
-    if between.strip() or "\n\n" in between or not is_statement(before.text):
-        return False
-    return not (is_row(before.text) or _DANGLING.match(before.text))
 
 
 def could_answer(question: str, sentence: str) -> bool:
@@ -185,21 +201,24 @@ def _column(values: Sequence[float]) -> "NDArray[np.float32]":
     return np.array(values, dtype=np.float32)
 
 
-def _weigher(question: SubQuestion) -> Callable[[_Candidate, float], float]:
+def _weigher(
+    question: SubQuestion, named: Sequence[bool], candidates: Sequence[_Candidate]
+) -> Callable[[_Candidate, float], float]:
     """Words and meaning, plus what an answer of the asked kind must have."""
     amount, why = bool(_AMOUNT.search(question.text)), bool(_WHY.search(fold(question.text)))
-    asked_years = years(question.in_context)
+    wanted, period = asked(question.text, question.in_context), span(question.in_context)
+    most = max(wanted.speaks(stems(candidate.piece.text)) for candidate in candidates)
 
     def weigh(candidate: _Candidate, cosine: float) -> float:
         text = candidate.piece.text
         score = 0.35 * candidate.words + 0.65 * max(0.0, cosine)
+        score -= OFF_MATTER * (most - wanted.speaks(stems(text)))
+        score -= 0.0 if named[candidate.passage] else UNNAMED
         if amount:
             score += 0.12 if _has_amount(text) else -0.08
             score += 0.12 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
-        if asked_years and (said := years(text)):
-            # The first quarter of a fiscal year ends in the year before: only older statements are out of the question.
-            score += 0.05 if asked_years & said else -0.03
-            score -= 0.10 if max(said) < min(asked_years) - 1 else 0.0
+        if period and years(text):
+            score += -OTHER_YEARS if _elsewhen(period, text) else 0.05
         if why:
             score += 0.10 if _CAUSAL.search(text) else -0.05
         if _DANGLING.match(text):
@@ -209,6 +228,13 @@ def _weigher(question: SubQuestion) -> Callable[[_Candidate, float], float]:
         return min(1.0, max(0.0, score))
 
     return weigh
+
+
+def _naming(wanted: Asked, passages: Sequence[Passage], titles: Mapping[str, str]) -> set[str]:
+    """Documents that name what the question is about."""
+    return {
+        passage.document for passage in passages if wanted.named(f"{titles.get(passage.document, '')}\n{passage.text}")
+    }
 
 
 def _has_amount(text: str) -> bool:

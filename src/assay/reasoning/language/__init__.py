@@ -40,6 +40,7 @@ from assay.reasoning.protocol import (
     Draft,
     Evidence,
     Judged,
+    Known,
     PlanRequest,
     Query,
     QueryRequest,
@@ -173,9 +174,9 @@ class LanguageReasoner:
         return [(batch, [] if number else later) for number, batch in enumerate(batches)]
 
     async def disagreements(
-        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = ()
+        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: Known | None = None
     ) -> Sequence[Disagreement]:
-        return await self._floor.disagreements(claims, conflicts)
+        return await self._floor.disagreements(claims, conflicts, known)
 
     async def write(self, request: WriteRequest) -> Draft:
         floor = await self._floor.write(request)

@@ -9,7 +9,9 @@ from assay.reasoning.language.prompt import tagged
 from assay.reasoning.language.querying import searchable
 from assay.reasoning.language.step import Job, Step
 from assay.reasoning.protocol import AnalysisRequest, Evidence
-from assay.text.words import fold, stems
+from assay.reasoning.trusted import in_known_words, words_of
+from assay.text.sense import sense
+from assay.text.words import stems
 
 STEP = Step("analyse", stage="analyse", role="analyst", thing="analysis",
             variables=("questions", "sources", "asked", "wanted"))  # fmt: skip
@@ -19,18 +21,7 @@ SUFFICIENCIES = ("sufficient", "gaps_minor", "gaps_major")  # from good to bad
 HOLDS = ("neither", "first", "second")
 WELL_ANSWERED = 0.6  # counted coverage from which on a sub-question is not without an answer, whatever a model says
 SHOWN_ASKED = 20
-# Words a query may gain in a later round: they say what kind of text is looked for, never of what.
-NEUTRAL = frozenset(
-    stems(
-        "annual article cause change comparison current data date detail effect estimate evidence example "
-        "explanation fact figure history journal latest list measurement method name new number official "
-        "overview paper percent price reason recent record report research result review source statistics "
-        "study summary survey table timeline total trend update value year "
-        # sides of a company
-        "announcement competitor development dividend earnings forecast launch market news product profit revenue "
-        "sales share stock"
-    )
-)
+BESIDES = 2  # queries of the floor that are asked besides a model's
 
 IN_FULL = (
     "findings: the 5 to 10 quotes that matter most, each with its grade; strong needs two sources that agree. "
@@ -93,8 +84,7 @@ def job(request: AnalysisRequest, floor: Analysis, small: bool) -> Job[Analysed,
 
 def convert(answer: Analysed, shown: Listed, request: AnalysisRequest, floor: Analysis) -> Analysis:
     found = _gaps(answer, request)
-    known = {gap.question for gap in floor.gaps}
-    gaps = (*floor.gaps, *(gap for gap, _ in found if gap.question not in known))
+    gaps = _worse([*floor.gaps, *(gap for gap, _ in found)])
     lacking = {gap.question for gap in gaps if gap.severity == "major"}
     texts = (question.text for question in request.plan.questions if question.id in lacking)
     worse = max(floor.sufficiency, nearest(answer.sufficiency, SUFFICIENCIES, "sufficient"), key=SUFFICIENCIES.index)
@@ -123,6 +113,15 @@ def _gaps(answer: Analysed, request: AnalysisRequest) -> list[tuple[Gap, Missing
             gap = Gap(section=question.section, severity=severity, question=question.id)
             found.setdefault(question.id, (gap, item))
     return list(found.values())
+
+
+def _worse(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
+    """One a sub-question, as grave as either finds it."""
+    worst: dict[str, Gap] = {}
+    for gap in gaps:
+        if gap.question not in worst or gap.severity == "major":
+            worst[gap.question] = gap
+    return tuple(worst.values())
 
 
 def _said(found: Sequence[tuple[Gap, Missing]]) -> list[tuple[str, str]]:
@@ -190,18 +189,12 @@ def _refinements(
 ) -> dict[str, tuple[str, ...]]:
     """The model's query first, then the floor's; none that was asked before. The analyst has seen pages, so of its
     query only words stay that were in the question or the plan: a page must not be able to have something asked."""
-    asked = {fold(text) for text in request.asked}
-    refined = dict(floor.refinements)
+    known = words_of(request.plan, request.asked)
+    asked = {sense(text) for text in request.asked}
+    own = {question.id: set(stems(question.in_context)) for question in request.plan.questions}
+    refined = {question: texts[:BESIDES] for question, texts in floor.refinements.items()}
     for gap, item in found:
-        query = _in_known_words(item.query, request)
-        if searchable(query) and fold(query) not in asked:
+        query = in_known_words(item.query, known) if searchable(item.query) else ""
+        if own[gap.question] & set(stems(query)) and sense(query) not in asked:
             refined[gap.question] = tuple(dict.fromkeys((query, *refined.get(gap.question, ()))))
     return refined
-
-
-def _in_known_words(query: str, request: AnalysisRequest) -> str:
-    plan = request.plan
-    texts = (plan.goal, *plan.sections, *request.asked, *(question.in_context for question in plan.questions),
-             *(line.text for line in plan.queries))  # fmt: skip
-    known = {stem for text in texts for stem in stems(text)} | NEUTRAL
-    return " ".join(word for word in query.split() if set(stems(word)) <= known)

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
@@ -153,10 +154,15 @@ def schema(
 ) -> dict[str, Any]:
     """The form as a JSON schema without references: every field required, lists of `most` items (0: not asked for),
     texts of `choices`."""
-    raw = form.model_json_schema()
+    raw = _raw(form)
     made = _plain(raw, raw.get("$defs", {}))
     _limit(made, most or {}, choices or {})
     return {"title": title, **made}
+
+
+@cache  # pydantic takes 2 ms to make one, and a step asks for its form again and again
+def _raw(form: type[Answer]) -> dict[str, Any]:
+    return form.model_json_schema()
 
 
 _KEYWORDS = ("type", "enum", "minimum", "maximum", "maxLength")

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
 from assay.model.report import Critique, Issue
-from assay.reasoning.embedded.critique import APPROVE, REVISE, WEIGHTS, recommend
+from assay.reasoning.embedded.critique import APPROVE, REVISE, WEIGHTS, Counted, count, held, recommend, weighed
 from assay.reasoning.language.answer import Answer, Line, Phrase, Score, Text, nearest, one_of, schema
 from assay.reasoning.language.prompt import numbered, tagged
 from assay.reasoning.language.step import Job, Step
 from assay.reasoning.protocol import CritiqueRequest
 
 STEP = Step("critique", stage="review", role="reviewer", thing="review",
-            variables=("question", "questions", "draft", "open", "words", "most"), purpose="finish")  # fmt: skip
+            variables=("question", "questions", "draft", "open", "words", "most", "today"),
+            purpose="finish")  # fmt: skip
 CATEGORIES = get_args(Issue.model_fields["category"].annotation)
 SEVERITIES = get_args(Issue.model_fields["severity"].annotation)
 MOST, MOST_IN_LITTLE_ROOM = 10, 3
@@ -44,6 +45,7 @@ class Told(NamedTuple):
 
 def job(request: CritiqueRequest, floor: Critique, small: bool) -> Job[Reviewed, Told, Critique]:
     most = MOST_IN_LITTLE_ROOM if small else MOST
+    counted = count(request)._replace(issues=floor.issues)
 
     def build(shown: Sequence[Told]) -> dict[str, str]:
         return {
@@ -53,11 +55,13 @@ def job(request: CritiqueRequest, floor: Critique, small: bool) -> Job[Reviewed,
             "open": "; ".join(request.unanswered) or "none",
             "words": str(request.words),
             "most": str(most),
+            "today": request.today.isoformat() if request.today else "not known",
         }
 
     severities = [name for name in SEVERITIES if not (small and name == "critical")]
     form = schema(Reviewed, "Review", {"issues": most}, {"severity": severities})
-    return Job(STEP, Reviewed, form, build, lambda answer, _: convert(answer, floor, severities, excused=small),
+    return Job(STEP, Reviewed, form, build,
+               lambda answer, _: convert(answer, counted, severities, revisions=request.revisions, excused=small),
                sources=_lines(request), shorten=_halved)  # fmt: skip
 
 
@@ -88,22 +92,25 @@ def _halved(line: Told) -> Told:
     return line._replace(text=line.text[: max(1, len(line.text) // 2)], behind="")
 
 
-def convert(answer: Reviewed, floor: Critique, severities: Sequence[str], *, excused: bool = False) -> Critique:
-    """A low mark without a reason is a fault of its own, unless a small model gave it: those mark at random."""
+def convert(
+    answer: Reviewed, counted: Counted, severities: Sequence[str], *, revisions: int = 0, excused: bool = False
+) -> Critique:
+    """A low mark without a reason is a fault of its own, unless a small model gave it: those mark at random. Whatever
+    it gives, no criterion has more than the checks leave it, and the whole no more than the evidence allows."""
     issues = tuple(_issue(item, severities) for item in answer.issues if item.description)
     unexplained = [
         name for name in WEIGHTS if getattr(answer, name) < APPROVE and all(issue.category != name for issue in issues)
     ]
     given = {name: APPROVE if excused and name in unexplained else getattr(answer, name) for name in WEIGHTS}
     issues += () if excused else tuple(_marked_down(name, given[name]) for name in unexplained)
-    scores = {name: _score(name, given[name], floor) for name in WEIGHTS}
-    total = round(sum(WEIGHTS[name] * score for name, score in scores.items()), 2)
-    every = (*floor.issues, *issues)
+    scores = held({name: min(given[name], counted.scores[name]) for name in WEIGHTS}, counted.most)
+    total = weighed(scores)
+    every = (*counted.issues, *issues)
     return Critique(
         scores=scores,
         score=total,
         issues=every,
-        recommendation=recommend(total, every),
+        recommendation=recommend(total, every, revisions),
         improvement_potential=round(answer.potential / 10, 2),
     )
 
@@ -129,10 +136,3 @@ def _marked_down(name: str, score: float) -> Issue:
             "fix": f"Improve the {name}.",
         }
     )
-
-
-def _score(name: str, given: float, floor: Critique) -> float:
-    """Where a check has found something, the lower score counts."""
-    if any(issue.category == name for issue in floor.issues):
-        given = min(given, floor.scores[name])
-    return given

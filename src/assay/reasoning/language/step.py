@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from assay.errors import BudgetError, ContextOverflowError, ModelError, ReasoningError, RefusalError
+from assay.errors import BudgetError, ContextOverflowError, ModelError, ReasoningError, RefusalError, failure
 from assay.model.exchange import Prompt, Purpose, Reply, Role
 from assay.ports import Emit, LanguageModel, Stream
 from assay.reasoning.language.answer import Answer, NotJSONError, parse
@@ -85,6 +85,7 @@ class Steps:
                 job.step,
                 f"The model gave no usable {job.step.thing} ({error.message}), so the embedded reasoner made it",
                 reason=error.message,
+                **failure(error),
             )
             done = Done(await floor(), "embedded")
         await self._emit(
@@ -114,9 +115,10 @@ class Steps:
         for reduction in range(MOST_FEWER + MOST_SHORTER):
             try:
                 return await self._asked(job, stream)
-            except ContextOverflowError:
+            except ContextOverflowError as error:
                 job, how = _reduced(job, reduction)
-                await self.notice(job.step, f"The prompt was too long for the model, so it was given {how}")
+                text = f"The prompt was too long for the model, so it was given {how}"
+                await self.notice(job.step, text, **failure(error))
         return await self._asked(job, stream)
 
     def _fitted(self, job: Job[A, S, R]) -> Job[A, S, R]:

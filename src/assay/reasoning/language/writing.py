@@ -7,9 +7,10 @@ from assay.errors import ReasoningError
 from assay.model.claim import Claim, Verdict
 from assay.model.question import Depth
 from assay.reasoning.language.answer import Answer, Line, Numbers, Phrase, Text, Texts, schema
-from assay.reasoning.language.prompt import numbered, tagged
+from assay.reasoning.language.prompt import tagged
+from assay.reasoning.language.revising import answered, fixes, ignored, wanted
 from assay.reasoning.language.step import Job, Step
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
+from assay.reasoning.protocol import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
 from assay.text.sentences import sentences
 from assay.text.words import fold, stems
 
@@ -21,7 +22,8 @@ MOST_IN_LITTLE_ROOM = 8  # sentences
 QUICK_WORDS = 220
 WORDS_EACH = 18  # of a sentence
 SHORTEST_ABSTRACT, LONGEST_ABSTRACT = 150, 250  # words, at standard depth and deeper
-LONGEST_PREVIOUS = 12_000  # characters of the version that is revised
+PARAGRAPH = 4  # sentences
+MOST_ANSWERS, ANSWER_WORDS = 2, 12
 MOST_CLAIMS, MOST_CLAIMS_IN_LITTLE_ROOM = 4, 1  # behind one sentence
 GROUNDED = 0.6
 LEAST_SHARED = 2  # stems a sentence shares with a claim that it says
@@ -44,15 +46,32 @@ class Written(Answer):
     text: Line
 
 
+class Short(Answer):
+    claims: Numbers
+    text: Phrase
+
+
 class Writing(Answer):
     title: Phrase = ""
+    answers: list[Short] = []
     sentences: list[Written]
     notes: Texts = []
 
 
 def usable(request: WriteRequest) -> list[Claim]:
-    """What may be written: supported and not superseded."""
-    return [c for c in request.claims if c.verdict is Verdict.SUPPORTED and not c.superseded_by]
+    """What may be written: supported, not superseded, and no side of a dispute. A model that is shown one side as a
+    fact writes it as one, so the floor tells disputes, with both sides."""
+    disputed = contested(request)
+    supported = [c for c in request.claims if c.verdict is Verdict.SUPPORTED and not c.superseded_by]
+    return [claim for claim in supported if claim.id not in disputed]
+
+
+def contested(request: WriteRequest) -> set[str]:
+    """Claims on the sides of an open dispute that has a supported claim on each."""
+    supported = {claim.id for claim in request.claims if claim.verdict is Verdict.SUPPORTED}
+    open_ones = [matter.sides for matter in request.disagreements if not matter.resolved]
+    whole = [sides for sides in open_ones if len(sides) > 1 and all(supported & set(side) for side in sides)]
+    return {id for sides in whole for side in sides for id in side}
 
 
 class Places:
@@ -106,11 +125,16 @@ def job(request: WriteRequest, floor: Draft, small: bool, room: int) -> Job[Writ
             "words": str(words),
             "most": str(most),
             "banned": ", ".join(request.banned) or "none",
-            "fixes": _fixes(request),
+            "fixes": fixes(request),
         }
 
     behind = MOST_CLAIMS_IN_LITTLE_ROOM if small else MOST_CLAIMS
-    lists = {"sentences": most, "claims": behind, "notes": len(_wanted(request))}
+    lists = {
+        "sentences": most,
+        "claims": behind,
+        "notes": len(wanted(request)),
+        "answers": 0 if small else MOST_ANSWERS,
+    }
     return Job(
         STEP, Writing, schema(Writing, "Draft", lists, {"section": names}), build,
         lambda answer, shown: convert(answer, shown, request, floor, complete=small),
@@ -136,38 +160,6 @@ def _halved(claim: Claim) -> Claim:
     return claim.model_copy(update={"text": claim.text[: max(1, len(claim.text) // 2)]})
 
 
-def _fixes(request: WriteRequest) -> str:
-    """The last version and what was wrong with it, so that each item can be answered."""
-    wanted = _wanted(request)
-    if not wanted:
-        return "This is the first version."
-    before = f"The last version:\n{tagged('draft', _told(request.previous))}\n" if request.previous else ""
-    return (
-        f"{before}A reviewer asks for these changes. Make each, and say in notes, in this order, what you did about it:"
-        f"\n{tagged('draft', numbered(wanted))}"
-    )
-
-
-def _wanted(request: WriteRequest) -> list[str]:
-    """Critical and major items first, each with its place."""
-    ordered = sorted(request.issues, key=lambda issue: issue.severity == "minor")
-    return [f"{item.severity}, {item.location}: {item.description} {item.fix}".strip() for item in ordered] or list(
-        request.fixes
-    )
-
-
-def _told(draft: Draft) -> str:
-    lines = [f"## {section.title}\n" + " ".join(s.text for s in section.sentences) for section in draft.sections]
-    return "\n".join(lines)[:LONGEST_PREVIOUS]
-
-
-def _answered(answer: Writing, request: WriteRequest) -> tuple[str, ...]:
-    """One note an item, and an item that has none is said to have none."""
-    wanted = _wanted(request)
-    notes = [*answer.notes, *[""] * len(wanted)]
-    return tuple(f"{item} → {note or 'no note'}" for item, note in zip(wanted, notes, strict=False))
-
-
 def convert(
     answer: Writing, shown: Sequence[Claim], request: WriteRequest, floor: Draft, *, complete: bool = False
 ) -> Draft:
@@ -179,8 +171,22 @@ def convert(
     if not written:
         raise ReasoningError(f"no sentence names a claim; claims are numbered 1 to {len(claims)}")
     title = answer.title if _entitled(answer.title, request) else floor.title
+    unmoved = ignored(answer.notes, written, request)
+    for place in unmoved.values():
+        written.pop(place)
     sections = tuple(_sections(written, request, floor, complete))
-    return Draft(title=title, sections=sections, notes=_answered(answer, request))
+    answers = tuple(_short(answer, claims)) or floor.answers
+    return Draft(title=title, answers=answers, sections=sections, notes=answered(answer.notes, request, unmoved))
+
+
+def _short(answer: Writing, claims: Sequence[Claim]) -> Iterator[DraftAnswer]:
+    """Short answers whose words stand in what they name; whether a passage has them too is checked later."""
+    for item in answer.answers:
+        bound = [claims[number - 1] for number in item.claims if 1 <= number <= len(claims)]
+        text = _CITATION.sub("", item.text).strip(" .")
+        named = [claim for claim in bound if text and fold(text) in fold(claim.text)]
+        if named and len(text.split()) <= ANSWER_WORDS:
+            yield DraftAnswer(text=text, claims=tuple(claim.id for claim in named))
 
 
 def _entitled(title: str, request: WriteRequest) -> bool:
@@ -255,10 +261,12 @@ def _sections(
         if section.role == "body"
     }
     name = abstract_title(request.plan.depth)
-    abstract = _abridged(written.get(name, ()), own["abstract"].sentences if "abstract" in own else (), request)
+    spare_abstract = own["abstract"].sentences if "abstract" in own else ()
+    dispute = _dispute(spare_abstract, contested(request))
+    abstract = (*dispute, *_abridged(written.get(name, ()), spare_abstract, request, _length(dispute)))
     closing = own["conclusion"].sentences if "conclusion" in own else ()
     sections = [
-        DraftSection(title=name, role="abstract", sentences=tuple(abstract)),
+        DraftSection(title=name, role="abstract", sentences=abstract),
         *(
             DraftSection(title=title, sentences=_body(written.get(title, ()), spare.get(title, ()), complete))
             for title in request.plan.sections
@@ -270,16 +278,31 @@ def _sections(
 
 
 def _body(told: Sequence[DraftSentence], spare: Sequence[DraftSentence], complete: bool) -> tuple[DraftSentence, ...]:
-    return (*told, *spare) if complete or not told else tuple(told)
+    """What the model wrote, in paragraphs; where it wrote nothing, the floor's."""
+    if not told:
+        return tuple(spare)
+    parts = tuple(s.model_copy(update={"opens": at % PARAGRAPH == 0}) for at, s in enumerate(told))
+    return (*parts, *(s for s in spare if s.claims)) if complete else parts
+
+
+def _dispute(spare: Sequence[DraftSentence], disputed: set[str]) -> tuple[DraftSentence, ...]:
+    """What the floor's abstract says of a dispute: both sides, and the sentence that announces them."""
+    sides = [at for at, sentence in enumerate(spare) if disputed & set(sentence.claims)]
+    return tuple(spare[max(0, sides[0] - 1) : sides[-1] + 1]) if len(sides) > 1 else ()
+
+
+def _length(sentences: Sequence[DraftSentence]) -> int:
+    return sum(len(sentence.text.split()) for sentence in sentences)
 
 
 def _abridged(
-    told: Sequence[DraftSentence], spare: Sequence[DraftSentence], request: WriteRequest
+    told: Sequence[DraftSentence], spare: Sequence[DraftSentence], request: WriteRequest, words: int
 ) -> tuple[DraftSentence, ...]:
-    """At most 250 words; where fewer than 150 were written and a report is wanted, sentences of the floor join them."""
+    """At most 250 words; where fewer than 150 were written and a report is wanted, sentences of the floor join them.
+    `words` are told already."""
     kept: list[DraftSentence] = []
-    words = 0
-    said = {id for sentence in told for id in sentence.claims}
+    said = {id for sentence in told for id in sentence.claims} | contested(request)
+    spare = [sentence for sentence in spare if sentence.claims]
     short = SHORTEST_ABSTRACT if told and request.plan.depth is not Depth.QUICK else 0
     for sentence in (*told, *(s for s in spare if not said & set(s.claims))):
         length = len(sentence.text.split())

@@ -1,0 +1,176 @@
+"""Forks at each checkpoint of a finished thread, all of them finished: python benchmarks/bench_forks.py
+
+First without a model, on the example library, with a second question on the thread. Then with a scripted model of a
+fake provider, which counts what it is asked: a branch that changes nothing pays for nothing. Every branch must end with
+a report that states what its parent's does, and no byte of the parent's rows may change. Last, how long the history of
+a thread with 2,000 checkpoints takes.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.bootstrap import open_engine
+from assay.checkpoints.saver import Checkpoints
+from assay.engine import Engine
+from assay.model.branch import Changes
+from assay.model.question import Depth
+from assay.model.report import ReportData
+from assay.model.thread import Options
+from assay.settings import load
+from assay.storage.rows import Rows
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.tables import ALL, CHECKPOINTS
+from assay.testing import FakeProvider, ScriptedModel
+
+LIBRARY = Path(__file__).resolve().parent.parent / "examples" / "library"
+ASKED = ("What is the value of the Hubble constant, and why do measurements of it disagree?", Depth.STANDARD)
+THEN = ("How was it measured with supernovae?", Depth.QUICK)
+COMPANY = ("What's happening with Tesla and its stock?", Depth.STANDARD)
+MANY = 2_000
+CHANGES = (
+    Changes(style="executive", words=150), Changes(deliverable="a one-page briefing"), Changes(depth=Depth.QUICK),
+    Changes(edits=({"op": "add", "text": "How precise are the measurements?"},)),
+    Changes(question="How old is the universe?"),
+)  # fmt: skip
+
+
+class Forked(NamedTuple):
+    moments: int
+    done: int
+    alike: int
+    unchanged: bool
+    seconds: float
+
+
+def facts(report: ReportData | None) -> set[str]:
+    sections = report.sections if report else ()
+    return {s.text for section in sections for s in section.sentences if s.kind == "fact"}
+
+
+def kept(path: Path, thread: str) -> list[Any]:
+    """Every row of a thread."""
+    of_runs = "run IN (SELECT id FROM runs WHERE thread = ?)"
+    with SqliteDatabase(path) as database, database.connection() as connection:
+        return [
+            tuple(row)
+            for table in ALL
+            if table.scope
+            for row in connection.execute(
+                f"SELECT * FROM {table.name} WHERE "  # noqa: S608  # names of ours
+                + (f"{table.owner} = ?" if table.scope == "thread" else of_runs),
+                (thread,),
+            ).fetchall()
+        ]
+
+
+async def ask(engine: Engine, asked: tuple[str, Depth], options: Options, thread: str | None = None) -> str:
+    question, depth = asked
+    run = await engine.start(question, options.model_copy(update={"depth": depth}), thread=thread)
+    outcome = await engine.wait(run.id)
+    if outcome.report is None:
+        sys.exit(f"the parent has no report: {outcome.run.error}")
+    return run.thread
+
+
+async def at_each(engine: Engine, thread: str, path: Path) -> Forked:
+    moments = await engine.history(thread, limit=None)
+    ends = {moment.run: moment.checkpoint for moment in moments if not moment.next}
+    reports = {
+        run: ReportData.model_validate((await engine.state_at(thread, at))["report"]) for run, at in ends.items()
+    }
+    before, done, alike, began = kept(path, thread), 0, 0, time.perf_counter()
+    for moment in moments:
+        run = await engine.fork(thread, moment.checkpoint)
+        outcome = await engine.wait(run.id)
+        done += outcome.report is not None
+        alike += facts(outcome.report) == facts(reports[moment.run])
+    return Forked(len(moments), done, alike, kept(path, thread) == before, time.perf_counter() - began)
+
+
+async def with_changes(engine: Engine, thread: str) -> int:
+    done = 0
+    for changes in CHANGES:
+        run = await engine.fork(thread, None, changes)
+        done += (await engine.wait(run.id)).report is not None
+    return done
+
+
+@asynccontextmanager
+async def modelled(provider: FakeProvider, folder: Path) -> AsyncIterator[Engine]:
+    settings = load(
+        data_dir=folder, source="demo", log_level="error",
+        llm={"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}},
+    )  # fmt: skip
+    async with open_engine(settings) as engine:
+        yield engine
+
+
+async def long_history(folder: Path) -> tuple[float, float]:
+    """Seconds for the first page, and for all of it."""
+    async with open_engine(load(data_dir=folder, log_level="error")) as engine:
+        thread = await ask(engine, ("What's happening with Apple?", Depth.QUICK), Options(source="demo"))
+    with SqliteDatabase(folder / "assay.sqlite3") as database:
+        rows = Rows(database)
+        found = rows.read(CHECKPOINTS, "WHERE thread = ? ORDER BY id", (thread,))
+        with rows.writing("thread", thread) as writer:
+            for number in range(MANY - len(found)):
+                row = found[number % len(found)]
+                writer.insert(CHECKPOINTS, {**row, "id": f"{row['id'][:-8]}{number:08x}"}, on_conflict="keep")
+        began = time.perf_counter()
+        outlined = len(await Checkpoints(rows).outline(thread))
+        print(f"outline of {outlined:,} checkpoints {time.perf_counter() - began:.3f} s")
+    async with open_engine(load(data_dir=folder, log_level="error")) as engine:
+        began = time.perf_counter()
+        await engine.history(thread)
+        page = time.perf_counter() - began
+        began = time.perf_counter()
+        await engine.history(thread, limit=None)
+        return page, time.perf_counter() - began
+
+
+def told(name: str, found: Forked) -> bool:
+    print(
+        f"{name:24} {found.moments:3} checkpoints  {found.done:3} finished  {found.alike:3} state the same  parent "
+        f"{'unchanged' if found.unchanged else 'CHANGED'}  {found.seconds:.1f} s",
+        flush=True,
+    )
+    return found.done == found.alike == found.moments and found.unchanged
+
+
+async def main() -> None:
+    os.environ["OPENAI_API_KEY"] = "sk-bench-not-a-key"
+    good = True
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with open_engine(load(data_dir=folder, llm={"model": "embedded"}, log_level="error")) as engine:
+            options = Options(docs=(str(LIBRARY),))
+            thread = await ask(engine, ASKED, options)
+            await ask(engine, THEN, options, thread)
+            good &= told("no model, two questions", await at_each(engine, thread, folder / "assay.sqlite3"))
+            changed = await with_changes(engine, thread)
+            print(f"{'':24} {len(CHANGES):3} changes      {changed:3} finished")
+            good &= changed == len(CHANGES)
+    with tempfile.TemporaryDirectory() as name:
+        async with FakeProvider(ScriptedModel()) as provider, modelled(provider, Path(name)) as engine:
+            thread = await ask(engine, COMPANY, Options(source="demo"))
+            paid = len(provider.billed)
+            good &= told("a model, one question", await at_each(engine, thread, Path(name) / "assay.sqlite3"))
+            print(f"{'':24} {paid} calls paid for by the parent, {len(provider.billed) - paid} by all branches")
+            good &= paid > 0 and len(provider.billed) == paid
+    with tempfile.TemporaryDirectory() as name:
+        page, whole = await long_history(Path(name))
+        print(f"history of {MANY:,} checkpoints  a page {page:.3f} s  all of it {whole:.3f} s")
+        good &= page < 1.0
+    if not good:
+        sys.exit("not as it should be")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

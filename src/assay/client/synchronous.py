@@ -1,0 +1,250 @@
+"""The synchronous client."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from assay.client import calls
+from assay.client.answers import Interrupt, Page, Started, StreamEvent
+from assay.client.errors import ApiError
+from assay.client.wire import MOST_LOST, SILENCE, Call, EventReader, is_passing, pause, refused, understood, unreachable
+from assay.export.report import Report
+
+T = TypeVar("T")
+Answering = Callable[[Interrupt], Any]
+
+
+class Client:
+    """`token` is what `assay users add` printed; a server on this machine may need none."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, seconds: float = 30.0) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx2.Client(base_url=url, headers=headers, timeout=seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    # -- research -----------------------------------------------------------------------------------------
+
+    def research(self, goal: str, *, answering: Answering | None = None, **options: Any) -> Report:
+        """Ask, wait, and have the report. `answering` is called with each question that comes back, and gives its
+        answer; without it nobody is asked. Options as for `start`."""
+        started = self.start(goal, interactive=answering is not None, **options)
+        for event in self.events(started.thread_id, run=started.run_id):
+            if event.name == "interrupt" and answering:
+                self._put(started.thread_id, Interrupt.model_validate(event.data["data"]), answering)
+            if event.ends and event.data["data"]["status"] != "done":
+                reason = event.data["data"].get("error") or f"the run was {event.data['data']['status']}"
+                raise ApiError(reason, help=f"Look at thread {started.thread_id}, or resume it.")
+        return self.report(started.thread_id)
+
+    def _put(self, thread: str, asked: Interrupt, answering: Answering) -> None:
+        """A question that a stream tells of again may be answered by now."""
+        still = [review["id"] for review in self.reviews(thread)]
+        if asked.id in still:
+            self.resume(thread, asked.id, answering(asked))
+
+    def start(
+        self, goal: str, *, mode: str | None = None, thread: str | None = None, interactive: bool = True, **options: Any
+    ) -> Started:
+        """Begin; returns at the first question that comes back, or after two seconds. `thread`: a follow-up."""
+        return self._answer(calls.start(goal, mode, thread, interactive, options))
+
+    def events(self, thread: str, *, run: str | None = None, after: str = "") -> Iterator[StreamEvent]:
+        """Everything that happens on a thread, from `after` on (the id of an event), until its run has ended. A lost
+        connection is taken up again where it was."""
+        reader, lost = EventReader(after), 0
+        while True:
+            fault: httpx2.TransportError | None = None
+            try:
+                with self._http.stream("GET", **self._following(thread, run, reader.last)) as answer:
+                    if answer.status_code == httpx2.codes.NO_CONTENT:
+                        return
+                    if not answer.is_success and not is_passing(answer):
+                        answer.read()
+                        raise refused(answer)
+                    for line in answer.iter_lines():
+                        for event in reader.line(line):
+                            lost = 0
+                            yield event
+                            if event.ends:
+                                return
+            except httpx2.TransportError as error:
+                fault = error
+            lost += 1
+            if lost > MOST_LOST:
+                raise unreachable(self._http.base_url, fault)
+            time.sleep(min(0.1 * lost, 2.0))
+            reader.broken_off()
+
+    def _following(self, thread: str, run: str | None, last: str) -> dict[str, Any]:
+        return {
+            "url": f"/api/stream/{thread}",
+            "params": {"run": run} if run else {},
+            "headers": {"Last-Event-ID": last} if last else {},
+            "timeout": httpx2.Timeout(SILENCE, connect=10.0),
+        }
+
+    # -- all the rest -------------------------------------------------------------------------------------
+
+    def threads(self, *, limit: int = 50, status: str | None = None, q: str | None = None) -> Iterator[dict[str, Any]]:
+        """All of yours, page by page; the one on which something happened last comes first. `q`: those whose title or
+        last question has all these words."""
+        cursor: str | None = None
+        while True:
+            page: Page = self._answer(calls.threads(limit, cursor, status, q))
+            yield from page.items
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def upload(self, *paths: str | Path) -> list[dict[str, Any]]:
+        """Documents of yours; their ids are what `start(documents=[...])` takes."""
+        return self._answer(calls.upload([Path(path) for path in paths]))
+
+    def documents(self, *, limit: int = 50) -> Iterator[dict[str, Any]]:
+        cursor: str | None = None
+        while True:
+            page: Page = self._answer(calls.documents(limit, cursor))
+            yield from page.items
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def quote(self, goal: str, **options: Any) -> dict[str, Any]:
+        """What a question would cost; nothing is spent."""
+        return self._answer(calls.quoted(goal, options))
+
+    def resume(self, thread: str, interrupt: str | None = None, value: Any = None) -> dict[str, Any]:
+        """Answer an open question, or, without one, go on with a run that was stopped."""
+        return self._answer(calls.resume(thread, interrupt, value))
+
+    def cancel(self, thread: str, *, drain: bool = False) -> dict[str, Any]:
+        """Stop what works on a thread; `drain` lets it end the step it is at. It can be resumed."""
+        return self._answer(calls.cancel(thread, drain))
+
+    def set_mode(self, thread: str, mode: str) -> dict[str, Any]:
+        return self._answer(calls.set_mode(thread, mode))
+
+    def thread(self, id: str) -> dict[str, Any]:
+        return self._answer(calls.thread(id))
+
+    def rename(self, id: str, title: str) -> dict[str, Any]:
+        return self._answer(calls.rename(id, title))
+
+    def delete(self, id: str) -> None:
+        """All of a thread, for good."""
+        self._answer(calls.delete(id))
+
+    def runs(self, thread: str) -> list[dict[str, Any]]:
+        return self._answer(calls.runs(thread))
+
+    def state(self, thread: str, checkpoint: str | None = None) -> dict[str, Any]:
+        """{values, next, checkpointId}, of the last moment or of one in the history."""
+        return self._answer(calls.state(thread, checkpoint))
+
+    def report(self, thread: str, run: str | None = None) -> Report:
+        """The thread's latest finished report, or that of an earlier run."""
+        return self._answer(calls.report(thread, run))
+
+    def timings(self, thread: str, run: str | None = None) -> dict[str, Any]:
+        return self._answer(calls.timings(thread, run))
+
+    def history(self, thread: str) -> list[dict[str, Any]]:
+        return self._answer(calls.history(thread))
+
+    def branches(self, thread: str) -> dict[str, Any]:
+        return self._answer(calls.branches(thread))
+
+    def fork(self, thread: str, checkpoint: str | None = None, **changes: Any) -> Started:
+        """A new thread that goes on from a moment of this one with something changed."""
+        return self._answer(calls.fork(thread, checkpoint, changes))
+
+    def diff(self, a: str, b: str) -> dict[str, Any]:
+        """What two reports tell differently: threads, or THREAD@CHECKPOINT."""
+        return self._answer(calls.diff(a, b))
+
+    def reviews(self, thread: str | None = None) -> list[dict[str, Any]]:
+        """Questions that are open, of a thread or of all."""
+        return self._answer(calls.reviews(thread))
+
+    def answer(self, review: str, value: Any) -> dict[str, Any]:
+        return self._answer(calls.answer(review, value))
+
+    def sources(self, thread: str, run: str | None = None) -> list[dict[str, Any]]:
+        return self._answer(calls.sources(thread, run))
+
+    def pin(self, thread: str, source: str) -> None:
+        self._answer(calls.pin(thread, source, pinned=True))
+
+    def unpin(self, thread: str, source: str) -> None:
+        self._answer(calls.pin(thread, source, pinned=False))
+
+    def veto(self, thread: str, source: str) -> Started:
+        """Take a source out of the report, for good."""
+        return self._answer(calls.veto(thread, source))
+
+    def artifacts(self, thread: str) -> list[dict[str, Any]]:
+        return self._answer(calls.artifacts(thread))
+
+    def artifact(self, thread: str, name: str, version: int | None = None) -> dict[str, Any]:
+        return self._answer(calls.artifact(thread, name, version))
+
+    def export(self, thread: str, format: str = "md") -> bytes:
+        """The report as md, html, json or csv; everything as zip."""
+        return self._answer(calls.export(thread, format))
+
+    def delete_document(self, id: str) -> None:
+        self._answer(calls.delete_document(id))
+
+    def memory(self) -> dict[str, Any]:
+        """What is remembered of you."""
+        return self._answer(calls.memory())
+
+    def remember(self, text: str) -> dict[str, Any]:
+        return self._answer(calls.remember(text))
+
+    def forget(self, fact: str) -> None:
+        self._answer(calls.forget(fact))
+
+    def share(self, thread: str, days: float | None = None) -> dict[str, Any]:
+        """A link that shows the thread to whoever has it; its secret is told this once."""
+        return self._answer(calls.share(thread, days))
+
+    def unshare(self, thread: str, share: str) -> None:
+        self._answer(calls.unshare(thread, share))
+
+    def account(self) -> dict[str, Any]:
+        """Who you are here, and what is left of your budget."""
+        return self._answer(calls.account())
+
+    def _answer(self, call: Call[T]) -> T:
+        tries = 0
+        while True:
+            tries += 1
+            answer = self._tried(call)
+            wait = pause(tries, call, answer)
+            if wait is not None:
+                time.sleep(wait)
+            elif isinstance(answer, httpx2.TransportError):
+                raise unreachable(self._http.base_url, answer) from answer
+            else:
+                return understood(call, answer)
+
+    def _tried(self, call: Call[Any]) -> httpx2.Response | httpx2.TransportError:
+        try:
+            return self._http.request(**call.sent())
+        except httpx2.TransportError as error:
+            return error

@@ -1,0 +1,1 @@
+"""Pointed questions: what they want, and the stretches of a text that may be it."""

@@ -1,0 +1,146 @@
+"""Questions that wait for a person: listed and answered."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import ConfigDict, Field
+
+from assay.model.review import By, OnTimeout, Review
+from assay.server.access import OwnThread, Reader, Writer
+from assay.server.bodies import Body, Plain, refusals
+from assay.server.paths import hidden
+from assay.server.routes.threads import answer
+from assay.server.runs import ASKED, Interrupt, interrupt
+from assay.server.service import Service, Serving
+
+router = APIRouter(tags=["reviews"])
+ReviewId = Annotated[
+    str,
+    Path(
+        alias="reviewId", pattern="^[0-9A-Za-z_-]{1,64}$", description="The id of a question.", examples=[ASKED["id"]]
+    ),
+]
+
+
+class Listed(Body):
+    """`about`: the question that is being researched."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "threadId": "4f1c2a9b7d3e", "runId": "a1b2c3d4e5f6",
+                    "kind": "approve_plan", "question": "Is this the right plan?", "opened": "2026-01-01T12:00:00Z",
+                    "due": "2026-01-01T12:30:00Z", "onTimeout": "end", "overdue": False,
+                    "about": "How did Tesla's deliveries change over 2023?",
+                }
+            ]
+        }
+    )  # fmt: skip
+
+    id: str
+    thread_id: str
+    run_id: str
+    kind: str
+    question: str
+    opened: datetime
+    due: datetime | None = None
+    on_timeout: OnTimeout = "end"
+    overdue: bool = False
+    about: str = ""
+
+
+class Asked(Listed):
+    """With what there is to decide about, while it is open; with its answer after that."""
+
+    interrupt: Interrupt | None = Field(default=None, description="null: it is not open any more.")
+    answered: datetime | None = None
+    answer: Any = None
+    by: By | None = None
+
+
+class Reviews(Body):
+    reviews: tuple[Listed, ...]
+
+
+class ThreadReviews(Body):
+    reviews: tuple[Asked, ...]
+
+
+@router.get("/api/reviews", summary="Your open questions", operation_id="list_reviews", responses=refusals())
+async def list_reviews(caller: Reader, service: Serving) -> Reviews:
+    """Of all your threads; what is due first comes first."""
+    found = await service.engine.reviews(owner=caller.user)
+    return Reviews(reviews=tuple([Listed(**await _listed(service, review)) for review in found]))
+
+
+@router.get(
+    "/api/threads/{threadId}/reviews", summary="The open questions of a thread", operation_id="list_thread_reviews",
+    responses=refusals(404),
+)  # fmt: skip
+async def list_thread_reviews(thread: OwnThread, service: Serving) -> ThreadReviews:
+    found = await service.engine.reviews(thread.id)
+    return ThreadReviews(reviews=tuple([await _asked(service, review) for review in found]))
+
+
+@router.get(
+    "/api/reviews/{reviewId}", summary="One question", operation_id="get_review", response_model=Asked,
+    responses=refusals(404),
+)  # fmt: skip
+async def get_review(id: ReviewId, caller: Reader, service: Serving) -> Asked:
+    return await _asked(service, await service.engine.review(id, owner=caller.user))
+
+
+async def _listed(service: Service, review: Review) -> dict[str, Any]:
+    run = await service.engine.threads.run(review.run)
+    return {
+        "id": review.id, "thread_id": review.thread, "run_id": review.run, "kind": review.kind,
+        "question": review.question, "opened": review.opened, "due": review.due, "on_timeout": review.on_timeout,
+        "overdue": review.answered is None and review.due is not None and review.due <= service.now(),
+        "about": run.question,
+    }  # fmt: skip
+
+
+async def _asked(service: Service, review: Review) -> Asked:
+    now_open = await service.engine.open_questions(review.thread) if review.answered is None else []
+    mine = next((interrupt(one) for one in now_open if one.id == review.id), None)
+    return Asked(
+        **await _listed(service, review), interrupt=mine, answered=review.answered, answer=hidden(review.answer),
+        by=review.by,
+    )  # fmt: skip
+
+
+class Answering(Body):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"value": "The last three years"}, {"value": {"decision": "approve", "comment": "Good."}}]
+        }
+    )
+
+    value: Plain = Field(description="A text or, at a breakpoint, a decision: see the question's form.")
+
+
+class Taken(Body):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"ok": True, "threadId": "4f1c2a9b7d3e", "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}
+            ]
+        }
+    )
+
+    ok: bool = True
+    thread_id: str
+    checkpoint_id: str | None
+
+
+@router.post(
+    "/api/reviews/{reviewId}/answer", summary="Answer a question", operation_id="answer_review",
+    responses=refusals(404, 409),
+)  # fmt: skip
+async def answer_review(id: ReviewId, body: Answering, caller: Writer, service: Serving) -> Taken:
+    """A late or repeated answer is refused with 409, one that does not fit its question with 422."""
+    review = await service.engine.review(id, owner=caller.user)
+    await answer(service, review.thread, review.id, body.value)
+    return Taken(thread_id=review.thread, checkpoint_id=await service.engine.checkpoint(review.thread))

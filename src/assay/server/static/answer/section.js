@@ -1,0 +1,58 @@
+// Prose: paragraphs, and statements with their marks and sources. What is hovered, pressed or moved to is heard by one
+// listener (reader.js), so that thousands of statements cost nothing.
+import { html, useMemo } from "../core/html.js";
+import { Mark } from "../core/parts.js";
+import { cards } from "../core/store.js";
+import { MARKS } from "../core/words.js";
+import { isDoubted, isFact } from "./statements.js";
+
+export function Prose({ sentences, at }) {
+  const parts = useMemo(() => paragraphs(sentences), [sentences]);
+  return parts.map((part) => html`<${Paragraph} key=${part[0].index} part=${part} at=${at} />`);
+}
+
+/** [[{sentence, index}]] */
+function paragraphs(sentences) {
+  const parts = [];
+  sentences.forEach((sentence, index) => {
+    if (sentence.opens || !parts.length) parts.push([]);
+    parts.at(-1).push({ sentence, index });
+  });
+  return parts;
+}
+
+/** Made anew only if something of it has changed: a judgement elsewhere leaves it alone. */
+function Paragraph({ part, at }) {
+  const doubted = part.map(({ sentence }) => isDoubted(sentence));
+  const titles = cards.value;
+  return useMemo(
+    () => html`<p class="text">${part.map(
+      ({ sentence, index }, n) =>
+        html`<${Sentence} key=${index} sentence=${sentence} name="${at}-${index}" doubted=${doubted[n]} /> `,
+    )}</p>`,
+    [part, at, doubted.join(), titles],
+  );
+}
+
+function Sentence({ sentence, name, doubted }) {
+  return isFact(sentence)
+    ? html`<${Statement} sentence=${sentence} name=${name} doubted=${doubted} />`
+    : html`<span class="frame" dir="auto">${sentence.text}</span>`;
+}
+
+/** `children` stand for its text where that is more than a sentence. */
+export function Statement({ sentence, name, doubted = false, children }) {
+  const { text, mark, citations, claims } = sentence;
+  return html`<span class="statement" id="statement-${name}" data-name=${name} data-kind=${MARKS[mark]?.kind ?? "none"}
+    role="group" tabindex="-1"><span class="says" dir="auto">${children ?? text}</span> <${Mark} mark=${mark} />
+    <${Cites} sources=${citations} claim=${claims[0]} />
+    ${doubted && html`<em class="doubted">doubtful to you</em>`}</span>`;
+}
+
+/** Those of a statement are on the way of the Tab key only while one is at it; others (`always`) all the time. */
+export function Cites({ sources, claim, always = false }) {
+  return sources.map(
+    (id) => html` <button type="button" class="cite" key=${id} tabindex=${always ? 0 : -1} data-source=${id}
+      data-claim=${claim} title=${cards.value.get(id)?.title ?? id}>${id}</button>`,
+  );
+}

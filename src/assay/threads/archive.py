@@ -1,0 +1,227 @@
+"""Threads as they are kept: looked through, taken out as one file, deleted, and forgotten in their time."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from assay.errors import AssayError, EvidenceError, IntegrityError, StorageError, ThreadBusyError
+from assay.export.bundle import write_bundle
+from assay.export.report import Report
+from assay.model.record import Record
+from assay.model.thread import Run, Thread
+from assay.runner import Runner
+from assay.settings import Settings
+
+_log = logging.getLogger("assay")
+MOST = 100_000  # threads of one database
+AT_ONCE = 50  # threads that are forgotten when a process starts
+
+_README = """# Thread {id}: {title}
+
+- `thread.json`, `runs/RUN/run.json`: what was asked, and with which options
+- `report.md`, `report.html`, `report.json`: the latest report
+- `runs/RUN/events.jsonl`: everything that happened, one event a line
+- `runs/RUN/ledger.jsonl`: every call that was paid for
+- `runs/RUN/journal/`: the run as `assay resume --from` reads it
+- `documents/HASH.txt`: what was read, named by the SHA-256 of its text; `HASH.json` says what it is
+"""
+
+
+def log_file(settings: Settings, thread: str) -> Path:
+    """What a process of its own says while it works on a thread."""
+    return settings.data_dir / "logs" / f"{thread}.log"
+
+
+class Archive:
+    """`forget` gives up what is known of folders that no thread asks any more."""
+
+    def __init__(self, runner: Runner, forget: Callable[[set[str]], None]) -> None:
+        self._runner = runner
+        self._forget = forget
+
+    # -- going --------------------------------------------------------------------------------------------
+
+    async def delete(self, thread: str) -> None:
+        """All of it, for good, also where it is damaged. What was spent stays in the books; what another thread uses
+        stays, too."""
+        with suppress(IntegrityError):
+            await self._runner.threads.get(thread)
+        try:
+            async with self._runner.holding(thread):  # a run that is at work would write into the void
+                await self._delete(thread)
+        except ThreadBusyError as error:
+            raise ThreadBusyError(
+                f"thread {thread} is being worked on", help=f"Stop it first: assay stop {thread}", retryable=True
+            ) from error
+
+    async def _delete(self, thread: str) -> None:
+        asked = await self._folders(thread)
+        for run in await self._runner.threads.run_ids(thread):
+            await self._forget_answers(run)
+            if self._runner.journal is not None:
+                await self._runner.journal.delete(run)
+        await asyncio.to_thread(log_file(self._runner.settings, thread).unlink, missing_ok=True)
+        await self._runner.threads.delete(thread)
+        await self._runner.checkpointer.adelete_thread(thread)
+        if asked:
+            await asyncio.to_thread(self._forget, asked - await self._runner.threads.folders())
+
+    async def _folders(self, thread: str) -> set[str]:
+        """Documents of people's own that were asked."""
+        try:
+            runs = await self._runner.threads.runs(thread)
+        except IntegrityError:  # what cannot be read cannot be told; an index of a folder is no part of a thread
+            return set()
+        return {str(path) for run in runs for path in cast("list[object]", run.options.get("docs", ()))}
+
+    async def _forget_answers(self, run: str) -> None:
+        try:
+            if self._runner.ledger is not None:
+                await self._runner.ledger.forget(run)
+        except IntegrityError as error:
+            _log.warning("what models said in run %s could not be removed from the books: %s", run, error.message)
+
+    async def expire(self, limit: int = AT_ONCE) -> list[str]:
+        """Delete threads that nobody has touched for `persistence.ttl_hours`; those that went. Where something is going
+        on, or a question is open, nothing is deleted."""
+        hours = self._runner.settings.persistence.ttl_hours
+        if hours is None:
+            return []
+        gone, since = list[str](), self._runner.now() - timedelta(hours=hours)
+        for thread in await self._runner.threads.untouched(since, limit=limit):
+            try:
+                async with self._runner.holding(thread, patience=0):
+                    if not await self._is_idle(thread, since):
+                        continue
+                    await self._delete(thread)
+            except AssayError as error:  # another process was faster, or is at work on it; or it is damaged
+                _log.info("thread %s was not forgotten: %s", thread, error.message)
+                continue
+            gone.append(thread)
+            _log.warning("thread %s was deleted: nobody has touched it for %g hours", thread, hours)
+        return gone
+
+    async def _is_idle(self, thread: str, since: datetime) -> bool:
+        """Asked while nobody else works on it, and of rows that are what was written: what listed it was neither."""
+        kept = await self._runner.threads.get(thread)
+        return kept.updated < since and not any(run.active for run in await self._runner.threads.runs(thread))
+
+    # -- looking ------------------------------------------------------------------------------------------
+
+    async def problems(self, thread: str | None = None) -> list[str]:
+        """What is stored and not what was written, one line each."""
+        if self._runner.integrity is None:
+            return []
+        if thread:
+            with suppress(StorageError):  # which is among the problems
+                await self._runner.threads.get(thread)
+        found = await self._runner.integrity.problems(thread)
+        for id in [thread] if thread else [row.id for row in await self._all(found)]:
+            try:
+                await self._runner.check(id)  # a document that is missing is only missed by the state
+            except (StorageError, EvidenceError) as error:
+                found.append(error.message)
+        return list(dict.fromkeys([*found, *await self._of_journals(thread)]))
+
+    async def _of_journals(self, thread: str | None) -> list[str]:
+        journal, runs = self._runner.journal, list[str]()
+        if journal is not None:
+            with suppress(StorageError):  # told already
+                runs = [run.id for run in await self._runner.threads.runs(thread)] if thread else journal.runs()
+            return [line for run in runs for line in await journal.verify(run)]
+        return []
+
+    async def _all(self, found: list[str]) -> list[Thread]:
+        try:
+            return await self._runner.threads.recent(limit=MOST)
+        except StorageError as error:
+            found.append(error.message)
+            return []
+
+    # -- taking out ---------------------------------------------------------------------------------------
+
+    async def export(self, thread: str, path: Path) -> None:
+        """Everything of a thread in one zip, for people and for programs."""
+        kept = await self._runner.threads.get(thread)
+        files = {
+            "README.md": _README.format(**kept.model_dump()).encode(),
+            **_json("thread.json", kept),
+            **await self._report(thread),
+            **{
+                name: content
+                for run in await self._runner.threads.runs(thread)
+                for name, content in await self._run(run)
+            },
+            **await self._documents(kept),
+        }
+        await asyncio.to_thread(lambda: write_bundle(path, self._without_secrets(files)))
+
+    def _without_secrets(self, files: dict[str, bytes]) -> dict[str, bytes]:
+        """What can be read is redacted. A journal or a snapshot would not match its checksum any more: one that holds a
+        secret of the settings is left out, and the README says so; what others have published stays as it was read."""
+        clean, kept, left = self._runner.redaction, dict[str, bytes](), list[str]()
+        for name, content in files.items():
+            text = content.decode("utf-8", "replace")
+            if "/journal/" not in name and not (name.startswith("documents/") and name.endswith(".txt")):
+                redacted = clean.text(text)
+                kept[name] = content if redacted == text else redacted.encode()
+            elif clean.secrets(text) == text:
+                kept[name] = content
+            else:
+                left.append(name)
+        if left:
+            listed = "".join(f"- `{name}`\n" for name in left)
+            kept["README.md"] += f"\nLeft out, since they hold a secret of the settings:\n\n{listed}".encode()
+        return kept
+
+    async def _report(self, thread: str) -> dict[str, bytes]:
+        held = (await self._runner.state(thread)).values.get("report")
+        if not held:
+            return {}
+        report = Report.model_validate(self._runner.redaction.plain(held))  # Markdown escapes what a secret is known by
+        return {
+            "report.md": report.markdown.encode(),
+            "report.html": report.html.encode(),
+            **_json("report.json", report),
+        }
+
+    async def _run(self, run: Run) -> list[tuple[str, bytes]]:
+        folder = f"runs/{run.id}"
+        events = [event.plain() for event in await self._runner.log.since(run.id, 0)]
+        calls = await self._runner.ledger.export(run.id) if self._runner.ledger else []
+        kept = self._runner.journal.folder(run.id) if self._runner.journal else None
+        journal = await asyncio.to_thread(lambda: dict(_files(kept))) if kept else {}
+        return [
+            *_json(f"{folder}/run.json", run).items(),
+            (f"{folder}/events.jsonl", _lines(events)),
+            (f"{folder}/ledger.jsonl", _lines(calls)),
+            *((f"{folder}/journal/{name}", content) for name, content in journal.items()),
+        ]
+
+    async def _documents(self, thread: Thread) -> dict[str, bytes]:
+        files: dict[str, bytes] = {}
+        for hash in await self._runner.documents.used(thread.id):
+            document = await self._runner.documents.get(hash)
+            facts = {name: value for name, value in document.plain().items() if name != "text"}
+            files[f"documents/{hash}.txt"] = document.text.encode()
+            files[f"documents/{hash}.json"] = json.dumps(facts, indent=2).encode()
+        return files
+
+
+def _json(name: str, record: Record) -> dict[str, bytes]:
+    return {name: record.model_dump_json(indent=2).encode()}
+
+
+def _lines(records: Sequence[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield str(path.relative_to(folder)), path.read_bytes()

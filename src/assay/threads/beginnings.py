@@ -1,0 +1,131 @@
+"""A question that becomes a run: all that can be refused is refused before anything is written."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from assay.admission import accepted, unasked
+from assay.errors import StorageError
+from assay.holding import Hold
+from assay.llm.lineup import is_private
+from assay.model.event import RunStatus
+from assay.model.question import Mode
+from assay.model.thread import Options, Run, Thread
+from assay.ports import Source
+from assay.runner import Runner, chosen
+from assay.storage.threads import busy
+from assay.text.redaction import GONE
+
+UNTITLED = "Untitled"
+TAKEN_OUT = "A secret of the settings stood in your question and was taken out."
+
+
+class Beginnings:
+    """`sources` chooses those of a run, with notices about the choice that the person must see."""
+
+    def __init__(self, runner: Runner, sources: Callable[[Options], tuple[list[Source], dict[str, str]]]) -> None:
+        self._runner = runner
+        self._threads = runner.threads
+        self._sources = sources
+
+    @asynccontextmanager
+    async def begun(
+        self, question: str, options: Options, thread: str | None, status: RunStatus, id: str | None = None
+    ) -> AsyncIterator[tuple[Run, list[Source], dict[str, str], Hold]]:
+        """A run that is written down, on a thread that is held."""
+        question = accepted(question, options)
+        if thread is None:  # it need not be held before there is one
+            asked = run, *_ = await self._asked(question, options, uuid4().hex[:12], status, id)
+            async with self._runner.holding(run.thread) as hold:
+                await self._threads.fork(
+                    self.thread(run.thread, title(run.question), _said(options), options.user), run
+                )
+                yield *asked, hold
+            return
+        await self._threads.get(thread)
+        async with self._runner.holding(thread) as hold:
+            options = await self._inherited(thread, options)
+            await self._runner.check(thread)
+            asked = run, *_ = await self._asked(question, options, thread, status, id)
+            await self._continue(run, _said(options))
+            yield *asked, hold
+
+    async def _asked(
+        self, question: str, options: Options, thread: str, status: RunStatus, id: str | None = None
+    ) -> tuple[Run, list[Source], dict[str, str]]:
+        """All that can be refused is refused here, before anything is written."""
+        question, options, cleaned = self._cleaned(question, options)
+        options, remembered = await self._remembering(options.model_copy(update={"private": is_private(options)}))
+        sources, notices = await asyncio.to_thread(self._sources, options)
+        notices |= (
+            cleaned
+            | remembered
+            | unasked(options, self._runner.settings)
+            | await asyncio.to_thread(self._runner.thinking.notices, options)
+        )
+        options = await asyncio.to_thread(self._runner.thinking.settled, options)
+        if options.source == "auto":
+            options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
+        return self.run(thread, question, options, status, id), sources, notices
+
+    def _cleaned(self, question: str, options: Options) -> tuple[str, Options, dict[str, str]]:
+        """A secret of the settings is nobody's own words."""
+        clean = self._runner.redaction.secrets
+        question, options = clean(question), options.model_copy(update={"context": clean(options.context)})
+        return question, options, taken_out(question, options)
+
+    def run(self, thread: str, question: str, options: Options, status: RunStatus, id: str | None = None) -> Run:
+        return Run(
+            id=id or uuid4().hex[:12], thread=thread, question=question, status=status, started=self._runner.now(),
+            settings=self._runner.settings.fingerprint(), options=options.plain(),
+        )  # fmt: skip
+
+    async def _continue(self, run: Run, mode: Mode | None) -> None:
+        """One question after the other. A thread without a title is called after its first; a mode that was said for
+        one is the thread's."""
+        before = await self._threads.runs(run.thread)
+        if before and before[-1].active:
+            raise busy(run.id, run.thread)
+        if not before and (await self._threads.get(run.thread)).title == UNTITLED:
+            await self._threads.rename(run.thread, title(run.question))
+        if mode:
+            await self._threads.set_mode(run.thread, mode)
+        await self._threads.begin(run)
+
+    def thread(self, id: str, title: str, mode: Mode | None, owner: str) -> Thread:
+        now = self._runner.now()
+        return Thread(id=id, title=title or UNTITLED, created=now, updated=now, mode=mode, owner=owner)
+
+    async def _inherited(self, thread: str, options: Options) -> Options:
+        """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
+        runs = await self._threads.runs(thread)
+        before = chosen(max(runs, key=lambda run: run.started)) if runs else options
+        # What was said about documents stays as private as they are, whatever is asked next.
+        options = options.model_copy(update={"private": before.private or options.private})
+        if options.docs or options.source != "auto":
+            return options
+        web = options.web or before.web
+        return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
+
+    async def _remembering(self, options: Options) -> tuple[Options, dict[str, str]]:
+        """What the person prefers, as it is when the run begins."""
+        try:
+            known = await self._runner.memory.preferences(options.user)
+        except StorageError as error:
+            return options, {"memory": f"What is remembered of you could not be read and was left out: {error.message}"}
+        return options.model_copy(update={"preferences": known}), {}
+
+
+def taken_out(question: str, options: Options) -> dict[str, str]:
+    return {"secret": TAKEN_OUT} if GONE in question + options.context else {}
+
+
+def _said(options: Options) -> Mode | None:
+    """A thread keeps what a person said, not what a job did."""
+    return options.mode if options.interactive else None
+
+
+def title(question: str) -> str:
+    line = " ".join(question.split())
+    return (line if len(line) <= 80 else f"{line[:79]}…") or UNTITLED

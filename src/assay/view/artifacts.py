@@ -1,0 +1,142 @@
+"""What a report offers to be edited and kept, and how that stands beside what a person has made of it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from assay.export.report import Report
+from assay.model.artifact import Artifact, Cell, Column, Kind, Table
+from assay.model.report import ReportClaim, ReportStatus
+
+NOTHING = "nothing was found"
+
+
+class Made(NamedTuple):
+    """`content` as an Artifact has it."""
+
+    name: str
+    kind: Kind
+    title: str
+    content: str
+
+
+class Current(NamedTuple):
+    """An artifact as it is now: what a person has made comes before what the report makes.
+
+    `fresh` is what the report makes of it, where that was not kept: the version after the last. `outdated`: a person
+    has edited it, and the report has changed since. `own`: no report has made it. `kept` is the last version that was
+    kept, or 0."""
+
+    artifact: Artifact
+    fresh: Artifact | None
+    outdated: bool
+    own: bool
+    kept: int
+
+    @property
+    def edited(self) -> bool:
+        return bool(self.artifact.author)
+
+
+def offered(report: Report) -> list[Made]:
+    """What there is nothing of is not offered."""
+    made = [Made("report", "markdown", report.title, report.markdown)]
+    if report.status is ReportStatus.CANCELLED:
+        return made
+    tables = [
+        ("figures", "Key figures", figures(report)),
+        ("claims", "Statements and sources", claims(report)),
+        ("findings", "Findings by question", findings(report)),
+        ("sources", "Sources", sources(report)),
+    ]
+    return made + [Made(name, "table", title, table.model_dump_json()) for name, title, table in tables if table.rows]
+
+
+def current(made: Sequence[Made], kept: Iterable[Artifact], thread: str, when: datetime) -> dict[str, Current]:
+    """By name. `kept` has the last version of each, and the last one that Assay made; `when` is when the report was."""
+    last: dict[str, Artifact] = {}
+    base: dict[str, Artifact] = {}
+    for artifact in sorted(kept, key=lambda one: one.version):
+        last[artifact.name] = artifact
+        if not artifact.author:
+            base[artifact.name] = artifact
+    offers = {
+        one.name: Artifact(
+            thread=thread, version=last[one.name].version + 1 if one.name in last else 1, created=when, **one._asdict()
+        )
+        for one in made
+    }
+    names = dict.fromkeys([*offers, *last])
+    return {name: _beside(offers.get(name), last.get(name), base.get(name)) for name in names}
+
+
+def _beside(offer: Artifact | None, last: Artifact | None, base: Artifact | None) -> Current:
+    is_new = offer is not None and (base is None or base.content != offer.content)
+    fresh = offer if is_new else None
+    is_edited = last is not None and bool(last.author)
+    now = last if is_edited else fresh or base
+    assert now is not None  # noqa: S101  # a name is of an offer or of something kept
+    return Current(
+        now, fresh, outdated=is_edited and base is not None and (is_new or offer is None),
+        own=base is None and offer is None, kept=last.version if last else 0,
+    )  # fmt: skip
+
+
+# Tables -----------------------------------------------------------------------------------------------
+
+
+def figures(report: Report) -> Table:
+    rows = [(one.what, one.value, one.when, one.mark, one.disputed, " ".join(one.citations)) for one in report.figures]
+    return _table("what: What, value: Value, when: When, mark: Mark, disputed: Disputed, sources: Sources", rows)
+
+
+def claims(report: Report) -> Table:
+    """A matrix: a row for each statement, a column for each source."""
+    cards = [card.id for card in report.sources]
+    fixed = "id: Id, statement: Statement, verdict: Verdict, mark: Mark, confidence: Confidence"
+    rows = [
+        (one.id, one.text, one.verdict, one.mark, round(one.confidence, 2), *(_stand(one, card) for card in cards))
+        for one in report.claims
+    ]
+    return _table(", ".join([fixed, *(f"{card}: {card}" for card in cards)]), rows)
+
+
+def _stand(claim: ReportClaim, source: str) -> str:
+    if any(span.source == source for span in claim.against):
+        return "against"
+    return "for" if any(span.source == source for span in claim.spans) else ""
+
+
+def findings(report: Report) -> Table:
+    """What each sub-question has brought, and which brought nothing."""
+    rows: list[tuple[Cell, ...]] = []
+    for question in report.plan.questions if report.plan else ():
+        found = [claim for claim in report.claims if question.id in claim.questions and claim.mark]
+        for claim in found:
+            cited = " ".join(dict.fromkeys(span.source for span in claim.spans))
+            rows.append((question.id, question.text, claim.text, claim.mark, round(claim.confidence, 2), cited))
+        if not found:
+            rows.append((question.id, question.text, NOTHING, None, None, ""))
+    return _table(
+        "id: Id, question: Question, finding: Finding, mark: Mark, confidence: Confidence, sources: Sources", rows
+    )
+
+
+def sources(report: Report) -> Table:
+    rows = [
+        (
+            one.id, one.title, one.author, one.host, one.published, one.kind, one.primary, round(one.credibility, 2),
+            one.group, one.why_used, one.url,
+        )
+        for one in report.sources
+    ]  # fmt: skip
+    return _table(
+        "id: Id, title: Title, author: Author, host: Host, published: Published, kind: Kind, primary: Primary, "
+        "credibility: Credibility, group: Independent group, why: Why used, url: Address",
+        rows,
+    )
+
+
+def _table(columns: str, rows: Iterable[tuple[Cell, ...]]) -> Table:
+    named = (column.split(": ") for column in columns.split(", "))
+    return Table(columns=tuple(Column(key=key, title=title) for key, title in named), rows=tuple(rows))

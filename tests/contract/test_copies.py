@@ -1,0 +1,67 @@
+"""A thread that begins as a copy of another's checkpoint, on either database."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
+from langgraph.types import Send
+
+from assay.checkpoints.moments import changed
+from assay.checkpoints.saver import Checkpoints
+from assay.errors import NotFoundError
+from assay.storage.notes import SqlNotes
+from assay.storage.rows import Rows
+from assay.storage.tables import NOTES, USED_DOCUMENTS
+from tests.contract.conftest import with_threads
+
+pytestmark = pytest.mark.requirement("W-18")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PAGE, HIT = "a" * 64, "b" * 64
+
+
+async def put(rows: Rows, values: Mapping[str, Any]) -> str:
+    checkpoint = {**empty_checkpoint(), "channel_values": dict(values), "channel_versions": {"run": 7}}
+    metadata: CheckpointMetadata = {"source": "loop", "step": 3, "parents": {}}
+    config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    await Checkpoints(rows).aput(config, checkpoint, metadata, {})  # type: ignore[arg-type]
+    return str(checkpoint["id"])
+
+
+async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
+    with_threads(keyed_rows, "t", "b")
+    [hits, task] = await SqlNotes(keyed_rows).put("t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}])
+    await SqlNotes(keyed_rows).put("t", ["of an earlier question"])
+    values = {
+        "run": "r", "round": 1, "original_query": "How hot? " * 500, "sources": [{"document": PAGE}],
+        "searched": {f"note {hits}": 1}, "branch:to:fuse": None,
+        "__pregel_tasks": [Send("search", {"key": "0:Q1", "note": task})],
+    }  # fmt: skip
+    id = await put(keyed_rows, values)
+    before = keyed_rows.check("thread", "t", deep=True)
+    saver = Checkpoints(keyed_rows)
+
+    saver.copy("t", id, "b", NOW, ("dispatch",), lambda values: changed(values, {"run": "r2"}))
+
+    assert keyed_rows.check("thread", "t", deep=True) == before  # its head is at the same version
+    keyed_rows.check("thread", "b", deep=True)
+    copy = await saver.aget_tuple({"configurable": {"thread_id": "b", "checkpoint_ns": ""}})
+    assert copy is not None
+    assert copy.checkpoint["channel_values"] == {**values, "run": "r2"}
+    assert copy.checkpoint["channel_versions"] == {"run": 7}
+    assert copy.checkpoint["id"] != id
+    assert (copy.parent_config, copy.pending_writes) == (None, [])
+    assert {row["name"] for row in keyed_rows.read(NOTES, "WHERE thread = ?", ("b",))} == {hits, task}
+    assert {row["document"] for row in keyed_rows.read(USED_DOCUMENTS, "WHERE thread = ?", ("b",))} == {PAGE, HIT}
+    [outline] = await saver.outline("b")
+    assert (outline.run, outline.standing.next, outline.standing.after) == ("r2", ("search", "fuse"), ("dispatch",))
+
+
+async def test_a_checkpoint_of_nobody_is_not_copied(rows: Rows) -> None:
+    with_threads(rows, "t")
+    with pytest.raises(NotFoundError, match="has no checkpoint"):
+        Checkpoints(rows).copy("t", "nosuch", "b", NOW, (), dict)
+    assert await Checkpoints(rows).holder("nosuch") is None
+    id = await put(rows, {"run": "r"})
+    assert await Checkpoints(rows).holder(id) == "t"

@@ -1,0 +1,31 @@
+"""Pins belong to a thread and to a document of it."""
+
+import pytest
+
+from assay.errors import NotFoundError
+from assay.storage.deletion import delete
+from assay.storage.pins import SqlPins
+from assay.storage.rows import Rows
+from tests.contract.conftest import with_threads
+
+A, B = "a" * 64, "b" * 64
+
+
+async def test_a_document_is_pinned_once_and_unpinned_once(keyed_rows: Rows) -> None:
+    pins = SqlPins(with_threads(keyed_rows, "t", "u"))
+    for document in (B, A, B):
+        await pins.pin("t", document)
+    assert [pin.document for pin in await pins.of("t")] == [B, A]
+    assert await pins.of("u") == []
+    assert [await pins.unpin("t", B), await pins.unpin("t", B)] == [True, False]
+    assert [pin.document for pin in await pins.of("t")] == [A]
+    keyed_rows.check("thread", "t", deep=True)
+
+
+async def test_pins_go_with_their_thread(rows: Rows) -> None:
+    pins = SqlPins(with_threads(rows, "t"))
+    await pins.pin("t", A)
+    delete(rows, "t")
+    assert await pins.of("t") == []
+    with pytest.raises(NotFoundError):
+        await pins.pin("t", A)

@@ -1,0 +1,313 @@
+"""How a database comes to be sealed, and how its key is changed."""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from assay.errors import ConfigurationError, IntegrityError
+from assay.storage import rows as module
+from assay.storage.database import Database
+from assay.storage.migrating import Schema
+from assay.storage.rows import Rows
+from assay.storage.sealing import Sealing, adopt, reseal, sealing
+from assay.storage.seals import Seals
+from assay.storage.sqlite import SqliteDatabase
+from assay.storage.tables import ACCOUNTS, ALL, CALLS, DOCUMENTS, EVENTS, PARTS, REVIEWS, RUNS, THREADS
+from tests.contract.conftest import KEY
+
+pytestmark = pytest.mark.requirement("F-10")
+
+OTHER = "another key, as long as the first"
+WAYS = {
+    "plain": Seals(),
+    "keyed": Seals(KEY),
+    "encrypted": Seals(KEY, encrypt=True),
+    "other": Seals(OTHER, encrypt=True),
+}
+
+
+def execute(database: Database, sql: str) -> None:
+    with database.transaction() as connection:
+        connection.execute(sql)
+
+
+def fill(rows: Rows, threads: int = 2) -> None:
+    for number in range(threads):
+        with rows.writing("thread", f"t{number}") as writer:
+            thread = {
+                "id": f"t{number}",
+                "title": "Kilns",
+                "created": "",
+                "updated": "",
+                "mode": None,
+                "owner": "local",
+            }
+            writer.insert(THREADS, thread)
+            for part in range(3):
+                writer.insert(PARTS, {"thread": f"t{number}", "hash": f"{part}", "payload": b"a payload"})
+    with rows.writing("") as writer:
+        writer.insert(DOCUMENTS, {"hash": "h", "metadata": "{}", "text": "A kiln is hot."})
+
+
+def content(rows: Rows) -> dict[str, list[dict[str, object]]]:
+    """Everything, checked in every way there is."""
+    rows.check_heads()
+    for scope, owner in rows.scopes():
+        rows.check(scope, owner, deep=True)
+    return {table.name: rows.read(table, "ORDER BY " + ", ".join(table.key)) for table in ALL}
+
+
+# Opening ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_new_database_is_sealed_as_the_settings_say(sqlite_database: SqliteDatabase, way: str) -> None:
+    assert sealing(sqlite_database) is None
+    rows = Rows(sqlite_database, WAYS[way])
+    for _ in range(2):
+        adopt(rows)
+    assert sealing(sqlite_database) == Sealing(WAYS[way].key_id, WAYS[way].encrypts)
+    fill(rows)
+    adopt(rows)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message", "help"),
+    [
+        ("keyed", "plain", "sealed with a key", "Set ASSAY_STORAGE_KEY"),
+        ("plain", "keyed", "not sealed with a key yet", "assay storage seal"),
+        ("encrypted", "other", "sealed with another key", "the key it was sealed with"),
+        ("keyed", "encrypted", "not encrypted", "assay storage seal"),
+        ("encrypted", "keyed", "is encrypted", "assay storage seal"),
+    ],
+)
+def test_other_settings_than_the_database_has_are_refused(
+    sqlite_database: SqliteDatabase, was: str, now: str, message: str, help: str
+) -> None:
+    adopt(Rows(sqlite_database, WAYS[was]))
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        adopt(Rows(sqlite_database, WAYS[now]))
+    assert help in caught.value.help
+    assert KEY not in str(caught.value) + caught.value.help
+
+
+@pytest.mark.requirement("C-15")
+@pytest.mark.parametrize("way", ["plain", "keyed"])
+def test_a_database_that_no_longer_says_how_it_is_sealed_is_refused(any_database: Database, way: str) -> None:
+    rows = Rows(any_database, WAYS[way])
+    adopt(rows)
+    fill(rows)
+    execute(any_database, "DELETE FROM meta")
+    with pytest.raises(IntegrityError, match="row meta sealing"):
+        adopt(rows)
+    assert sealing(any_database) is None
+    reseal(any_database, WAYS[way], WAYS[way])  # everything else is whole
+    adopt(rows)
+
+
+@pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"key": ""}'])
+def test_a_row_that_says_nonsense_is_refused(sqlite_database: SqliteDatabase, value: str) -> None:
+    with sqlite_database.transaction() as connection:
+        connection.execute("INSERT INTO meta VALUES ('sealing', ?)", (value,))
+    with pytest.raises(IntegrityError, match="row meta sealing"):
+        adopt(Rows(sqlite_database))
+
+
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_key_never_takes_over_what_was_sealed_without_it(sqlite_database: SqliteDatabase, erase: bool) -> None:
+    """Whoever can write to the database, but does not have the key, makes it look as it did before there was one."""
+    keyed = Rows(sqlite_database, Seals(KEY))
+    adopt(keyed)
+    fill(keyed)
+    execute(sqlite_database, "DELETE FROM meta")
+    execute(sqlite_database, "DELETE FROM heads")
+    execute(sqlite_database, "UPDATE documents SET text = 'A kiln is cold.'")
+    for table in ALL:
+        execute(sqlite_database, f"UPDATE {table.name} SET seal = ''")  # noqa: S608
+    if not erase:
+        adopt(Rows(sqlite_database))
+    with pytest.raises(
+        ConfigurationError, match="rows without seals" if erase else "not sealed with a key yet"
+    ) as caught:
+        adopt(keyed)
+    assert "somebody has altered it" in caught.value.help
+    if erase:
+        with pytest.raises(ConfigurationError, match="rows without seals"):
+            reseal(sqlite_database, Seals(), keyed.seals)
+    with pytest.raises(IntegrityError, match="row documents h"):
+        keyed.read(DOCUMENTS)
+
+
+def test_many_may_open_a_new_database_at_once(any_database: Database) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(adopt, [Rows(any_database, Seals(KEY)) for _ in range(6)]))
+    assert sealing(any_database) == Sealing(Seals(KEY).key_id, False)
+
+
+# From before there were seals -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    """A database that an Assay without seals has written, opened by this one."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for migration in sorted(Path(str(files("assay.storage") / "migrations" / "main")).glob("*.sql"))[:5]:
+        shutil.copy(migration, folder)
+    with SqliteDatabase(tmp_path / "old.db", Schema(folder, "")) as database:
+        for statement in OLD_ROWS:
+            execute(database, statement)
+    with SqliteDatabase(tmp_path / "old.db") as database:
+        yield database
+
+
+OLD_ROWS = (
+    "INSERT INTO threads VALUES ('t', 'Kilns', '1', '2', NULL), ('u', 'Kettles', '1', '1', 'fast')",
+    "INSERT INTO runs VALUES ('r', 't', 'How hot?', 'done', 'done', '1', '2', '{}', '{}', NULL)",
+    "INSERT INTO events VALUES ('r', 1, '1', 'started', '', NULL, '{}'), ('r', 2, '2', 'done', '', 1, '{}')",
+    "INSERT INTO documents VALUES ('h', '{}', 'A kiln is hot.')",
+    "INSERT INTO accounts (run, cap_micros, cap_tokens, cap_requests, finish_share) VALUES ('r', 9, 9, 9, 0.25)",
+    "INSERT INTO calls (key, run, time, expires, step, task, provider, model, research, state, micros, tokens, answer)"
+    " VALUES ('r:a', 'r', '1', 2.0, '', '', '', '', 1, 'settled', 7, 8, 'hot')",
+    "INSERT INTO reviews VALUES ('q', 't', 'r', 'plan', 'Go on?', '1', NULL, '', '2', 'yes', 'me')",
+)
+
+
+def test_rows_from_before_there_were_seals_are_sealed_once(
+    old: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BATCH", 1)  # as if there were more than fit into memory
+    rows = Rows(old)
+    with pytest.raises(IntegrityError):
+        rows.read(THREADS)
+    adopt(rows)
+    found = content(rows)
+    assert {name: len(held) for name, held in found.items() if held} == {
+        "threads": 2, "runs": 1, "reviews": 1, "events": 2, "accounts": 1, "calls": 1, "documents": 1,
+    }  # fmt: skip
+    assert found["runs"][0]["question"] == "How hot?"
+    assert found["calls"][0]["answer"] == "hot"
+    assert rows.scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
+    execute(old, "UPDATE documents SET seal = ''")
+    adopt(rows)
+    with pytest.raises(IntegrityError, match="row documents h"):
+        rows.read(DOCUMENTS)
+
+
+def test_rows_from_before_there_were_seals_get_a_key_only_by_reseal(old: SqliteDatabase) -> None:
+    keyed = Rows(old, Seals(KEY, encrypt=True))
+    with pytest.raises(ConfigurationError, match="rows without seals") as caught:
+        adopt(keyed)
+    assert "assay storage seal --trust-unsealed" in caught.value.help
+    assert sealing(old) is None
+    with pytest.raises(ConfigurationError, match="rows without seals"):
+        reseal(old, Seals(), keyed.seals)
+    assert reseal(old, Seals(), keyed.seals, trust_unsealed=True) == 9
+    adopt(keyed)
+    assert content(keyed)["runs"][0]["question"] == "How hot?"
+
+
+# Another key ------------------------------------------------------------------------------------------
+
+
+def test_everything_is_the_same_under_another_key(any_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BATCH", 2)
+    rows = Rows(any_database)
+    adopt(rows)
+    fill(rows)
+    for way in ("keyed", "encrypted", "other", "plain", "encrypted", "keyed"):
+        before, held = rows, content(rows)
+        rows = Rows(any_database, WAYS[way])
+        assert reseal(any_database, before.seals, rows.seals) == 9
+        adopt(rows)
+        assert content(rows) == held
+        with pytest.raises(ConfigurationError):
+            adopt(before)
+        for table in (THREADS, PARTS, DOCUMENTS):
+            with pytest.raises(IntegrityError, match=f"row {table.name} "):
+                before.read(table)
+        with rows.writing("thread", "t0") as writer:
+            writer.update(THREADS, ["t0"], {"title": f"Kilns, {way}"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE threads SET title = 'Kettles' WHERE id = 't1'", "row threads t1"),
+        ("DELETE FROM parts WHERE thread = 't1' AND hash = '1'", "thread t1 .*1 missing"),
+        ("DELETE FROM heads WHERE scope = 'thread:t1'", "thread t1 .*4 too many|taken out"),
+        ("UPDATE heads SET version = 9 WHERE scope = 'thread:t1'", "row heads thread:t1"),
+        ("UPDATE documents SET text = 'A kiln is cold.'", "row documents h"),
+    ],
+)
+@pytest.mark.parametrize("was", ["plain", "encrypted"])
+def test_what_was_altered_is_not_sealed_anew(
+    sqlite_database: SqliteDatabase, was: str, change: str, message: str
+) -> None:
+    rows = Rows(sqlite_database, WAYS[was])
+    adopt(rows)
+    fill(rows)
+    with sqlite_database.connection() as connection:
+        before = list(map(tuple, connection.execute("SELECT * FROM parts").fetchall()))
+    execute(sqlite_database, change)
+    with pytest.raises(IntegrityError, match=message):
+        reseal(sqlite_database, WAYS[was], WAYS["other"])
+    assert sealing(sqlite_database) == Sealing(WAYS[was].key_id, WAYS[was].encrypts)
+    with sqlite_database.connection() as connection:
+        after = list(map(tuple, connection.execute("SELECT * FROM parts").fetchall()))
+    assert set(after) <= set(before)
+
+
+def test_the_wrong_old_key_changes_nothing(any_database: Database) -> None:
+    rows = Rows(any_database, WAYS["encrypted"])
+    adopt(rows)
+    fill(rows)
+    held = content(rows)
+    with pytest.raises(ConfigurationError, match="another key"):
+        reseal(any_database, WAYS["other"], WAYS["keyed"])
+    with pytest.raises(ConfigurationError, match="sealed with a key"):
+        reseal(any_database, WAYS["plain"], WAYS["keyed"])
+    adopt(rows)
+    assert content(rows) == held
+
+
+def test_a_process_that_missed_a_new_key_writes_nothing(any_database: Database) -> None:
+    late = Rows(any_database)
+    adopt(late)
+    fill(late)
+    reseal(any_database, late.seals, Seals(KEY))
+    for thread in ("t0", "new"):
+        with pytest.raises(IntegrityError, match="row heads"), late.writing("thread", thread) as writer:
+            writer.insert(PARTS, {"thread": thread, "hash": "new", "payload": b""})
+    content(Rows(any_database, Seals(KEY)))
+
+
+def test_every_table_can_be_gone_through_in_pieces(any_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of several columns, of numbers, and with characters that a language would sort its own way."""
+    monkeypatch.setattr(module, "_BATCH", 2)
+    rows = Rows(any_database)
+    adopt(rows)
+    fill(rows, 1)
+    with rows.writing("thread", "t0") as writer:
+        names = dict.fromkeys(RUNS.columns, "") | {"thread": "t0", "finished": None, "error": None}
+        for id in ("a", "B", "ä", "_", "a b", "ab", "-a"):
+            writer.insert(RUNS, {**names, "id": id})
+        review = dict.fromkeys(REVIEWS.columns, "") | {"id": "q", "thread": "t0", "due": None}
+        writer.insert(REVIEWS, review)
+    with rows.writing("run", "ä") as writer:
+        event = dict.fromkeys(EVENTS.columns, "") | {"run": "ä", "parent": None}
+        for seq in range(1, 12):
+            writer.insert(EVENTS, {**event, "seq": seq})
+    with rows.writing("ledger", "ä") as writer:
+        writer.insert(ACCOUNTS, dict.fromkeys(ACCOUNTS.columns, 0) | {"run": "ä", "owner": ""})
+        call: dict[str, object] = dict.fromkeys(CALLS.columns, 0)
+        call |= dict.fromkeys("key time step task provider model error".split(), "")
+        for number in (1, 2, 10, 9):
+            writer.insert(CALLS, {**call, "id": number, "run": "ä", "state": "lost", "answer": None})
+    held = content(rows)
+    assert reseal(any_database, rows.seals, WAYS["encrypted"]) == sum(map(len, held.values())) == 29
+    assert content(Rows(any_database, WAYS["encrypted"])) == held

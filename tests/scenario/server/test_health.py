@@ -1,0 +1,117 @@
+"""Whether the server lives, and whether it can work."""
+
+import asyncio
+from pathlib import Path
+from threading import Event
+
+import pytest
+import uvicorn
+
+from assay.errors import AssayError, ConfigurationError
+from assay.server.routes import health
+from assay.server.serving import open_server
+from assay.settings import load
+from tests.scenario.server.conftest import Http, Open, token_of
+
+
+async def test_it_answers(serve: Open, http: Http) -> None:
+    client = http(await serve())
+    answer = await client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert answer.headers["X-Request-ID"]
+    missing = await client.get("/api/nothing")
+    assert missing.headers["Content-Type"] == "application/problem+json"
+    assert missing.json()["status"] == 404
+
+
+async def test_it_is_ready(serve: Open, http: Http) -> None:
+    answer = await http(await serve()).get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_what_it_lacks_is_named(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = await serve()
+    client = http(server)
+    monkeypatch.setattr(server.service.dispatcher, "is_alive", lambda: False)
+    server.service.premises.world.rows.database.close()
+    answer = await client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert "the database does not answer" in answer.json()["detail"]
+    assert "nothing takes up runs" in answer.json()["detail"]
+    assert "writ" not in answer.json()["detail"]
+    assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_however_many_ask_it_is_looked_at_once(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that hangs would otherwise have every thread there is, one for each who asks."""
+    looked, hang = [], Event()
+
+    def ask(service: object) -> None:
+        looked.append(service)
+        hang.wait(20)
+
+    monkeypatch.setattr(health, "_ask", ask)
+    monkeypatch.setattr(health, "PATIENCE", 0.1)
+    monkeypatch.setattr(health, "FRESH", 0.0)
+    client = http(await serve(server={"requests_per_minute": 12}))
+    answers = [*await asyncio.gather(*(client.get("/readyz") for _ in range(5))), await client.get("/readyz")]
+    hang.set()
+    assert [answer.status_code for answer in answers] == [503] * 6
+    assert len(looked) == 1
+
+    monkeypatch.setattr(health, "PATIENCE", 5.0)
+    assert (await client.get("/readyz")).status_code == 200
+    monkeypatch.setattr(health, "FRESH", 20.0)
+    before = len(looked)
+    assert [(await client.get("/readyz")).status_code for _ in range(5)] == [200] * 5
+    assert len(looked) == before
+    assert (await client.get("/readyz")).status_code == 429, "who has no name is counted too"
+    assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_a_data_directory_that_is_gone_is_named(serve: Open, http: Http, tmp_path: Path) -> None:
+    server = await serve(tmp_path / "data")
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    answer = await http(server).get("/readyz")
+    assert answer.status_code == 503
+    assert "the data directory cannot be written to" in answer.json()["detail"]
+    assert str(tmp_path) not in answer.text
+    (tmp_path / "elsewhere").rename(tmp_path / "data")
+
+
+async def test_only_this_machine_is_let_in_before_anybody_has_a_token(serve: Open, tmp_path: Path) -> None:
+    everywhere = load(data_dir=tmp_path, server={"host": "0.0.0.0", "port": 0})  # noqa: S104
+    with pytest.raises(ConfigurationError, match="only this machine") as refused:
+        async with open_server(everywhere):
+            pass
+    assert "assay users add" in refused.value.help
+    home = await serve()
+    await token_of(home, "ann")
+    async with open_server(everywhere) as server:
+        assert not server.service.open_to_all
+
+
+@pytest.mark.parametrize("error", [OSError("no memory"), None])
+async def test_a_server_that_cannot_begin_is_told(
+    serve: Open, error: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def startup(server: uvicorn.Server, sockets: object = None) -> None:
+        server.should_exit = True
+        if error:
+            raise error
+
+    monkeypatch.setattr(uvicorn.Server, "startup", startup)
+    with pytest.raises((OSError, AssayError), match="no memory" if error else "could not be started"):
+        await serve()
+
+
+async def test_a_port_that_is_taken_is_told(serve: Open, tmp_path: Path) -> None:
+    port = int((await serve()).url.rpartition(":")[2])
+    with pytest.raises(ConfigurationError, match=f"port {port}") as refused:
+        async with open_server(load(data_dir=tmp_path, server={"port": port})):
+            pass
+    assert "--port" in refused.value.help
+    with pytest.raises(ConfigurationError, match=r"cannot listen on 192\.0\.2\.1"):
+        async with open_server(load(data_dir=tmp_path, server={"host": "192.0.2.1", "port": 0})):
+            pass

@@ -1,0 +1,201 @@
+"""Each category of error has its handler in a run, and after each the run can be gone on with."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.bootstrap import open_engine
+from assay.engine import Outcome
+from assay.errors import (
+    AssayError,
+    Category,
+    ContextOverflowError,
+    ModelError,
+    ModelTimeoutError,
+    RateLimitError,
+    ReasoningError,
+    StorageError,
+    UsageError,
+)
+from assay.llm.router import Router
+from assay.model.event import RunStatus
+from assay.model.thread import Options
+from assay.settings import load
+from assay.testing import Always, FakeProvider, Script, ScriptedModel
+from tests.scenario.checking import check_report, stored_texts
+from tests.scenario.conftest import Lab
+from tests.scenario.material import LAKE, QUESTION
+
+Make = Callable[..., Lab]
+
+ERRORS: list[AssayError] = [
+    ModelError("the provider is down"),
+    RateLimitError("too many requests"),
+    ModelTimeoutError("no answer in time"),
+    UsageError("this cannot be asked"),
+    ReasoningError("the answer could not be used"),
+    ContextOverflowError("the prompt was too long"),
+    StorageError("the disk is full"),
+]
+BUSY = StorageError("the database is busy", retryable=True)
+
+
+def test_every_category_is_tried() -> None:
+    assert {error.category for error in ERRORS} == set(Category)
+
+
+class Once:
+    """A step of the reasoner that fails a few times, and is itself from then on."""
+
+    def __init__(self, error: Exception, times: int = 1) -> None:
+        self._error = error
+        self._left = times
+
+    async def __call__(self, real: Any, *args: Any) -> Any:
+        if self._left:
+            self._left -= 1
+            raise self._error
+        return await real(*args)
+
+
+async def left(here: Lab, outcome: Outcome) -> list[str]:
+    """Stages that have ended, as often as they did."""
+    return [event.stage for event in await here.log(outcome.run.id) if event.kind == "leave"]
+
+
+@pytest.mark.requirement("F-11", "W-16")
+@pytest.mark.parametrize("step", ["plan", "claims", "write"])
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
+async def test_a_step_that_fails_ends_the_run_and_is_all_that_is_done_again(
+    lab: Make, error: AssayError, step: str
+) -> None:
+    here = lab(**{step: Once(error)})
+    source = here.holds(*LAKE)
+    failed = await here.ask(QUESTION)
+    assert failed.run.status is RunStatus.FAILED
+    assert failed.run.error == error.message
+    done, asked = await left(here, failed), len(source.queries)
+
+    await here.engine.resume(failed.run.thread)
+    outcome = await here.settled(failed.run.id)
+
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    after = (await left(here, outcome))[len(done) :]
+    assert not {*done} & {*after}, "what was finished is not done again"
+    assert len(source.queries) == asked or step == "plan"
+    assert [name for name, _ in here.reasoner.calls].count(step) == 2
+
+
+@pytest.mark.requirement("F-11", "S-05")
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
+async def test_a_task_that_fails_is_lost_alone(lab: Make, error: AssayError) -> None:
+    here = lab(read=Once(error))
+    here.holds(*LAKE)
+
+    outcome = await here.ask(QUESTION)
+
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    [reason] = (await here.state(outcome))["failures"].values()
+    assert reason == error.message
+
+
+@pytest.mark.requirement("F-11")
+@pytest.mark.parametrize("step", ["plan", "read"])
+async def test_storage_that_is_busy_for_a_moment_is_waited_for(lab: Make, step: str) -> None:
+    here = lab(**{step: Once(BUSY)})
+    here.holds(*LAKE)
+
+    outcome = await here.ask(QUESTION)
+
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    assert (await here.state(outcome))["failures"] == {}
+    told = [event.data["message"] for event in await here.log(outcome.run.id) if event.kind == "error"]
+    assert told == [BUSY.message]
+
+
+async def test_storage_that_stays_busy_fails_the_run_which_goes_on_later(
+    lab: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = asyncio.sleep
+    monkeypatch.setattr("langgraph.pregel._retry.asyncio.sleep", lambda _: real(0))
+    here = lab(plan=Once(BUSY, times=4))
+    here.holds(*LAKE)
+
+    failed = await here.ask(QUESTION)
+    assert failed.run.status is RunStatus.FAILED
+    await here.engine.resume(failed.run.thread)
+
+    assert (await here.settled(failed.run.id)).run.status is RunStatus.DONE
+    assert [name for name, _ in here.reasoner.calls].count("plan") == 5
+
+
+# What the router and the reasoner do before the graph hears of it
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("assay.choosing.Router", partial(Router, sleep=note))
+
+    async def ask(faults: Any, **llm: Any) -> tuple[Outcome, FakeProvider, list[float]]:
+        async with FakeProvider(ScriptedModel(), faults=faults) as provider:
+            models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}, **llm}
+            async with open_engine(load(data_dir=tmp_path / "data", llm=models)) as engine:
+                options = Options.model_validate({"depth": "quick", "source": "demo"})
+                run = await engine.start("What's happening with Tesla and its stock?", options)
+                outcome = await engine.wait(run.id)
+        assert outcome.report is not None, outcome.run.error
+        check_report(outcome.report, stored_texts(tmp_path / "data"))
+        return outcome, provider, pauses
+
+    return ask
+
+
+@pytest.mark.requirement("F-11")
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [("rate-limited-without-end", [10.0, 20.0, 40.0]), ("rate-limited", [1.0]), ("rate-limited-for-an-hour", [])],
+)
+async def test_a_rate_limit_is_waited_out(asked: Callable[..., Any], fault: str, expected: list[float]) -> None:
+    outcome, provider, pauses = await asked(Script([fault] * len(expected) or [fault]))
+
+    assert pauses == expected
+    first = [call.form for call in provider.calls][: len(expected) + 1]
+    assert len(set(first)) == 1 or not expected, "the same step is asked again"
+    assert outcome.report.status == "complete"
+    assert ("embedded" in outcome.report.metadata.reasoning) is (not expected), "a limit of an hour is not waited out"
+
+
+@pytest.mark.requirement("F-11")
+async def test_a_model_that_does_not_answer_is_asked_two_times_more(asked: Callable[..., Any]) -> None:
+    outcome, provider, pauses = await asked(Script(["hang"] * 3), call_seconds=0.3, step_seconds=60)
+
+    assert pauses == [1.0, 2.0]
+    assert [call.fault is not None for call in provider.calls][:4] == [True, True, True, False]
+    assert outcome.report.metadata.reasoning["embedded"] == 1, "one step was done without the model"
+    assert outcome.report.status == "complete"
+
+
+@pytest.mark.requirement("F-11")
+async def test_sources_that_are_too_long_are_fewer_and_then_shorter(asked: Callable[..., Any], tmp_path: Path) -> None:
+    outcome, _, _ = await asked(Always("context-overflow"))
+
+    async with open_engine(load(data_dir=tmp_path / "data")) as engine:
+        told = [str(event.data.get("text")) for event in [event async for event in engine.events(outcome.run.id)]]
+    fewer = [position for position, text in enumerate(told) if "fewer sources" in text]
+    shorter = [position for position, text in enumerate(told) if "shorter" in text]
+    assert fewer
+    assert shorter
+    assert fewer[0] < shorter[0]

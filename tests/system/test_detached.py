@@ -1,0 +1,91 @@
+"""Runs in a process of their own: started, followed, stopped, killed, and gone on with."""
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.system.command import LIBRARY, Command
+
+TIDES = ("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--detach")
+
+
+def process_of(thread: str) -> int:
+    """The process that works on a thread."""
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:  # it has just ended
+                continue
+            if thread.encode() in words and b"resume" in words:
+                return int(folder.name)
+        time.sleep(0.05)
+    pytest.fail(f"no process works on {thread}")
+
+
+@pytest.mark.requirement("W-16", "F-10")
+def test_a_detached_run_goes_on_by_itself_and_can_be_followed(assay: Command) -> None:
+    started = assay(*TIDES, "--out", "report.md")
+    thread = started.out.strip()
+    assert started.code == 0, started.err
+    assert assay.threads() == [thread]
+    for command in ("follow", "stop", "threads show"):
+        assert f"assay {command} {thread}" in started.err
+
+    followed = assay("follow", thread, "--json")
+
+    assert followed.code == 0, followed.err
+    assert followed.json["status"] == "complete"
+    assert "Plan" in followed.err
+    assert assay.statuses(thread) == ["done"]
+    assert "16.3 metres" in (assay.folder / "report.md").read_text()
+    assert "Report written to" in (assay.data / "logs" / f"{thread}.log").read_text()
+    assert assay("threads", "delete", thread, "--yes").code == 0
+    assert list((assay.data / "logs").iterdir()) == []
+
+
+@pytest.mark.requirement("W-16")
+def test_a_detached_run_that_is_killed_is_gone_on_with(assay: Command) -> None:
+    shutil.copytree(LIBRARY, assay.folder / "sky")  # enough for some seconds, so that it is at work when it is killed
+    thread = assay("research", "How fast is the universe expanding?", "--docs", "sky", "--detach").out.strip()
+    process = process_of(thread)
+    assay.wait_for_event("leave", "plan")
+    os.kill(process, signal.SIGKILL)
+    status = assay.statuses(thread)
+
+    again = assay("resume", thread, "--detach")
+    followed = assay("follow", thread, "--new", "--json")
+
+    assert status == ["running"]
+    assert again.code == 0, again.err
+    assert followed.code == 0, followed.err
+    stages = [row[0] for row in assay.rows("SELECT stage FROM events WHERE kind = 'leave'")]
+    assert stages.count("plan") == 1
+    assay("resume", thread, "--detach").refused(2, "already answered")
+
+
+def test_a_detached_run_is_stopped(assay: Command) -> None:
+    """Whether its process has begun by then or not; one that was faster than `stop` is told to be done."""
+    thread = assay(*TIDES).out.strip()
+
+    stopped = assay("stop", thread, "--drain")
+
+    assert stopped.code == 0 or "its last run is done" in stopped.err, stopped.err
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends and assay.statuses(thread) == ["running"]:
+        time.sleep(0.1)
+    assert assay.statuses(thread)[0] in ("cancelled", "queued", "done")
+    assert assay("threads", "show", thread).code == 0
+
+
+def test_what_is_wrong_is_told_before_a_process_is_started(assay: Command) -> None:
+    assay("research", "How high are the tides?", "--docs", "nowhere", "--detach").refused(2, "nowhere")
+    env = {"ASSAY_PERSISTENCE__BACKEND": "memory"}
+    assay(*TIDES, env=env).refused(2, "memory")
+    assert assay.threads() == []
+    assert not (assay.data / "logs").exists()

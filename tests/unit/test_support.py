@@ -1,0 +1,212 @@
+"""How far a quote supports a statement: floors on claims nobody here wrote, and what one changed word does."""
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.embedding import entailment
+from assay.embedding.entailment import CrossEncoder
+from assay.embedding.minilm import DATA, MiniLM
+from assay.errors import ConfigurationError
+from assay.trust.likeness import names
+from assay.trust.narrowing import MOST, nearest
+from assay.trust.support import WordsAndMeaning, shipped
+from benchmarks import bench_support as bench
+
+needs_data = pytest.mark.skipif(not bench.DATA.is_dir(), reason=f"no data at {bench.DATA}; set ASSAY_EVAL_DATA")
+SAMPLE = (60, 150)  # groups of fever-symmetric and pages of WiCE: 429 claims of 1,057, 15 s
+
+TRAM = (
+    "The city council approved the new tram line in March 2021, and construction of the 12-kilometre route is "
+    "expected to cost 340 million euros."
+)
+DRUG = (
+    "Researchers found that most patients who took the drug recovered within two weeks, although some may relapse "
+    "after treatment ends."
+)
+FIRM = (
+    "Acme Corporation, founded in 1987 by Maria Lopez in Lisbon, increased its revenue by 14% to $2.3 billion in 2022."
+)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> MiniLM:
+    return MiniLM()
+
+
+@pytest.fixture(scope="module")
+def reader() -> CrossEncoder:
+    return CrossEncoder()
+
+
+@pytest.fixture(scope="module")
+def support(embedder: MiniLM, reader: CrossEncoder) -> WordsAndMeaning:
+    return WordsAndMeaning(embedder, reader)
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[bench.Case]:
+    return bench.cases(sample=SAMPLE)
+
+
+@pytest.fixture(scope="module")
+def rows(cases: list[bench.Case], embedder: MiniLM, reader: CrossEncoder) -> Any:
+    return bench.rows_of(cases, embedder, reader)
+
+
+def of_set(cases: Sequence[bench.Case], name: str) -> tuple[Any, Any]:
+    own = np.array([index for index, case in enumerate(cases) if case.set == name])
+    return own, np.array([cases[index].supported for index in own])
+
+
+# On all of it .796 and .793; word overlap has .697 and .759 (benchmarks/bench_support.py). A fold of this sample is
+# fitted on a quarter of the claims that the shipped weights are fitted on.
+@needs_data
+@pytest.mark.requirement("S-09", "W-09")
+@pytest.mark.parametrize(("name", "floor"), [("fever", 0.73), ("wice", 0.77)])
+def test_claims_that_are_borne_out_score_above_others(
+    cases: list[bench.Case], rows: Any, name: str, floor: float
+) -> None:
+    own, truth = of_set(cases, name)
+    scores = bench.cross_validated(cases, rows, read=True)[own]
+    assert bench.auc(truth, scores) >= floor
+    overlap = np.array([bench.overlap(cases[index]) for index in own])
+    assert bench.auc(truth, scores) >= bench.auc(truth, overlap)
+
+
+@needs_data
+@pytest.mark.requirement("S-09")
+def test_what_it_says_is_about_as_often_so(cases: list[bench.Case], rows: Any) -> None:
+    truth = np.array([case.supported for case in cases])
+    brier, apart = bench.calibration(truth, bench.cross_validated(cases, rows, read=True))
+    assert brier <= 0.20
+    assert apart <= 0.10
+
+
+@needs_data
+def test_the_cross_encoder_adds_to_words(cases: list[bench.Case], rows: Any) -> None:
+    plain = rows[:, [names(read=True).index(name) for name in names(read=False)]]
+    own, truth = of_set(cases, "fever")
+    read = bench.cross_validated(cases, rows, read=True)[own]
+    words = bench.cross_validated(cases, plain, read=False)[own]
+    assert bench.auc(truth, read) >= bench.auc(truth, words) + 0.02
+
+
+APPROVED = "The council approved the new tram line in March 2021."
+MOST_PATIENTS = "Most patients taking the drug recovered in two weeks."
+
+
+@pytest.mark.requirement("S-09", "X-03")
+@pytest.mark.parametrize(
+    ("quote", "true", "false"),
+    [
+        (TRAM, APPROVED, APPROVED.replace("2021", "2019")),
+        (TRAM, APPROVED, APPROVED.replace("approved", "rejected")),
+        (TRAM, APPROVED, APPROVED.replace("approved", "did not approve")),
+        (TRAM, "The route is expected to cost 340 million euros.", "The route is expected to cost 540 million euros."),
+        (DRUG, MOST_PATIENTS, MOST_PATIENTS.replace("Most", "All")),
+        (DRUG, MOST_PATIENTS, MOST_PATIENTS.replace("Most", "Few")),
+        (DRUG, MOST_PATIENTS, MOST_PATIENTS.replace("weeks", "months")),
+        (FIRM, "Acme increased its revenue by 14% in 2022.", "Acme decreased its revenue by 14% in 2022."),
+        (FIRM, "Acme Corporation was founded in 1987.", "Acme Corporation was founded in 1997."),
+        (FIRM, "Maria Lopez founded Acme Corporation.", "John Smith founded Acme Corporation."),
+        (FIRM, "Acme Corporation increased its revenue.", "Acme Corporation increased its profit."),
+    ],
+)
+def test_one_word_changed_says_something_else(support: WordsAndMeaning, quote: str, true: str, false: str) -> None:
+    right, wrong = support.scores([(true, quote), (false, quote)])
+    assert right >= wrong + 0.1
+
+
+def test_a_statement_of_something_else_is_not_borne_out(support: WordsAndMeaning) -> None:
+    assert support.scores([("The mayor resigned over the budget.", TRAM)])[0] < 0.25
+
+
+@pytest.mark.requirement("W-09")
+def test_a_statement_that_stands_in_the_quote_is_certain(support: WordsAndMeaning) -> None:
+    opening = "The city council approved the new tram line in March 2021."
+    assert support.scores([(TRAM, TRAM), (opening, TRAM), (opening.upper(), f"Before. {TRAM}")]) == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "pair", [("", ""), ("A statement.", ""), ("", TRAM), ("caf\udce9", "caf\udce9 x"), ("。", "!")]
+)
+def test_odd_texts_have_a_score(support: WordsAndMeaning, pair: tuple[str, str]) -> None:
+    [score] = support.scores([pair])
+    assert 0 <= score <= 1
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.text(max_size=200), st.text(max_size=400))
+def test_every_pair_of_texts_has_a_score(statement: str, quote: str) -> None:
+    [score] = _WORDS.scores([(statement, quote)])
+    assert 0 <= score <= 1
+
+
+_WORDS = WordsAndMeaning(MiniLM())
+
+
+def test_scores_come_in_order_and_do_not_depend_on_the_pairs_beside(support: WordsAndMeaning, embedder: MiniLM) -> None:
+    pairs = [("Maria Lopez founded Acme.", FIRM), ("Some patients may relapse.", DRUG), ("A tram line opened.", TRAM)]
+    together = support.scores([*pairs, pairs[0]])
+    alone = [WordsAndMeaning(embedder, CrossEncoder()).scores([pair])[0] for pair in pairs]
+    assert together[3] == together[0]
+    assert together[:3] == pytest.approx(alone, abs=1e-3)
+
+
+def test_threads_may_share_a_scorer(support: WordsAndMeaning) -> None:
+    pairs = [(f"Acme was founded in {year}.", FIRM) for year in range(1980, 1990)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: support.scores(pairs), range(4)))
+    assert all(scores == results[0] for scores in results)
+
+
+def test_a_long_quote_is_narrowed_to_what_speaks_of_the_statement(support: WordsAndMeaning) -> None:
+    page = "\n".join([*(f"Note {index} concerns the weather in the valley." for index in range(60)), FIRM])
+    assert FIRM in nearest("Acme Corporation was founded in 1987.", page)
+    assert len(nearest("Acme Corporation was founded in 1987.", page)) <= MOST
+    right, wrong = support.scores([("Acme Corporation was founded in 1987.", page), ("The valley has no river.", page)])
+    assert right > wrong + 0.2
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_the_shipped_weights_are_of_the_numbers_there_are(read: bool) -> None:
+    model = shipped(read=read)
+    assert len(model.weights) == len(names(read=read))
+    assert (model.spread > 0).all()
+
+
+def test_the_cross_encoder_file_is_that_of_origin() -> None:
+    origin = (DATA / "ORIGIN.md").read_text(encoding="utf-8")
+    row = re.search(r"^\| `entailment\.int8\.onnx` \| (\d+) \| `([0-9a-f]{64})` \|$", origin, re.MULTILINE)
+    assert row is not None
+    content = (DATA / entailment.MODEL_FILE).read_bytes()
+    assert (int(row[1]), row[2]) == (len(content), hashlib.sha256(content).hexdigest())
+    assert row[2] == entailment.MODEL_SHA256
+
+
+def test_a_missing_cross_encoder_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes((DATA / "tokenizer.json").read_bytes())
+    with pytest.raises(ConfigurationError, match=r"entailment\.int8\.onnx is missing") as caught:
+        CrossEncoder(data=tmp_path).scores([("a", "b")])
+    assert "Install" in caught.value.help
+
+
+def test_building_the_scorer_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from assay.embedding.minilm import MiniLM; from assay.embedding.entailment import CrossEncoder;"
+        "from assay.trust.support import WordsAndMeaning; WordsAndMeaning(MiniLM(), CrossEncoder());"
+        "print(sorted({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
