@@ -245,7 +245,7 @@ class Harvesting(Part):
 
 
 class Caching(Part):
-    backend: Literal["sqlite", "redis", "memory"] = "sqlite"  # redis: at REDIS_URL
+    backend: Literal["sqlite", "redis", "postgres", "memory"] = "sqlite"  # redis: at REDIS_URL
     memory_mb: float = Field(default=32.0, gt=0)  # the part kept in the process
     disk_mb: float = Field(default=500.0, gt=0)
 
@@ -261,6 +261,7 @@ class Serving(Part):
     public_url: str | None = None  # as people reach it, where that is not host and port; for links and webhooks
     allow_origins: tuple[str, ...] = ()  # of web pages that may call the API, as https://team.example
     allow_hosts: tuple[str, ...] = ()  # names it answers to besides its own, as assay.team.example
+    runs: Literal["here", "workers"] = "here"  # who works on them: the server itself, or `assay worker`
     runs_at_once: int = Field(default=16, ge=1, le=1000)  # the others wait in line
     runs_per_user: int = Field(default=50, ge=1)  # at work, in line, or waiting for an answer
     streams_per_user: int = Field(default=100, ge=1)
@@ -286,6 +287,26 @@ class Serving(Part):
             if not _ORIGIN.fullmatch(one.strip()):
                 raise ValueError(f"{one!r} is no origin: name each, as https://team.example; there is no wildcard")
         return origins
+
+
+class Fleet(Part):
+    """`assay worker`, and how processes on several machines keep out of each other's way (docs/howto/fleet.md)."""
+
+    concurrency: int = Field(default=4, ge=1, le=200)  # runs one worker is at together
+    lease_seconds: float = Field(default=15.0, ge=1, le=600)  # a thread is its worker's so long after its last sign
+    most_falls: int = Field(default=5, ge=1, le=100)  # workers a run may take down before it is given up
+    drain_seconds: float = Field(default=30.0, ge=0)  # a run is given to end its step when its worker stops
+    signals: Literal["auto", "process", "postgres", "redis"] = "auto"  # what carries news and rates between processes
+    metrics_port: int | None = Field(default=None, ge=0, le=65_535)  # of a worker; None: it shows no figures
+    metrics_host: str = "127.0.0.1"
+
+
+class Telemetry(Part):
+    """What is told to a collector of traces. Its address is OTEL_EXPORTER_OTLP_ENDPOINT, as for every program."""
+
+    traces: Literal["off", "otlp"] = "off"
+    service: str = "assay"
+    content: bool = False  # whether questions, prompts and answers are told, too
 
 
 class Keys(BaseSettings):
@@ -361,6 +382,8 @@ class Settings(BaseSettings):
     harvest: Harvesting = Harvesting()
     cache: Caching = Caching()
     server: Serving = Serving()
+    fleet: Fleet = Fleet()
+    telemetry: Telemetry = Telemetry()
     keys: Keys = Field(default_factory=Keys, exclude=True)
 
     def model_for(self, role: Role) -> str:
@@ -369,7 +392,7 @@ class Settings(BaseSettings):
 
     def fingerprint(self) -> str:
         """What a run stores to say which settings made it; where data lie does not matter to a result."""
-        values = self.model_dump(mode="json", exclude={"data_dir", "log_level", "server", "keys"})
+        values = self.model_dump(mode="json", exclude={"data_dir", "log_level", "server", "fleet", "telemetry", "keys"})
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
     @classmethod
