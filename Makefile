@@ -68,6 +68,7 @@ lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newe
 	$(COMPILE) pyproject.toml --extra dev -c requirements/runtime.lock -c requirements/bootstrap.lock \
 		-o requirements/dev.lock
 	$(COMPILE) pyproject.toml --extra local -c requirements/runtime.lock -o requirements/local.lock
+	$(COMPILE) pyproject.toml --extra fleet --extra telemetry -c requirements/dev.lock -o requirements/fleet.lock
 
 clean: ## remove caches and reports
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .reports .requirements.json dist

@@ -25,9 +25,9 @@ from assay.harvest.files import FileReader
 from assay.harvest.walk import walk
 from assay.model.source import Document, Passage
 from assay.ports import FileStamp, Folder
-from assay.search.documents import synchronise
+from assay.search.indexing import synchronise
 from assay.search.ranking import rank
-from assay.storage import library
+from assay.storage import candidates
 from assay.storage.library import LibraryIndex
 
 WORDS_A_PASSAGE = 80
@@ -119,9 +119,9 @@ def asking(folder: Path, language: Language) -> dict[str, Figures]:
         with index.batch():
             fill(index, made)
         limited = times(index, questions)
-        bound, library._ROWS_SCORED = library._ROWS_SCORED, len(texts) * len(questions)
+        bound, candidates.ROWS = candidates.ROWS, len(texts) * len(questions)
         every = times(index, questions)
-        library._ROWS_SCORED = bound
+        candidates.ROWS = bound
         name = f"ask {len(texts):,} passages"
         return {f"{name}, rarest words": limited, f"{name}, all words": every}
 

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.bootstrap import open_engine, open_rows
+from assay.engine import Engine
+from assay.errors import ThreadBusyError
 from assay.model.event import RunStatus
 from assay.model.spend import Call
-from assay.model.thread import Options
+from assay.model.thread import Options, Run
 from assay.settings import Settings, load
 from assay.storage.ledger import SqlLedger
 from assay.storage.threads import SqlThreads
@@ -29,6 +31,7 @@ from assay.testing import FakeProvider, ScriptedModel
 QUESTION = "What's happening with Tesla and its stock?"
 LATENCY = (0.05, 0.4)  # seconds an answer takes, so that kills find calls in flight
 LONGEST = 120.0  # seconds a life may take before something is wrong
+LEASE = 2.0  # seconds
 PRELOADED = ["benchmarks.killing", "assay.bootstrap", "assay.checkpoints.saver", "langgraph.graph", "openai"]
 
 
@@ -44,7 +47,7 @@ class Place(NamedTuple):
         if self.database:
             os.environ["DATABASE_URL"] = self.database
         return load(
-            data_dir=self.folder, source="demo", depth="quick", log_level="error",
+            data_dir=self.folder, source="demo", depth="quick", log_level="error", fleet={"lease_seconds": LEASE},
             persistence={"backend": "postgres" if self.database else "sqlite"},
             llm={"model": "openai:gpt-4o", "endpoints": {"openai": f"{self.provider}/v1"}},
         )  # fmt: skip
@@ -63,10 +66,19 @@ async def _live(place: Place, thread: str) -> None:
         elif (await engine.threads.runs(thread))[-1].status is RunStatus.DONE:
             return
         else:
-            run = await engine.resume(thread)
+            run = await _resumed(engine, thread)
         outcome = await engine.wait(run.id)
         if outcome.report is None:
             raise SystemExit(f"no report: {outcome.run.status} {outcome.run.error}")
+
+
+async def _resumed(engine: Engine, thread: str) -> Run:
+    """On PostgreSQL a thread is its killed process's until its lease ends."""
+    while True:
+        try:
+            return await engine.resume(thread)
+        except ThreadBusyError:
+            await asyncio.sleep(0.1)
 
 
 @dataclass

@@ -20,9 +20,9 @@ from assay.embedding.entailment import CrossEncoder
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, ConfigurationError, StorageError, UsageError
+from assay.errors import AssayError, ConfigurationError, NotFoundError, StorageError, UsageError
 from assay.export.report import Report
-from assay.memory import FILE, open_memory
+from assay.memory import FILE, StoreMemory, all_memories, open_memory, shared_memory
 from assay.model.event import RunStatus
 from assay.model.question import Mode
 from assay.model.thread import Options
@@ -35,16 +35,21 @@ from assay.search.ranker import IndexRanker
 from assay.search.registry import check_names
 from assay.settings import Settings, load
 from assay.storage.artifacts import SqlArtifacts
-from assay.storage.cache import open_cache
+from assay.storage.cache import OpenCache
 from assay.storage.chats import SqlChats
+from assay.storage.commons import Commons, open_commons
 from assay.storage.database import Database
 from assay.storage.documents import SqlDocuments
 from assay.storage.events import SqlEvents
+from assay.storage.files import Files, FolderFiles, SharedFiles
 from assay.storage.integrity import SqlIntegrity
+from assay.storage.leases import Leases
 from assay.storage.ledger import SqlLedger
 from assay.storage.library import LibraryIndex
-from assay.storage.locks import FileLocks, PostgresLocks
+from assay.storage.locks import FileLocks
 from assay.storage.notes import SqlNotes
+from assay.storage.opening import FILE as DATABASE
+from assay.storage.opening import database_address
 from assay.storage.pins import SqlPins
 from assay.storage.postgres import PostgresDatabase
 from assay.storage.replies import SqlReplies
@@ -55,9 +60,11 @@ from assay.storage.seals import Seals
 from assay.storage.shares import SqlShares
 from assay.storage.sqlite import SqliteDatabase
 from assay.storage.threads import SqlThreads
+from assay.storage.transfer import transfer
 from assay.storage.uploads import SqlUploads
 from assay.storage.users import SqlUsers
 from assay.storage.webhooks import SqlWebhooks
+from assay.telemetry.traces import Traces, open_traces
 from assay.text.redaction import redaction
 from assay.trust.support import WordsAndMeaning
 
@@ -73,10 +80,12 @@ class World(NamedTuple):
     rows: Rows
     locks: RunLocks
     documents: SqlDocuments
+    files: Files
     embedder: CachedEmbedder
     sources: SourceChooser
     pages: Pages
-    cache: Cache
+    cache: OpenCache
+    commons: Commons
 
 
 @asynccontextmanager
@@ -91,16 +100,18 @@ async def open_world(settings: Settings) -> AsyncIterator[World]:
         documents = SqlDocuments(rows)
         embedder = CachedEmbedder(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
         stack.callback(embedder.close)
-        cache = open_cache(settings.cache, folder, settings.keys.redis_url, _log.warning)
-        stack.push_async_callback(cache.close)
-        http = Http()
+        server = database_address(settings) if settings.persistence.backend == "postgres" else None
+        commons = await stack.enter_async_context(open_commons(settings, folder, server, _log.warning))
+        cache = commons.cache
+        http = Http(rates=commons.between, at_once=settings.search.at_once)
         stack.push_async_callback(http.close)
         links = Links()
         stack.push_async_callback(links.close)
         pages = await stack.enter_async_context(open_pages(settings, cache))
-        sources = SourceChooser(settings, folder, documents, embedder, cache, http, links)
+        files = _files(settings, rows, folder)
+        sources = SourceChooser(settings, folder, documents, embedder, cache, http, links, files)
         stack.callback(sources.close)
-        yield World(folder, rows, locks, documents, embedder, sources, pages, cache)
+        yield World(folder, rows, locks, documents, files, embedder, sources, pages, cache, commons)
 
 
 class Premises(NamedTuple):
@@ -118,6 +129,7 @@ class Premises(NamedTuple):
     webhooks: SqlWebhooks
     replies: SqlReplies
     chats: SqlChats
+    traces: Traces | None
 
 
 @asynccontextmanager
@@ -127,19 +139,20 @@ async def open_premises(
     """On the settings' data directory. `sources` takes the place of those the settings name. `expire`: threads that
     nobody has touched for long enough are deleted first."""
     async with AsyncExitStack() as stack:
+        traces = await stack.enter_async_context(open_traces(settings))
         world = await stack.enter_async_context(open_world(settings))
         rows = world.rows
         support = WordsAndMeaning(world.embedder, CrossEncoder())
         embedded = EmbeddedReasoner(world.embedder, support, Later())
         journal = open_journal(settings, rows, world.folder)
         stores = journal.stores
-        thinking = ReasonerChooser(settings, stores.ledger, embedded)
+        thinking = ReasonerChooser(settings, stores.ledger, embedded, world.commons.between)
         stack.push_async_callback(thinking.close)
         runner = Runner(
             settings=settings,
             threads=stores.threads,
             reviews=SqlReviews(rows),
-            memory=await stack.enter_async_context(open_memory(world.folder / FILE)),
+            memory=await stack.enter_async_context(_remembered(rows, world.folder)),
             log=stores.log,
             documents=stores.documents,
             notes=stores.notes,
@@ -156,13 +169,17 @@ async def open_premises(
         )
         engine = Engine(runner, sources or world.sources, world.sources.forget)
         stack.push_async_callback(engine.close)
+        engine.watchers.append(lambda event: world.commons.signals.ring(f"run:{event.run}"))
+        if traces is not None:
+            engine.watchers.append(traces.event)
         if expire:
             await engine.expire()
+            await asyncio.to_thread(world.files.tidy)
         yield Premises(
             engine=engine, world=world, ledger=SqlLedger(rows), support=support, users=SqlUsers(rows),
             shares=SqlShares(rows), pins=SqlPins(rows), artifacts=SqlArtifacts(rows),
-            uploads=SqlUploads(rows, world.folder / "uploads"), webhooks=SqlWebhooks(rows), replies=SqlReplies(rows),
-            chats=SqlChats(rows),
+            uploads=SqlUploads(rows, world.files), webhooks=SqlWebhooks(rows), replies=SqlReplies(rows),
+            chats=SqlChats(rows), traces=traces,
         )  # fmt: skip
 
 
@@ -181,6 +198,24 @@ async def open_users(settings: Settings) -> AsyncIterator[SqlUsers]:
         stack.enter_context(redaction(settings).logs())
         rows, _ = open_rows(settings, _data_dir(settings, stack), stack)
         yield SqlUsers(rows)
+
+
+@asynccontextmanager
+async def open_remembered(settings: Settings) -> AsyncIterator[StoreMemory]:
+    """What people want remembered, and nothing else."""
+    async with AsyncExitStack() as stack:
+        folder = _data_dir(settings, stack)
+        rows, _ = open_rows(settings, folder, stack)
+        yield await stack.enter_async_context(_remembered(rows, folder))
+
+
+@asynccontextmanager
+async def _remembered(rows: Rows, folder: Path) -> AsyncIterator[StoreMemory]:
+    if isinstance(rows.database, PostgresDatabase):
+        yield shared_memory(rows, rows.database)
+    else:
+        async with open_memory(folder / FILE) as memory:
+            yield memory
 
 
 def open_journal(settings: Settings, rows: Rows, folder: Path) -> Recorder:
@@ -245,12 +280,41 @@ def open_rows(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[
 
 def _database(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Database, RunLocks]:
     if settings.persistence.backend == "postgres":
-        server = PostgresDatabase(_address(settings))
+        server = PostgresDatabase(database_address(settings), idle_seconds=settings.fleet.lease_seconds)
         stack.callback(server.close)
-        return server, PostgresLocks(server)
-    file = SqliteDatabase(folder / "assay.sqlite3")
+        leases = Leases(server, seconds=settings.fleet.lease_seconds)
+        stack.callback(leases.close)
+        return server, leases
+    file = SqliteDatabase(folder / DATABASE)
     stack.callback(file.close)
     return file, FileLocks(folder / "locks")
+
+
+def _files(settings: Settings, rows: Rows, folder: Path) -> Files:
+    """On PostgreSQL any machine may be the one that reads a file."""
+    if settings.persistence.backend == "postgres":
+        return SharedFiles(rows, folder / "copies")
+    return FolderFiles(folder / "uploads")
+
+
+async def copy_from(settings: Settings, folder: Path) -> int:
+    """Everything that one machine keeps in a data directory, into the empty PostgreSQL database of the settings; how
+    many rows. The directory stays as it is, and nothing may be at work on it."""
+    if settings.persistence.backend != "postgres":
+        raise ConfigurationError(
+            f"persistence.backend is {settings.persistence.backend}, and the copy goes into PostgreSQL",
+            help="Set it to postgres, and DATABASE_URL to its address.",
+        )
+    if not (folder / DATABASE).is_file():
+        raise NotFoundError(f"{folder} holds no {DATABASE}", help="Name the data directory of that machine.")
+    async with AsyncExitStack() as stack:
+        file = stack.enter_context(SqliteDatabase(folder / DATABASE))
+        target, _ = open_rows(settings, folder, stack)
+        source = Rows(file, target.seals)
+        adopt(source)
+        _refuse_while_at_work(source, FileLocks(folder / "locks"))
+        files = (FolderFiles(folder / "uploads"), SharedFiles(target, settings.data_dir / "copies"))
+        return await asyncio.to_thread(transfer, source, target, files, await all_memories(folder / FILE))
 
 
 async def seal(settings: Settings, *, encrypt: bool, trust_unsealed: bool = False) -> int:
@@ -284,17 +348,6 @@ def _refuse_while_at_work(rows: Rows, locks: RunLocks) -> None:
     for row in threads:
         locks.take(row["thread"])
         locks.release(row["thread"])
-
-
-def _address(settings: Settings) -> str:
-    url = settings.keys.database_url
-    address = settings.persistence.connection_string or (url.get_secret_value() if url else None)
-    if address is None:
-        raise ConfigurationError(
-            "persistence.backend is postgres and no database is named",
-            help="Set DATABASE_URL, as in postgresql://user:password@host/assay.",
-        )
-    return address
 
 
 async def aresearch(

@@ -17,7 +17,7 @@ from assay.llm.tracing import is_on as traced
 from assay.model.spend import MICRO, Caps, Quote
 from assay.model.thread import Options, Run
 from assay.model.upload import SCHEME
-from assay.ports import Account, Cache, DocumentStore, Emit, Folder, Ledger, Source
+from assay.ports import Account, Cache, DocumentStore, Emit, Folder, Ledger, Rates, Source
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.language import LanguageReasoner
 from assay.reasoning.protocol import Reasoner
@@ -26,8 +26,8 @@ from assay.search.http import Http
 from assay.search.mcp_link import Links
 from assay.search.registry import Bench, available, build
 from assay.settings import Settings
+from assay.storage.files import Files, address, place
 from assay.storage.libraries import Libraries
-from assay.storage.uploads import address, located, place
 
 SMALLEST = (5_000, 4_000)  # tokens a planner's call may take at its worst: the least a run needs
 TRACED = "LangSmith tracing is on: it is sent everything this run sees."
@@ -39,7 +39,7 @@ class SourceChooser:
 
     def __init__(
         self, settings: Settings, folder: Path, documents: DocumentStore, embedder: CachedEmbedder, cache: Cache,
-        http: Http, links: Links,
+        http: Http, links: Links, files: Files,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._documents = documents
@@ -47,12 +47,12 @@ class SourceChooser:
         self._cache = cache
         self._http = http
         self._links = links
-        self._uploads = (folder / "uploads").resolve()
-        self._libraries = Libraries(folder / "libraries", self._uploads)
+        self._files = files
+        self._libraries = Libraries(folder / "libraries", files.folder)
         self.reader = FileReader(
             max_bytes=settings.reading.max_file_mb * 1_000_000,
             pdf_seconds=settings.reading.pdf_seconds,
-            address=lambda file: address(file, self._uploads),
+            address=lambda file: address(file, files.folder),
         )
 
     def __call__(self, options: Options) -> tuple[list[Source], dict[str, str]]:
@@ -66,7 +66,7 @@ class SourceChooser:
 
     def forget(self, folders: set[str]) -> None:
         """Delete the indexes of folders that are not asked any more."""
-        self._libraries.forget({place(folder, self._uploads).resolve() for folder in folders})
+        self._libraries.forget({place(folder, self._files.folder).resolve() for folder in folders})
 
     def close(self) -> None:
         self._libraries.close()
@@ -86,7 +86,7 @@ class SourceChooser:
 
     def _folders(self, docs: Sequence[str]) -> list[Folder]:
         """The uploads of one person are one folder, however many a run is given."""
-        found = [(path.startswith(SCHEME), _folder(located(path, self._uploads))) for path in docs]
+        found = [(path.startswith(SCHEME), _folder(self._files.located(path))) for path in docs]
         given: dict[Path, list[Folder]] = {}
         for folder in (folder for is_given, folder in found if is_given):
             given.setdefault(folder.root.parent, []).append(folder)
@@ -112,11 +112,13 @@ def _together(owner: Path, folders: Sequence[Folder]) -> Folder:
 class ReasonerChooser:
     """A deps.Thinking: language models where there are some, on the embedded reasoner as their floor."""
 
-    def __init__(self, settings: Settings, ledger: Ledger, embedded: EmbeddedReasoner) -> None:
+    def __init__(
+        self, settings: Settings, ledger: Ledger, embedded: EmbeddedReasoner, rates: Rates | None = None
+    ) -> None:
         self._settings = settings
         self._ledger = ledger
         self._embedded = embedded
-        self._router = Router(settings, ledger)
+        self._router = Router(settings, ledger, rates=rates)
 
     def notices(self, options: Options) -> dict[str, str]:
         chosen = lineup(self._settings, options)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from assay.model.event import EventKind
 from assay.model.plan import Plan, Style
@@ -18,17 +18,7 @@ from assay.reasoning.protocol import Reasoner
 from assay.settings import Settings
 
 step: ContextVar[int | None] = ContextVar("step", default=None)  # the event that what happens now belongs under
-
-
-class Working(NamedTuple):
-    """Whose doing something is: a run, and the request that began it."""
-
-    thread: str
-    run: str
-    request: str = ""
-
-
-working: ContextVar[Working | None] = ContextVar("working", default=None)
+working: ContextVar[Run | None] = ContextVar("working", default=None)  # the run whose doing it is
 
 
 @contextmanager

@@ -28,13 +28,14 @@ from assay.model.review import By, Decision, Review
 from assay.model.thread import Options, Run
 from assay.ports import Source
 from assay.questions import OpenQuestion
-from assay.runner import Runner, chosen
+from assay.runner import AT_WORK, Runner, chosen
 from assay.stages.dispatch import served
 from assay.stages.question import to_be_asked
 from assay.state import State
 
 _log = logging.getLogger("assay")
 MOST_PLANNING = 6  # tries at dropping a planning question while somebody is answering them
+MOMENT = 1.0  # seconds for which a run between two questions is waited for, each time
 LOOK = 5.0  # seconds after which the timer looks whether another process has asked something
 
 
@@ -50,10 +51,10 @@ class Desk:
 
     # -- answers ------------------------------------------------------------------------------------------
 
-    async def answer(self, run: Run, question: str, value: object) -> Run:
+    async def answer(self, run: Run, question: str, value: object, *, queued: bool = False) -> Run:
         checked = validated(await self._asked(run.thread, question), value)
         try:
-            return await self._taken(run, question, checked, "person")
+            return await self._taken(run, question, checked, "person", queued=queued)
         except (UsageError, ConfigurationError, BudgetError) as error:  # of what a plan was changed to
             raise AnswerError(error.message, help=error.help) from error
 
@@ -151,8 +152,10 @@ class Desk:
         asked = await self._runner.reviews.pending()
         listed = {review.thread for review in asked}
         going_on = []
-        for run in await self._runner.threads.active():
-            if self._may_be_stranded(run, listed, queued):
+        # Whoever takes up what is in line finds what it has asked; where there is a line, also what was left.
+        left = [RunStatus.WAITING] if queued else [RunStatus.WAITING, RunStatus.RUNNING]
+        for run in await self._runner.threads.active(*left):
+            if self._may_be_stranded(run, listed):
                 with self._telling(run.thread):
                     going_on += await self._found_stranded(run, queued)
         for review in asked:
@@ -160,11 +163,8 @@ class Desk:
                 going_on += [run for run in [await self._timed_out(review, queued)] if run]
         return going_on
 
-    def _may_be_stranded(self, run: Run, listed: Container[str], queued: bool) -> bool:
-        """Whoever takes up what is in line finds what it has asked; where there is a line, also what was left."""
-        if run.status is RunStatus.WAITING:
-            return run.thread not in listed
-        return run.status is RunStatus.RUNNING and not queued and not self._runner.at_work(run.id)
+    def _may_be_stranded(self, run: Run, listed: Container[str]) -> bool:
+        return run.thread not in listed if run.status is RunStatus.WAITING else not self._runner.at_work(run.id)
 
     @contextlib.contextmanager
     def _telling(self, thread: str) -> Iterator[None]:
@@ -224,28 +224,37 @@ class Desk:
 
     # -- the mode -----------------------------------------------------------------------------------------
 
-    async def set_mode(self, thread: str, mode: Mode) -> bool:
+    async def set_mode(self, thread: str, mode: Mode, *, queued: bool = False) -> bool:
         """From now on; returns whether the question that is being worked on is affected. Planning questions that are
-        open are dropped when the thread turns to auto."""
+        open are dropped when the thread turns to auto. `queued`: its run is put in line, for whoever takes it up."""
         await self._runner.threads.get(thread)
         await self._runner.threads.set_mode(thread, mode)
         runs = [run for run in await self._runner.threads.runs(thread) if run.active]
         if not runs:
             return False
-        if mode is Mode.AUTO and await self._unasked(runs[-1]):
+        if mode is Mode.AUTO and await self._unasked(runs[-1], queued):
             return True
         return not (await self._runner.state(thread)).values.get("gate")
 
-    async def _unasked(self, run: Run) -> bool:
+    async def _unasked(self, run: Run, queued: bool) -> bool:
         """Drop what is still to be asked. Somebody may be answering just now; then the next question is dropped."""
         for _ in range(MOST_PLANNING):
             values = (await self._runner.state(run.thread)).values
             if not values.get("planner_questions") or not to_be_asked(cast(State, values)):
                 return False
-            await self._runner.wait(run.id)  # between two of them it is at work for a moment
+            await self._between(run)
             for question in await self.open_questions(run.thread):
                 if question.kind == "planning":
                     with contextlib.suppress(AnswerError):
-                        await self._taken(run, question.id, questions.UNASKED, "mode")
+                        await self._taken(run, question.id, questions.UNASKED, "mode", queued=queued)
                         return True
         return False
+
+    async def _between(self, run: Run) -> None:
+        """Between two questions it is at work for a moment, here or in another process."""
+        await self._runner.wait(run.id)
+        ends = asyncio.get_running_loop().time() + MOMENT
+        while (await self._runner.threads.run(run.id)).status in AT_WORK:
+            if asyncio.get_running_loop().time() >= ends:
+                return
+            await asyncio.sleep(MOMENT / 10)

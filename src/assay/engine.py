@@ -108,11 +108,11 @@ class Engine:
 
     # -- questions ----------------------------------------------------------------------------------------
 
-    async def answer(self, thread: str, question: str, value: object) -> Run:
-        """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing."""
-        return await self._desk.answer(
-            await self._latest(thread), question, self._runner.redaction.plain_secrets(value)
-        )
+    async def answer(self, thread: str, question: str, value: object, *, queued: bool = False) -> Run:
+        """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing.
+        `queued`: the run is put in line, for whoever takes it up."""
+        value = self._runner.redaction.plain_secrets(value)
+        return await self._desk.answer(await self._latest(thread), question, value, queued=queued)
 
     async def open_questions(self, thread: str) -> list[OpenQuestion]:
         """What the run waits for and nobody has answered yet."""
@@ -135,10 +135,10 @@ class Engine:
         """The question a thread was asked last, with its answer if there is one."""
         return await self._runner.reviews.latest(thread)
 
-    async def set_mode(self, thread: str, mode: Mode) -> bool:
+    async def set_mode(self, thread: str, mode: Mode, *, queued: bool = False) -> bool:
         """From now on; returns whether the question that is being worked on is affected. Planning questions that are
-        open are dropped when the thread turns to auto."""
-        return await self._desk.set_mode(thread, mode)
+        open are dropped when the thread turns to auto. `queued`: its run is put in line, for whoever takes it up."""
+        return await self._desk.set_mode(thread, mode, queued=queued)
 
     async def settle_overdue(self, *, queued: bool = False) -> list[Run]:
         """Let the timer answer what nobody has answered in time. The runs that go on are told. `queued`: they are put
@@ -337,6 +337,10 @@ class Engine:
     def running(self) -> list[str]:
         """The runs this process works on."""
         return self._runner.running()
+
+    def losses(self) -> int:
+        """How many runs were lost to another process, which had not heard of this one for too long."""
+        return self._runner.losses
 
     def fault(self, run: str) -> AssayError | None:
         """Why a run of this process failed, if for a reason that was foreseen."""

@@ -19,7 +19,8 @@ AssayError
 │   ├── KeyRejectedError     the key is missing, wrong or not allowed to do this
 │   └── RefusalError         the model declined to answer
 ├── StorageError             the database could not be used
-│   └── IntegrityError       what is stored is not what was written
+│   ├── IntegrityError       what is stored is not what was written
+│   └── FencedError          another process has taken over what was to be written for
 ├── ThreadBusyError          another run is active on this thread
 ├── AnswerError              an answer to an open question was not accepted
 │   └── LateAnswerError      nobody waits for it: there was one, or its time is over
@@ -185,6 +186,10 @@ class StorageError(AssayError):
 
 
 class IntegrityError(StorageError):
+    pass
+
+
+class FencedError(StorageError):
     pass
 
 

@@ -1,38 +1,59 @@
 """A thread that this process alone works on: what is decided about it is read, decided and written while it is held."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from assay.ports import RunLocks
+from assay.errors import StorageError
+from assay.ports import Lease, RunLocks
+from assay.storage.fences import fenced
 
 T = TypeVar("T")
 
 
 class Hold:
-    """Of one thread. Locks may be across a network, so they are asked off the event loop."""
+    """Of one thread. Locks may be across a network, so they are asked off the event loop. `lease` is what was taken."""
 
     def __init__(self, locks: RunLocks, thread: str) -> None:
         self.thread = thread
+        self.lease = Lease(thread)
         self.passed_on = False  # to a run, which gives it back at its end
         self._locks = locks
         self._taken = False
 
-    async def take(self) -> None:
-        await to_its_end(asyncio.to_thread(self._take))
+    async def take(self, *, forgive: bool = True) -> None:
+        await to_its_end(asyncio.to_thread(self._take, forgive))
 
-    def _take(self) -> None:
-        self._locks.take(self.thread)
+    def _take(self, forgive: bool) -> None:
+        self.lease = self._locks.take(self.thread, forgive=forgive)
         self._taken = True  # here, where it is known even if whoever wanted it was cancelled meanwhile
 
+    def fenced(self) -> AbstractContextManager[None]:
+        """What is written for the thread in here is refused once another process has it."""
+        return fenced(self.lease)
+
     async def is_kept(self) -> bool:
-        """Whether it was not lost, with the connection that held it, to another process."""
+        """Whether it was not lost to another process, which had not heard of this one for too long."""
         return await asyncio.to_thread(self._locks.holds, self.thread)
 
     async def give_back(self) -> None:
         if self._taken:
             self._taken = False
             await to_its_end(asyncio.to_thread(self._locks.release, self.thread))
+
+
+async def patiently(work: Callable[[], Awaitable[T]], pauses: Sequence[float] = (0.2, 1.0)) -> T:
+    """Once more, after each pause, where storage says that this may help: of a server that is restarted only what was
+    under way is lost, whoever comes later waits for it."""
+    for pause in pauses:
+        try:
+            return await work()
+        except StorageError as error:
+            if not error.retryable:
+                raise
+        await asyncio.sleep(pause)
+    return await work()
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""What people want remembered, in LangGraph's Store.
+"""What people want remembered: in LangGraph's Store on one machine, in the database where there are several.
 
     ("memory", user, "preferences")  "all"   their preferences
     ("memory", user, "facts")        "M3"    one fact
@@ -15,20 +15,23 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from json import JSONDecodeError
+from json import JSONDecodeError, dumps
 from math import log
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from unicodedata import category
 
 from assay.errors import NotFoundError, StorageError, UsageError
 from assay.model.memory import LONGEST_FACT, Fact, Preferences
+from assay.storage.memories import SqlMemories
+from assay.storage.postgres import PostgresDatabase
+from assay.storage.rows import Rows
 from assay.text.clean import clean
 from assay.text.words import fold, stems
 
 if TYPE_CHECKING:
-    from langgraph.store.base import BaseStore
+    from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 try:
     import fcntl
@@ -37,6 +40,7 @@ except ImportError:  # Windows: one process per data directory is up to the pers
 
 FILE = "memory.sqlite3"  # in the data directory
 MOST_FACTS = 200  # of one person
+MOST_ITEMS = 1_000_000  # of everybody
 BUSY_SECONDS = 10
 GENERAL = 1.5  # what a fact about the person is worth for any question: a word that every third or fourth fact has
 
@@ -47,6 +51,27 @@ _ABOUT_ONESELF = re.compile(
     re.I,
 )
 Alone = Callable[[], AbstractAsyncContextManager[None]]
+Namespace = tuple[str, ...]
+
+
+class Item(Protocol):
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def value(self) -> dict[str, Any]: ...
+
+
+class Store(Protocol):
+    """What is needed of LangGraph's Store."""
+
+    async def aget(self, namespace: Namespace, key: str) -> Item | None: ...
+
+    async def asearch(self, namespace: Namespace, /, *, limit: int) -> Sequence[Item]: ...
+
+    async def aput(self, namespace: Namespace, key: str, value: dict[str, Any]) -> None: ...
+
+    async def adelete(self, namespace: Namespace, key: str) -> None: ...
 
 
 class StoreMemory:
@@ -54,7 +79,7 @@ class StoreMemory:
     this object do."""
 
     def __init__(
-        self, store: "BaseStore", now: Callable[[], datetime] = lambda: datetime.now(UTC), alone: Alone | None = None
+        self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC), alone: Alone | None = None
     ) -> None:
         self._store = store
         self._now = now
@@ -202,16 +227,40 @@ def _number(fact: Fact) -> int:
 # Storage ---------------------------------------------------------------------------------------------
 
 
+def shared_memory(
+    rows: Rows, database: PostgresDatabase, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> StoreMemory:
+    """In the database of the rows, for every machine that uses it."""
+    store = SqlMemories(rows, lambda: database.alone("assay memory", BUSY_SECONDS))
+    return StoreMemory(store, now, store.alone)
+
+
 @asynccontextmanager
 async def open_memory(
     path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> AsyncIterator[StoreMemory]:
     """On a file for the owner's eyes only, made if there is none. What is forgotten is overwritten in it."""
-    import aiosqlite
-    from langgraph.store.sqlite.aio import AsyncSqliteStore
 
     def alone() -> AbstractAsyncContextManager[None]:
         return _alone(path.with_suffix(".lock"))
+
+    async with _store(path, alone) as store:
+        yield StoreMemory(store, now, alone)
+
+
+async def all_memories(path: Path) -> list[tuple[str, str, str, str]]:
+    """What is remembered of anybody in a file: whose, where, under which key, and what."""
+    if not await asyncio.to_thread(path.exists):
+        return []
+    async with _store(path, lambda: _alone(path.with_suffix(".lock"))) as store:
+        items = await store.asearch(("memory",), limit=MOST_ITEMS)
+        return [(item.namespace[1], ".".join(item.namespace[2:]), item.key, dumps(item.value)) for item in items]
+
+
+@asynccontextmanager
+async def _store(path: Path, alone: Alone) -> "AsyncIterator[AsyncSqliteStore]":
+    import aiosqlite
+    from langgraph.store.sqlite.aio import AsyncSqliteStore
 
     os.close(_opened(path))
     async with aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS) as connection:
@@ -222,7 +271,7 @@ async def open_memory(
                 await connection.execute("PRAGMA secure_delete = ON")
                 await store.setup()
         try:
-            yield StoreMemory(store, now, alone)
+            yield store
         finally:
             await _ended(store._task)
 

@@ -4,13 +4,16 @@
     Remote          a source over the network        search/*
     Pages           an address -> Document           harvest/
     Cache           what was asked or read before    storage/
+    Signals         news between processes           storage/
+    Rates           how often something may be done  storage/
     FileReader      a file on disk -> Document       harvest/
-    PassageIndex    full-text search over passages   storage/
+    PassageIndex    search over passages, by words and by meaning  storage/
     PassageRanker   the passages that answer best    search/
     DocumentStore   snapshots by content hash        storage/
     Notes           what the state of a thread refers to  storage/
     ThreadStore     threads and their runs           storage/
     RunLocks        one worker a thread              storage/
+    Dispatch        who takes up runs in line        server/ worker/
     ReviewStore     questions put to people          storage/
     Memory          what is remembered of a person   memory.py
     Companies       a name, ticker or description -> a company  companies/
@@ -28,7 +31,9 @@
 the same contract tests.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -113,6 +118,48 @@ class Cache(Protocol):
         ...
 
 
+class Signals(Protocol):
+    """News between processes: that something happened to a topic (`run:ID`, without spaces), never what. Used from one
+    event loop. One may be lost: whoever listens also looks by itself, only more rarely."""
+
+    @property
+    def live(self) -> bool:
+        """Whether what other processes ring is heard at present, as far as is known."""
+        ...
+
+    def ring(self, topic: str) -> None:
+        """Never waits and never fails; rung often, it is told a few times a second."""
+        ...
+
+    def listening(self, topic: str) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever somebody rings; who has looked clears it before looking again."""
+        ...
+
+
+class Bucket(NamedTuple):
+    """So many tokens at the most, which come back evenly; full at first. A size below 1 would let nobody through."""
+
+    size: float
+    per_second: float
+
+
+class Taken(NamedTuple):
+    """What became of asking for a token."""
+
+    left: float
+    wait: float = 0.0  # seconds until there is one; 0: it was taken
+
+
+class Rates(Protocol):
+    """How often something may be done, by name. It never fails: who cannot ask the others counts for itself."""
+
+    async def take(self, name: str, bucket: Bucket) -> Taken: ...
+
+    async def turn(self, name: str, bucket: Bucket) -> None:
+        """Waits until a token was taken; how long is up to whoever waits."""
+        ...
+
+
 class Page(NamedTuple):
     """What became of an address: a document, or why it was not read."""
 
@@ -138,6 +185,7 @@ class Indexed(NamedTuple):
     new: int
     removed: int
     skipped: Sequence[tuple[str, str]]
+    notices: Sequence[str] = ()  # what the person must know of it
 
 
 @runtime_checkable
@@ -168,6 +216,7 @@ class Folder(NamedTuple):
     root: Path
     files: Sequence[Path]
     skipped: Sequence[tuple[Path, str]]
+    is_here: bool = True  # or it was indexed on another machine, and is searched as it was then
 
 
 class FileStamp(NamedTuple):
@@ -177,17 +226,44 @@ class FileStamp(NamedTuple):
     mtime_ns: int
 
 
+class IndexedFile(NamedTuple):
+    """A file as an index takes it; no document if it has no text."""
+
+    path: str
+    stamp: FileStamp
+    document: Document | None
+    passages: Sequence[Passage]
+
+
 class IndexedPassage(NamedTuple):
     passage: Passage
     title: str
     url: str
-    score: float  # BM25, larger is better
+    score: float  # larger is better: BM25 or the like of a match, the cosine of a neighbour
+
+
+class BarePassage(NamedTuple):
+    """A passage without a vector, by the number its index knows it under; `text` begins with the title."""
+
+    id: int
+    text: str
+
+
+class Holdings(NamedTuple):
+    files: int
+    passages: int
+    vectors: int
 
 
 class PassageIndex(Protocol):
-    """Full-text index of one folder. Synchronous: callers run it in a thread."""
+    """Full-text index of one folder, with a vector for each passage where somebody wanted them. Synchronous: callers
+    run it in a thread."""
 
     def stamps(self) -> dict[str, FileStamp]: ...
+
+    def replace_all(self, files: Sequence[IndexedFile]) -> None:
+        """Forget what these paths held and index what they hold now, all or nothing."""
+        ...
 
     def replace(self, path: str, stamp: FileStamp, document: Document | None, passages: Sequence[Passage]) -> None: ...
 
@@ -196,6 +272,33 @@ class PassageIndex(Protocol):
     def match(self, words: Sequence[str], *, limit: int) -> list[IndexedPassage]: ...
 
     def document(self, hash: str) -> Document: ...
+
+    def holdings(self) -> Holdings: ...
+
+    def turn(self, *, wait: float) -> AbstractContextManager[bool]:
+        """Whether it is ours to bring up to date, until we leave. Who has waited so long in vain may read it all the
+        same. What a process held that died is free."""
+        ...
+
+    def settle(self) -> None:
+        """After many changes: put in order what was left for later, so that questions are answered quickly."""
+        ...
+
+    def without_vectors(self) -> str:
+        """Why it cannot keep vectors; nothing where it can."""
+        ...
+
+    def bare(self, model: str, *, after: int, limit: int) -> list[BarePassage]:
+        """Passages of higher numbers that have no vector of this model, in order. Those of another are forgotten."""
+        ...
+
+    def add_vectors(self, model: str, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
+        """Of unit length, by the number of the passage. One that is gone by now is left out."""
+        ...
+
+    def nearest(self, model: str, vector: "NDArray[np.float32]", *, limit: int) -> list[IndexedPassage]:
+        """The nearest by meaning, best first; none where there are no vectors of this model."""
+        ...
 
 
 class PassageRanker(Protocol):
@@ -265,6 +368,10 @@ class ThreadStore(Protocol):
         """Oldest first, whatever state the rows are in; none for a thread that is not there."""
         ...
 
+    async def deleted(self, runs: Collection[str]) -> set[str]:
+        """Those of the runs that went with their thread, on whatever machine."""
+        ...
+
     async def folders(self) -> set[str]:
         """Documents of people's own that any run was asked on."""
         ...
@@ -284,8 +391,8 @@ class ThreadStore(Protocol):
 
     async def runs(self, thread: str) -> list[Run]: ...
 
-    async def active(self) -> list[Run]:
-        """Runs that have not ended, whoever works on them; oldest first."""
+    async def active(self, *statuses: RunStatus) -> list[Run]:
+        """Runs that have not ended, whoever works on them; oldest first. Where statuses are named, of these alone."""
         ...
 
     async def ask_to_stop(self, run: str, stop: Stop) -> None:
@@ -385,15 +492,59 @@ class Companies(Protocol):
         ...
 
 
+class Lease(NamedTuple):
+    """A thread that was taken. `token` is another each time; 0 where a holder cannot lose its thread while it lives.
+    `falls` says how many in a row died, or were lost, while they held it."""
+
+    thread: str
+    token: int = 0
+    falls: int = 0
+
+
 class RunLocks(Protocol):
-    """One worker at a time on a thread; `take` raises ThreadBusyError, and a dead holder's lock is free."""
+    """One worker at a time on a thread; what a dead one held is free, at once or in a moment."""
 
-    def take(self, thread: str) -> None: ...
+    def take(self, thread: str, *, forgive: bool = True) -> Lease:
+        """Raises ThreadBusyError. `forgive`: falls are counted from here on, since a person wants it tried."""
+        ...
 
-    def release(self, thread: str) -> None: ...
+    def release(self, thread: str) -> None:
+        """In good order: its falls are forgotten. What is not held here, or no longer, is left as it is."""
+        ...
 
     def holds(self, thread: str) -> bool:
-        """Whether it still does: what holds a lock may be lost, and another worker may have it by now."""
+        """Whether it still does: another worker may have it by now."""
+        ...
+
+    def is_free(self, thread: str) -> bool:
+        """Whether it could be taken; looking is in nobody's way."""
+        ...
+
+
+class Dispatch(Protocol):
+    """Runs that are in line, and whoever takes them up: people take turns, and what a process that died has left is
+    gone on with."""
+
+    def nudge(self, run: str) -> None:
+        """It was put in line just now."""
+        ...
+
+    def position(self, run: str) -> int | None:
+        """Its place in line, from 1, as it was a moment ago; None where it is not in line."""
+        ...
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def working(self) -> int: ...
+
+    def is_alive(self) -> bool:
+        """Whether anybody takes up runs."""
+        ...
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
         ...
 
 

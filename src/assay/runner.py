@@ -17,10 +17,10 @@ from assay import questions
 from assay.checkpoints.recorder import Recorder
 from assay.checkpoints.restoration import refuse_half
 from assay.checkpoints.saver import Checkpoints
-from assay.deps import Deps, Thinking, Working, step, working
-from assay.errors import AssayError, Category, StorageError, ThreadBusyError, UsageError
+from assay.deps import Deps, Thinking, step, working
+from assay.errors import AssayError, Category, FencedError, StorageError, ThreadBusyError, UsageError
 from assay.graph import build
-from assay.holding import Hold, to_its_end
+from assay.holding import Hold, patiently, to_its_end
 from assay.llm.tracing import tracing
 from assay.model.event import Event, EventKind, RunStatus, Status
 from assay.model.question import Mode
@@ -46,6 +46,8 @@ from assay.ports import (
 from assay.search.owned import OwnDocuments
 from assay.search.pricing import with_searches
 from assay.settings import Settings
+from assay.stages.failures import is_passing
+from assay.storage.fences import lost
 from assay.text.redaction import Redaction, redaction
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ CUT = "Stopped in the middle of a step, which is done again when it is gone on w
 PATIENCE = 5.0  # seconds a thread is waited for on which nobody is at work, as far as is known
 PAUSE = 0.1
 MOST_FAULTS = 1000  # runs whose failure is remembered
+SETBACKS = (1.0, 5.0, 15.0)  # seconds after which it is tried again where storage was away; anew after each step
+AWAY = "The database was away for a moment."
 AT_WORK = (RunStatus.QUEUED, RunStatus.RUNNING)
 Ceiling = Callable[[Run, Options], Awaitable[float | None]]  # dollars a run may cost; None: what was chosen for it
 
@@ -100,6 +104,7 @@ class Runner:
     journal: Recorder | None = None
     watchers: list[Callable[[Event], None]] = field(default_factory=list)  # told of each event once it is written
     ceiling: Ceiling | None = None
+    losses: int = 0  # runs that were lost to another process
     faults: dict[str, AssayError] = field(default_factory=dict)  # why a run failed, if for a reason that was foreseen
     discarded: set[str] = field(default_factory=set)  # whose new thread was taken back: their input could not be used
     unwritten: set[str] = field(default_factory=set)  # whose end could not be written down: storage has failed
@@ -146,23 +151,25 @@ class Runner:
                     await work.news.wait()
 
     @contextlib.asynccontextmanager
-    async def holding(self, thread: str, *, patience: float | None = None) -> AsyncIterator[Hold]:
+    async def holding(self, thread: str, *, patience: float | None = None, forgive: bool = True) -> AsyncIterator[Hold]:
         """Nobody else works on the thread, or decides about it, in here; a run that is spawned takes it over. Whoever
-        only puts a run's things away, or looks whether it was left, is waited for; else ThreadBusyError."""
+        only puts a run's things away is waited for; else ThreadBusyError. `forgive`: how many have died at it before is
+        forgotten."""
         hold = Hold(self.locks, thread)
         try:
-            await self._take(hold, PATIENCE if patience is None else patience)
-            yield hold
+            await self._take(hold, PATIENCE if patience is None else patience, forgive)
+            with hold.fenced():
+                yield hold
         finally:
             if not hold.passed_on:
                 await hold.give_back()
 
-    async def _take(self, hold: Hold, patience: float) -> None:
+    async def _take(self, hold: Hold, patience: float, forgive: bool) -> None:
         clock = asyncio.get_running_loop().time
         ends, at_work = clock() + patience, False
         while True:
             try:
-                return await hold.take()
+                return await hold.take(forgive=forgive)
             except ThreadBusyError:
                 if at_work or clock() >= ends:
                     raise
@@ -179,11 +186,7 @@ class Runner:
 
     async def is_abandoned(self, thread: str) -> bool:
         """Whether no process works on it."""
-        try:
-            async with self.holding(thread, patience=0):
-                return True
-        except ThreadBusyError:
-            return False
+        return await asyncio.to_thread(self.locks.is_free, thread)
 
     async def check(self, thread: str) -> None:
         """Before anything runs on it: IntegrityError unless the thread is what was written."""
@@ -243,9 +246,10 @@ class Runner:
         self.unwritten.discard(run.id)
         self.faults.pop(run.id, None)
         work = self._works[run.id] = _Work(hold=hold)
-        work.task = asyncio.create_task(
-            self._execute(run, work, sources, given, notices or {}, new), name=f"run-{run.id}"
-        )
+        with hold.fenced():  # the task takes that along, and all it begins
+            work.task = asyncio.create_task(
+                self._execute(run, work, sources, given, notices or {}, new), name=f"run-{run.id}"
+            )
         work.task.add_done_callback(lambda _: self._ended(run.id))
         hold.passed_on = True
 
@@ -257,28 +261,33 @@ class Runner:
     ) -> None:
         status, error, notice = RunStatus.FAILED, None, None
         request = str(run.options.get("request") or "")
-        working.set(Working(run.thread, run.id, request))
+        working.set(run)
         heeding = asyncio.create_task(self._heed(run.id, work))
         try:
             # A thread that still writes this when the run is cancelled would write over how it ended.
-            await to_its_end(self.threads.update(run.id, status=RunStatus.RUNNING))
+            await to_its_end(patiently(lambda: self.threads.update(run.id, status=RunStatus.RUNNING)))
             told = await self.journal.open(run) if self.journal else []
-            began = await self._append(run.id, "run", "", {"status": RunStatus.RUNNING, "request": request})
+            falls = {"falls": work.hold.lease.falls} if work.hold.lease.falls else {}
+            began = await self._append(run.id, "run", "", {"status": RunStatus.RUNNING, "request": request, **falls})
             step.set(began.seq)
             for text in (*notices.values(), *told):
                 await self._append(run.id, "notice", "", {"text": text})
             await self._prepare(run.id, sources)
             new = False  # the input can be used: from here on there is something to lose
-            await self._drive(run, sources, given)
-            status = await self._standing(run)
+            status = await self._through(run, sources, given)
         except asyncio.CancelledError:
             status, notice = work.if_cancelled, CUT if work.if_cancelled is RunStatus.QUEUED else None
             raise
         except GraphDrained:
             status, notice = RunStatus.QUEUED, DRAINED
+        except FencedError:  # the thread is another's: `_end` finds the same
+            pass
         except AssayError as problem:
-            error = problem.message
             self._remember(run.id, problem)
+            if is_passing(problem):
+                status, notice = RunStatus.QUEUED, f"{AWAY} It waits to be taken up again: {problem.message}"
+            else:
+                error = problem.message
             if new and isinstance(problem, UsageError):
                 self.discarded.add(run.id)
         except Exception as problem:  # noqa: BLE001  # the last line of defence: a run never takes its caller down
@@ -287,6 +296,34 @@ class Runner:
             heeding.cancel()
             # A cancelled run must still be marked as such, or its thread would stay busy.
             await to_its_end(self._end(run, work.hold, status, error, notice))
+
+    async def _through(self, run: Run, sources: list[Source], given: Any) -> RunStatus:
+        """To where it stands still. A database that is away for a moment, since its server is restarted, is waited for:
+        what was under way is done again from the last checkpoint."""
+        reached, pauses = "", iter(SETBACKS)
+        while True:
+            try:
+                await self._drive(run, sources, given)
+                return await self._standing(run)
+            except StorageError as problem:
+                if not is_passing(problem):
+                    raise
+                given, checkpoint = await self._left(run, given)
+                if checkpoint != reached:
+                    reached, pauses = checkpoint, iter(SETBACKS)
+                pause = next(pauses, None)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+            await self.tell(run.id, f"{AWAY} It goes on from the last step that was kept.")
+
+    async def _left(self, run: Run, given: Any) -> tuple[Any, str]:
+        """Of what the graph was to be given, what it has not taken yet; and the checkpoint it goes on from."""
+        state = await self._graph.aget_state(_config(run.thread))
+        begun = state.values.get("run") == run.id
+        answers = getattr(given, "resume", None) or {}
+        taken = begun and not any(asked.id in answers for asked in state.interrupts)
+        return None if taken else given, str(state.config["configurable"].get("checkpoint_id", ""))
 
     def _remember(self, run: str, fault: AssayError) -> None:
         self.faults[run] = fault
@@ -299,19 +336,26 @@ class Runner:
         """Where storage itself has failed, nothing can be written of that; whoever waits is told. What another process
         has taken up by now is left to it."""
         try:
-            if await hold.is_kept():
-                if status is RunStatus.QUEUED and await self.threads.stopping(run.id):  # not for the next process
-                    status = RunStatus.CANCELLED
-                await self._settle(run, status, error, notice)
-            else:
-                _log.warning("thread %s was lost with the connection that held it; another process has it", run.thread)
-                if self.journal:
-                    self.journal.leave(run.id)
+            if not await hold.is_kept():
+                raise lost(run.thread)
+            if status is RunStatus.QUEUED and await self.threads.stopping(run.id):  # not for the next process
+                status = RunStatus.CANCELLED
+            await patiently(lambda: self._settle(run, status, error, notice), SETBACKS)
+        except FencedError:
+            status = RunStatus.RUNNING  # there
+            self.losses += 1
+            _log.warning("thread %s was lost: this process was not heard of for too long; another has it", run.thread)
+            self._leave_journal(run.id)
         except StorageError as problem:
             self._remember(run.id, self.faults.get(run.id, problem))
             self.unwritten.add(run.id)
+            self._leave_journal(run.id)  # whether the thread was kept is not known
         finally:
             await self._put_away(run, hold, status)
+
+    def _leave_journal(self, run: str) -> None:
+        if self.journal:
+            self.journal.leave(run)
 
     async def _put_away(self, run: Run, hold: Hold, status: RunStatus) -> None:
         """Whatever happened, even a database that is gone: nothing stays open, and the thread is free."""
@@ -382,6 +426,8 @@ class Runner:
                 )
                 for path, reason in done.skipped:
                     await self._append(run, "skip", "prepare", {"path": path, "reason": reason})
+                for notice in done.notices:
+                    await self._append(run, "notice", "prepare", {"text": notice})
 
     async def _drive(self, run: Run, sources: list[Source], given: Any) -> None:
         stage_now: list[object] = []  # the one that was written last
@@ -451,7 +497,7 @@ class Runner:
     async def _append(self, run: str, kind: EventKind, stage: str, data: dict[str, object]) -> Event:
         data = self.redaction.plain(data)
         event = Event(run=run, time=self.now(), kind=kind, stage=stage, parent=step.get(), data=data)
-        event = await self.log.append(event)
+        event = await patiently(lambda: self.log.append(event))
         if work := self._works.get(run):
             work.news.set()
         for watcher in self.watchers:

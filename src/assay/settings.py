@@ -83,6 +83,7 @@ class Models(Part):
     endpoints: dict[str, str] = {}  # another address for a vendor, such as a company's gateway
     prices: dict[str, Price] = {}  # of models nobody publishes a price for
     requests_per_minute: dict[str, Annotated[int, Field(ge=1)]] = {}  # by vendor
+    at_once: int = Field(default=32, ge=1, le=1000)  # calls of a process, over all vendors and runs
     prompt_tokens: int | None = Field(default=None, ge=1000)  # the most of one prompt; None: what suits the model
     call_seconds: float | None = Field(default=None, gt=0)  # one call; None: 120, and 900 for a model on this machine
     step_seconds: float | None = Field(default=None, gt=0)  # all attempts of one step; None: 4 calls
@@ -219,6 +220,7 @@ class Searching(Part):
     academic_years: int | None = Field(default=None, ge=1, le=200)  # the same for papers; None: all of them
     cache_hours: float = Field(default=24.0, ge=0)
     seconds: float = Field(default=20.0, gt=0)  # one request
+    at_once: int = Field(default=32, ge=1, le=1000)  # searches of a process, over all providers and runs
     endpoints: dict[str, str] = {}  # another address for a provider
     requests_per_minute: dict[str, Annotated[float, Field(gt=0)]] = {}
     requests_per_day: dict[str, Annotated[int, Field(ge=0)]] = {}

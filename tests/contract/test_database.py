@@ -3,21 +3,26 @@
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from assay.errors import ConfigurationError, StorageError
-from assay.storage import postgres, sqlite
+from assay.storage import postgres, sqlite, upgrade
 from assay.storage.database import Database
-from assay.storage.migrating import POSTGRES, Schema
+from assay.storage.migrating import POSTGRES, Schema, read
 from assay.storage.postgres import PostgresDatabase
 from assay.storage.rows import Rows
 from assay.storage.sealing import adopt
@@ -228,6 +233,27 @@ def test_a_server_that_was_restarted_is_found_again(postgres_address: str, postg
         assert names(rows) == ["one", "two"]
 
 
+def test_however_many_connections_were_open_the_first_call_after_a_restart_finds_one_that_lives(
+    postgres_address: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 12.0)  # the pool itself would pause 1, 2, 4 and 8 s at dead ones
+    with PostgresDatabase(postgres_address) as database:
+        together = threading.Barrier(8)
+
+        def hold(_: int) -> None:
+            with database.connection() as connection:
+                connection.execute("SELECT 1 AS one")
+                together.wait(30)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(hold, range(8)))
+        assert database.connections()["idle"] == 8
+        postgres_server.stop()
+        postgres_server.start()
+        write(Rows(database), "one")
+        assert names(Rows(database)) == ["one"]
+
+
 def test_what_was_under_way_when_the_server_stopped_can_be_tried_again(
     postgres_address: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +312,44 @@ def test_a_password_is_never_told(postgres_address: str) -> None:
         pass
 
 
+def test_what_is_only_read_is_asked_again_of_a_server_that_is_back(
+    postgres_address: str, postgres_server: PostgresServer
+) -> None:
+    """Whoever reads in the middle of a restart waits for its end, and is told nothing."""
+    with PostgresDatabase(postgres_address) as database:
+        rows = Rows(database)
+        write(rows, "one")
+        with database.connection() as connection:
+            count = "SELECT count(*) AS n FROM parts"
+            assert connection.execute(count).fetchone()["n"] == 1
+            postgres_server.stop()
+            with ThreadPoolExecutor(1) as pool:
+                reading = pool.submit(lambda: connection.execute(count).fetchone()["n"])
+                time.sleep(1.0)
+                assert not reading.done()
+                postgres_server.start()
+                assert reading.result(timeout=60) == 1
+
+
+@pytest.mark.parametrize("sql", ["UPDATE parts SET hash = hash", "WITH x AS (DELETE FROM parts RETURNING 1) SELECT 1"])
+def test_what_may_have_been_done_is_not_done_again(postgres_address: str, sql: str) -> None:
+    with PostgresDatabase(postgres_address) as database:
+
+        def interrupted() -> None:
+            with database.connection() as connection:
+                terminate(postgres_address, connection.execute("SELECT pg_backend_pid() AS pid").fetchone()["pid"])
+                connection.execute(sql)
+
+        with pytest.raises(StorageError, match="terminating connection") as caught:
+            interrupted()
+        assert caught.value.retryable
+
+
+def terminate(address: str, pid: int) -> None:
+    with closing(psycopg.connect(address, autocommit=True)) as somebody:
+        somebody.execute("SELECT pg_terminate_backend(%s, 10_000)", (pid,))
+
+
 # PostgreSQL: other people's databases, migrations -----------------------------------------------------
 
 
@@ -296,9 +360,32 @@ def empty(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.drop(address)
 
 
+KNOWN = [migration.name for migration in read(POSTGRES.migrations)]
+
+
 def applied(database: Database) -> list[str]:
     with database.connection() as connection:
         return [row["name"] for row in connection.execute("SELECT name FROM schema_migrations ORDER BY version")]
+
+
+def tables(address: str) -> set[str]:
+    with closing(psycopg.connect(address)) as connection:
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+        return {name for (name,) in found}
+
+
+@pytest.fixture
+def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Those there are, in a folder to which more can be added."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for migration in POSTGRES.migrations.iterdir():
+        (folder / migration.name).write_text(migration.read_text(encoding="utf-8"))
+    monkeypatch.setattr(upgrade, "POSTGRES", Schema(folder, ""))
+    return folder
+
+
+NEXT = f"{len(KNOWN) + 1:04}_two"
 
 
 def test_many_may_open_a_new_database_at_once(empty: str) -> None:
@@ -307,26 +394,138 @@ def test_many_may_open_a_new_database_at_once(empty: str) -> None:
             return applied(database)
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(found == ["0001_durable", "0002_server"] for found in pool.map(one, range(4)))
+        assert all(found == KNOWN for found in pool.map(one, range(4)))
 
 
-def test_a_failed_migration_leaves_the_old_version(
-    postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for migration in POSTGRES.migrations.iterdir():
-        (tmp_path / migration.name).write_text(migration.read_text(encoding="utf-8"))
-    monkeypatch.setattr(postgres, "POSTGRES", Schema(tmp_path, ""))
-    (tmp_path / "0003_two.sql").write_text("CREATE TABLE two (a TEXT);\nCREATE TABEL dos (a TEXT);\n")
+def test_a_database_can_be_looked_at_without_being_changed(empty: str) -> None:
+    with PostgresDatabase(empty, migrate=False) as database:
+        assert [migration.name for migration in upgrade.pending(database)] == KNOWN
+    assert tables(empty) == set()
+
+
+def test_a_failed_migration_leaves_the_old_version(postgres_address: str, migrations: Path) -> None:
+    (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\nCREATE TABEL dos (a TEXT);\n")
     with pytest.raises(StorageError, match="TABEL"):
         PostgresDatabase(postgres_address)
-    (tmp_path / "0003_two.sql").write_text("CREATE TABLE two (a TEXT);\n")
+    assert "two" not in tables(postgres_address)
+    (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
     for _ in range(2):
         with PostgresDatabase(postgres_address) as database:
-            assert applied(database) == ["0001_durable", "0002_server", "0003_two"]
+            assert applied(database) == [*KNOWN, NEXT]
+
+
+def test_a_process_that_is_older_than_the_database_says_so(
+    postgres_address: str, migrations: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
+    PostgresDatabase(postgres_address).close()
     monkeypatch.undo()
-    with pytest.raises(StorageError, match="newer Assay") as caught:
+    with pytest.raises(ConfigurationError, match="newer Assay") as caught:
         PostgresDatabase(postgres_address)
-    assert "Upgrade" in caught.value.help
+    assert "Upgrade this process" in caught.value.help
+
+
+def test_a_migration_may_be_cut_off_at_any_statement(empty: str, migrations: Path) -> None:
+    """The server ends the connection after each of them in turn, of all that a new database needs."""
+    first = migrations / f"{KNOWN[0]}.sql"
+    last = migrations / f"{KNOWN[-1]}.sql"
+    suicide = "SELECT pg_terminate_backend(pg_backend_pid());\n"
+    for file in (first, last):
+        whole = file.read_text()
+        statements = list(sqlite._statements(whole))
+        assert len(statements) > 3
+        for count in range(len(statements) + 1):
+            file.write_text("".join(statements[:count]) + suicide + "".join(statements[count:]))
+            with pytest.raises(StorageError) as caught:
+                PostgresDatabase(empty)
+            assert caught.value.retryable
+            assert tables(empty) == set()
+        file.write_text(whole)
+    with PostgresDatabase(empty) as database:
+        assert applied(database) == KNOWN
+
+
+SLOW = "CREATE TABLE two (a TEXT);\nSELECT pg_sleep(300);\nCREATE TABLE three (a TEXT);\n"
+MIGRATING = """
+import sys
+from pathlib import Path
+from assay.storage import upgrade
+from assay.storage.migrating import Schema
+from assay.storage.postgres import PostgresDatabase
+upgrade.POSTGRES = Schema(Path(sys.argv[2]), "")
+PostgresDatabase(sys.argv[1]).close()
+"""
+
+
+@contextmanager
+def migrating(address: str, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process in the middle of a long one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", MIGRATING, address, folder], env=environment) as child:
+        try:
+            wait_until(lambda: bool(sleeping(address)))
+            yield child
+        finally:
+            child.kill()
+
+
+def sleeping(address: str) -> list[int]:
+    with closing(psycopg.connect(address)) as connection:
+        asked = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+        return [pid for (pid,) in connection.execute(asked)]
+
+
+def wait_until(is_so: Any) -> None:
+    until = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < until, "it did not come to that"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("killed", ["process", "connection"])
+def test_a_migration_that_is_killed_is_done_by_the_next(postgres_address: str, migrations: Path, killed: str) -> None:
+    (migrations / f"{NEXT}.sql").write_text(SLOW)
+    with migrating(postgres_address, migrations) as child:
+        if killed == "process":
+            child.send_signal(signal.SIGKILL)  # and the server sees within moments that nobody waits for it
+        else:
+            terminate(postgres_address, sleeping(postgres_address)[0])
+        assert child.wait(60) != 0
+    (migrations / f"{NEXT}.sql").write_text(SLOW.replace("300", "0"))
+    with PostgresDatabase(postgres_address) as database:
+        assert applied(database) == [*KNOWN, NEXT]
+    assert {"two", "three"} <= tables(postgres_address)
+
+
+def test_whoever_comes_while_another_migrates_waits_for_it(postgres_address: str, migrations: Path) -> None:
+    (migrations / f"{NEXT}.sql").write_text(SLOW.replace("300", "2"))
+    with migrating(postgres_address, migrations) as child:
+        with PostgresDatabase(postgres_address) as database:
+            assert applied(database) == [*KNOWN, NEXT]
+        assert child.wait(60) == 0
+
+
+def test_a_user_who_may_not_create_tables_is_told_who_can(
+    postgres_address: str, postgres_server: PostgresServer, migrations: Path
+) -> None:
+    postgres_server.execute("CREATE ROLE worker LOGIN")
+    with closing(psycopg.connect(postgres_address, autocommit=True)) as connection:
+        connection.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO worker")
+    worker = postgres_address.replace("postgres:", "worker:")
+    with PostgresDatabase(worker) as database:
+        write(Rows(database), "one")  # nothing is missing, so nothing has to be created
+    (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
+    with pytest.raises(ConfigurationError, match="may not") as caught:
+        PostgresDatabase(worker)
+    assert "assay db migrate" in caught.value.help
+    PostgresDatabase(postgres_address).close()
+
+
+def test_a_server_that_is_too_old_is_told(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade, "OLDEST", 99)
+    with pytest.raises(ConfigurationError, match="is PostgreSQL") as caught:
+        PostgresDatabase(empty)
+    assert "99 or newer" in caught.value.help
 
 
 @pytest.mark.parametrize(

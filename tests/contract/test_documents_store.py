@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import EvidenceError, NotFoundError, StorageError
+from assay.errors import ConfigurationError, EvidenceError, NotFoundError, StorageError
 from assay.model.source import Document
 from assay.ports import DocumentStore
 from assay.storage.documents import SqlDocuments
@@ -381,7 +381,7 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     with SqliteDatabase(path) as database, database.transaction() as connection:
         known = connection.execute("SELECT count(*) FROM schema_migrations").fetchone()[0]
         connection.execute("INSERT INTO schema_migrations VALUES (?, 'tomorrow', '')", (known + 1,))
-    with pytest.raises(StorageError, match="newer") as caught:
+    with pytest.raises(ConfigurationError, match="newer") as caught:
         SqliteDatabase(path)
     assert "Upgrade" in caught.value.help
 

@@ -16,9 +16,14 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from assay.errors import NotFoundError, StorageError, UsageError
-from assay.memory import MOST_FACTS, StoreMemory, open_memory
+from assay.memory import MOST_FACTS, StoreMemory, open_memory, shared_memory
 from assay.model.memory import LONGEST_FACT, Fact, Preferences
 from assay.ports import Memory
+from assay.storage.integrity import SqlIntegrity
+from assay.storage.postgres import PostgresDatabase
+from assay.storage.rows import Rows
+from assay.storage.seals import Seals
+from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("W-19")
 
@@ -32,13 +37,17 @@ def clock() -> Callable[[], datetime]:
     return lambda: START + timedelta(hours=next(hours))
 
 
-@pytest.fixture(params=["in memory", "sqlite"])
+@pytest.fixture(params=["in memory", "sqlite", "postgres"])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
-    if request.param == "in memory":
-        yield StoreMemory(InMemoryStore(), clock())
-        return
-    async with open_memory(tmp_path / "memory.sqlite3", clock()) as memory:
-        yield memory
+    match request.param:
+        case "in memory":
+            yield StoreMemory(InMemoryStore(), clock())
+        case "postgres":
+            database: PostgresDatabase = request.getfixturevalue("postgres_database")
+            yield shared_memory(Rows(database), database, clock())
+        case _:
+            async with open_memory(tmp_path / "memory.sqlite3", clock()) as memory:
+                yield memory
 
 
 async def texts(memory: Memory, user: str = "ann") -> list[str]:
@@ -256,12 +265,26 @@ async def _do(memory: Memory, model: dict[str, dict[str, str]], step: Step, last
             held["words"] = str(number * 50)
 
 
-@pytest.mark.parametrize("kind", ["in memory", "sqlite"])
-def test_two_users_never_mix(kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+@asynccontextmanager
+async def emptied(database: PostgresDatabase) -> AsyncIterator[Memory]:
+    with database.transaction() as connection:
+        for table in ("memories", "heads"):
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608
+    yield shared_memory(Rows(database), database)
+
+
+@pytest.mark.parametrize("kind", ["in memory", "sqlite", "postgres"])
+def test_two_users_never_mix(
+    kind: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> None:
+    database = request.getfixturevalue("postgres_database") if kind == "postgres" else None
+
     def opened() -> AbstractAsyncContextManager[Memory]:
+        if database:
+            return emptied(database)
         return in_process() if kind == "in memory" else open_memory(tmp_path_factory.mktemp("memory") / "m.sqlite3")
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=8 if database else 25, deadline=None)
     @given(st.lists(STEP, max_size=25))
     def interleaved(steps: list[Step]) -> None:
         asyncio.run(_play(opened, steps))
@@ -394,3 +417,67 @@ async def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> Non
         async with open_memory(tmp_path / "file" / "memory.sqlite3"):
             pass
     assert "ASSAY_DATA_DIR" in told.value.help
+
+
+# In the database -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def database(postgres_database: PostgresDatabase) -> PostgresDatabase:
+    return postgres_database
+
+
+@pytest.mark.requirement("F-10")
+async def test_what_one_machine_is_told_the_other_knows(postgres_address: str) -> None:
+    with PostgresDatabase(postgres_address) as here, PostgresDatabase(postgres_address) as there:
+        one, other = (shared_memory(Rows(database), database) for database in (here, there))
+        await asyncio.gather(*(memory.remember("ann", f"Fact {n}") for n in range(8) for memory in (one, other)))
+        await one.prefer("ann", LIKED)
+
+        assert await texts(other) == await texts(one)
+        assert len(await texts(one)) == 8  # both were told the same
+        assert await other.preferences("ann") == LIKED
+        await other.forget_all("ann")
+        assert await one.facts("ann") == []
+
+
+async def test_facts_are_sealed_and_encrypted_in_the_database(database: PostgresDatabase) -> None:
+    rows = Rows(database, Seals(KEY, encrypt=True))
+    memory = shared_memory(rows, database)
+    await memory.remember("ann", "Zanzibar is the code name")
+    await memory.remember("ann", "Something else")
+
+    with database.connection() as connection:
+        kept = connection.execute("SELECT value FROM memories").fetchall()
+    assert len(kept) == 3
+    assert "Zanzibar" not in str(kept)
+    assert await texts(memory) == ["Zanzibar is the code name", "Something else"]
+    assert await SqlIntegrity(rows).problems() == []
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM memories WHERE key = 'M2'")
+    assert any("user ann" in problem for problem in await SqlIntegrity(rows).problems())
+
+
+async def test_whoever_writes_is_waited_for_and_then_told_of(
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.memory.BUSY_SECONDS", 0.2)
+    memory = shared_memory(Rows(database), database)
+    with database.alone("assay memory", 1):
+        with pytest.raises(StorageError, match="lock timeout") as told:
+            await memory.remember("ann", "We report in euros")
+        assert told.value.retryable
+        assert "try again" in told.value.help
+        assert await memory.facts("ann") == []
+    await memory.remember("ann", "We report in euros")
+
+
+async def test_whoever_is_cancelled_while_waiting_keeps_nobody_out(database: PostgresDatabase) -> None:
+    memory = shared_memory(Rows(database), database)
+    with database.alone("assay memory", 1):
+        waiting = asyncio.create_task(memory.remember("ann", "We report in euros"))
+        await asyncio.sleep(0.2)
+        waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert (await memory.remember("ann", "We report in francs")).id == "M1"

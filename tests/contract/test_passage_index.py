@@ -1,4 +1,4 @@
-"""What every PassageIndex does; and that the one on SQLite stays whole, safe and quick."""
+"""What every PassageIndex does; and that those on SQLite and PostgreSQL stay whole, safe and quick."""
 
 import hashlib
 import sqlite3
@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from assay.errors import EvidenceError, NotFoundError, StorageError
 from assay.model.source import Document, Passage
 from assay.ports import FileStamp
-from assay.storage import library
+from assay.storage import candidates
+from assay.storage.lexemes import Stems
 from assay.storage.library import LibraryIndex
+from assay.storage.postgres import PostgresDatabase
+from assay.storage.postgres_library import Names, PostgresLibrary
 from assay.testing import MemoryIndex
 
-Index = LibraryIndex | MemoryIndex
+Index = LibraryIndex | PostgresLibrary | MemoryIndex
 
+ROOT = Path("/folders/pottery")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAMP = FileStamp(10, 1_700_000_000_000_000_000)
 
@@ -30,11 +34,16 @@ def sqlite(tmp_path: Path) -> Iterator[LibraryIndex]:
         yield index
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture
+def postgres(postgres_database: PostgresDatabase) -> PostgresLibrary:
+    return PostgresLibrary(postgres_database, ROOT, Names(Path("/uploads")), Stems())
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def index(request: pytest.FixtureRequest) -> Index:
     if request.param == "memory":
         return MemoryIndex()
-    found: LibraryIndex = request.getfixturevalue("sqlite")
+    found: Index = request.getfixturevalue(request.param)
     return found
 
 
@@ -356,7 +365,7 @@ def test_common_words_are_left_out_only_where_rarer_ones_fill_the_time(
 ) -> None:
     add(sqlite, "a", "the clay the\nthe frit\nthe glaze\nthe kiln\n")
     assert len(texts(sqlite, "the", "clay")) == 4
-    monkeypatch.setattr(library, "_ROWS_SCORED", 3)
+    monkeypatch.setattr(candidates, "ROWS", 3)
     assert texts(sqlite, "the", "clay") == ["the clay the"]
     assert len(texts(sqlite, "the", "clay", "frit", "kiln")) == 3
     assert len(texts(sqlite, "the")) == 4
@@ -364,7 +373,7 @@ def test_common_words_are_left_out_only_where_rarer_ones_fill_the_time(
 
 def test_if_all_words_are_common_the_rarest_decides(sqlite: LibraryIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     add(sqlite, "a", "the clay of\nthe frit\nclay of\nof\nthe of\n")
-    monkeypatch.setattr(library, "_ROWS_SCORED", 1)
+    monkeypatch.setattr(candidates, "ROWS", 1)
     assert sorted(texts(sqlite, "the", "clay", "of")) == ["clay of", "the clay of"]
 
 

@@ -218,6 +218,26 @@ async def test_deleting_a_thread_takes_its_runs(store: ThreadStore) -> None:
     assert await store.runs("t") == []
 
 
+async def test_that_a_run_was_deleted_is_known_until_it_is_restored(store: ThreadStore) -> None:
+    """Other machines have a journal of it, and must not take it for one whose database was lost."""
+    await store.create(thread("gone"))
+    await store.begin(run("old", "gone"))
+    await store.create(thread("here"))
+    await store.begin(run("new", "here"))
+    asked = {"old", "new", "never", *map(str, range(1_200))}
+    assert await store.deleted(asked) == set()
+
+    await store.delete("gone")
+
+    assert await store.deleted(asked) == {"old"}
+    assert await store.deleted([]) == set()
+    await store.create(thread("gone"))
+    await store.begin(run("old", "gone"))
+    assert await store.deleted(asked) == set()
+    await store.delete("gone")
+    assert await store.deleted(asked) == {"old"}
+
+
 async def test_one_of_many_begins(store: ThreadStore) -> None:
     await store.create(thread())
     tries = await asyncio.gather(*(store.begin(run(f"r{n}")) for n in range(30)), return_exceptions=True)
@@ -319,6 +339,7 @@ async def test_active_runs_are_those_that_have_not_ended(store: ThreadStore) -> 
         await store.create(thread(status.value))
         await store.begin(run(status.value, of=status.value, status=status, minutes=10 - minutes))
     assert [found.id for found in await store.active()] == ["queued", "running", "waiting"]
+    assert [found.id for found in await store.active(RunStatus.WAITING, RunStatus.QUEUED)] == ["queued", "waiting"]
 
 
 @pytest.mark.requirement("F-10")

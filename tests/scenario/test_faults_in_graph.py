@@ -120,20 +120,74 @@ async def test_storage_that_is_busy_for_a_moment_is_waited_for(lab: Make, step: 
     assert told == [BUSY.message]
 
 
-async def test_storage_that_stays_busy_fails_the_run_which_goes_on_later(
-    lab: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits between two tries."""
     real = asyncio.sleep
     monkeypatch.setattr("langgraph.pregel._retry.asyncio.sleep", lambda _: real(0))
-    here = lab(plan=Once(BUSY, times=4))
+    monkeypatch.setattr("assay.runner.SETBACKS", (0, 0))
+
+
+@pytest.mark.requirement("F-11", "W-16")
+@pytest.mark.parametrize("step", ["understand", "plan", "write"])
+async def test_storage_that_is_away_for_longer_is_waited_for_and_nothing_is_lost(
+    lab: Make, hurried: None, step: str
+) -> None:
+    """The graph has tried four times; then the run goes on from its last checkpoint."""
+    here = lab(**{step: Once(BUSY, times=6)})
     here.holds(*LAKE)
 
-    failed = await here.ask(QUESTION)
-    assert failed.run.status is RunStatus.FAILED
-    await here.engine.resume(failed.run.thread)
+    outcome = await here.ask(QUESTION)
 
-    assert (await here.settled(failed.run.id)).run.status is RunStatus.DONE
-    assert [name for name, _ in here.reasoner.calls].count("plan") == 5
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    assert [name for name, _ in here.reasoner.calls].count(step) == 7
+    log = await here.log(outcome.run.id)
+    [told] = [str(event.data["text"]) for event in log if event.kind == "notice" and "away" in str(event.data)]
+    assert "goes on from the last step" in told
+    left = [event.stage for event in log if event.kind == "leave"]
+    assert left.count("understand") == left.count("plan") == 1
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_run_whose_storage_stays_away_waits_to_be_taken_up(lab: Make, hurried: None) -> None:
+    here = lab(plan=Once(BUSY, times=12))
+    here.holds(*LAKE)
+
+    waiting = await here.ask(QUESTION)
+
+    assert waiting.run.status is RunStatus.QUEUED
+    assert waiting.run.error is None
+    [*_, last] = [event for event in await here.log(waiting.run.id) if event.kind == "notice"]
+    assert "waits to be taken up" in str(last.data["text"])
+    await here.engine.resume(waiting.run.thread)
+    assert (await here.settled(waiting.run.id)).run.status is RunStatus.DONE
+    assert [name for name, _ in here.reasoner.calls].count("plan") == 13
+
+
+@pytest.mark.requirement("W-16")
+@pytest.mark.parametrize("method", ["aput", "aput_writes"])
+async def test_an_answer_is_not_lost_while_storage_is_away(
+    lab: Make, hurried: None, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = lab(settings={"hitl_after_planning": True})
+    here.holds(*LAKE)
+    asked = await here.ask(QUESTION, interactive=True)
+    real, fails = getattr(type(here.checkpointer), method), [BUSY, BUSY]
+
+    async def away(*args: Any) -> Any:
+        if fails:
+            raise fails.pop()
+        return await real(*args)
+
+    monkeypatch.setattr(type(here.checkpointer), method, away)
+    outcome = await here.answer(asked, "approve")
+
+    assert not fails
+    assert outcome.report is not None
+    assert outcome.report.status == "complete"
+    kinds = [event.kind for event in await here.log(outcome.run.id)]
+    assert kinds.count("interrupt") == 1, "it was not asked again"
 
 
 # What the router and the reasoner do before the graph hears of it

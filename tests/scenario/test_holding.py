@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, closing
@@ -21,7 +22,9 @@ from assay.errors import IntegrityError, PathError, StorageError, ThreadBusyErro
 from assay.model.event import RunStatus
 from assay.model.question import Depth
 from assay.model.thread import Options, Run, Stop
+from assay.ports import Lease
 from assay.settings import load
+from assay.storage.fences import lost
 from assay.testing import MemoryLocks
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
@@ -338,6 +341,27 @@ async def test_a_run_whose_thread_was_lost_stops_and_leaves_all_to_whoever_has_i
     assert run.thread in caplog.text
 
 
+@pytest.mark.requirement("W-16")
+async def test_a_run_that_finds_its_thread_lost_only_when_it_ends_has_not_failed(
+    lab: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = lab()
+    real = here.threads.update
+
+    async def refused(run: str, **changes: Any) -> None:
+        if changes.get("status") is RunStatus.DONE:
+            raise lost(first.thread)
+        await real(run, **changes)
+
+    monkeypatch.setattr(here.threads, "update", refused)
+    first = await here.engine.start(APPLE, QUICK)
+    outcome = await here.engine.wait(first.id)
+
+    assert outcome.run.status is RunStatus.RUNNING
+    assert here.engine.fault(first.id) is None
+    assert "another has it" in caplog.text
+
+
 # Where something is wrong
 
 
@@ -345,9 +369,9 @@ async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make)
     here = lab()
 
     class Far(MemoryLocks):
-        def take(self, thread: str) -> None:
+        def take(self, thread: str, *, forgive: bool = True) -> Lease:
             time.sleep(0.4)
-            super().take(thread)
+            return super().take(thread, forgive=forgive)
 
     here.engine._runner.locks = Far()
     gaps: list[float] = []
@@ -496,3 +520,73 @@ async def test_a_second_interrupt_does_not_wait(lab: Make, monkeypatch: pytest.M
         await here.engine.wait(run.id)
 
     assert codes == [130]
+
+
+# Falling
+
+TAKES = """
+import os, sys
+from pathlib import Path
+from assay.storage.locks import FileLocks
+FileLocks(Path(sys.argv[1]) / "locks").take(sys.argv[2], forgive=False)
+os._exit(1)
+"""
+RESUMES = """
+import asyncio, os, sys
+from assay.bootstrap import open_engine
+from assay.runner import Runner
+from assay.settings import load
+Runner.spawn = lambda *_, **__: os._exit(1)
+
+async def resume():
+    async with open_engine(load(data_dir=sys.argv[1])) as engine:
+        await engine.resume(sys.argv[2])
+
+asyncio.run(resume())
+"""
+
+
+async def died(folder: Path, run: Run, times: int, script: str = TAKES) -> None:
+    """So many processes, one after the other, that had the thread when they were gone."""
+    for _ in range(times):
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(folder), run.thread)
+        assert await process.wait() == 1
+
+
+@pytest.mark.requirement("W-16", "C-15")
+async def test_a_run_that_takes_every_process_down_is_given_up(tmp_path: Path) -> None:
+    async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
+        run = await abandoned(engine)
+        await died(tmp_path, run, 2)
+
+        assert await engine.adopt() == []
+
+        ended = await engine.threads.run(run.id)
+        assert ended.status is RunStatus.FAILED
+        assert "its worker died 2 times in a row" in str(ended.error)
+        assert [event.kind async for event in engine.events(run.id)][-2:] == ["error", "run"]
+        await engine.resume(run.thread)
+        assert (await engine.wait(run.id)).run.status is RunStatus.DONE
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_run_that_took_some_down_goes_on_and_whoever_looks_counts_for_nothing(tmp_path: Path) -> None:
+    async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
+        run = await abandoned(engine)
+        await died(tmp_path, run, 1)
+        for _ in range(3):
+            assert await engine._runner.is_abandoned(run.thread)
+
+        assert [taken.id for taken in await engine.adopt()] == [run.id]
+        assert (await engine.wait(run.id)).run.status is RunStatus.DONE
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_person_who_resumes_a_run_begins_to_count_anew(tmp_path: Path) -> None:
+    async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
+        run = await abandoned(engine)
+        await died(tmp_path, run, 2)
+        await died(tmp_path, run, 1, RESUMES)
+
+        assert [taken.id for taken in await engine.adopt()] == [run.id]
+        assert (await engine.wait(run.id)).run.status is RunStatus.DONE

@@ -30,6 +30,7 @@ from assay.errors import (
 )
 from assay.model.event import RunStatus
 from assay.settings import load
+from assay.storage.migrating import MAIN, read
 from assay.storage.tables import ALL
 
 APPLE = "What's happening with Apple?"
@@ -246,7 +247,8 @@ def test_the_doctor_looks_at_the_database(typed: Typed, data: Path, monkeypatch:
 
     assert database() == (True, "none yet; the first question makes one")
     typed("threads", "new")
-    assert database() == (True, f"{data / 'assay.sqlite3'}, sqlite, schema 7, sealed without a key, not encrypted")
+    schema = f"schema {read(MAIN.migrations)[-1].version}"
+    assert database() == (True, f"{data / 'assay.sqlite3'}, sqlite, {schema}, sealed without a key, not encrypted")
     rows(data, "UPDATE threads SET title = 'x'")
     good, detail = database()
     assert not good

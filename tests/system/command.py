@@ -14,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +22,14 @@ from typing import Any
 
 import pytest
 
+from tests.system.forks import Fork, can_fork, everyones
+
 ROOT = Path(__file__).resolve().parents[2]
 ASSAY = Path(sys.executable).with_name("assay")
 LIBRARY = ROOT / "examples" / "library"
 ESCAPE = re.compile(r"\x1b[\[\]()][0-9;?]*[ -/]*[@-~]?")
 PATIENCE = 60.0
+PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,8 @@ class Ran:
 
 
 def environment(data: Path, **extra: str) -> dict[str, str]:
-    """A stranger's: no keys, and no settings but that tests do not call out. Bytecode is kept, as it is on any machine
-    but a build machine."""
-    ours = ("ASSAY_", "LANGSMITH_", "LANGCHAIN_", "PYTEST_")
-    unwanted = {"PYTHONDONTWRITEBYTECODE", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(ours) and not name.endswith("_API_KEY") and name not in unwanted
-    }
-    ours_only = {"ASSAY_DATA_DIR": str(data), "ASSAY_OFFLINE": "true", "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
-    return {**kept, **ours_only, **extra}
+    """A stranger's, on this data directory; tests do not call out."""
+    return {**everyones(), "ASSAY_DATA_DIR": str(data), "ASSAY_OFFLINE": "true", **extra}
 
 
 @dataclass(frozen=True)
@@ -87,30 +81,36 @@ class Command:
         stdin: bytes = b"",
         timeout: float = PATIENCE,
         env: dict[str, str] | None = None,
+        installed: bool = False,
     ) -> Ran:
-        done = subprocess.run(
-            [*prefix, str(ASSAY), *args], cwd=self.folder, env=environment(self.data, **(env or {})), input=stdin,
-            capture_output=True, timeout=timeout, check=False,
-        )  # fmt: skip
-        assert b"Traceback" not in done.stderr, done.stderr.decode()
-        return Ran(done.returncode, done.stdout, done.stderr)
+        """`installed`: the program itself, from its first import on, as it is anyway behind a prefix and where the
+        environment says how an interpreter starts; else a fork of it, which has that behind it."""
+        how: dict[str, Any] = {"cwd": self.folder, "env": environment(self.data, **(env or {})), **PIPES}
+        if installed or prefix or not can_fork(env or {}):
+            process = subprocess.Popen([*prefix, str(ASSAY), *args], **how)
+        else:
+            process = Fork(args, **how)
+        with process:
+            try:
+                out, err = process.communicate(stdin, timeout)
+            finally:
+                process.kill()  # nothing where it has ended
+        assert b"Traceback" not in err, err.decode()
+        return Ran(process.returncode, out, err)
 
     @contextmanager
     def started(self, *args: str | Path) -> Iterator[subprocess.Popen[bytes]]:
         """Under way; what is left of it afterwards is killed."""
-        with subprocess.Popen(
-            [str(ASSAY), *args], cwd=self.folder, env=environment(self.data), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ) as process:  # fmt: skip
+        how: dict[str, Any] = {"cwd": self.folder, "env": environment(self.data), **PIPES, "stdin": subprocess.DEVNULL}
+        with Fork(args, **how) if can_fork({}) else subprocess.Popen([str(ASSAY), *args], **how) as process:
             try:
                 yield process
             finally:
-                if process.poll() is None:
-                    process.kill()
+                process.kill()  # nothing where it has ended
 
     @contextmanager
     def typed(self, *args: str | Path, width: int = 100) -> "Iterator[Terminal]":
-        terminal = Terminal([str(ASSAY), *map(str, args)], self.folder, environment(self.data), width)
+        terminal = Terminal(args, self.folder, environment(self.data), width)
         try:
             yield terminal
         finally:
@@ -147,17 +147,20 @@ class Command:
 class Terminal:
     """A command at a terminal of its own: what a person would see, type and press."""
 
-    def __init__(self, command: list[str], folder: Path, env: dict[str, str], width: int) -> None:
+    def __init__(self, args: Sequence[str | Path], folder: Path, env: dict[str, str], width: int) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
 
         def take_the_terminal() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-        self._process = subprocess.Popen(
-            command, cwd=folder, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            preexec_fn=take_the_terminal,
-        )  # fmt: skip
+        how: dict[str, Any] = {"cwd": folder, "env": env, "stdin": slave, "stdout": slave, "stderr": slave}
+        if can_fork({}):
+            self._process: subprocess.Popen[bytes] = Fork(args, terminal=True, **how)
+        else:
+            self._process = subprocess.Popen(
+                [str(ASSAY), *args], start_new_session=True, preexec_fn=take_the_terminal, **how
+            )
         os.close(slave)
         self.raw = ""
         self._told = 0

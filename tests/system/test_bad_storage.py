@@ -54,7 +54,7 @@ def test_a_database_of_a_newer_version_is_left_alone(assay: Command, thread: str
         )
     before = digest(assay.data / "assay.sqlite3")
 
-    assay("threads").refused(1, "newer")
+    assay("threads").refused(2, "newer", "Upgrade")
 
     assert digest(assay.data / "assay.sqlite3") == before
 

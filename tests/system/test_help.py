@@ -19,11 +19,11 @@ COMMANDS = {
 
 @pytest.mark.requirement("L-01")
 def test_help_is_there_at_once(office: Command) -> None:
-    office("--help")
+    office("--help", installed=True)
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
-        shown = office("--help")
+        shown = office("--help", installed=True)
         seconds.append(time.perf_counter() - began)
         assert shown.code == 0
     assert min(seconds) < 0.4, "measured 0.12 s; see python -X importtime -m assay --help"

@@ -41,7 +41,7 @@ def test_every_pin_of_a_lock_has_hashes_and_no_address(lock: Path) -> None:
 
 
 def test_there_is_a_lock_for_each_step_of_the_install() -> None:
-    assert [lock.stem for lock in LOCKS] == ["bootstrap", "dev", "local", "runtime"]
+    assert [lock.stem for lock in LOCKS] == ["bootstrap", "dev", "fleet", "local", "runtime"]
 
 
 def test_the_other_locks_hold_the_very_pins_of_the_runtime_lock() -> None:
@@ -50,6 +50,7 @@ def test_the_other_locks_hold_the_very_pins_of_the_runtime_lock() -> None:
     }
     assert pins["runtime"] <= pins["dev"]
     assert pins["runtime"] <= pins["local"]
+    assert pins["runtime"] <= pins["fleet"] <= pins["dev"], "the image has what was tested"
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from html import escape
-from time import perf_counter
+from time import process_time
 from urllib.parse import quote
 
 import pytest
@@ -70,9 +70,9 @@ HOSTILE = (
 def test_no_text_takes_long(piece: str) -> None:
     """Anybody may send a megabyte, and nobody else is served meanwhile."""
     text = piece * (1_000_000 // len(piece))
-    began = perf_counter()
+    began = process_time()
     CLEAN.text(text)
-    assert perf_counter() - began < 0.5
+    assert process_time() - began < 1  # quadratic: minutes
 
 
 @given(st.text(), st.text(min_size=8).filter(is_secret), st.text())

@@ -10,7 +10,8 @@ from assay.harvest.fetching.client import GuardedClient
 from assay.harvest.fetching.robots import Robots
 from assay.settings import Harvesting
 from assay.testing.hostile import endless, reset
-from assay.testing.web import FakeWeb
+from assay.testing.web import FakeWeb, Visit, reply
+from assay.testing.wire import Wire
 
 SITE = "http://site.example.org"
 RULES = f"{SITE}/robots.txt"
@@ -181,3 +182,20 @@ async def test_an_address_that_may_not_be_fetched(web: FakeWeb, robots: Robots) 
         with pytest.raises(RefusedError):
             await robots.check(url)
     assert web.dialled == []
+
+
+@pytest.mark.requirement("W-15")
+async def test_however_many_sites_were_found_few_are_asked_at_once(web: FakeWeb, robots: Robots) -> None:
+    under_way, most = 0, 0
+
+    async def play(wire: Wire, _: Visit) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.05)
+        under_way -= 1
+        await wire.send(reply("", type="text/plain"))
+
+    web.play("http://*/robots.txt", play)
+    assert all(await asyncio.gather(*(robots.allowed(f"http://site{n}.example.org/") for n in range(100))))
+    assert 1 < most <= 32

@@ -29,9 +29,10 @@ from assay.search.registry import Bench
 from assay.search.semantic_scholar import SemanticScholar
 from assay.search.wikipedia import Wikipedia
 from assay.settings import Keys, Searching, Settings
+from assay.testing.index import MemoryIndex
 from assay.testing.search_formats.arxiv import feed
 from assay.testing.search_formats.openalex import inverted
-from assay.testing.stores import MemoryCache, MemoryDocuments, MemoryIndex
+from assay.testing.stores import MemoryCache, MemoryDocuments
 
 QUESTION = "What is the effect of intermittent fasting on insulin resistance in adults with type 2 diabetes?"
 TODAY = datetime.now(UTC).date()

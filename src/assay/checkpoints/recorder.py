@@ -135,6 +135,26 @@ class Recorder:
         await self.open(run)
         await self.close(run.id)
 
+    async def complete(self, run: Run) -> None:
+        """Of a run that stands still, and that another machine may have worked on: what the folder here lacks."""
+        if self._is_kept and run.id not in self._works and await self._lags(run):
+            await self.copy(run)
+
+    async def _lags(self, run: Run) -> bool:
+        if not await asyncio.to_thread(_is_begun, self.folder(run.id)):
+            return True
+        with contextlib.suppress(IntegrityError):  # a damaged one is left as it is, for `verify` to tell of
+            kept = await asyncio.to_thread(read, self.folder(run.id), self.seals)
+            return bool(await self.stores.log.since(run.id, kept.events[-1]["seq"] if kept.events else 0))
+        return False
+
+    async def tidy(self) -> None:
+        """Journals of runs that went with their thread on another machine. One of a run that the database never knew,
+        or has lost, may be all that is left of it, and stays."""
+        kept = set(await asyncio.to_thread(self.runs)) - self._works.keys()
+        for run in await self.stores.threads.deleted(kept):
+            await self.delete(run)
+
     async def renew(self) -> None:
         """All journals, when the database is sealed or encrypted in another way than they are. Each gives way, with
         what was set aside of it, to one that is whole. One of a run that the database does not know may be all that is

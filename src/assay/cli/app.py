@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from assay.cli.branch_commands import branches, diff, fork, history, replay
+from assay.cli.db_commands import db_app
 from assay.cli.mcp_commands import mcp
 from assay.cli.memory_commands import memory_app
 from assay.cli.parameters import (
@@ -38,6 +39,7 @@ from assay.cli.serve_commands import serve
 from assay.cli.storage_commands import storage_app
 from assay.cli.thread_commands import threads_app
 from assay.cli.user_commands import users_app
+from assay.cli.worker_commands import worker
 
 app = typer.Typer(
     name="assay",
@@ -50,6 +52,7 @@ app = typer.Typer(
 )
 GROUPS = {
     "threads": threads_app, "review": review_app, "memory": memory_app, "storage": storage_app, "users": users_app,
+    "db": db_app,
 }  # fmt: skip
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)
@@ -201,6 +204,7 @@ app.command()(mcp)
 app.command()(stop)
 app.command()(follow)
 app.command()(serve)
+app.command()(worker)
 for going_back in (history, fork, replay, branches, diff):
     app.command()(going_back)
 

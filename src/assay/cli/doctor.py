@@ -1,46 +1,47 @@
-"""`assay doctor`: what this machine has, and what to do about what is missing."""
+"""`assay doctor`: what this machine has, whether all is there that the settings name, and what to do about the rest."""
 
 import asyncio
 import json as jsonlib
-import os
-import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
 
 import typer
 
 from assay.cli.lines import fitted
 from assay.errors import AssayError, IntegrityError
-from assay.settings import Settings, config_file, load
+from assay.settings import Caching, Fleet, Persistence, Settings, config_file, load
+from assay.telemetry.readiness import Finding, Readiness
 
 if TYPE_CHECKING:
     from assay.llm.nearby import Found
+    from assay.storage.database import Database
 
-
-class Finding(NamedTuple):
-    name: str
-    good: bool
-    detail: str
-    help: str = ""
-
-
-Check = Callable[[Settings], Finding]
+Check = Callable[[Settings], Iterable[Finding]]
 
 
 def doctor(as_json: bool) -> None:
+    """1 where something is missing that nothing goes without."""
     findings = list(examine(CHECKS))
     if as_json:
-        typer.echo(jsonlib.dumps([finding._asdict() for finding in findings], indent=2))
+        typer.echo(jsonlib.dumps([_plain(finding) for finding in findings], indent=2))
     else:
         for finding in findings:
-            typer.echo(fitted(f"{'ok ' if finding.good else 'BAD'}  {finding.name:14} {finding.detail}", 20))
+            typer.echo(fitted(f"{_mark(finding):4} {finding.name:14} {finding.detail}", 20))
             if finding.help and not finding.good:
-                typer.echo(fitted(f"     {'':14} {finding.help}", 20))
-    raise typer.Exit(0 if all(finding.good for finding in findings) else 1)
+                typer.echo(fitted(f"{'':4} {'':14} {finding.help}", 20))
+    raise typer.Exit(0 if all(finding.good or finding.soft for finding in findings) else 1)
+
+
+def _mark(finding: Finding) -> str:
+    return "ok" if finding.good else "WEAK" if finding.soft else "BAD"
+
+
+def _plain(finding: Finding) -> dict[str, object]:
+    return {name: value for name, value in finding._asdict().items() if name != "problem"}
 
 
 def examine(checks: Sequence[Check]) -> Iterator[Finding]:
@@ -57,37 +58,51 @@ def examine(checks: Sequence[Check]) -> Iterator[Finding]:
         f"config file: {config_file() if config_file().is_file() else 'none'}, hash {settings.fingerprint()}",
     )
     for check in checks:
-        yield check(settings)
+        yield from check(settings)
 
 
-def _full_text(settings: Settings) -> Finding:
-    with sqlite3.connect(":memory:") as connection:
-        has = connection.execute(
-            "SELECT 1 FROM pragma_compile_options WHERE compile_options = 'ENABLE_FTS5'"
-        ).fetchone()
-    connection.close()
-    return Finding(
-        "full text", bool(has), f"SQLite {sqlite3.sqlite_version} with FTS5", "Use a Python whose SQLite has FTS5."
-    )
+# What is named ---------------------------------------------------------------------------------------
 
 
-def _data_dir(settings: Settings) -> Finding:
-    place = settings.data_dir if settings.data_dir.exists() else settings.data_dir.absolute().parent
-    free = shutil.disk_usage(place).free / 1e9 if place.exists() else 0.0
-    good = os.access(place, os.W_OK) and free > 0.2
-    return Finding(
-        "data",
-        good,
-        f"{settings.data_dir} ({free:.1f} GB free)",
-        "Set ASSAY_DATA_DIR to a folder with room you can write to.",
-    )
+def dependencies(settings: Settings) -> list[Finding]:
+    """As a server with these settings looks at them for /readyz; but for the database, which is looked into deeper."""
+    return asyncio.run(_dependencies(settings))
 
 
-def database(settings: Settings) -> Finding:
+async def _dependencies(settings: Settings) -> list[Finding]:
+    from assay.bootstrap import open_world
+    from assay.telemetry.checks import checks
+
+    folder = settings.data_dir if settings.data_dir.exists() else settings.data_dir.absolute().parent
+    async with AsyncExitStack() as stack:
+        sources = []
+        with suppress(AssayError):  # told by others
+            sources = (await stack.enter_async_context(open_world(_alone(settings)))).sources.installed()
+        named = checks(settings, folder, _opened(settings, stack), sources)
+        return await Readiness(check for check in named if check.name != "database").findings()
+
+
+def _alone(settings: Settings) -> Settings:
+    """With nothing that is kept, or shared with other processes."""
+    kept, cached, told = Persistence(backend="memory"), Caching(backend="memory"), Fleet(signals="process")
+    return settings.model_copy(update={"persistence": kept, "cache": cached, "fleet": told})
+
+
+def _opened(settings: Settings, stack: AsyncExitStack) -> "Database | None":
+    """Where it cannot be, `database` says why."""
+    from assay.bootstrap import open_rows
+
+    if settings.persistence.backend == "postgres":
+        with suppress(AssayError):
+            return open_rows(settings, settings.data_dir, stack)[0].database
+    return None
+
+
+def database(settings: Settings) -> list[Finding]:
     if settings.persistence.backend == "memory":
-        return Finding("database", True, "in memory: nothing outlives a command")
+        return [Finding("database", True, "in memory: nothing outlives a command")]
     if settings.persistence.backend == "sqlite" and not (settings.data_dir / "assay.sqlite3").exists():
-        return Finding("database", True, "none yet; the first question makes one")
+        return [Finding("database", True, "none yet; the first question makes one")]
     return _try("database", lambda: asyncio.run(_stored(settings)))
 
 
@@ -108,7 +123,20 @@ async def _stored(settings: Settings) -> str:
     return f"{rows.database.name}, {settings.persistence.backend}, schema {schema}, {sealed}, {encrypted}"
 
 
-def _encoder(settings: Settings) -> Finding:
+# This machine ----------------------------------------------------------------------------------------
+
+
+def _full_text(settings: Settings) -> list[Finding]:
+    with sqlite3.connect(":memory:") as connection:
+        has = connection.execute(
+            "SELECT 1 FROM pragma_compile_options WHERE compile_options = 'ENABLE_FTS5'"
+        ).fetchone()
+    connection.close()
+    help = "Use a Python whose SQLite has FTS5."
+    return [Finding("full text", bool(has), f"SQLite {sqlite3.sqlite_version} with FTS5", help)]
+
+
+def _encoder(settings: Settings) -> list[Finding]:
     from assay.embedding.minilm import MiniLM
 
     began = time.perf_counter()
@@ -118,52 +146,19 @@ def _encoder(settings: Settings) -> Finding:
     )
 
 
-def _pdf(settings: Settings) -> Finding:
+def _pdf(settings: Settings) -> list[Finding]:
     from importlib.metadata import version
 
-    return Finding("pdf", True, f"pypdfium2 {version('pypdfium2')} in a process of its own")
+    return [Finding("pdf", True, f"pypdfium2 {version('pypdfium2')} in a process of its own")]
 
 
-def _sources(settings: Settings) -> Finding:
-    """Who would be asked; `assay sources` says on which terms."""
-    from assay.cli.sources import KEEP_NOTHING, rows
-
-    def ready() -> str:
-        listed = asyncio.run(rows(load(**KEEP_NOTHING)))
-        return ", ".join(row["name"] for row in listed if row["available"]) + (" (offline)" if settings.offline else "")
-
-    return _try("sources", ready)
-
-
-def _browser(settings: Settings) -> Finding:
-    from assay.harvest.fetching.browser import found
-
-    return _try("browser", lambda: found(settings.harvest) or "none; pages that need JavaScript are left out")
-
-
-def _reasoner(settings: Settings) -> Finding:
-    from assay.llm.lineup import lineup
-    from assay.llm.prices import price
-    from assay.model.thread import Options
-
-    def who() -> str:
-        chosen = lineup(settings, Options())
-        if chosen is None:
-            return "embedded (no language model needed); with a key or a local server a model can do the thinking"
-        for model in chosen.models:
-            price(model, settings)
-        return f"{', then '.join(map(str, chosen.by_role['writer']))}; at most ${settings.budget.usd:.2f} a question"
-
-    return _try("reasoner", who)
-
-
-def _nearby(settings: Settings) -> Finding:
+def _nearby(settings: Settings) -> list[Finding]:
     """Servers on this machine that could do the thinking, and how to let them."""
     from assay.llm.nearby import nearby
 
     found = asyncio.run(nearby())
     offers = [f"{server.kind} at {server.url}: {_offer(server)}" for server in found]
-    return Finding("local models", True, "; ".join(offers) or "none found on this machine (Ollama, llama.cpp)")
+    return [Finding("local models", True, "; ".join(offers) or "none found on this machine (Ollama, llama.cpp)")]
 
 
 def _offer(server: "Found") -> str:
@@ -173,13 +168,11 @@ def _offer(server: "Found") -> str:
     return f"use it with {address}ASSAY_LLM__MODEL={server.kind}:{server.models[0]}"
 
 
-def _try(name: str, detail: Callable[[], str]) -> Finding:
+def _try(name: str, detail: Callable[[], str]) -> list[Finding]:
     try:
-        return Finding(name, True, detail())
+        return [Finding(name, True, detail())]
     except AssayError as error:
-        return Finding(name, False, error.message, error.help)
+        return [Finding(name, False, error.message, error.help)]
 
 
-CHECKS: tuple[Check, ...] = (
-    _full_text, _data_dir, database, _encoder, _pdf, _sources, _browser, _reasoner, _nearby,
-)  # fmt: skip
+CHECKS: tuple[Check, ...] = (_full_text, _encoder, _pdf, database, dependencies, _nearby)

@@ -4,7 +4,8 @@ import asyncio
 import json as jsonlib
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -113,7 +114,8 @@ def show(json: bool = False) -> None:
         return
     _show_preferences(console, preferences)
     _show_facts(console, facts)
-    where = f"Remembered of {settings.user} in {settings.data_dir / FILE}"
+    shared = settings.persistence.backend == "postgres"
+    where = f"Remembered of {settings.user} in {'the database' if shared else settings.data_dir / FILE}"
     console.print(Text(f"\n{where}\nassay memory forget NAME forgets one of them", style="dim"), soft_wrap=True)
 
 
@@ -240,7 +242,20 @@ def _settings() -> Settings:
 
 def _with_memory(settings: Settings, work: Callable[[StoreMemory], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with open_memory(settings.data_dir / FILE) as memory:
+        async with _opened(settings) as memory:
             return await work(memory)
 
     return asyncio.run(run())
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[StoreMemory]:
+    """What opens a database takes seconds to import, and a file needs none of it."""
+    if settings.persistence.backend == "postgres":
+        from assay.bootstrap import open_remembered
+
+        async with open_remembered(settings) as memory:
+            yield memory
+    else:
+        async with open_memory(settings.data_dir / FILE) as memory:
+            yield memory

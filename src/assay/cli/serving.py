@@ -14,7 +14,7 @@ from assay.settings import Settings, load
 def serve(given: dict[str, object]) -> None:
     """`given` are settings of the server that were said; the others are as they stand."""
     settings = load(server={name: value for name, value in given.items() if value is not None})
-    from assay.server.logs import structured
+    from assay.telemetry.logs import structured
 
     with structured(settings):
         asyncio.run(_serve(settings))
@@ -36,6 +36,8 @@ async def _serve(settings: Settings) -> None:
         async with open_server(settings) as server:
             typer.echo(server.url)
             tell(f"Its API is described in {server.url}/openapi.json. Ctrl-C stops it.")
+            if server.service.has_workers:
+                tell("Runs are put in line for workers: assay worker")
             if server.service.open_to_all:
                 tell("Whoever is on this machine may use it; to let others in: assay users add NAME")
             await stopping.wait()

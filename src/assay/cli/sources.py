@@ -13,7 +13,9 @@ from assay.errors import ReadError
 from assay.ports import Page, Remote, Source
 from assay.settings import Settings, load
 
-KEEP_NOTHING: dict[str, Any] = {"persistence": {"backend": "memory"}}
+KEEP_NOTHING: dict[str, Any] = {
+    "persistence": {"backend": "memory"}, "cache": {"backend": "memory"}, "fleet": {"signals": "process"}
+}  # fmt: skip
 
 
 def sources(as_json: bool) -> None:

@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,13 +35,10 @@ class FileReader:
     def __init__(
         self, *, max_bytes: int = _MAX_BYTES, pdf_seconds: int = 60, address: Callable[[Path], str] = Path.as_uri
     ) -> None:
-        """`address` is what a document says it was read from."""
+        """`address` is what a document says it was read from; it can be pickled, since other processes read, too."""
         self._max_bytes = max_bytes
+        self._pdf_seconds = pdf_seconds
         self._address = address
-        self._readers: dict[str, Callable[[Path], Extracted]] = {
-            **_READERS,
-            ".pdf": partial(pdf.extract, seconds=pdf_seconds),
-        }
 
     def reads(self, path: Path) -> bool:
         return path.suffix.lower() in SUFFIXES
@@ -51,12 +47,15 @@ class FileReader:
         try:
             real = path.resolve(strict=True)
             self._check(path, real)
-            return _document(path, self._address(real), self._readers[path.suffix.lower()](real))
+            return _document(path, self._address(real), self._extracted(path.suffix.lower(), real))
         except ReadError as error:
             message = f"{path.name}: {error.message}"
             raise ReadError(message, help=error.help, path=str(path)) from error
         except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
             raise ReadError(f"{path.name}: {_reason(error)}", help=_help(error), path=str(path)) from error
+
+    def _extracted(self, suffix: str, real: Path) -> Extracted:
+        return pdf.extract(real, seconds=self._pdf_seconds) if suffix == ".pdf" else _READERS[suffix](real)
 
     def _check(self, path: Path, real: Path) -> None:
         if not self.reads(path):

@@ -18,7 +18,7 @@ class Walk:
     skipped: list[tuple[Path, str]]
 
 
-def walk(root: Path, *, limit: int = 100_000) -> Walk:
+def walk(root: Path, *, limit: int = 1_000_000) -> Walk:
     """Readable files under `root`, sorted; raises PathError when there are none.
 
     Links are followed inside the root only, so that a folder shares no more than it seems to.

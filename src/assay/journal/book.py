@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any
 
 from assay.journal.chain import Chain, End
-from assay.journal.files import Growing, cut, leftovers, replace, sync, sync_folder
+from assay.journal.files import Growing, leftovers, renew, replace, sync, sync_folder
 from assay.journal.lines import Plain, Sealing, sealed, written
 from assay.journal.reading import DOCUMENTS, EVENTS, FORMAT, LEDGER, MARK, NOTES, RUN, SHA256, THREAD, Kept, sum_of
 
@@ -190,8 +190,7 @@ def _listed(kept: Kept) -> list[str]:
 
 def _tidy(folder: Path, kept: Kept) -> None:
     """A crash may have left half of something; it is written again from the database."""
-    for name, end in kept.ends.items():
-        cut(folder / name, end.length)
+    renew({folder / name: end.length for name, end in kept.ends.items()})
     for path in leftovers(folder):
         path.unlink()
     for label in kept.unlisted:

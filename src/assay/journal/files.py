@@ -63,10 +63,10 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def cut(path: Path, length: int) -> None:
-    """Take off what a crash has left half-written."""
-    if path.exists() and path.stat().st_size > length:
-        os.truncate(path, length)
+def renew(lengths: Mapping[Path, int]) -> None:
+    """Take off what a crash has left half-written. Each becomes a file of its own: a process that was stopped, and has
+    the old one open, adds nothing to it when it wakes up."""
+    replace({path: path.read_bytes()[:length] for path, length in lengths.items() if path.exists()})
 
 
 def leftovers(folder: Path) -> Iterator[Path]:

@@ -35,11 +35,12 @@ from assay.llm.tracing import traced
 from assay.llm.vendors import Request, Unsupported, Vendor, open_vendor
 from assay.model.exchange import Method, Prompt, Reply, Role
 from assay.model.spend import Caps, Reservation
-from assay.ports import Emit, Ledger, Stream
+from assay.ports import Bucket, Emit, Ledger, Rates, Stream
 from assay.settings import RoleTuning, Settings
 
 METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode")
 LONGEST_PAUSE = 60.0  # a provider that wants to be left alone for longer is passed over
+TURN_SECONDS = 300.0  # a call waits so long for the rate of its vendor
 
 
 # Pauses between the attempts at one model, by what went wrong (requirement F-11). Other errors are not tried again.
@@ -65,14 +66,18 @@ HOSTED = Limits(room=24_000, answer=8_000, seconds=120.0, at_once=16)
 
 
 class Provider:
-    """Who is behind a model: its connection, its rate, and whether it has been failing."""
+    """Who is behind a model: its connection, its rate, and whether it has been failing. `rates` are those of all
+    processes, where they share any."""
 
-    def __init__(self, model: ModelName, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, model: ModelName, settings: Settings, clock: Callable[[], float], rates: Rates | None = None
+    ) -> None:
         self.breaker = Breaker(clock)
         self.limits = limits(model, settings)
         self.slots = asyncio.Semaphore(self.limits.at_once)
-        rate = settings.llm.requests_per_minute.get(model.vendor)
-        self.rate = AsyncLimiter(rate, 60) if rate else None
+        self._a_minute = settings.llm.requests_per_minute.get(model.vendor)
+        self._rate = AsyncLimiter(self._a_minute, 60) if self._a_minute else None
+        self._rates = rates
         self._model = model
         self._settings = settings
         self._opening = asyncio.Lock()
@@ -90,6 +95,21 @@ class Provider:
                 except ConfigurationError as error:  # a file that cannot be loaded: this step goes on without it
                     raise ModelError(error.message, help=error.help) from error
         return self._vendor
+
+    async def turn(self) -> None:
+        """Until it may be asked once more; RateLimitError where that takes too long."""
+        if self._a_minute is None or self._rate is None:
+            return
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._rate.acquire()
+                if self._rates is not None:
+                    await self._rates.turn(f"llm:{self._model.vendor}", Bucket(self._a_minute, self._a_minute / 60))
+        except TimeoutError:
+            raise RateLimitError(
+                f"{self._model.vendor} has too many calls waiting",
+                help=f"Raise llm.requests_per_minute for {self._model.vendor} if your plan allows more.",
+            ) from None
 
     async def close(self) -> None:
         if self._vendor is not None:
@@ -113,11 +133,14 @@ class Router:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
+        rates: Rates | None = None,
     ) -> None:
         self.settings = settings
         self.ledger = ledger
         self.sleep = sleep
         self.clock = clock
+        self.all = asyncio.Semaphore(settings.llm.at_once)  # each vendor has its own bound below that
+        self._rates = rates
         self._providers: dict[str, Provider] = {}
         self._prices: dict[ModelName, Price] = {}
         self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON a model's server does not know
@@ -139,7 +162,7 @@ class Router:
         # A .gguf file is a server of its own; of other vendors one connection serves all models.
         key = str(model) if model.vendor == "local" else f"{model.vendor} {base_url(model, self.settings)}"
         if key not in self._providers:
-            self._providers[key] = Provider(model, self.settings, self.clock)
+            self._providers[key] = Provider(model, self.settings, self.clock, self._rates)
         return self._providers[key]
 
     def methods(self, model: ModelName, avoid: tuple[Method, ...]) -> list[Method]:
@@ -268,10 +291,10 @@ class RunModels:
         cost = await self._router.price(model)
         reservation = await self._reservation(call, model, request, cost)
         paid = Paid(reservation.model_copy(update={"last": is_last}), cost.micros)
-        if provider.rate is not None:
-            await provider.rate.acquire()
-        # What a broken attempt has said is not part of the next one's answer: each has a listener of its own.
-        reply = await self.account.pay(paid, lambda: traced(vendor, model, request, stream() if stream else None))
+        await provider.turn()
+        async with self._router.all:
+            # What a broken attempt has said is not part of the next one's answer: each has a listener of its own.
+            reply = await self.account.pay(paid, lambda: traced(vendor, model, request, stream() if stream else None))
         if reply.finish == "refusal":  # an answer, and paid for, but nothing can be made of it
             raise RefusalError(f"{model} declined to answer", help="Ask in other words, or choose another model.")
         return reply

@@ -1,10 +1,11 @@
-"""Every call to a model is a run in LangSmith, if the environment asks for it."""
+"""What is told of every call to a model: a run in LangSmith, if the environment asks for it, and what was said."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.llm.names import ModelName
 from assay.llm.vendors import Request, Vendor
@@ -16,7 +17,23 @@ if TYPE_CHECKING:
     from langsmith import Client
 
 
+class Exchange(NamedTuple):
+    request: Request
+    reply: Reply
+
+
+exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)  # what was answered last, in this task
+
+
 async def traced(vendor: Vendor, model: ModelName, request: Request, on_text: OnText | None) -> Reply:
+    """The answer. Whoever hears that it was booked finds it in `exchange`."""
+    exchange.set(None)
+    reply = await _asked(vendor, model, request, on_text)
+    exchange.set(Exchange(request, reply))
+    return reply
+
+
+async def _asked(vendor: Vendor, model: ModelName, request: Request, on_text: OnText | None) -> Reply:
     if not is_on():
         return await vendor.ask(request, on_text)
     from langsmith import traceable

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from assay.model.plan import Style
 from assay.model.question import Depth, Mode
 from assay.model.record import Record
 
+Priority = Literal["normal", "low"]  # low: taken up when nothing else waits
 LOCAL = "local"  # whoever works on this machine, where nobody has a name
 _ID = re.compile("[0-9a-z]{1,32}")
 
@@ -65,6 +66,16 @@ class Run(Record):
     def active(self) -> bool:
         return self.status in (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
 
+    @property
+    def user(self) -> str:
+        """Who has asked."""
+        return str(self.options.get("user", ""))
+
+    @property
+    def can_wait(self) -> bool:
+        """Until nothing else does."""
+        return self.options.get("priority") == "low"
+
 
 class ThreadSummary(Record):
     """A thread on one line of a list."""
@@ -111,7 +122,9 @@ class Options(Record):
     context: str = ""  # what the person wants the planner to know besides the question
     domains: tuple[str, ...] = ()  # fields the question belongs to
     model: str | None = None  # who thinks; None: what the settings say
+    priority: Priority = "normal"
     request: str = ""  # the id of the request that began it
+    trace: str = ""  # where that request stands in a trace, as a W3C traceparent
     usd: float | None = Field(
         default=None, ge=0, le=10_000, allow_inf_nan=False
     )  # the most this run may cost; None: what the settings say

@@ -1,30 +1,24 @@
 """A person's own folders: indexed incrementally, searched by words, widened by names, reranked by meaning."""
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from assay.errors import NotFoundError, PathError, ReadError
+from assay.errors import NotFoundError, PathError
 from assay.model.source import Document, Hit
 from assay.model.upload import SCHEME
-from assay.ports import (
-    DocumentStore,
-    Embedder,
-    FileReader,
-    FileStamp,
-    Folder,
-    Indexed,
-    IndexedPassage,
-    PassageIndex,
-)
+from assay.ports import DocumentStore, Embedder, FileReader, Folder, Indexed, IndexedPassage, PassageIndex
+from assay.search.indexing import add_vectors, changes, synchronise
 from assay.search.owned import unnamed
 from assay.search.ranking import rank
 from assay.search.registry import Bench
-from assay.text.passages import passages
+
+PATIENCE = 30.0  # seconds for another process that brings the same index up to date
+VECTORS = 1_000  # that a run makes before it begins, some ten seconds; `assay index --vectors` makes all
+OTHERS = "{}: another process is indexing it, so files that are new there may be missing."
+INCOMPLETE = "{:,} passages are found by their words alone; `assay index --vectors` completes them."
 
 
 class DocumentsSource:
@@ -62,21 +56,36 @@ class DocumentsSource:
         return self._prepared
 
     def _synchronise(self) -> Indexed:
-        results = [
-            synchronise(folder, index, self._reader) for folder, index in zip(self._folders, self._indexes, strict=True)
-        ]
+        results = [self._brought(folder, index) for folder, index in zip(self._folders, self._indexes, strict=True)]
         done = Indexed(
             files=sum(result.files for result in results),
             new=sum(result.new for result in results),
             removed=sum(result.removed for result in results),
             skipped=[item for result in results for item in result.skipped],
+            notices=[notice for result in results for notice in result.notices],
         )
         if not done.files:
-            reasons = "; ".join(f"{Path(path).name}: {reason}" for path, reason in done.skipped[:3])
+            reasons = "; ".join([*done.notices, *(f"{Path(path).name}: {why}" for path, why in done.skipped[:3])])
             raise PathError(
                 f"no document could be read ({reasons})",
                 help="Give a folder with .md .txt .html .pdf .docx or .csv files.",
             )
+        return done
+
+    def _brought(self, folder: Folder, index: PassageIndex) -> Indexed:
+        """One folder, up to date unless another process is at it."""
+        as_it_is = Indexed(index.holdings().files, 0, 0, [(str(path), reason) for path, reason in folder.skipped])
+        if not folder.is_here or not changes(folder, index):
+            return as_it_is
+        with index.turn(wait=PATIENCE) as mine:
+            if not mine:
+                return as_it_is._replace(notices=[OTHERS.format(folder.root.name)])
+            done = synchronise(folder, index, self._reader)
+            held = index.holdings()
+            if held.vectors and done.new:
+                held = held._replace(vectors=held.vectors + add_vectors(index, self._embedder, most=VECTORS))
+        if 0 < held.vectors < held.passages:
+            return done._replace(notices=[f"{folder.root.name}: {INCOMPLETE.format(held.passages - held.vectors)}"])
         return done
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:
@@ -96,46 +105,6 @@ class DocumentsSource:
                 found = index.document(hash)
                 return found if found.url.startswith(SCHEME) else None
         return None
-
-
-def synchronise(folder: Folder, index: PassageIndex, reader: FileReader) -> Indexed:
-    """Only files that are new or have changed are read; what is gone leaves the index."""
-    known = index.stamps()
-    stamps = {str(path): stamp for path in folder.files if (stamp := _stamp(path))}
-    changed = [path for path, stamp in stamps.items() if known.get(path) != stamp]
-    gone = [path for path in known if path not in stamps]
-    index.remove(gone)
-    skipped = [(str(path), reason) for path, reason in folder.skipped]
-    unreadable = 0
-    for path, outcome in _read_all(changed, reader):
-        if isinstance(outcome, ReadError):
-            unreadable += 1
-            skipped.append((path, outcome.message))
-            index.remove([path])  # tried again by every run, so that every run can say that it was skipped
-        else:
-            index.replace(path, stamps[path], outcome, passages(outcome.hash, outcome.text))
-    return Indexed(files=len(stamps) - unreadable, new=len(changed) - unreadable, removed=len(gone), skipped=skipped)
-
-
-def _read_all(paths: Sequence[str], reader: FileReader) -> Iterable[tuple[str, Document | ReadError]]:
-    """Files are read in parallel (PDFs each in a process of their own), results come in order."""
-    with ThreadPoolExecutor(max_workers=min(4, (os.cpu_count() or 2))) as pool:
-        yield from zip(paths, pool.map(lambda path: _read(Path(path), reader), paths), strict=True)
-
-
-def _read(path: Path, reader: FileReader) -> Document | ReadError:
-    try:
-        return reader.read(path)
-    except ReadError as error:
-        return error
-
-
-def _stamp(path: Path) -> FileStamp | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return FileStamp(status.st_size, status.st_mtime_ns)
 
 
 def _hit(match: IndexedPassage, query: str, rank: int) -> Hit:

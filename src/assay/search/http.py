@@ -19,6 +19,7 @@ from aiolimiter import AsyncLimiter
 
 from assay.errors import SourceError
 from assay.model.inquiry import Terms
+from assay.ports import Bucket, Rates
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
 
 LARGEST = 5_000_000  # bytes of an answer, after decompression
+AT_ONCE = 32  # searches of a process, over all providers and runs
 CROWDED = 10  # pauses for who is asked too often and does not say when to come back: 5 s, then 10 s
 
 
@@ -74,13 +76,19 @@ class Reply(NamedTuple):
 
 
 class Lane:
-    """A provider's turns: so many at once, so many a minute."""
+    """A provider's turns: so many at once, so many a minute. `rates` are those of all processes, where they share any;
+    `all` bounds what is under way to all providers together."""
 
-    def __init__(self, terms: Terms, queue: float) -> None:
+    def __init__(
+        self, terms: Terms, queue: float, *, all: asyncio.Semaphore | None = None, rates: Rates | None = None
+    ) -> None:
         a_second = terms.per_minute / 60
-        self._rate = AsyncLimiter(max(1.0, a_second), max(1.0, 1 / a_second))  # no more at a time than in one second
+        self._bucket = Bucket(max(1.0, a_second), a_second)  # no more at a time than in one second
+        self._rate = AsyncLimiter(self._bucket.size, max(1.0, 1 / a_second))
         self._slots = asyncio.Semaphore(terms.at_once)
         self._queue = queue
+        self._all = all or asyncio.Semaphore(AT_ONCE)
+        self._rates = rates
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
@@ -88,7 +96,7 @@ class Lane:
             async with asyncio.timeout(self._queue):
                 await self._slots.acquire()
                 try:
-                    await self._rate.acquire()
+                    await self._in_turn(name)
                 except BaseException:
                     self._slots.release()
                     raise
@@ -101,21 +109,31 @@ class Lane:
         try:
             yield
         finally:
+            self._all.release()
             self._slots.release()
+
+    async def _in_turn(self, name: str) -> None:
+        """Whoever waits for a slow provider keeps nobody else waiting: what all share comes last."""
+        await self._rate.acquire()
+        if self._rates is not None:
+            await self._rates.turn(f"search:{name}", self._bucket)
+        await self._all.acquire()
 
 
 class Http:
     """Lives as long as the process works; `close` ends its connections."""
 
-    def __init__(self, pace: Pace | None = None) -> None:
+    def __init__(self, pace: Pace | None = None, *, rates: Rates | None = None, at_once: int = AT_ONCE) -> None:
         self.pace = pace or Pace()
+        self._rates = rates
+        self._all = asyncio.Semaphore(at_once)
         self._transport: AsyncHTTPTransport | None = None
         self._lanes: dict[tuple[str, float, int], Lane] = {}
 
     def lane(self, name: str, terms: Terms) -> Lane:
         key = (name, terms.per_minute, terms.at_once)
         if key not in self._lanes:
-            self._lanes[key] = Lane(terms, self.pace.queue)
+            self._lanes[key] = Lane(terms, self.pace.queue, all=self._all, rates=self._rates)
         return self._lanes[key]
 
     async def fetch(self, name: str, outgoing: Outgoing, *, seconds: float) -> Reply:

@@ -57,10 +57,10 @@ async def principal(request: Request, service: Serving, _: Annotated[object, Sec
     try:
         caller = await _named(service, _secret(request, share))
     except UnknownCallerError:
-        service.limits.failure(address)
+        await service.limits.failure(address)
         raise
     request.state.user, request.state.caller = caller.name, caller
-    request.state.rate = service.limits.request(caller, address)
+    request.state.rate = await service.limits.request(caller, address)
     return caller
 
 
@@ -138,7 +138,7 @@ def needs(scope: Scope) -> Callable[[Principal], Awaitable[Principal]]:
 
 async def visitor(request: Request, service: Serving) -> None:
     """Whoever need not say who they are is counted by where they come from."""
-    request.state.rate = service.limits.request(Principal(), request.client.host if request.client else "")
+    request.state.rate = await service.limits.request(Principal(), request.client.host if request.client else "")
 
 
 Visitor = Depends(visitor)

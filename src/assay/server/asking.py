@@ -2,15 +2,16 @@
 
 import asyncio
 
-from assay.errors import ConfigurationError
+from assay.errors import ConfigurationError, LateAnswerError
 from assay.model.branch import Changes
 from assay.model.event import RunStatus
+from assay.model.question import Mode
 from assay.model.thread import Options, Run
 from assay.runner import chosen
 from assay.server.access import Principal
-from assay.server.requests import request_id
 from assay.server.service import Service
 from assay.settings import Settings
+from assay.telemetry.ids import request_id, traceparent
 
 LOOK, MOST_LOOK = 0.05, 0.4  # seconds: two seconds take nine looks
 STOPPING = 2.0  # seconds
@@ -25,10 +26,11 @@ async def ask(
     """A run that waits in line; `thread` is one of the caller's, `id` what the run is called. What a person may not
     have is refused before anything is written."""
     refuse_files(options.model, service.settings)
-    options = options.model_copy(update={"user": caller.user, "request": request_id.get()})
+    begun = {"user": caller.user, "request": request_id.get(), "trace": traceparent.get()}
+    options = options.model_copy(update=begun)
     async with service.limits.admitted(caller, options) as allowed:
         run = await service.engine.queue(question, allowed, thread=thread, id=id)
-    service.dispatcher.nudge()
+    service.dispatcher.nudge(run.id)
     return run
 
 
@@ -45,6 +47,22 @@ async def go_on(service: Service, caller: Principal, thread: str, *, again: bool
             await service.engine.threads.set_options(run.id, allowed.plain())
     service.dispatcher.nudge(run.id)
     return run
+
+
+async def answer(service: Service, thread: str, question: str, value: object, *, again: bool = False) -> None:
+    """`again`: of a request whose first attempt may have been taken before its process died."""
+    try:
+        run = await service.engine.answer(thread, question, value, queued=service.has_workers)
+    except LateAnswerError:
+        if not again or (await service.engine.review(question)).by != "person":
+            raise
+    else:
+        service.dispatcher.nudge(run.id)
+
+
+async def set_mode(service: Service, thread: str, mode: Mode) -> None:
+    if await service.engine.set_mode(thread, mode, queued=service.has_workers):
+        service.dispatcher.nudge((await service.engine.threads.runs(thread))[-1].id)
 
 
 async def stop(service: Service, thread: str, *, drain: bool) -> Run:
@@ -73,7 +91,7 @@ async def fork(
         run = await service.engine.fork(
             thread, checkpoint, changes, interactive=interactive, usd=allowed.usd, id=id, queued=True
         )
-    service.dispatcher.nudge()
+    service.dispatcher.nudge(run.id)
     return run
 
 
@@ -81,7 +99,7 @@ async def veto(service: Service, caller: Principal, thread: str, document: str) 
     last = (await service.engine.threads.runs(thread))[-1:]
     async with service.limits.admitted(caller, chosen(last[0]) if last else Options(user=caller.user)) as allowed:
         run = await service.engine.veto(thread, [document], usd=allowed.usd, queued=True)
-    service.dispatcher.nudge()
+    service.dispatcher.nudge(run.id)
     return run
 
 

@@ -12,10 +12,11 @@ from collections import Counter
 from functools import partial
 
 from assay.engine import Engine
-from assay.errors import AssayError, NotFoundError, StorageError, ThreadBusyError
+from assay.errors import AssayError
 from assay.model.thread import Run
 from assay.runner import AT_WORK
-from assay.server.line import Line, owner
+from assay.server.line import Line
+from assay.worker.attempt import attempt
 
 _log = logging.getLogger("assay")
 LOOK = 2.0  # seconds after which the line is read again by itself: other processes put runs in it, too
@@ -25,7 +26,7 @@ STALL = 60.0  # seconds after which a loop that has not come round is not taken 
 
 
 class Dispatcher:
-    """Takes up runs that are queued, as many as may be at work together, and what a process that is gone has left."""
+    """A ports.Dispatch that takes up runs itself, as many as may be at work together."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -38,8 +39,8 @@ class Dispatcher:
         self._looked = -math.inf
         self._beat: float | None = None
 
-    def nudge(self, run: str = "") -> None:
-        """Something was put in line; a run that could not be taken up here is tried for at once if it is named."""
+    def nudge(self, run: str) -> None:
+        """One that could not be taken up here is tried for at once."""
         self._later.pop(run, None)
         self._added = True
         self._wake.set()
@@ -95,7 +96,7 @@ class Dispatcher:
             _log.exception("the line of runs could not be read")
         while self._has_room() and (run := self._line.next(self._busy())):
             task = asyncio.create_task(self._work(run), name=f"work-{run.id}")
-            self._working[run.id] = (owner(run), task)
+            self._working[run.id] = (run.user, task)
             task.add_done_callback(partial(self._done, run.id))
 
     def _done(self, run: str, _: asyncio.Task[None]) -> None:
@@ -118,7 +119,7 @@ class Dispatcher:
 
     async def _look(self) -> None:
         self._looked, self._added = _now(), False
-        active = [run for run in await self._engine.threads.active() if run.status in AT_WORK]
+        active = await self._engine.threads.active(*AT_WORK)
         known, here = {run.id for run in active}, {*self._working, *self._engine.running()}
         self._later = {run: when for run, when in self._later.items() if run in known}
         self._line.set(run for run in active if run.id not in here and self._is_time(run.id))
@@ -126,37 +127,10 @@ class Dispatcher:
     def _is_time(self, run: str) -> bool:
         return self._later.get(run, 0.0) <= _now()
 
-    # -- one run ------------------------------------------------------------------------------------------
-
     async def _work(self, run: Run) -> None:
-        """Until it stands still. One that is said to be running is tried for, too: its process may be gone."""
-        try:
-            if await self._engine.take_up(run):
-                await self._stood_still(run)
-        except ThreadBusyError:
-            self._later[run.id] = _now() + ELSEWHERE
-        except NotFoundError:  # its thread was deleted
-            pass
-        except AssayError as error:
-            await self._unable(run, error)
-        except Exception:  # noqa: BLE001
-            _log.exception("thread %s was not taken up", run.thread)
-            self._later[run.id] = _now() + STALL
-
-    async def _stood_still(self, run: Run) -> None:
-        with contextlib.suppress(AssayError):  # how it ended could not be written down
-            await self._engine.wait(run.id)
-        if (await self._engine.threads.run(run.id)).status in AT_WORK:  # or its thread was lost to another process
-            self._later[run.id] = _now() + ELSEWHERE
-
-    async def _unable(self, run: Run, error: AssayError) -> None:
-        """Its documents are gone, say: whoever waits for it is told. What may pass is tried again."""
-        if (await self._engine.threads.run(run.id)).status not in AT_WORK:
-            return  # somebody was faster
-        _log.warning("thread %s cannot be taken up: %s", run.thread, error.message)
-        self._later[run.id] = _now() + ELSEWHERE if error.retryable else math.inf
-        if not error.retryable and not isinstance(error, StorageError):
-            await self._engine.give_up(run, error)
+        again = await attempt(self._engine, run, elsewhere=ELSEWHERE)
+        if again is not None:
+            self._later[run.id] = _now() + again
 
 
 def _now() -> float:

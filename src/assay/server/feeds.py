@@ -1,7 +1,8 @@
 """The events of runs, for many readers at once: each reads at its own pace, and none slows the run or another.
 
 A run that somebody reads has one tail here, which asks the log for what is new; readers wait for the tail. It remembers
-the newest events, and whoever is further behind reads the log again, a page at a time.
+the newest events, and whoever is further behind reads the log again, a page at a time. Of a run that is at work in
+another process a tail hears when something happens there, and looks; where nothing is heard, it looks by itself.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from itertools import islice
 from assay.engine import Engine
 from assay.errors import AssayError, NotFoundError
 from assay.model.event import Event
+from assay.ports import Signals
 from assay.server.problems import TooManyError
 from assay.storage.database import utc_now
 from assay.storage.threads import ENDED
@@ -23,14 +25,16 @@ _log = logging.getLogger("assay")
 KEPT = 500  # events of a run that are remembered for its readers; most runs have fewer
 PAGE = 200  # events that one who is further behind holds at a time
 QUICK, SLOW = 0.1, 1.0  # seconds between looks at a run that is not at work here; longer, the longer nothing happens
+SURE = 5.0  # the same where news of it is heard, which may be lost all the same
 GRACE = timedelta(seconds=2)  # in which another process that has written how a run ended also tells it
 AGAIN = 5.0  # seconds after which to try again to open a stream
 
 
 class Feeds:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, signals: Signals) -> None:
         self.closed = False
         self._engine = engine
+        self._signals = signals
         self._tails: dict[str, _Tail] = {}
         self._seats: Counter[str] = Counter()
 
@@ -84,7 +88,7 @@ class Feeds:
     def _tail(self, run: str, after: int) -> Iterator["_Tail"]:
         tail = self._tails.get(run)
         if tail is None or tail.ended:  # a run that has ended may have been gone on with since
-            tail = self._tails[run] = _Tail(self._engine, run, after)
+            tail = self._tails[run] = _Tail(self._engine, self._signals, run, after)
         tail.readers += 1
         try:
             yield tail
@@ -99,12 +103,13 @@ class Feeds:
 class _Tail:
     """The newest events of one run. `fault` is why it ended, if not because the run did."""
 
-    def __init__(self, engine: Engine, run: str, after: int) -> None:
+    def __init__(self, engine: Engine, signals: Signals, run: str, after: int) -> None:
         self.readers = 0
         self.ended = False
         self.fault: AssayError | None = None
         self.news = asyncio.Event()  # another one after each time something happened
         self._engine = engine
+        self._signals = signals
         self._run = run
         self._last = after
         self._recent: deque[Event] = deque(maxlen=KEPT)
@@ -130,8 +135,13 @@ class _Tail:
         self.news = asyncio.Event()
 
     async def _follow(self) -> None:
+        with self._signals.listening(f"run:{self._run}") as bell:
+            await self._look_until_it_ends(bell)
+
+    async def _look_until_it_ends(self, bell: asyncio.Event) -> None:
         pause = QUICK
         while not self.ended:
+            bell.clear()
             try:
                 pause = QUICK if await self._looked() else min(2 * pause, SLOW)
                 self.ended = await self._has_ended()
@@ -145,7 +155,7 @@ class _Tail:
             if self.ended:
                 self.wake()
             else:
-                await asyncio.sleep(pause)
+                await _happened(bell, SURE if self._signals.live else pause)
 
     def _fail(self, error: AssayError) -> None:
         """A database that is busy now may not be at the next look; one that is damaged is."""

@@ -34,7 +34,7 @@ from assay.errors import (
 )
 from assay.server.bodies import PROBLEM, Problem
 from assay.server.paths import unplaced
-from assay.server.requests import request_id
+from assay.telemetry.ids import request_id
 
 _log = logging.getLogger("assay")
 MOST_ERRORS, LONGEST = 20, 200  # of a malformed request, and characters of each: it may be wrong in 60,000 places

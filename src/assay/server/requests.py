@@ -2,15 +2,15 @@
 request has set going."""
 
 import re
-from contextvars import ContextVar
 from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from assay.telemetry.ids import request_id
+
 HEADER = "X-Request-ID"
 _USABLE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class RequestIds:

@@ -9,13 +9,15 @@ from fastapi import Depends, Request
 
 from assay.bootstrap import Premises
 from assay.engine import Engine
-from assay.ports import Remote
+from assay.ports import Dispatch
 from assay.server.dispatch import Dispatcher
 from assay.server.feeds import Feeds
 from assay.server.limits import Limits
 from assay.settings import Settings
-from assay.storage.spending import SqlSpending
 from assay.text.redaction import Redaction, redaction
+from assay.worker.knocking import Knocker
+from assay.worker.means import means_of
+from assay.worker.queue import Queue
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,23 +27,28 @@ class Service:
     premises: Premises
     open_to_all: bool
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    dispatcher: Dispatcher = field(init=False)
+    dispatcher: Dispatch = field(init=False)
     feeds: Feeds = field(init=False)
     limits: Limits = field(init=False)
     redaction: Redaction = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dispatcher = Dispatcher(self.engine)
-        self.feeds = Feeds(self.engine)
-        paid = {
-            one.name for one in self.premises.world.sources.installed() if isinstance(one, Remote) and one.terms.usd
-        }
-        spending = SqlSpending(self.premises.world.rows)
-        self.limits = Limits(
-            self.settings, spending, self.premises.users, self.engine.threads, paid, lambda: self.now()
-        )
-        self.engine.limit(self.limits.ceiling)
+        self.dispatcher = self._dispatch()
+        self.feeds = Feeds(self.engine, self.premises.world.commons.signals)
+        means = means_of(self.premises, lambda: self.now())
+        self.limits = Limits(self.settings, means, self.premises.world.commons.rates)
+        self.engine.limit(means.ceiling)
         self.redaction = redaction(self.settings)
+
+    def _dispatch(self) -> Dispatch:
+        if not self.has_workers:
+            return Dispatcher(self.engine)
+        return Knocker(self.engine, Queue(self.premises.world.rows.database, self.settings.fleet.lease_seconds))
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether runs are worked on by other processes: in this one, whatever goes on is only put in line."""
+        return self.settings.server.runs == "workers"
 
     @property
     def engine(self) -> Engine:

@@ -19,6 +19,7 @@ from assay.server.app import create_app
 from assay.server.hooks import Hooks
 from assay.server.service import Service
 from assay.settings import Serving, Settings
+from assay.worker.schema import check_fleet, prepare
 
 _log = logging.getLogger("assay")
 CLOSING = 3  # seconds that requests under way are given to end when the server stops
@@ -40,8 +41,12 @@ class _Server(uvicorn.Server):
 async def open_server(settings: Settings) -> AsyncIterator[Served]:
     """A server that answers in here; its address is told, since it may have chosen the port. At the end no request is
     taken any more, streams end where they are, and runs after the step they are at: the next server goes on."""
+    if settings.server.runs == "workers":
+        check_fleet(settings)
     with _bound(settings.server) as listener:
         async with open_premises(settings) as premises:
+            if settings.server.runs == "workers":
+                await asyncio.to_thread(prepare, premises.world.rows.database)
             known = await premises.users.anybody()
             if not known:
                 _refuse_strangers(listener, settings.server)

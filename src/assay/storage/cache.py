@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import SecretStr
-
-from assay.errors import ConfigurationError
 from assay.ports import Cache
 from assay.settings import Caching
 from assay.storage.layers import Found, Layer, LruCache
+from assay.storage.links import Links
+from assay.storage.packing import Packed
+from assay.storage.postgres_cache import PostgresCache
 from assay.storage.redis_cache import RedisCache
 from assay.storage.sqlite_cache import SqliteCache
 
@@ -18,6 +18,8 @@ MB = 1_000_000
 
 
 class OpenCache(Cache, Protocol):
+    async def prune(self) -> int: ...
+
     async def close(self) -> None: ...
 
 
@@ -54,23 +56,21 @@ class Layered:
     async def tally(self, key: str, *, seconds: float) -> int | None:
         return await self._far.tally(key, seconds=seconds)
 
+    async def prune(self) -> int:
+        return await self._far.prune()
+
     async def close(self) -> None:
         await self._near.close()
         await self._far.close()
 
 
-def open_cache(
-    caching: Caching, folder: Path, redis_url: SecretStr | None, on_notice: Callable[[str], None]
-) -> OpenCache:
+def open_cache(caching: Caching, folder: Path, links: Links, on_notice: Callable[[str], None]) -> OpenCache:
     """The cache of the settings; nothing is connected to or created before its first use."""
-    near = LruCache(int(caching.memory_mb * MB))
+    near, limit = LruCache(int(caching.memory_mb * MB)), int(caching.disk_mb * MB)
     if caching.backend == "memory":
         return near
     if caching.backend == "sqlite":
-        return Layered(near, SqliteCache(folder / FILE, int(caching.disk_mb * MB), on_notice))
-    if redis_url is None:
-        raise ConfigurationError(
-            "cache.backend is redis, and there is no REDIS_URL",
-            help="Set REDIS_URL, as redis://host:6379/0, or set cache.backend to sqlite or memory.",
-        )
-    return Layered(near, RedisCache(redis_url, on_notice))
+        return Layered(near, SqliteCache(folder / FILE, limit, on_notice))
+    if caching.backend == "postgres":
+        return Layered(near, Packed(PostgresCache(links.postgres("cache.backend"), limit)))
+    return Layered(near, Packed(RedisCache(links.redis("cache.backend"))))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import IntegrityError
+from assay.storage import fences
 from assay.storage.database import Connection, Database
 from assay.storage.seals import ALTERED, Seals
 from assay.storage.tables import ALL
@@ -50,7 +51,10 @@ class Heads:
         self._seals = seals
 
     def locked(self, connection: Connection, scope: str, *, make: bool = True) -> Head:
-        """The head, which nobody else may change until the transaction is over; a new one where there is none."""
+        """The head, which nobody else may change until the transaction is over; a new one where there is none. Whoever
+        does not make one only looks."""
+        if make:
+            fences.check(connection, scope)
         sql = _ONE + self._database.for_update
         row = connection.execute(sql, (scope,)).fetchone()
         if row is None:
@@ -63,6 +67,7 @@ class Heads:
     def take(self, connection: Connection, scopes: Iterable[str]) -> None:
         """Lock heads in whatever state they are; those there are."""
         for scope in scopes:
+            fences.check(connection, scope)
             connection.execute(_ONE + self._database.for_update, (scope,)).fetchall()
 
     def take_common(self, connection: Connection) -> None:

@@ -54,8 +54,11 @@ class SqlIntegrity:
     def _problems(self, thread: str | None) -> Iterator[str]:
         for scope, owner in self._scopes(thread) if thread else self._all():
             yield from self._in_scope(scope, owner)
-        rest, values = (f"WHERE hash IN ({_USED})", (thread,)) if thread else ("", ())
-        yield from self._in_table(DOCUMENTS, rest, values)
+        if thread:
+            yield from self._in_table(DOCUMENTS, f"WHERE hash IN ({_USED})", (thread,))
+        else:
+            for table in (table for table in ALL if not table.scope):
+                yield from self._in_table(table, "", ())
         yield from _told(self._rows.check_heads)
 
     def _scopes(self, thread: str) -> list[Owned]:

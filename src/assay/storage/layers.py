@@ -1,4 +1,4 @@
-"""What the caches have in common: a value with the time it has left, an outage told once, the layer in the process."""
+"""What the caches have in common: a value with the time it has left, and the layer in the process."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -31,38 +31,17 @@ class Layer(Protocol):
         """`count`, but None where trouble stands in the way."""
         ...
 
+    async def prune(self) -> int:
+        """What has expired leaves, and what there is no room for; how many. So much at a time that nobody waits long
+        for it: whoever has time calls it again while something leaves."""
+        ...
+
     async def close(self) -> None: ...
 
 
 def lifetime(seconds: float) -> float:
     """Seconds that can be kept; not a number is no time at all."""
     return min(seconds, LONGEST) if seconds > 0 else 0.0
-
-
-class Outage:
-    """Trouble below a cache: told when it begins, then silent until it is over; meanwhile nobody waits for it."""
-
-    def __init__(
-        self, on_notice: Callable[[str], None], *, rest: float, clock: Callable[[], float] = monotonic
-    ) -> None:
-        self._on_notice = on_notice
-        self._rest = rest
-        self._clock = clock
-        self._lasts = False
-        self._until = 0.0
-
-    @property
-    def resting(self) -> bool:
-        return self._lasts and self._clock() < self._until
-
-    def begins(self, notice: str) -> None:
-        self._until = self._clock() + self._rest
-        if not self._lasts:
-            self._lasts = True
-            self._on_notice(notice)
-
-    def is_over(self) -> None:
-        self._lasts = False
 
 
 class _Kept(NamedTuple):
@@ -107,6 +86,10 @@ class LruCache:
 
     async def tally(self, key: str, *, seconds: float) -> int | None:
         return await self.count(key, seconds=seconds)
+
+    async def prune(self) -> int:
+        """Room is made with each writing."""
+        return 0
 
     async def close(self) -> None:
         self._entries.clear()

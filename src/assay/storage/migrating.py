@@ -6,7 +6,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from assay.errors import StorageError
+from assay.errors import ConfigurationError, StorageError
 from assay.storage.database import Connection, timestamp, utc_now
 
 _FOLDERS = files("assay.storage") / "migrations"
@@ -63,9 +63,9 @@ def version(database: str, applied: Sequence[Applied], known: Sequence[Migration
             f"{database} is another kind of database", help="Name a file, or a database, of its own.", path=database
         )
     if len(applied) > len(expected):
-        raise StorageError(
+        raise ConfigurationError(
             f"{database} was written by a newer Assay (schema {len(applied)}, known here: {len(expected)})",
-            help="Upgrade Assay, or choose another data directory.",
+            help="Upgrade this process, or name another database or data directory.",
             path=database,
         )
     return len(applied)

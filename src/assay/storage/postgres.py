@@ -1,17 +1,21 @@
-"""A PostgreSQL database: its pool of connections, its transactions and its migrations."""
+"""A PostgreSQL database: its pool of connections, and its transactions."""
 
 import logging
+import math
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from importlib.metadata import version
+from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from assay.errors import ConfigurationError, StorageError
-from assay.storage.database import Connection
+from assay.storage.database import Connection, Result, Values
 from assay.storage.dialect import Translated, line
-from assay.storage.migrating import POSTGRES, Migration, applied, note, read, version
+from assay.storage.migrating import POSTGRES
+from assay.storage.upgrade import migrate as upgrade
 
 if TYPE_CHECKING:
     from psycopg import Connection as PsycopgConnection
@@ -19,20 +23,23 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 10
 START_SECONDS = 5.0  # for a server that has refused once: it may be starting
-WAIT_SECONDS = 15.0  # for a server that is starting, or a connection that is free
+WAIT_SECONDS = 30.0  # for a server that is restarted, or a connection that is free
+IDLE_SECONDS = 15.0  # a transaction may stand still before the server ends it: others wait for what it has locked
 # A server that is gone without a word is noticed in time, too; what the address says of these counts.
 _PATIENCE = {
     "connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }  # fmt: skip
-_MIGRATING = 7_301_226  # the advisory lock of whoever migrates
+_READS = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _HOPELESS = re.compile(r"(?P<who>authentication|pg_hba|role .* does not exist)|does not exist")
 _REACH = "Check that the server runs, and DATABASE_URL or persistence.connection_string."
 _OF_ITS_OWN = "Name an empty database, or create one of Assay's own."
 _HELP = {  # by SQLSTATE, or the class it begins with
     "08": _REACH,
     "25006": "The server takes no changes: name the one that does.",
+    "25P03": "This process stood still for too long; nothing was changed. Try again.",
     "28": "Check the user and the password of the connection string.",
+    "3F000": "Let the user create tables in the schema (GRANT), or name another one in its search_path.",
     "3D000": "Create it first: CREATE DATABASE name.",
     "40": "Others were changing the same rows; try again.",
     "42501": "Let the user create and change tables there (GRANT), or name another one.",
@@ -42,6 +49,7 @@ _HELP = {  # by SQLSTATE, or the class it begins with
     "53100": "The server's disk is full: free some space and try again.",
     "53": "The server is short of memory or connections; try again, or raise its limits.",
     "57": _REACH,
+    "55P03": "Somebody else is at it: try again in a moment.",
     "58": "Check the server's disk and its log.",
     "XX": POSTGRES.help,
 }
@@ -50,15 +58,20 @@ _HELP = {  # by SQLSTATE, or the class it begins with
 class PostgresDatabase:
     """A storage Database. Open from any thread; a thread keeps its connection for the length of a transaction."""
 
-    def __init__(self, address: str, *, connections: int = MOST_CONNECTIONS) -> None:
+    def __init__(
+        self, address: str, *, connections: int = MOST_CONNECTIONS, idle_seconds: float = IDLE_SECONDS,
+        migrate: bool = True,
+    ) -> None:  # fmt: skip
         self._address = address
         self._name = _without_password(address)
         self._own = threading.local()
+        self._idle = f"SET idle_in_transaction_session_timeout = {math.ceil(idle_seconds * 1000)}".encode()
         self._sessions: list[PsycopgConnection[Any]] = []
         self._pool = self._opened(address, connections)
         with ExitStack() as undo:
             undo.callback(self.close)
-            self._migrate()
+            if migrate:
+                upgrade(self)
             undo.pop_all()
 
     @property
@@ -80,6 +93,12 @@ class PostgresDatabase:
     ) -> None:
         self.close()
 
+    def connections(self) -> dict[str, int]:
+        """Of the pool, and how many wait for one."""
+        told = self._pool.get_stats()
+        idle = told["pool_available"]
+        return {"in_use": told["pool_size"] - idle, "idle": idle, "waiting": told["requests_waiting"]}
+
     def scrub(self) -> None:
         """The server's own vacuum does it, in its own time."""
 
@@ -94,8 +113,8 @@ class PostgresDatabase:
             if current := getattr(self._own, "connection", None):
                 yield current
             else:
-                with self._pool.connection() as connection:
-                    yield Translated(connection)
+                with closing(_Reading(self._alive, self._pool.putconn)) as reading:
+                    yield reading
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -106,13 +125,37 @@ class PostgresDatabase:
                 yield current
                 self._own.spoilt = before
                 return
-            with self._pool.connection() as connection, connection.transaction():
+            with self._lent() as connection, connection.transaction():
                 self._own.connection, self._own.spoilt = Translated(connection), False
                 try:
                     yield self._own.connection
                     self._check_whole(connection)
                 finally:
                     self._own.connection = None
+
+    @contextmanager
+    def _lent(self) -> "Iterator[PsycopgConnection[Any]]":
+        connection = self._alive()
+        try:
+            yield connection
+        finally:
+            self._pool.putconn(connection)
+
+    def _alive(self) -> "PsycopgConnection[Any]":
+        """One that answers. After a restart of the server all in the pool are dead, and go at once: the pool's own
+        check would wait longer and longer at each, half a minute for five of them."""
+        import psycopg
+        from psycopg_pool import ConnectionPool
+
+        ends = monotonic() + WAIT_SECONDS
+        while True:
+            connection = self._pool.getconn(max(ends - monotonic(), 0.0))
+            try:
+                ConnectionPool.check_connection(connection)
+            except psycopg.OperationalError:
+                self._pool.putconn(connection)
+            else:
+                return connection
 
     def _check_whole(self, connection: "PsycopgConnection[Any]") -> None:
         from psycopg.pq import TransactionStatus
@@ -130,9 +173,18 @@ class PostgresDatabase:
         import psycopg
 
         with self.translating():
-            session = psycopg.connect(self._address, autocommit=True, **_patience(self._address))
+            session = psycopg.connect(self._address, autocommit=True, **patience(self._address))
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
+
+    @contextmanager
+    def alone(self, what: str, seconds: float) -> Iterator[None]:
+        """Nobody else who asks for the same is in here, on whatever machine; StorageError where one stays longer than
+        that. Who dies gives it back."""
+        with self.translating(), closing(self.session()) as session:
+            session.execute(f"SET lock_timeout = {round(seconds * 1000)}".encode())
+            session.execute(b"SELECT pg_advisory_lock(hashtextextended(%s, 0))", (what,))
+            yield
 
     def _opened(self, address: str, connections: int) -> "ConnectionPool[PsycopgConnection[Any]]":
         try:
@@ -144,10 +196,10 @@ class PostgresDatabase:
             ) from error
         # autocommit: a reading connection must not sit in a transaction, and writing begins its own.
         reason = self._refusal()
-        options = {"autocommit": True, "row_factory": dict_row, **_patience(address)}
+        options = {"autocommit": True, "row_factory": dict_row, **patience(address)}
         pool = ConnectionPool(
             address, min_size=1, max_size=connections, timeout=WAIT_SECONDS, kwargs=options, open=False,
-            check=ConnectionPool.check_connection,
+            configure=self._prepare,
         )  # fmt: skip
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try at a server that is gone would be a line
         pool.open()
@@ -158,7 +210,10 @@ class PostgresDatabase:
             raise StorageError(
                 f"{self._name} cannot be reached: {reason or 'too many connections'}", help=_REACH, retryable=True
             ) from error
-        return cast("ConnectionPool[PsycopgConnection[Any]]", pool)
+        return pool
+
+    def _prepare(self, connection: "PsycopgConnection[Any]") -> None:
+        connection.execute(self._idle)
 
     def _refusal(self) -> str:
         """Asked before the pool, which waits for what will never be and then says only that time is up."""
@@ -191,7 +246,8 @@ class PostgresDatabase:
         except PoolTimeout as error:
             raise StorageError(f"{self.name} cannot be reached", help=_REACH, retryable=True) from error
         except psycopg.Error as error:
-            gone = isinstance(error, psycopg.OperationalError)  # or restarting, out of disk, a deadlock
+            # Or restarting, out of disk, a deadlock; or this process stood still in the middle of a transaction.
+            gone = isinstance(error, psycopg.OperationalError | psycopg.errors.IdleInTransactionSessionTimeout)
             raise StorageError(f"{self.name}: {line(error)}", help=_advice(error), retryable=gone) from error
         except UnicodeEncodeError as error:
             raise StorageError(
@@ -199,24 +255,39 @@ class PostgresDatabase:
                 help="Decode the text properly where it comes in.",
             ) from error
 
-    # Migrations --------------------------------------------------------------------------------------
 
-    def _migrate(self) -> None:
-        known = read(POSTGRES.migrations)
-        with self.transaction() as connection:
-            encoding = connection.execute("SHOW server_encoding").fetchone()["server_encoding"]
-            if encoding != "UTF8":
-                raise ConfigurationError(
-                    f"{self.name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
-                )
-            connection.execute("SELECT pg_advisory_xact_lock(?)", (_MIGRATING,))
-            for migration in known[self._version(connection, known) :]:
-                connection.execute(migration.sql)
-                note(connection, migration)
+class _Reading:
+    """A storage Connection for reading. Where the server has gone away meanwhile, a SELECT is asked again on another
+    connection, for which a server that restarts is waited for: it changes nothing."""
 
-    def _version(self, connection: Connection, known: list[Migration]) -> int:
-        kept = connection.execute("SELECT to_regclass('schema_migrations') AS kept").fetchone()["kept"]
-        return version(self.name, applied(connection) if kept else [], known)
+    def __init__(
+        self, take: "Callable[[], PsycopgConnection[Any]]", give_back: "Callable[[PsycopgConnection[Any]], None]"
+    ) -> None:
+        self._take = take
+        self._give_back = give_back
+        self._connection: PsycopgConnection[Any] | None = take()
+
+    def execute(self, sql: str, values: Values = (), /) -> Result:
+        import psycopg
+
+        connection = self._connected()
+        try:
+            return Translated(connection).execute(sql, values)
+        except psycopg.OperationalError:
+            if not connection.closed or not _READS.match(sql):
+                raise
+        self.close()
+        return Translated(self._connected()).execute(sql, values)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            taken, self._connection = self._connection, None
+            self._give_back(taken)
+
+    def _connected(self) -> "PsycopgConnection[Any]":
+        if self._connection is None:
+            self._connection = self._take()
+        return self._connection
 
 
 def _advice(error: Any) -> str:
@@ -226,11 +297,12 @@ def _advice(error: Any) -> str:
     return _HELP.get(state) or _HELP.get(state[:2], "This is a fault in Assay: report it.")
 
 
-def _patience(address: str) -> dict[str, Any]:
+def patience(address: str) -> dict[str, Any]:
     from psycopg.conninfo import conninfo_to_dict
 
     said = conninfo_to_dict(address)
-    return {name: value for name, value in _PATIENCE.items() if name not in said}
+    ours = {**_PATIENCE, "fallback_application_name": f"assay {version('assay')}"}  # `assay db status` counts by it
+    return {name: value for name, value in ours.items() if name not in said}
 
 
 def _without_password(address: str) -> str:

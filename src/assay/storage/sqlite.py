@@ -61,10 +61,11 @@ class SqliteDatabase:
     """A storage Database in one file. Open from any thread; every thread gets a connection of its own, and `close`
     closes them all.
 
-    Opening creates the file if there is none and applies the migrations that are missing.
+    Opening creates the file if there is none, and applies the migrations that are missing, unless it is to be left as
+    it is.
     """
 
-    def __init__(self, path: Path, schema: Schema = MAIN) -> None:
+    def __init__(self, path: Path, schema: Schema = MAIN, *, migrate: bool = True) -> None:
         self.path = path
         self._schema = schema
         self._lock = threading.Lock()
@@ -72,8 +73,9 @@ class SqliteDatabase:
         self._closed = False
         with ExitStack() as undo:
             undo.callback(self.close)
-            self._make_folder()
-            self._migrate()
+            if migrate:
+                self._make_folder()
+                self.migrate()
             undo.pop_all()
 
     @property
@@ -192,15 +194,23 @@ class SqliteDatabase:
                 f"{self.path}: its folder cannot be made ({error.strerror})", help=_WRITABLE, path=self.path
             ) from error
 
-    def _migrate(self) -> None:
-        migrations = read(self._schema.migrations)
-        for migration in migrations[self._version(migrations) :]:
+    def pending(self) -> list[Migration]:
+        """What is missing."""
+        known = read(self._schema.migrations)
+        return known[self._version(known) :]
+
+    def migrate(self) -> list[str]:
+        """Apply what is missing, one by one; the names of what it was."""
+        known, done = read(self._schema.migrations), list[str]()
+        for migration in self.pending():
             with self.transaction() as connection:
                 # Another process may have been faster since.
-                if self._version(migrations) < migration.version:
+                if self._version(known) < migration.version:
                     for statement in _statements(migration.sql):
                         connection.execute(statement)
                     note(connection, migration)
+                    done.append(migration.name)
+        return done
 
     def _version(self, known: list[Migration]) -> int:
         with self.connection() as connection:

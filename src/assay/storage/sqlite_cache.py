@@ -15,7 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from assay.storage.layers import SHARE, Found, Outage, lifetime
+from assay.storage.layers import SHARE, Found, lifetime
+from assay.storage.outage import Outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ T = TypeVar("T")
 BUSY_SECONDS = 5.0
 REST_SECONDS = 30.0  # without the file after it failed: a locked one would cost every call BUSY_SECONDS
 GRAIN = 60.0  # seconds; a use is noted no finer than this, or every reading would write
-PRUNED = 20  # expired rows that leave with each writing
+PRUNED, MOST_PRUNED = 20, 2_000  # expired rows that leave with each writing, and when somebody has time for it
 EVICTED = 20  # rows looked at together when room is made
 ENTRY = 200  # bytes of a row besides its value, with its part of the indexes
 
@@ -89,6 +90,9 @@ class SqliteCache:
     async def tally(self, key: str, *, seconds: float) -> int | None:
         return await self._use(lambda connection: self._count(connection, _digest(key), lifetime(seconds)))
 
+    async def prune(self) -> int:
+        return await self._use(self._pruned) or 0
+
     async def close(self) -> None:
         await asyncio.to_thread(self._close)
 
@@ -110,7 +114,7 @@ class SqliteCache:
         now = self._clock()
         with _writing(connection):
             _delete(connection, connection.execute("SELECT id FROM entries WHERE key = ?", (key,)).fetchall())
-            _prune(connection, now)
+            _prune(connection, now, PRUNED)
             if seconds > 0 and len(value) <= self._limit // SHARE and self._make_room(connection, len(value) + ENTRY):
                 row = (key, now + seconds, now, zlib.crc32(value))
                 added = connection.execute("INSERT INTO entries (key, expires, used, sum) VALUES (?, ?, ?, ?)", row)
@@ -120,9 +124,15 @@ class SqliteCache:
     def _count(self, connection: sqlite3.Connection, key: bytes, seconds: float) -> int:
         now = self._clock()
         with _writing(connection):
-            _prune(connection, now)
+            _prune(connection, now, PRUNED)
             [(value,)] = connection.execute(_COUNT, {"key": key, "now": now, "ends": now + seconds}).fetchall()
         return int(value)
+
+    def _pruned(self, connection: sqlite3.Connection) -> int:
+        with _writing(connection):
+            gone = _prune(connection, self._clock(), MOST_PRUNED)
+        self._shrink(connection)
+        return gone
 
     def _make_room(self, connection: sqlite3.Connection, size: int) -> bool:
         """Whether there is room once those used longest ago have left. Pages are counted, as the disk does."""
@@ -218,11 +228,14 @@ def _writing(connection: sqlite3.Connection) -> "Iterator[None]":
             connection.execute("ROLLBACK")
 
 
-def _prune(connection: sqlite3.Connection, now: float) -> None:
+def _prune(connection: sqlite3.Connection, now: float, most: int) -> int:
+    """So many of what has expired leave, of values and of counters; how many did."""
     expired = "SELECT {} FROM {} WHERE expires <= ? ORDER BY expires LIMIT ?"
-    _delete(connection, connection.execute(expired.format("id", "entries"), (now, PRUNED)).fetchall())
-    counters = connection.execute(expired.format("key", "counters"), (now, PRUNED)).fetchall()
+    entries = connection.execute(expired.format("id", "entries"), (now, most)).fetchall()
+    counters = connection.execute(expired.format("key", "counters"), (now, most)).fetchall()
+    _delete(connection, entries)
     connection.executemany("DELETE FROM counters WHERE key = ?", counters)
+    return len(entries) + len(counters)
 
 
 def _delete(connection: sqlite3.Connection, ids: list[tuple[int]]) -> None:

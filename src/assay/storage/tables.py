@@ -68,8 +68,12 @@ DELIVERIES = _table(
 )  # fmt: skip
 REPLIES = _table("replies", "owner key", "owner key request status body created", secret="body")  # noqa: S106
 CHATS = _table("chats", "said thread", "said thread created", "thread", "thread")
+MEMORIES = _table("memories", "owner place key", "owner place key value", "user", "owner", "value")
+CHUNKS = _table("chunks", "upload number", "upload number content", secret="content")  # noqa: S106
+DELETED = _table("deleted", "run", "run time")
 
 ALL = (
     THREADS, RUNS, REVIEWS, BRANCHES, CHECKPOINTS, PARTS, WRITES, NOTES, USED_DOCUMENTS, EVENTS, ACCOUNTS, CALLS,
     DOCUMENTS, USERS, TOKENS, SHARES, PINS, ARTIFACTS, UPLOADS, WEBHOOKS, DELIVERIES, REPLIES, CHATS,
+    MEMORIES, CHUNKS, DELETED,
 )  # fmt: skip

@@ -4,6 +4,7 @@
 """
 
 from assay.testing.faults import FAULTS, Fault
+from assay.testing.index import MemoryIndex
 from assay.testing.ledger import MemoryLedger
 from assay.testing.pages import FakePages
 from assay.testing.policies import Always, Once, Script, Share
@@ -17,7 +18,6 @@ from assay.testing.stores import (
     MemoryCache,
     MemoryDocuments,
     MemoryEvents,
-    MemoryIndex,
     MemoryLocks,
     MemoryNotes,
     MemoryReviews,

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from assay.model.source import Document, Hit, Kind, Passage
 from assay.ports import DocumentStore
-from assay.testing.stores import distinct_words
+from assay.testing.index import distinct_words
 from assay.text.passages import passages
 
 

@@ -1,14 +1,10 @@
 """The stores in memory."""
 
 import json
-import math
-import re
-import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
@@ -16,13 +12,12 @@ from assay.errors import NotFoundError, ThreadBusyError
 from assay.model.event import Event, RunStatus, Status
 from assay.model.question import Mode
 from assay.model.review import By, Review
-from assay.model.source import Document, Passage
+from assay.model.source import Document
 from assay.model.thread import Branch, Cursor, Run, Stop, Thread, ThreadSummary
-from assay.ports import FileStamp, IndexedPassage
+from assay.ports import Lease
 from assay.storage.database import utc_now
 from assay.storage.documents import check_hash, checked_prefix, the_only
 from assay.storage.events import plain_data
-from assay.storage.library import check_indexable
 from assay.storage.notes import name_of, no_note, written
 from assay.storage.reviews import no_review, plain_answer, refusal
 from assay.storage.threads import ENDED, busy, is_still_asked, no_run, no_thread, taken
@@ -58,6 +53,7 @@ class MemoryThreads:
         self._runs: dict[str, Run] = {}
         self._stops: dict[str, Stop] = {}
         self._branches: dict[str, Branch] = {}
+        self._deleted: set[str] = set()
 
     async def create(self, thread: Thread) -> None:
         if thread.id in self._threads:
@@ -101,10 +97,14 @@ class MemoryThreads:
         await self.get(id)
         del self._threads[id]
         self._branches.pop(id, None)
+        self._deleted |= set(await self.run_ids(id))
         self._runs = {name: run for name, run in self._runs.items() if run.thread != id}
 
     async def run_ids(self, thread: str) -> list[str]:
         return [run.id for run in self._runs.values() if run.thread == thread]
+
+    async def deleted(self, runs: Collection[str]) -> set[str]:
+        return (self._deleted & set(runs)) - self._runs.keys()
 
     async def folders(self) -> set[str]:
         return {str(path) for run in self._runs.values() for path in cast("list[object]", run.options.get("docs", ()))}
@@ -112,8 +112,9 @@ class MemoryThreads:
     async def rename(self, id: str, title: str) -> None:
         self._threads[id] = (await self.get(id)).model_copy(update={"title": title, "updated": self._now()})
 
-    async def active(self) -> list[Run]:
-        return sorted((run for run in self._runs.values() if run.active), key=lambda run: run.started)
+    async def active(self, *statuses: RunStatus) -> list[Run]:
+        runs = [run for run in self._runs.values() if run.active and run.status in (statuses or RunStatus)]
+        return sorted(runs, key=lambda run: run.started)
 
     async def ask_to_stop(self, run: str, stop: Stop) -> None:
         self._keep(await self.run(run))
@@ -205,16 +206,20 @@ class MemoryLocks:
     def __init__(self) -> None:
         self._held: set[str] = set()
 
-    def take(self, thread: str) -> None:
+    def take(self, thread: str, *, forgive: bool = True) -> Lease:  # nobody falls and leaves it
         if thread in self._held:
             raise ThreadBusyError(f"thread {thread} is being worked on")
         self._held.add(thread)
+        return Lease(thread)
 
     def release(self, thread: str) -> None:
         self._held.discard(thread)
 
     def holds(self, thread: str) -> bool:
         return thread in self._held
+
+    def is_free(self, thread: str) -> bool:
+        return thread not in self._held
 
 
 class MemoryEvents:
@@ -326,69 +331,3 @@ class MemoryCache:
             value, ends = 0, self._clock() + seconds
         self._counters[key] = value + 1, ends
         return value + 1
-
-
-class _File(NamedTuple):
-    stamp: FileStamp
-    document: Document | None
-    passages: Sequence[Passage]
-
-
-class MemoryIndex:
-    """A ports.PassageIndex that goes through all passages; words count by their rarity, twice in a title."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, _File] = {}
-
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        before = dict(self._files)
-        with ExitStack() as undo:
-            undo.callback(self._files.update, before)
-            undo.callback(self._files.clear)
-            yield
-            undo.pop_all()
-
-    def stamps(self) -> dict[str, FileStamp]:
-        return {path: file.stamp for path, file in sorted(self._files.items())}
-
-    def replace(self, path: str, stamp: FileStamp, document: Document | None, passages: Sequence[Passage]) -> None:
-        check_indexable(path, document, passages)
-        self._files[path] = _File(stamp, document, tuple(passages))
-
-    def remove(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            self._files.pop(path, None)
-
-    def match(self, words: Sequence[str], *, limit: int) -> list[IndexedPassage]:
-        asked = distinct_words(" ".join(words))
-        entries = [
-            (document, passage, distinct_words(document.title), distinct_words(passage.text))
-            for document, passages in self._documents().values()
-            for passage in passages
-        ]
-        holders = {word: sum(word in title | text for _, _, title, text in entries) for word in asked}
-        weight = {word: math.log(1 + len(entries) / count) for word, count in holders.items() if count}
-        found = [
-            IndexedPassage(passage, document.title, document.url, score)
-            for document, passage, title, text in entries
-            if (score := sum(weight.get(word, 0) * (2 * (word in title) + (word in text)) for word in asked))
-        ]
-        return sorted(found, key=lambda match: -match.score)[: max(limit, 0)]
-
-    def document(self, hash: str) -> Document:
-        documents = self._documents()
-        return the_only([documents[hash][0]] if hash in documents else [], hash)
-
-    def _documents(self) -> dict[str, tuple[Document, Sequence[Passage]]]:
-        """Files with the same text share a document: that of the first path."""
-        shared: dict[str, tuple[Document, Sequence[Passage]]] = {}
-        for _, file in sorted(self._files.items()):
-            if file.document:
-                shared.setdefault(file.document.hash, (file.document, file.passages))
-        return shared
-
-
-def distinct_words(text: str) -> set[str]:
-    letters = (c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
-    return set(re.findall(r"[^\W_]+", "".join(letters)))

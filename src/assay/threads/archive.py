@@ -88,7 +88,9 @@ class Archive:
 
     async def expire(self, limit: int = AT_ONCE) -> list[str]:
         """Delete threads that nobody has touched for `persistence.ttl_hours`; those that went. Where something is going
-        on, or a question is open, nothing is deleted."""
+        on, or a question is open, nothing is deleted. What other machines have deleted goes here, too."""
+        if self._runner.journal is not None:
+            await self._runner.journal.tidy()
         hours = self._runner.settings.persistence.ttl_hours
         if hours is None:
             return []
@@ -148,6 +150,7 @@ class Archive:
     async def export(self, thread: str, path: Path) -> None:
         """Everything of a thread in one zip, for people and for programs."""
         kept = await self._runner.threads.get(thread)
+        await self._complete_journals(thread)
         files = {
             "README.md": _README.format(**kept.model_dump()).encode(),
             **_json("thread.json", kept),
@@ -160,6 +163,14 @@ class Archive:
             **await self._documents(kept),
         }
         await asyncio.to_thread(lambda: write_bundle(path, self._without_secrets(files)))
+
+    async def _complete_journals(self, thread: str) -> None:
+        """Other machines may have worked on it. Where somebody does, they are taken as they are."""
+        if self._runner.journal is not None:
+            with suppress(ThreadBusyError):
+                async with self._runner.holding(thread, patience=0):
+                    for run in await self._runner.threads.runs(thread):
+                        await self._runner.journal.complete(run)
 
     def _without_secrets(self, files: dict[str, bytes]) -> dict[str, bytes]:
         """What can be read is redacted. A journal or a snapshot would not match its checksum any more: one that holds a

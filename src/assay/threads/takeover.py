@@ -31,7 +31,7 @@ class Takeover:
             await (self._drain(run.id) if drain else self._runner.cancel(run.id))
         else:
             try:
-                async with self._runner.holding(run.thread, patience=0):
+                async with self._runner.holding(run.thread):
                     _refuse_idle(await self._runner.threads.run(run.id))
                     await self._runner.end(run, RunStatus.CANCELLED)
             except ThreadBusyError:
@@ -104,15 +104,24 @@ class Takeover:
 
     async def take_up(self, run: Run, *, patience: float | None = None) -> bool:
         """Go on with a run that nobody works on, unless it has ended or waits for a person; one that somebody has
-        stopped ends here. What is asked of it from here on is asked of this process."""
-        async with self._runner.holding(run.thread, patience=patience) as hold:
+        stopped ends here, and so does one that takes every process down. What is asked of it from here on is asked of
+        this process."""
+        async with self._runner.holding(run.thread, patience=patience, forgive=False) as hold:
             if (await self._runner.threads.run(run.id)).status not in AT_WORK:
                 return False
             if await self._runner.threads.stopping(run.id):  # its process was gone before it saw that
                 await self._runner.end(run, RunStatus.CANCELLED)
                 return False
+            if hold.lease.falls >= self._runner.settings.fleet.most_falls:
+                await self._runner.end(run, RunStatus.FAILED, _given_up(hold.lease.falls))
+                return False
             await self._resume(run.thread, hold)
             return hold.passed_on
+
+
+def _given_up(falls: int) -> str:
+    times = "once" if falls == 1 else f"{falls} times in a row"
+    return f"its worker died {times} while at it, so it is not tried again by itself: ask again, or resume it"
 
 
 def _refuse_idle(run: Run) -> None:

@@ -13,55 +13,25 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from assay.model.inquiry import Found
 from assay.model.user import Scope
-from assay.server import logs
 from assay.server.serving import Served
 from assay.settings import load
-from assay.testing import FakeProvider, ScriptedModel
-from assay.testing.policies import Script
-from assay.testing.search_formats.searxng import FORMAT
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb
+from assay.telemetry import logs
+from tests.scenario.outside import GOAL, GPT, SLOW, outside
 from tests.scenario.server.asking import asked, researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import listening
 
-GPT = "openai:gpt-4o"
-GOAL = "How large is Lake Marrow and why did it shrink?"
-PAGE = """<html lang=en><head><title>Survey of Lake Marrow</title></head><body><article><h1>Survey of Lake Marrow</h1>
-<p>The survey office has published its report on the lake.</p><p>Lake Marrow covered 412 square kilometres in 2019.</p>
-<p>Lake Marrow shrank because a long drought dried up the river Tamsel, which carries most of its water.</p>
-<p>The survey office did not detect any leak in the bed of Lake Marrow, although divers looked for one all summer.</p>
-</article></body></html>"""
-SLOW = 0.1  # seconds each answer of the search takes
-
 
 @pytest.fixture
-def outside(serve: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def abroad(serve: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """A server whose model, search and pages are real ones on this machine."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Served]:
-        async with (
-            FakeWeb() as web,
-            FakeSearchProvider(FORMAT) as search,
-            FakeProvider(ScriptedModel(), faults=Script(["server-error"])) as models,
-        ):
-            web.page("http://*/survey", PAGE)
-            at = f"http://127.0.0.1:{web.port}"
-            search.found = tuple(Found(url=f"{at}/{path}", title="Lake Marrow") for path in ("survey", "gone"))
-            search.delay = SLOW
-            yield await serve(
-                source="searxng",
-                offline=False,
-                search={"searxng_url": search.url, "requests_per_minute": {"searxng": 3000}},
-                max_gap_searches=0,
-                harvest={"allow_addresses": ["127.0.0.1/32"], "host_pause": 0, "browser": "off"},
-                llm={"model": GPT, "endpoints": {"openai": f"{models.url}/v1"}},
-                log_level="info",
-            )
+        async with outside() as settings:
+            yield await serve(**settings)
 
     return opened
 
@@ -96,10 +66,10 @@ async def at_rest(client: httpx2.AsyncClient) -> httpx2.Response:
 
 @pytest.mark.requirement("W-13")
 async def test_a_run_tells_where_its_time_went_and_the_server_and_its_log_tell_the_same(
-    outside: Callable[..., Any], http: Http
+    abroad: Callable[..., Any], http: Http
 ) -> None:
     log = io.StringIO()
-    async with outside() as server:
+    async with abroad() as server:
         with logs.structured(server.service.settings, log):
             client = http(server)
             client.headers["X-Request-ID"] = "the-first"

@@ -1,6 +1,7 @@
 """Whether the server lives, and whether it can work."""
 
 import asyncio
+import socket
 from pathlib import Path
 from threading import Event
 
@@ -8,9 +9,9 @@ import pytest
 import uvicorn
 
 from assay.errors import AssayError, ConfigurationError
-from assay.server.routes import health
 from assay.server.serving import open_server
 from assay.settings import load
+from assay.telemetry import checks, readiness, traces
 from tests.scenario.server.conftest import Http, Open, token_of
 
 
@@ -26,7 +27,29 @@ async def test_it_answers(serve: Open, http: Http) -> None:
 
 async def test_it_is_ready(serve: Open, http: Http) -> None:
     answer = await http(await serve()).get("/readyz")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "degraded": []})
+
+
+@pytest.mark.requirement("W-13")
+async def test_what_it_can_do_without_is_told_and_keeps_nobody_away(
+    serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache and a collector that are gone: runs go on."""
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("REDIS_URL", f"redis://:secret-7-password@127.0.0.1:{port}/0")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
+        monkeypatch.setattr(traces, "CLOSING", 0.1)
+        client = http(await serve(cache={"backend": "redis"}, telemetry={"traces": "otlp"}))
+        expected = ["the Redis server does not answer", "the collector of traces does not answer"]
+        async with asyncio.timeout(30):
+            while (answer := await client.get("/readyz")).json()["degraded"] != expected:
+                assert answer.status_code == 200, answer.text
+                await asyncio.sleep(0.1)
+        assert answer.json()["status"] == "degraded"
+        assert "secret-7" not in answer.text
+        assert str(port) not in answer.text
 
 
 async def test_what_it_lacks_is_named(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,22 +70,23 @@ async def test_however_many_ask_it_is_looked_at_once(serve: Open, http: Http, mo
     """A database that hangs would otherwise have every thread there is, one for each who asks."""
     looked, hang = [], Event()
 
-    def ask(service: object) -> None:
-        looked.append(service)
+    def ask(database: object) -> str:
+        looked.append(database)
         hang.wait(20)
+        return "there"
 
-    monkeypatch.setattr(health, "_ask", ask)
-    monkeypatch.setattr(health, "PATIENCE", 0.1)
-    monkeypatch.setattr(health, "FRESH", 0.0)
+    monkeypatch.setattr(checks, "_database", ask)
+    monkeypatch.setattr(readiness, "PATIENCE", 0.1)
+    monkeypatch.setattr(readiness, "FRESH", 0.0)
     client = http(await serve(server={"requests_per_minute": 12}))
     answers = [*await asyncio.gather(*(client.get("/readyz") for _ in range(5))), await client.get("/readyz")]
     hang.set()
     assert [answer.status_code for answer in answers] == [503] * 6
     assert len(looked) == 1
 
-    monkeypatch.setattr(health, "PATIENCE", 5.0)
+    monkeypatch.setattr(readiness, "PATIENCE", 5.0)
     assert (await client.get("/readyz")).status_code == 200
-    monkeypatch.setattr(health, "FRESH", 20.0)
+    monkeypatch.setattr(readiness, "FRESH", 20.0)
     before = len(looked)
     assert [(await client.get("/readyz")).status_code for _ in range(5)] == [200] * 5
     assert len(looked) == before

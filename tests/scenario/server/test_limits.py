@@ -10,8 +10,6 @@ import pytest
 
 from assay.model.spend import MICRO
 from assay.server import limits
-from assay.server.limits import Buckets
-from assay.server.problems import TooManyError
 from assay.server.serving import Served
 from assay.storage.tables import ACCOUNTS
 from assay.testing import FakeProvider, ScriptedModel
@@ -44,30 +42,6 @@ def cap_of(server: Served, run: str) -> float:
 
 
 # -- requests ------------------------------------------------------------------------------------------
-
-
-def test_a_bucket_fills_evenly_and_is_full_at_most() -> None:
-    now = 0.0
-    buckets = Buckets(lambda: now)
-    assert [buckets.take("a", 3).left for _ in range(3)] == [2, 1, 0]
-    with pytest.raises(TooManyError) as refused:
-        buckets.take("a", 3)
-    assert refused.value.headers["Retry-After"] == "20"
-    assert buckets.take("b", 3).left == 2, "each has one of their own"
-    now = 20.0
-    assert buckets.take("a", 3).left == 0
-    now = 1000.0
-    assert [buckets.take("a", 3).left for _ in range(3)] == [2, 1, 0]
-
-
-def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_BUCKETS", 10)
-    buckets = Buckets(lambda: 0.0)
-    for number in range(100):
-        buckets.take(str(number), 1)
-    with pytest.raises(TooManyError):
-        buckets.take("99", 1)
-    assert len(buckets._buckets) == 10
 
 
 async def test_each_person_has_so_many_requests_a_minute(serve: Open, http: Http) -> None:

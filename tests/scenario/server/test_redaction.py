@@ -7,7 +7,7 @@ import pytest
 
 from assay.model.thread import Options
 from assay.runner import Runner
-from assay.server import logs
+from assay.telemetry import logs
 from assay.text.redaction import GONE
 from tests.scenario.server.asking import researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of

@@ -20,6 +20,7 @@ _REDIRECTS = 5
 _FRESH = 24 * 3600.0
 _FRESH_FAILURE = 600.0
 _SITES = 500  # remembered; a large robots.txt takes about 1 MB once parsed
+_AT_ONCE = 32  # sites asked for theirs together, however many runs have found pages on others
 
 
 class _Rules(NamedTuple):
@@ -42,6 +43,7 @@ class Robots:
         self._name = (user_agent.split("/")[0].split() or ["*"])[0]
         self._clock = clock
         self._sites: OrderedDict[str, _Entry] = OrderedDict()
+        self._asking = asyncio.Semaphore(_AT_ONCE)
 
     async def check(self, url: str) -> None:
         """Raises RefusedError where the site does not want us, FetchError where it does not say."""
@@ -93,9 +95,10 @@ class Robots:
 
     async def _read(self, origin: str) -> _Rules:
         try:
-            found = await self._client.get(
-                f"{origin}/robots.txt", max_bytes=_READ, seconds=_SECONDS, redirects=_REDIRECTS, clip=True
-            )
+            async with self._asking:
+                found = await self._client.get(
+                    f"{origin}/robots.txt", max_bytes=_READ, seconds=_SECONDS, redirects=_REDIRECTS, clip=True
+                )
         except RedirectsError:
             return _Rules()  # as if there were none, says the RFC
         except FetchError as error:

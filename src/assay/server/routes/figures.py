@@ -1,16 +1,14 @@
 """What is recorded of time, cost and caches: of a run for whoever asked, of the server for whoever watches it."""
 
 import asyncio
-from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from assay.errors import StorageError
 from assay.server.access import OwnThread, Watcher
 from assay.server.bodies import Id, refusals
-from assay.server.metrics import MEDIA, Metrics
 from assay.server.service import Serving
+from assay.telemetry.metrics import MEDIA, Metrics
 from assay.view.timings import Timings
 
 router = APIRouter(tags=["figures"])
@@ -39,10 +37,6 @@ async def timings(
     response_class=Response,
     responses={**refusals(), 200: {"description": "The figures.", "content": {"text/plain": TEXT}}},
 )
-async def metrics(_: Watcher, request: Request, service: Serving) -> Response:
+async def metrics(_: Watcher, request: Request) -> Response:
     figures: Metrics = request.app.state.metrics
-    try:
-        figures.active(Counter(run.status for run in await service.engine.threads.active()))
-    except StorageError:  # what this process knows by itself is told all the same
-        figures.active(None)
     return Response(await asyncio.to_thread(figures.text), media_type=MEDIA)

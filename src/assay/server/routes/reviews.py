@@ -7,10 +7,10 @@ from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field
 
 from assay.model.review import By, OnTimeout, Review
+from assay.server import asking
 from assay.server.access import OwnThread, Reader, Writer
 from assay.server.bodies import Body, Plain, refusals
 from assay.server.paths import hidden
-from assay.server.routes.threads import answer
 from assay.server.runs import ASKED, Interrupt, interrupt
 from assay.server.service import Service, Serving
 
@@ -142,5 +142,5 @@ class Taken(Body):
 async def answer_review(id: ReviewId, body: Answering, caller: Writer, service: Serving) -> Taken:
     """A late or repeated answer is refused with 409, one that does not fit its question with 422."""
     review = await service.engine.review(id, owner=caller.user)
-    await answer(service, review.thread, review.id, body.value)
+    await asking.answer(service, review.thread, review.id, body.value)
     return Taken(thread_id=review.thread, checkpoint_id=await service.engine.checkpoint(review.thread))

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import ConfigDict, Field
 
-from assay.errors import LateAnswerError, UsageError
+from assay.errors import UsageError
 from assay.model.event import RunStatus
 from assay.model.question import Mode
 from assay.model.spend import Quote
-from assay.model.thread import ThreadSummary, is_id
+from assay.model.thread import Priority, ThreadSummary, is_id
 from assay.server import asking, etags
 from assay.server.access import Caller, ChangedThread, OwnThread, Reader, SeenThread, Writer
 from assay.server.bodies import TAGGED, Body, Id, Plain, Text, Truth, refusals
@@ -41,6 +41,7 @@ class Start(Wishes):
     thread_id: Id | None = Field(default=None, description="A thread of yours, for a follow-up.")
     approve_plan: Truth = Field(default=False, description="Wait for somebody to approve, or change, the plan.")
     interactive: Truth = Field(default=True, description="Whether somebody can answer questions that come back.")
+    priority: Priority = Field(default="normal", description="low: when nothing else waits.")
 
 
 @router.post(
@@ -56,7 +57,10 @@ async def start_thread(body: Start, caller: Writer, service: Serving, once: Once
         if run is None:
             if body.thread_id is not None:
                 await _owned(service, body.thread_id, caller.user)
-            wanted = {"mode": body.mode_override, "interactive": body.interactive, "approve_plan": body.approve_plan}
+            wanted = {
+                "mode": body.mode_override, "interactive": body.interactive, "approve_plan": body.approve_plan,
+                "priority": body.priority,
+            }  # fmt: skip
             options = (await body.options(service, caller)).model_copy(update=wanted)
             run = await asking.ask(service, caller, body.goal, options, body.thread_id, id=once.name)
         return await started(service, run)
@@ -278,7 +282,7 @@ async def resume_thread(
 
     async def work() -> Response:
         if body.interrupt_id is not None:
-            await answer(service, thread.id, body.interrupt_id, body.value, again=once.again)
+            await asking.answer(service, thread.id, body.interrupt_id, body.value, again=once.again)
         elif "value" in body.model_fields_set:
             raise UsageError("an answer needs the interruptId of its question", help="The thread's reviews have it.")
         else:
@@ -287,15 +291,6 @@ async def resume_thread(
         return Response(content, media_type="application/json")
 
     return await once(work)
-
-
-async def answer(service: Service, thread: str, question: str, value: object, *, again: bool = False) -> None:
-    """`again`: of a request whose first attempt may have been taken before its process died."""
-    try:
-        await service.engine.answer(thread, question, value)
-    except LateAnswerError:
-        if not again or (await service.engine.review(question)).by != "person":
-            raise
 
 
 class ModeBody(Body):
@@ -309,5 +304,5 @@ class ModeBody(Body):
 )
 async def set_mode(body: ModeBody, thread: ChangedThread, service: Serving) -> ModeBody:
     """Takes effect at once: planning questions that are open are dropped when a thread turns to auto."""
-    await service.engine.set_mode(thread.id, body.mode)
+    await asking.set_mode(service, thread.id, body.mode)
     return body

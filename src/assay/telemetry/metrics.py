@@ -1,23 +1,26 @@
-"""The server's figures, for Prometheus: what is asked of it, how its runs go, whom they ask, what they spend.
+"""Figures for Prometheus, of a server or a worker: what is asked of it, how its runs go, whom they ask, what they cost.
 
 Nothing is told by thread, person or address, so that the number of series stays bounded.
 """
 
-from collections.abc import Callable
-from math import nan
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
 
 from assay.model.event import Event, RunStatus
+from assay.settings import Settings
+from assay.storage.database import Database
+from assay.telemetry.backlog import Backlog
 from assay.view.outside import asked, number
 from assay.view.timings import is_left
 
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
 MOST_NAMES = 100  # of models, and of providers: callers may name what nobody has; the rest is "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
 _STEPS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
 _CALLS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 
@@ -25,12 +28,33 @@ _CALLS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 Family = TypeVar("Family", Counter, Histogram)
 
 
-class Metrics:
-    """One server's. `at_work`: how many runs this process works on."""
+class Watched(Protocol):
+    """An engine, as far as figures go."""
 
-    def __init__(self, at_work: Callable[[], int]) -> None:
+    @property
+    def settings(self) -> Settings: ...
+
+    def running(self) -> list[str]: ...
+
+    def losses(self) -> int: ...
+
+
+class Losses(Collector):
+    """Told by the engine alone: who has lost a run may write no event of it."""
+
+    def __init__(self, losses: Callable[[], int]) -> None:
+        self._losses = losses
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        yield CounterMetricFamily("assay_leases_lost", "Runs lost to other processes.", self._losses())
+
+
+class Metrics:
+    """One process's: of its engine, and of the database, where the runs of all processes are counted."""
+
+    def __init__(self, engine: Watched, database: Database) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a third of all lines, and nobody reads them
-        registry = self._registry = CollectorRegistry()
+        registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         self._requests = Counter(
             "assay_requests", "Requests that were answered.", ("route", "method", "status"), registry=registry
@@ -42,11 +66,13 @@ class Metrics:
             registry=registry,
         )
         self.streams = Gauge("assay_streams_open", "Streams of events that are being read.", registry=registry)
-        Gauge("assay_runs_at_work", "Runs this process works on.", registry=registry).set_function(at_work)
-        self._active = Gauge(
-            "assay_runs_active", "Runs not at their end, of all processes.", ("status",), registry=registry
+        Gauge("assay_runs_at_work", "Runs this process works on.", registry=registry).set_function(
+            lambda: len(engine.running())
         )
-        self._runs = Counter("assay_runs", "Runs that came to a status.", ("status",), registry=registry)
+        self._runs = Counter("assay_runs", "Runs that came to a status here.", ("status",), registry=registry)
+        self._drained = Counter("assay_runs_drained", "Put back in line, as this process stops.", registry=registry)
+        self._rescued = Counter("assay_runs_rescued", "Gone on with after a process died at it.", registry=registry)
+        registry.register(Losses(engine.losses))
         self._events = Counter("assay_events", "Events that were written.", ("kind",), registry=registry)
         self._stages = Histogram(
             "assay_stage_seconds", "Stages that were ended.", ("stage",), buckets=_STEPS, registry=registry
@@ -63,6 +89,7 @@ class Metrics:
         )
         self._usd = Counter("assay_spend_usd", "What was booked, in dollars.", ("kind", "party"), registry=registry)
         self._errors = Counter("assay_errors", "What went wrong in runs.", ("category",), registry=registry)
+        registry.register(Backlog(database, engine.settings.fleet.lease_seconds))
         self._children: dict[tuple[object, ...], Any] = {}
         self._names: set[str] = set()
 
@@ -75,7 +102,12 @@ class Metrics:
         """An event of a run of this process."""
         self._of(self._events, event.kind).inc()
         if event.kind == "run":
-            self._of(self._runs, event.data.get("status", "")).inc()
+            status = event.data.get("status", "")
+            self._of(self._runs, status).inc()
+            if status == RunStatus.QUEUED:
+                self._drained.inc()
+            if event.data.get("falls"):
+                self._rescued.inc()
         elif is_left(event):
             self._of(self._stages, event.stage).observe(number(event, "seconds"))
         if category := event.data.get("category"):
@@ -111,10 +143,6 @@ class Metrics:
         self._names.add(name)
         return name
 
-    def active(self, counts: dict[RunStatus, int] | None) -> None:
-        """How many runs stand where; None where that could not be read."""
-        for status in ACTIVE:
-            self._active.labels(status).set(nan if counts is None else counts.get(status, 0))
-
     def text(self) -> bytes:
-        return generate_latest(self._registry)
+        """Asks the database: call it in a thread."""
+        return generate_latest(self.registry)

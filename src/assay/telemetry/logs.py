@@ -1,4 +1,5 @@
-"""The server's log: one JSON object a line. Every line names the request, and the run, that it belongs to.
+"""The log: one JSON object a line, on a terminal a line for people. Every line names the request, and the run, that it
+belongs to. Records of `logging` and events of structlog take the same way.
 
 A request is told without its query and its headers: either may hold a secret.
 """
@@ -13,15 +14,20 @@ from http import HTTPStatus
 from queue import SimpleQueue
 from threading import Thread
 from time import sleep
-from typing import TextIO
+from typing import Any, TextIO
+
+import structlog
+from structlog.stdlib import ProcessorFormatter
+from structlog.typing import EventDict, Processor
 
 from assay.deps import working
 from assay.model.event import Event, RunStatus
-from assay.server.requests import request_id
 from assay.settings import Settings
-from assay.text.redaction import Redaction, redaction
+from assay.telemetry.ids import request_id, traceparent
+from assay.telemetry.spans import trace_id
+from assay.text.redaction import redaction
 
-LOGGERS = ("assay", "uvicorn")  # whose level is settings.log_level
+LOGGERS = ("assay", "uvicorn", "procrastinate")  # whose level is settings.log_level
 MOST_LINES = 10_000  # that wait to be written; a reader of the log who sleeps must not stop the server
 GATHER = 0.02  # seconds lines are waited for: to wake the writer for each took as long as writing it down
 CLOSING = 2.0  # seconds the last lines are given
@@ -30,19 +36,26 @@ _runs = logging.getLogger("assay.runs")
 
 
 @contextmanager
-def structured(settings: Settings, stream: TextIO | None = None) -> Iterator[None]:
-    """What is logged in here goes to `stream`, else to stderr."""
-    handler = Handover(stream or sys.stderr)
-    handler.setFormatter(Lines(redaction(settings)))
+def structured(settings: Settings, stream: TextIO | None = None, *, worker: str = "") -> Iterator[None]:
+    """What is logged in here goes to `stream`, else to stderr. `worker`: the name of this one, if it is one."""
+    out = stream or sys.stderr
+    handler = Handover(out)
+    handler.setFormatter(_formatter(settings, worker, for_people=out.isatty()))
     loggers = [logging.getLogger(name) for name in LOGGERS]
     before = [(logger, logger.level, logger.propagate) for logger in loggers]
     for logger in loggers:
         logger.addHandler(handler)
         logger.setLevel(settings.log_level.upper())
         logger.propagate = False
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
     try:
         yield
     finally:
+        structlog.reset_defaults()
         for logger, level, propagated in before:
             logger.removeHandler(handler)
             logger.setLevel(level)
@@ -96,28 +109,59 @@ def _lost(lines: int) -> logging.LogRecord:
     return logging.makeLogRecord({"name": "assay", "levelno": logging.WARNING, "levelname": "WARNING", "msg": text})
 
 
-class Lines(logging.Formatter):
-    def __init__(self, redaction: Redaction) -> None:
-        super().__init__()
-        self._redaction = redaction
+# A line ----------------------------------------------------------------------------------------------
 
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, object] = {
+
+def _formatter(settings: Settings, worker: str, *, for_people: bool) -> ProcessorFormatter:
+    clean, is_traced = redaction(settings), settings.telemetry.traces != "off"
+
+    def line(_: object, __: str, said: EventDict) -> EventDict:
+        record: logging.LogRecord = said.pop("_record")
+        del said["_from_structlog"]
+        told = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": said.pop("event"),
+            "worker": worker,
             **_whose(),
+            "trace": _trace() if is_traced else "",
             **getattr(record, "told", {}),
+            **said,
         }
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        elif record.exc_text:
-            line["trace"] = record.exc_text
-        # Of the line as a whole: that is a third of the work, and nothing that is taken out holds a quote.
-        return self._redaction.text(
-            json.dumps({name: value for name, value in line.items() if value != ""}, default=str)
-        )
+        return {name: value for name, value in told.items() if value != ""}
+
+    def rendered(_: object, __: str, line: EventDict) -> str:
+        """Redacted as a whole, which is a third of the work, unless something is escaped: what follows that is no word
+        of its own, and no secret would be seen in it."""
+        if not for_people and "\\" not in (text := json.dumps(line, default=str)):
+            return clean.text(text)
+        plain = clean.plain({name: _plain(value) for name, value in line.items()})
+        return _for_people(plain) if for_people else json.dumps(plain)
+
+    processors: list[Processor] = [
+        structlog.processors.format_exc_info,
+        line,
+        rendered,
+    ]
+    return ProcessorFormatter(processors=processors, foreign_pre_chain=[_cleaned_before])
+
+
+def _plain(value: object) -> object:
+    """What can be looked through for secrets."""
+    if isinstance(value, dict):
+        return {str(name): _plain(held) for name, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(held) for held in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _cleaned_before(_: object, __: str, said: EventDict) -> EventDict:
+    """An exception that a filter has taken a secret out of is text by now."""
+    if text := said["_record"].exc_text:
+        said["exception"] = text
+        said.pop("exc_info", None)
+    return said
 
 
 def _whose() -> dict[str, str]:
@@ -125,7 +169,27 @@ def _whose() -> dict[str, str]:
     run = working.get()
     if run is None:
         return {"request": request_id.get()}
-    return {"request": request_id.get() or run.request, "thread": run.thread, "run": run.run}
+    return {"request": request_id.get() or str(run.options.get("request") or ""), "thread": run.thread, "run": run.id}
+
+
+def _trace() -> str:
+    """Where the line belongs in what a collector is told."""
+    run = working.get()
+    return f"{trace_id(run.id):032x}" if run else traceparent.get()[3:35]
+
+
+def _for_people(line: dict[str, Any]) -> str:
+    """What others have written is shown on a terminal, and not obeyed by it."""
+    time, level, message = (line.pop(name) for name in ("time", "level", "message"))
+    trace = line.pop("exception", "")
+    told = " ".join(f"{name}={value}" for name, value in line.items())
+    text = f"{time[11:19]} {level:7} {message}  {told}" + (f"\n{trace}" if trace else "")
+    return "".join(
+        character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text
+    )
+
+
+# What is told ----------------------------------------------------------------------------------------
 
 
 def wants(status: int) -> bool:

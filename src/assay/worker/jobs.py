@@ -1,0 +1,115 @@
+"""Procrastinate's hands on its tables, with three differences: they outlive a database that is away for a while, they
+end no job that was taken from this worker meanwhile, and what no worker can make sense of is put aside."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from procrastinate.connector import BaseConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager, NotificationCallback
+
+from assay.storage.outage import Outage
+
+_log = logging.getLogger("assay")
+PAUSE = 1.0  # seconds after which a database that was away is asked again
+QUIET = 60.0
+# Deleted by another worker that took this one for dead, it comes back under its number.
+_BEAT = """
+INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE VALUES (%(worker_id)s, now())
+ON CONFLICT (id) DO UPDATE SET last_heartbeat = now()
+"""
+# Procrastinate would end a job by its number alone, whoever works on it by now.
+_FINISH = """
+UPDATE procrastinate_jobs SET status = %(status)s::procrastinate_job_status, attempts = attempts + 1,
+    abort_requested = false
+WHERE id = %(job_id)s AND status = 'doing' AND worker_id = %(worker_id)s RETURNING id
+"""
+
+
+class Jobs(JobManager):
+    """`tasks` are those that this worker knows, with what each is told."""
+
+    def __init__(self, connector: BaseConnector, tasks: Mapping[str, Mapping[str, type]]) -> None:
+        super().__init__(connector)
+        self.closed = False  # nothing new is begun
+        self._tasks = tasks
+        self._outage = Outage(_log.warning, rest=QUIET)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        try:
+            while not self.closed and (job := await super().fetch_job(queues, worker_id)):
+                self._outage.is_over()
+                if not (fault := self._fault(job)):
+                    return job
+                _log.error("job %s is put aside: %s", job.id, fault)
+                await super().finish_job(job, Status.FAILED, delete_job=False)
+        except ConnectorException as error:
+            self._troubled(error)
+        return None
+
+    def _fault(self, job: Job) -> str:
+        """Why nobody can do it."""
+        told = self._tasks.get(job.task_name)
+        if told is None:
+            return f"there is no task {job.task_name!r:.80}"
+        given: Any = job.task_kwargs
+        if not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != told:
+            return f"{job.task_name} is to be told {', '.join(told)}, and was told {given!r:.200}"
+        return ""
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        """Until it is written down: a job that stays in hand would keep its thread from everybody."""
+        values = {"job_id": job.id, "worker_id": job.worker_id, "status": status.value}
+        while True:
+            try:
+                rows = await self.connector.execute_query_all_async(_FINISH, **values)
+            except ConnectorException as error:
+                self._troubled(error)
+                if self.closed:  # nobody takes this worker for alive for long
+                    return
+                await asyncio.sleep(PAUSE)
+                continue
+            if not rows:
+                _log.info("job %s was another worker's by the time that it ended here", job.id)
+            return
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        try:
+            await self.connector.execute_query_async(_BEAT, worker_id=worker_id)
+            self._outage.is_over()
+        except ConnectorException as error:
+            self._troubled(error)
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        while True:
+            try:
+                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+            except ConnectorException as error:
+                self._troubled(error)
+            await asyncio.sleep(PAUSE)
+
+    async def list_jobs_to_abort_async(self, queue: str | None = None) -> Iterable[int]:
+        """None: what a person stops is asked of the run (threads.ask_to_stop)."""
+        return []
+
+    async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
+        try:
+            return await super().defer_periodic_job(job, periodic_id, defer_timestamp)
+        except ConnectorException as error:
+            self._troubled(error)
+            return None
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        try:
+            await super().unregister_worker(worker_id)
+        except ConnectorException as error:
+            self._troubled(error)
+
+    def _troubled(self, error: ConnectorException) -> None:
+        reason = " ".join(str(error.__cause__ or error).split())
+        self._outage.begins(f"the queue cannot be reached, and is asked again and again: {reason}")

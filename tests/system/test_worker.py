@@ -1,0 +1,153 @@
+"""Workers as processes of their own, beside a server that only puts runs in line."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from assay.testing import FakeProvider, ScriptedModel
+from tests.system.command import PATIENCE, Command
+
+GOAL = "What's happening with Tesla and its stock?"
+RUN = "SELECT status FROM runs WHERE id = %s"
+STILL = "SELECT status IN ('waiting', 'done') FROM runs WHERE id = %s"
+BEGUN = "SELECT count(*) FROM events WHERE run = %s AND kind = 'run' AND data LIKE '%%running%%'"
+
+
+class Team:
+    """A server and workers on one database."""
+
+    def __init__(self, assay: Command, database: str, **settings: Any) -> None:
+        self._assay = assay
+        self._database = database
+        given = {
+            "source": "demo", "depth": "quick", "fleet": {"lease_seconds": 2, "concurrency": 2},
+            "persistence": {"backend": "postgres", "connection_string": database},
+            "server": {"runs": "workers", "port": 0, "start_seconds": 0}, **settings,
+        }  # fmt: skip
+        (assay.folder / "config.yaml").write_text(json.dumps(given), encoding="utf-8")
+
+    @contextmanager
+    def worker(self, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """One that has begun to work."""
+        with self._assay.started("worker", *options) as process:
+            assert process.stderr is not None
+            assert b"Working on runs" in process.stderr.readline()
+            yield process
+
+    @contextmanager
+    def serving(self) -> Iterator[Callable[..., Any]]:
+        """What calls its API."""
+        with self._assay.started("serve") as process:
+            assert process.stdout is not None
+            address = process.stdout.readline().decode().strip()
+
+            def call(path: str, body: object = None) -> Any:
+                headers = {"Content-Type": "application/json"}
+                content = None if body is None else json.dumps(body).encode()
+                request = urllib.request.Request(f"{address}/api/{path}", content, headers)  # noqa: S310  # its own
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+                    return json.load(answer)
+
+            yield call
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        with closing(psycopg.connect(self._database, autocommit=True)) as connection:
+            return connection.execute(sql.encode(), values).fetchall()
+
+    async def until(self, *wanted: object, sql: str, values: tuple[object, ...] = ()) -> None:
+        """The rows of a statement are these."""
+        async with asyncio.timeout(PATIENCE):
+            while (found := await asyncio.to_thread(self.rows, sql, *values)) != [(one,) for one in wanted]:
+                assert found not in ([("failed",)], [("cancelled",)])
+                await asyncio.sleep(0.05)
+
+    async def stands(self, run: str, status: str) -> None:
+        await self.until(status, sql=RUN, values=(run,))
+
+
+@asynccontextmanager
+async def slow_model(assay: Command) -> AsyncIterator[tuple[FakeProvider, dict[str, Any]]]:
+    """A run takes several seconds with it; with the settings that name it."""
+    (assay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
+    async with FakeProvider(ScriptedModel(), latency=0.25) as provider:
+        yield provider, {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
+
+
+async def at_work(provider: FakeProvider, calls: int = 1) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while len(provider.calls) < calls:  # noqa: ASYNC110  # another process calls
+            await asyncio.sleep(0.02)
+
+
+def ended(process: "subprocess.Popen[bytes]", code: int = 0) -> str:
+    """What it has said since it began."""
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, err.decode()
+    assert b"Traceback" not in err, err.decode()
+    return err.decode()
+
+
+def test_settings_without_a_shared_database_are_refused(assay: Command) -> None:
+    assay("worker").refused(2, "persistence.backend is sqlite", "DATABASE_URL")
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_worker_finishes_what_a_server_was_asked(assay: Command, postgres_address: str) -> None:
+    team = Team(assay, postgres_address)
+    with team.serving() as call:
+        plain = call("threads/start", {"goal": GOAL})["runId"]
+        planned = call("threads/start", {"goal": GOAL, "modeOverride": "plan"})
+        with team.worker() as worker:
+            await team.stands(planned["runId"], "waiting")
+            while reviews := call(f"threads/{planned['threadId']}/reviews")["reviews"]:
+                call(f"reviews/{reviews[0]['id']}/answer", {"value": "any"})
+                await team.until(True, sql=STILL, values=(planned["runId"],))
+            await team.stands(planned["runId"], "done")
+            await team.stands(plain, "done")
+            assert call(f"threads/{planned['threadId']}/report")["status"] == "complete"
+            worker.send_signal(signal.SIGTERM)
+            said = await asyncio.to_thread(ended, worker)
+    assert "Stopping" in said
+    assert "Stopped" in said
+    assert team.rows("SELECT count(*) FROM procrastinate_workers") == [(0,)]
+
+
+@pytest.mark.requirement("F-10", "W-16")
+async def test_one_that_is_stopped_hands_over_at_once(assay: Command, postgres_address: str) -> None:
+    async with slow_model(assay) as (provider, llm):
+        team = Team(assay, postgres_address, llm=llm, fleet={"lease_seconds": 60, "concurrency": 2})
+        with team.serving() as call, team.worker() as first:
+            run = call("threads/start", {"goal": GOAL})["runId"]
+            await at_work(provider)
+            first.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(ended, first)
+            await team.stands(run, "queued")
+            second = await asyncio.to_thread(assay, "worker", "--until-idle")
+    assert (second.code, "Nothing is left to do" in second.err) == (0, True)
+    await team.stands(run, "done")
+    assert team.rows(BEGUN, run) == [(2,)]
+
+
+@pytest.mark.requirement("F-10", "W-16")
+async def test_what_a_killed_one_was_at_is_finished_by_another(assay: Command, postgres_address: str) -> None:
+    async with slow_model(assay) as (provider, llm):
+        team = Team(assay, postgres_address, llm=llm)
+        with team.serving() as call, team.worker() as one, team.worker() as another:
+            run = call("threads/start", {"goal": GOAL})["runId"]
+            await at_work(provider, 2)
+            [(holder,)] = team.rows("SELECT holder FROM leases")
+            killed, alive = (one, another) if str(one.pid) in holder.split() else (another, one)
+            killed.kill()
+            await team.stands(run, "done")
+            alive.send_signal(signal.SIGTERM)
+            said = await asyncio.to_thread(ended, alive)
+    assert run in said, "that a worker is gone is told"
+    assert team.rows(BEGUN, run)[0][0] >= 2
