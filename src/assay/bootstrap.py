@@ -20,7 +20,7 @@ from assay.embedding.entailment import CrossEncoder
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, ConfigurationError, NotFoundError, StorageError, UsageError
+from assay.errors import AssayError, ConfigurationError, NotFoundError, UsageError
 from assay.export.report import Report
 from assay.memory import FILE, StoreMemory, all_memories, open_memory, shared_memory
 from assay.model.event import RunStatus
@@ -58,6 +58,7 @@ from assay.storage.rows import Rows
 from assay.storage.sealing import adopt, reseal, sealing
 from assay.storage.seals import Seals
 from assay.storage.shares import SqlShares
+from assay.storage.shelf import private, shelved
 from assay.storage.sqlite import SqliteDatabase
 from assay.storage.threads import SqlThreads
 from assay.storage.transfer import transfer
@@ -109,7 +110,8 @@ async def open_world(settings: Settings) -> AsyncIterator[World]:
         stack.push_async_callback(links.close)
         pages = await stack.enter_async_context(open_pages(settings, cache))
         files = _files(settings, rows, folder)
-        sources = SourceChooser(settings, folder, documents, embedder, cache, http, links, files)
+        shelf = shelved(settings, folder, files.folder, rows.database)
+        sources = SourceChooser(settings, documents, embedder, cache, http, links, files, shelf)
         stack.callback(sources.close)
         yield World(folder, rows, locks, documents, files, embedder, sources, pages, cache, commons)
 
@@ -259,14 +261,7 @@ def _passing_index() -> Iterator[LibraryIndex]:
 def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
     if settings.persistence.backend == "memory":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-")))
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)  # nobody else's to read
-    except OSError as error:
-        raise StorageError(
-            f"cannot use the data directory {settings.data_dir}: {error.strerror}",
-            help="Set ASSAY_DATA_DIR to a folder you can write to.",
-        ) from error
-    return settings.data_dir
+    return private(settings.data_dir)
 
 
 def open_rows(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Rows, RunLocks]:

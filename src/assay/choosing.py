@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from assay.embedding.vectors import CachedEmbedder
-from assay.errors import BudgetError
+from assay.errors import BudgetError, PathError
 from assay.harvest.files import FileReader
 from assay.harvest.walk import walk
 from assay.llm.account import RunAccount
@@ -31,6 +32,7 @@ from assay.storage.libraries import Libraries
 
 SMALLEST = (5_000, 4_000)  # tokens a planner's call may take at its worst: the least a run needs
 TRACED = "LangSmith tracing is on: it is sent everything this run sees."
+ELSEWHERE = "{} is not on this machine: what another one has indexed of it was searched, as it was then."
 NOT_TRACED = "LangSmith tracing is off for this run, since your documents stay on this machine."
 
 
@@ -38,8 +40,8 @@ class SourceChooser:
     """The sources of a run, built from what there is."""
 
     def __init__(
-        self, settings: Settings, folder: Path, documents: DocumentStore, embedder: CachedEmbedder, cache: Cache,
-        http: Http, links: Links, files: Files,
+        self, settings: Settings, documents: DocumentStore, embedder: CachedEmbedder, cache: Cache, http: Http,
+        links: Links, files: Files, libraries: Libraries,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._documents = documents
@@ -48,16 +50,15 @@ class SourceChooser:
         self._http = http
         self._links = links
         self._files = files
-        self._libraries = Libraries(folder / "libraries", files.folder)
-        self.reader = FileReader(
-            max_bytes=settings.reading.max_file_mb * 1_000_000,
-            pdf_seconds=settings.reading.pdf_seconds,
-            address=lambda file: address(file, files.folder),
-        )
+        self._libraries = libraries
+        self.reader = file_reader(settings, files.folder)
 
     def __call__(self, options: Options) -> tuple[list[Source], dict[str, str]]:
         """The sources, and notices about the choice that the person must see."""
-        return choose(options, self._bench(options.docs))
+        bench = self._bench(options.docs)
+        sources, notices = choose(options, bench)
+        absent = [ELSEWHERE.format(folder.root) for folder in bench.folders if not folder.is_here]
+        return sources, {**notices, **({"documents": " ".join(absent)} if absent else {})}
 
     def installed(self) -> list[Source]:
         """Every source there is, whether or not it can be asked."""
@@ -86,14 +87,31 @@ class SourceChooser:
 
     def _folders(self, docs: Sequence[str]) -> list[Folder]:
         """The uploads of one person are one folder, however many a run is given."""
-        found = [(path.startswith(SCHEME), _folder(self._files.located(path))) for path in docs]
+        found = [(path.startswith(SCHEME), self._folder(self._files.located(path))) for path in docs]
         given: dict[Path, list[Folder]] = {}
         for folder in (folder for is_given, folder in found if is_given):
             given.setdefault(folder.root.parent, []).append(folder)
         return [folder for is_given, folder in found if not is_given] + [_together(*one) for one in given.items()]
 
+    def _folder(self, path: Path) -> Folder:
+        """What another machine has indexed can be searched where the folder itself is not."""
+        try:
+            return folder_at(path)
+        except PathError:
+            if path.exists() or self._libraries.elsewhere(path.resolve()) is None:
+                raise
+            return Folder(path.resolve(), (), (), is_here=False)
 
-def _folder(path: Path) -> Folder:
+
+def file_reader(settings: Settings, uploads: Path) -> FileReader:
+    return FileReader(
+        max_bytes=settings.reading.max_file_mb * 1_000_000,
+        pdf_seconds=settings.reading.pdf_seconds,
+        address=partial(address, folder=uploads),
+    )
+
+
+def folder_at(path: Path) -> Folder:
     root = path.resolve()  # one folder, one index, however it was spelt
     found = walk(root)
     return Folder(root, found.files, found.skipped)

@@ -12,6 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from assay.bootstrap import open_engine
+from assay.model.question import Depth
+from assay.model.thread import Options
+from assay.settings import load
 from assay.testing import FakeProvider, ScriptedModel
 from tests.system.command import PATIENCE, Command
 
@@ -32,7 +36,13 @@ class Team:
             "persistence": {"backend": "postgres", "connection_string": database},
             "server": {"runs": "workers", "port": 0, "start_seconds": 0}, **settings,
         }  # fmt: skip
+        self._settings = given
         (assay.folder / "config.yaml").write_text(json.dumps(given), encoding="utf-8")
+
+    async def put(self) -> str:
+        """A run in line, as a process leaves it that is gone before anybody was told."""
+        async with open_engine(load(data_dir=self._assay.data, **self._settings)) as engine:
+            return (await engine.queue(GOAL, Options(source="demo", depth=Depth.QUICK))).id
 
     @contextmanager
     def worker(self, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
@@ -74,9 +84,10 @@ class Team:
 
 
 @asynccontextmanager
-async def slow_model(assay: Command) -> AsyncIterator[tuple[FakeProvider, dict[str, Any]]]:
+async def slow_model(assay: Command, patch: pytest.MonkeyPatch) -> AsyncIterator[tuple[FakeProvider, dict[str, Any]]]:
     """A run takes several seconds with it; with the settings that name it."""
     (assay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
+    patch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
     async with FakeProvider(ScriptedModel(), latency=0.25) as provider:
         yield provider, {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
 
@@ -121,27 +132,31 @@ async def test_a_worker_finishes_what_a_server_was_asked(assay: Command, postgre
 
 
 @pytest.mark.requirement("F-10", "W-16")
-async def test_one_that_is_stopped_hands_over_at_once(assay: Command, postgres_address: str) -> None:
-    async with slow_model(assay) as (provider, llm):
+async def test_one_that_is_stopped_hands_over_at_once(
+    assay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with slow_model(assay, monkeypatch) as (provider, llm):
         team = Team(assay, postgres_address, llm=llm, fleet={"lease_seconds": 60, "concurrency": 2})
-        with team.serving() as call, team.worker() as first:
-            run = call("threads/start", {"goal": GOAL})["runId"]
+        run = await team.put()
+        with team.worker() as first:
             await at_work(provider)
             first.send_signal(signal.SIGTERM)
             await asyncio.to_thread(ended, first)
-            await team.stands(run, "queued")
-            second = await asyncio.to_thread(assay, "worker", "--until-idle")
+        await team.stands(run, "queued")
+        second = await asyncio.to_thread(assay, "worker", "--until-idle")
     assert (second.code, "Nothing is left to do" in second.err) == (0, True)
     await team.stands(run, "done")
     assert team.rows(BEGUN, run) == [(2,)]
 
 
 @pytest.mark.requirement("F-10", "W-16")
-async def test_what_a_killed_one_was_at_is_finished_by_another(assay: Command, postgres_address: str) -> None:
-    async with slow_model(assay) as (provider, llm):
+async def test_what_a_killed_one_was_at_is_finished_by_another(
+    assay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with slow_model(assay, monkeypatch) as (provider, llm):
         team = Team(assay, postgres_address, llm=llm)
-        with team.serving() as call, team.worker() as one, team.worker() as another:
-            run = call("threads/start", {"goal": GOAL})["runId"]
+        with team.worker() as one, team.worker() as another:
+            run = await team.put()
             await at_work(provider, 2)
             [(holder,)] = team.rows("SELECT holder FROM leases")
             killed, alive = (one, another) if str(one.pid) in holder.split() else (another, one)

@@ -10,6 +10,7 @@ import typer
 
 from assay.cli.branch_commands import branches, diff, fork, history, replay
 from assay.cli.db_commands import db_app
+from assay.cli.index_commands import index
 from assay.cli.mcp_commands import mcp
 from assay.cli.memory_commands import memory_app
 from assay.cli.parameters import (
@@ -203,6 +204,7 @@ def resume(
 app.command()(mcp)
 app.command()(stop)
 app.command()(follow)
+app.command()(index)
 app.command()(serve)
 app.command()(worker)
 for going_back in (history, fork, replay, branches, diff):

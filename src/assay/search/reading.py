@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,14 +58,21 @@ class _Processes:
 
     def __init__(self, reader: FileReader, jobs: int) -> None:
         context = multiprocessing.get_context("spawn")
-        self._open = partial(ProcessPoolExecutor, jobs, mp_context=context, initializer=_begin, initargs=(reader,))
+        self._theirs, self._ours = context.Pipe(duplex=False)
+        begin = (reader, self._theirs)
+        self._open = partial(ProcessPoolExecutor, jobs, mp_context=context, initializer=_begin, initargs=begin)
         self._pool: Executor = self._open()
 
     def __enter__(self) -> "_Processes":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Whoever leaves early does not wait for a file that takes long."""
+        if kind is not None:
+            self._ours.close()
         self._pool.shutdown(cancel_futures=True)
+        self._ours.close()
+        self._theirs.close()
 
     def read_all(self, chunks: Iterable[Sequence[str]], room: int) -> Iterator[Read]:
         waiting: deque[tuple[Sequence[str], Future[list[Read]] | None]] = deque()
@@ -142,18 +150,17 @@ def _one(reader: FileReader, path: str) -> Read:
 _readers: list[FileReader] = []
 
 
-def _begin(reader: FileReader) -> None:
-    """Ctrl-C is for the process that was started by a person; when that one is gone, so is this."""
+def _begin(reader: FileReader, parent: Connection) -> None:
+    """Ctrl-C is for the process that a person has started."""
     _readers[:] = [reader]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
 
 
-def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _leave_with(parent: Connection) -> None:
+    """Nothing ever comes through the pipe: it ends when the parent closes it or, in whatever way, dies."""
+    parent.poll(None)
+    os._exit(1)
 
 
 def _read_there(paths: Sequence[str]) -> list[Read]:

@@ -36,11 +36,16 @@ def words(text: str) -> list[str]:
 
 
 class Vector(NamedTuple):
-    """The words of a passage with its title, as a tsvector; `size` is how many they are, `stems` which."""
+    """How often a passage has which stem, those of its title counted twice; `size` is how many words it has."""
 
-    text: str
+    times: Mapping[str, int]
     size: int
-    stems: frozenset[str]
+
+    def text(self, prefix: str) -> str:
+        """As a tsvector. Every stem has the prefix before it, and a position for each time."""
+        return " ".join(
+            [f"'{prefix}{stem}':{_POSITIONS[min(count, _MOST_TIMES)]}" for stem, count in self.times.items()]
+        )
 
 
 class Stems:
@@ -59,16 +64,15 @@ class Stems:
         return known
 
 
-def vectors(connection: Connection, stems: Stems, prefix: str, texts: Sequence[tuple[str, str]]) -> list[Vector]:
-    """Of titles and passages. A word of the title counts twice. Every stem has the prefix before it."""
+def vectors(connection: Connection, stems: Stems, texts: Sequence[tuple[str, str]]) -> list[Vector]:
+    """Of titles and passages."""
     cut = [(words(title), words(text)) for title, text in texts]
     known = stems.of(connection, (word for title, text in cut for word in (*title, *text)))
-    return [_vector(prefix, [known[word] for word in title], [known[word] for word in text]) for title, text in cut]
+    return [_vector([known[word] for word in title], [known[word] for word in text]) for title, text in cut]
 
 
-def _vector(prefix: str, title: Sequence[str], text: Sequence[str]) -> Vector:
+def _vector(title: Sequence[str], text: Sequence[str]) -> Vector:
     times = Counter(text)
     for stem in title:
         times[stem] += 2
-    marked = [f"'{prefix}{stem}':{_POSITIONS[min(count, _MOST_TIMES)]}" for stem, count in times.items()]
-    return Vector(" ".join(marked), len(title) + len(text), frozenset(times))
+    return Vector(times, len(title) + len(text))

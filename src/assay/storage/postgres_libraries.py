@@ -76,8 +76,7 @@ class PostgresLibraries:
     def _concerned(self, root: bytes, kept: bool) -> list[int]:
         """Its own library and, of an upload, those of its owner that it is in."""
         with self._database.connection() as connection:
-            sql = f"SELECT id FROM libraries WHERE root = ?{'' if kept else ' AND kept = 0'}"
-            found = connection.execute(sql, (root,)).fetchall()
+            found = connection.execute("SELECT id FROM libraries WHERE root = ? AND kept <= ?", (root, kept)).fetchall()
             if root.startswith(SCHEME.encode()):
                 owner = root.rpartition(b"/")[0]
                 found += connection.execute(_SHARING, (*_below(owner), *_below(root))).fetchall()

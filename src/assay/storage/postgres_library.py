@@ -5,6 +5,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -17,7 +18,7 @@ from assay.storage.candidates import WORDS_ASKED, stars
 from assay.storage.database import timestamp, utc_now
 from assay.storage.dialect import Translated
 from assay.storage.documents import metadata_of, restored, the_only
-from assay.storage.lexemes import Stems, vectors, words
+from assay.storage.lexemes import Stems, Vector, vectors, words
 from assay.storage.library import check_indexable
 from assay.storage.postgres import PostgresDatabase
 from assay.storage.turns import postgres_turn
@@ -100,12 +101,16 @@ class _Library(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A document as it is to stand in the library."""
+    """A document as it is to stand in the library; its vectors are made of its title and passages."""
 
     hash: str
     title: str
     text: str
     passages: Sequence[tuple[int, int, str]]
+    vectors: Sequence[Vector] = ()
+
+    def titled(self, title: str) -> "_Text":
+        return self if title == self.title else self._replace(title=title, vectors=())
 
 
 class PostgresLibrary:
@@ -140,9 +145,9 @@ class PostgresLibrary:
         for file in files:
             check_indexable(file.path, file.document, file.passages)
         by_path = {file.path: file for file in files}
-        given = {file.document.hash: _given(file, file.document) for file in by_path.values() if file.document}
         if not by_path:
             return
+        given = self._cut([_given(file, file.document) for file in by_path.values() if file.document])
         with self._writing() as (connection, library):
             changed = self._unlink(connection, library, list(by_path)) | given.keys()
             columns = "library_files (library, path, size, mtime_ns, hash, metadata)"
@@ -256,7 +261,7 @@ class PostgresLibrary:
             elif row["title"] != titles[hash] or cut[row["id"]] != list(passages):
                 stale.append(row["id"])
                 fresh.append(_Text(hash, titles[hash], row["text"], passages))
-        fresh += [text._replace(title=titles[hash]) for hash, text in given.items() if hash not in there]
+        fresh += [text.titled(titles[hash]) for hash, text in given.items() if hash not in there]
         passages_less, words_less = _dropped(connection, stale) if stale else (0, 0)
         words_more = self._add(connection, library, fresh) if fresh else 0
         passages_more = sum(len(text.passages) for text in fresh)
@@ -270,17 +275,30 @@ class PostgresLibrary:
         sql = "SELECT id, hash FROM library_documents WHERE library = ? AND hash = ANY(?)"
         asked = (library.id, [text.hash for text in texts])
         ids = {row["hash"]: row["id"] for row in connection.execute(sql, asked)}
-        passages = [(text, passage) for text in texts for passage in text.passages]
-        made = vectors(connection, self._stems, library.prefix, [(text.title, said[2]) for text, said in passages])
-        standing, rows = Counter[str](), []
-        for number, ((text, (start, end, said)), vector) in enumerate(zip(passages, made, strict=True)):
-            counted = _counted(library.passages + number)
-            if counted:
-                standing.update(dict.fromkeys((f"{library.prefix}{stem}" for stem in vector.stems), counted))
-            rows.append((ids[text.hash], start, end, vector.size, counted, said, vector.text))
+        missing = self._cut([text for text in texts if not text.vectors])
+        passages = [
+            (ids[text.hash], *passage, vector)
+            for text in texts
+            for passage, vector in zip(text.passages, (missing.get(text.hash) or text).vectors, strict=True)
+        ]
+        standing = Counter[str]()
+        for number, (*_, vector) in enumerate(passages, library.passages):
+            if counted := _counted(number):
+                standing.update(dict.fromkeys((f"{library.prefix}{stem}" for stem in vector.times), counted))
+        rows = (
+            (document, start, end, vector.size, _counted(number), said, vector.text(library.prefix))
+            for number, (document, start, end, said, vector) in enumerate(passages, library.passages)
+        )
         connection.copy('library_passages (document, "start", "end", size, counted, text, words)', rows)
         connection.execute(_COUNT_WORDS, (json.dumps(standing),))
-        return sum(vector.size for vector in made)
+        return sum(vector.size for *_, vector in passages)
+
+    def _cut(self, texts: Sequence[_Text]) -> dict[str, _Text]:
+        """With their vectors, by hash. It takes a second or two: while nobody waits for the library, where possible."""
+        said = [(text.title, passage) for text in texts for _, _, passage in text.passages]
+        with self._database.connection() as connection:
+            made = iter(vectors(connection, self._stems, said))
+        return {text.hash: text._replace(vectors=list(islice(made, len(text.passages)))) for text in texts}
 
     def _frequency(self, connection: Any, about: Mapping[str, Any], asked: Sequence[str]) -> dict[str, int]:
         """In how many passages a word stands, about, for those that stand in any."""
