@@ -55,6 +55,9 @@ class Language:
     def words(self, count: int) -> list[str]:
         return self._random.choices(self._words, cum_weights=self._weights, k=count)
 
+    def commonest(self, count: int) -> list[str]:
+        return self._words[:count]
+
     def question(self, text: str) -> list[str]:
         return self._random.sample(text.split(), self._random.randint(3, 8))
 

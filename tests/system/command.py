@@ -83,14 +83,7 @@ class Command:
         env: dict[str, str] | None = None,
         installed: bool = False,
     ) -> Ran:
-        """`installed`: the program itself, from its first import on, as it is anyway behind a prefix and where the
-        environment says how an interpreter starts; else a fork of it, which has that behind it."""
-        how: dict[str, Any] = {"cwd": self.folder, "env": environment(self.data, **(env or {})), **PIPES}
-        if installed or prefix or not can_fork(env or {}):
-            process = subprocess.Popen([*prefix, str(ASSAY), *args], **how)
-        else:
-            process = Fork(args, **how)
-        with process:
+        with self.begun(*args, prefix=prefix, env=env, installed=installed) as process:
             try:
                 out, err = process.communicate(stdin, timeout)
             finally:
@@ -98,11 +91,27 @@ class Command:
         assert b"Traceback" not in err, err.decode()
         return Ran(process.returncode, out, err)
 
+    def begun(
+        self,
+        *args: str | bytes | Path,
+        prefix: tuple[str, ...] = (),
+        env: dict[str, str] | None = None,
+        installed: bool = False,
+        **files: int,
+    ) -> subprocess.Popen[bytes]:
+        """`installed`: the program itself, from its first import on, as it is anyway behind a prefix and where the
+        environment says how an interpreter starts; else a fork of it, which has that behind it."""
+        how: dict[str, Any] = {"cwd": self.folder, "env": environment(self.data, **(env or {})), **PIPES, **files}
+        if installed or prefix or not can_fork(env or {}):
+            return subprocess.Popen([*prefix, str(ASSAY), *args], **how)
+        return Fork(args, **how)
+
     @contextmanager
-    def started(self, *args: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    def started(
+        self, *args: str | Path, prefix: tuple[str, ...] = (), env: dict[str, str] | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """Under way; what is left of it afterwards is killed."""
-        how: dict[str, Any] = {"cwd": self.folder, "env": environment(self.data), **PIPES, "stdin": subprocess.DEVNULL}
-        with Fork(args, **how) if can_fork({}) else subprocess.Popen([str(ASSAY), *args], **how) as process:
+        with self.begun(*args, prefix=prefix, env=env, stdin=subprocess.DEVNULL) as process:
             try:
                 yield process
             finally:

@@ -112,12 +112,13 @@ def wait(requests: socket.socket) -> list[str]:
         request = json.loads(requests.recv(SIZE.unpack(size)[0], socket.MSG_WAITALL))
         told, tells = os.pipe()
         if (between := os.fork()) == 0:
-            if pid := os.fork():
-                os.write(tells, SIZE.pack(pid))
+            if os.fork():
                 os._exit(0)  # leaves an orphan
-            for one in (requests.detach(), told, tells):
+            for one in (requests.detach(), told):
                 os.close(one)
             become(request, files)
+            os.write(tells, SIZE.pack(os.getpid()))  # not before: a signal is forgotten in the middle of a fork
+            os.close(tells)
             return [str(arg) for arg in request["args"]]
         os.waitpid(between, 0)
         requests.sendall(os.read(told, SIZE.size))
@@ -155,7 +156,7 @@ def import_all() -> None:
 
 if __name__ == "__main__":
     import_all()
-    sys.argv = ["assay", *wait(socket.socket(fileno=int(sys.argv[1])))]
     from assay.cli import main
 
+    sys.argv = ["assay", *wait(socket.socket(fileno=int(sys.argv[1])))]
     main()

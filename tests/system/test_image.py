@@ -6,14 +6,12 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.system.command import ASSAY, PATIENCE, ROOT, Command, environment
+from tests.system.command import PATIENCE, ROOT, Command
 
 READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,bind,ro / && exec "$@"'
 
@@ -38,22 +36,6 @@ def container(tmp_path: Path, postgres_address: str) -> tuple[Command, tuple[str
     given.pop("REDIS_URL")
     env = {**given, **own, "ASSAY_DATA_DIR": str(data), "HOME": str(data), "TMPDIR": str(data)}
     return Command(data, data), read_only_but(data), {**env, "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-@contextmanager
-def serving(
-    folder: Path, prefix: tuple[str, ...], env: dict[str, str]
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    with subprocess.Popen(
-        [*prefix, str(ASSAY), "serve"], cwd=folder, env=environment(folder, **env), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().decode().strip(), process
-        finally:
-            if process.poll() is None:
-                process.kill()
 
 
 def get(address: str, token: str | None = None) -> int:
@@ -83,8 +65,9 @@ def test_it_is_nobodys_until_somebody_was_added_and_theirs_from_then_on(
     added = assay("users", "add", "ada", "--json", prefix=prefix, env=env)
     assert added.code == 0, added.err
 
-    with serving(assay.folder, prefix, env) as (address, process):
-        here = address.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+    with assay.started("serve", prefix=prefix, env=env) as process:
+        assert process.stdout is not None
+        here = process.stdout.readline().decode().strip().replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         assert get(f"{here}/healthz") == 200
         assert get(f"{here}/api/account") == 401
         assert get(f"{here}/api/account", added.json["secret"]) == 200

@@ -53,10 +53,7 @@ async def test_a_client_finishes_a_run_over_stdio(assay: Command) -> None:
 @contextmanager
 def begun(assay: Command) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The command with a run under way that nobody waits for, and its thread."""
-    process = subprocess.Popen(
-        [ASSAY, "mcp"], cwd=assay.folder, env=environment(assay.data), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = assay.begun("mcp")
     try:
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         _told(process, {"id": 1, "method": "initialize", "params": hello})
@@ -102,19 +99,11 @@ def test_options_that_do_nothing_are_refused(assay: Command) -> None:
 
 
 async def test_over_http_it_says_where_it_is(assay: Command) -> None:
-    process = await asyncio.create_subprocess_exec(
-        ASSAY, "mcp", "--http", "--port", "0", cwd=assay.folder, env=environment(assay.data),
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
+    with assay.started("mcp", "--http", "--port", "0") as process:
         assert process.stderr
-        line = (await asyncio.wait_for(process.stderr.readline(), 60)).decode()
+        line = (await asyncio.to_thread(process.stderr.readline)).decode()
         url = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
         async with Client(url) as client:
             assert (await client.call_tool("threads", {})).structured_content == {"threads": [], "thread": None}
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 30) == 0
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        assert await asyncio.to_thread(process.wait, 30) == 0

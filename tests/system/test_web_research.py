@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from assay.model.inquiry import Found
 from assay.testing.search_formats.searxng import FORMAT
 from assay.testing.search_provider import FakeSearchProvider
 from assay.testing.web import FakeWeb
-from tests.system.command import ASSAY, Ran, environment
+from tests.system.command import Command, Ran
 
 QUESTION = "How large is Lake Marrow and why did it shrink?"
 SURVEY = """The survey office has published its report on the lake. Lake Marrow covered 412 square kilometres in 2019.
@@ -41,36 +40,22 @@ def page(title: str, text: str) -> str:
 class World:
     web: FakeWeb
     search: FakeSearchProvider
-    data: Path
-    folder: Path
+    assay: Command
 
     def offers(self, *paths: str) -> None:
         self.search.found = tuple(
             Found(url=f"http://127.0.0.1:{self.web.port}{path}", title=f"Lake Marrow {path}") for path in paths
         )
 
-    def environment(self, **extra: str) -> dict[str, str]:
-        return environment(
-            self.data,
-            **{
-                "ASSAY_OFFLINE": "false", "ASSAY_SOURCE": "searxng", "ASSAY_SEARCH__SEARXNG_URL": self.search.url,
-                "ASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]', "ASSAY_HARVEST__HOST_PAUSE": "0",
-                "ASSAY_HARVEST__BROWSER": "off", **extra,
-            },
-        )  # fmt: skip
-
-    async def begin(self, *args: str, **extra: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            str(ASSAY), *args, cwd=self.folder, env=self.environment(**extra), stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+    def settings(self, **extra: str) -> dict[str, str]:
+        return {
+            "ASSAY_OFFLINE": "false", "ASSAY_SOURCE": "searxng", "ASSAY_SEARCH__SEARXNG_URL": self.search.url,
+            "ASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]', "ASSAY_HARVEST__HOST_PAUSE": "0",
+            "ASSAY_HARVEST__BROWSER": "off", **extra,
+        }  # fmt: skip
 
     async def run(self, *args: str, **extra: str) -> Ran:
-        process = await self.begin(*args, **extra)
-        async with asyncio.timeout(90):
-            out, err = await process.communicate()
-        assert b"Traceback" not in err, err.decode()
-        return Ran(process.returncode or 0, out, err)
+        return await asyncio.to_thread(self.assay, *args, env=self.settings(**extra), timeout=90)
 
 
 @pytest.fixture
@@ -80,7 +65,7 @@ def world(tmp_path: Path) -> Callable[[], Any]:
         async with FakeWeb() as web, FakeSearchProvider(FORMAT) as search:
             web.page("http://*/survey", page("Survey of Lake Marrow", SURVEY))
             web.page("http://*/gazette", page("The shores of Lake Marrow", GAZETTE))
-            yield World(web, search, tmp_path / "data", tmp_path)
+            yield World(web, search, Command(tmp_path, tmp_path / "data"))
 
     return made
 
@@ -150,13 +135,13 @@ async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable
     async with world() as there:
         there.web.page("http://*/slow", page("Slow", SURVEY), delay=8)
         there.offers("/survey", "/gazette", "/slow")
-        process = await there.begin("ask", QUESTION)
-        async with asyncio.timeout(60):
-            while not {"/slow", "/gazette"} <= set(visited(there)):  # noqa: ASYNC110 - another process does it
-                await asyncio.sleep(0.05)
-        await asyncio.sleep(1)
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        with there.assay.started("ask", QUESTION, env=there.settings()) as process:
+            async with asyncio.timeout(60):
+                while not {"/slow", "/gazette"} <= set(visited(there)):  # noqa: ASYNC110 - another process does it
+                    await asyncio.sleep(0.05)
+            await asyncio.sleep(1)
+            process.kill()
+            process.communicate()
         there.web.page("http://*/slow", page("Slow", SURVEY))
         searches = len(there.search.seen)
         listed = await there.run("threads")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from assay.model.source import Document, Passage
 from assay.ports import FileStamp
+from assay.search.indexing import add_vectors
 from assay.search.matches import Ranked
 from assay.search.ranking import LONG, PER_DOCUMENT, first, rank
 from assay.storage.library import LibraryIndex
@@ -27,8 +28,11 @@ class Meaning:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.embedded += len(texts)
-        near = [bool(self.near) and self.near in text for text in texts[1:]]
-        return np.array([[1.0, 0.0], *([1.0, 0.0] if is_near else [0.6, 0.8] for is_near in near)], np.float32)
+        return np.array([[1.0, 0.0] if self._is_near(text) else [0.6, 0.8] for text in texts], np.float32)
+
+    def _is_near(self, text: str) -> bool:
+        """A passage has a full stop behind its title; a query has none, and lies on itself."""
+        return ". " not in text or bool(self.near and self.near in text)
 
 
 @pytest.fixture
@@ -137,6 +141,40 @@ def test_few_passages_are_encoded(index: LibraryIndex) -> None:
     assert meaning.embedded <= 31
     rank(" ".join(["rain and wind", *(f"purpose{number}" for number in range(LONG))]), [index], meaning, 10)
     assert meaning.embedded <= 31 + 31 + 61
+
+
+def with_vectors(index: LibraryIndex, meaning: Meaning) -> LibraryIndex:
+    add_vectors(index, meaning)
+    meaning.embedded = 0
+    return index
+
+
+def test_with_vectors_a_passage_is_found_that_has_none_of_the_words(index: LibraryIndex) -> None:
+    filler(index)
+    put(index, "Kiln", "The oven stood in the yard until dusk.")
+    meaning = Meaning("oven")
+    assert "Kiln" not in titles(rank("furnace", [index], meaning, 5))
+
+    assert titles(rank("furnace", [with_vectors(index, meaning)], meaning, 5))[0] == "Kiln"
+    assert meaning.embedded == 1, "the query alone: the passages have their vectors"
+
+
+def test_passages_without_vectors_stand_beside_those_with(index: LibraryIndex, tmp_path: Path) -> None:
+    put(index, "One", "A note about copper alone, and nothing beside it.")
+    meaning = Meaning("nothing")
+    with LibraryIndex(tmp_path / "other.sqlite3") as other:
+        put(other, "Two", "A note about copper alone, and nothing beside it, there.")
+        filler(other)
+        found = rank("copper", [with_vectors(index, meaning), other], meaning, 2)
+    assert sorted(titles(found)) == ["One", "Two"]
+    assert meaning.embedded == 2, "the query, and the passage that has no vector"
+
+
+def test_vectors_of_another_model_say_nothing(index: LibraryIndex) -> None:
+    put(index, "Kiln", "The oven stood in the yard until dusk.")
+    before = Meaning("oven")
+    before.name = "before"
+    assert rank("furnace", [with_vectors(index, before)], Meaning("oven"), 5) == []
 
 
 def test_a_long_request_is_asked_again_in_the_words_of_what_it_found(index: LibraryIndex) -> None:

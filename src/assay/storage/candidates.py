@@ -10,7 +10,7 @@ Of the ten best of 600,000 passages (words by Zipf's law, 200 questions of 3 to 
     as here, 7,000 rows                         1.000
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
@@ -31,32 +31,38 @@ def stars(frequency: Mapping[str, int], passages: int, rows: int) -> list[Star]:
     """Together about as many passages as `rows`, or a few of those that hold the words together where there are more.
 
     `frequency` tells in how many passages a word stands, as far as it stands in any."""
+    chance = {word: min(frequency[word] / max(passages, 1), 1.0) for word in frequency}
     words = sorted(frequency, key=lambda word: frequency[word])
-    rarer = list(_while_few(((word, frequency[word]) for word in words), rows))
-    used = sum(frequency[word] for word in rarer)
+    budget = _Budget(passages, rows)
+    rarer = budget.afforded((word, chance[word]) for word in words)
     chosen = [Star((), tuple(rarer))] if rarer else []
     common = words[len(rarer) :][:_COMMON_WORDS]
     for size in range(1, len(common)):
         for all_of in combinations(common, size):
+            together = prod(chance[word] for word in all_of)
             later = common[common.index(all_of[-1]) + 1 :]
-            expected = {word: _together(frequency, passages, (*all_of, word)) for word in later}
-            any_of = list(_while_few(expected.items(), rows - used))
-            used += sum(expected[word] for word in any_of)
-            if any_of:
+            if any_of := budget.afforded((word, together * chance[word]) for word in later):
                 chosen.append(Star(all_of, tuple(any_of)))
         if chosen:
             break
     return chosen or ([Star(tuple(common[:-1]), (common[-1],))] if common else [])
 
 
-def _together(frequency: Mapping[str, int], passages: int, words: Sequence[str]) -> int:
-    """How many passages have all the words, were these spread at random."""
-    return round(passages * prod(frequency[word] / max(passages, 1) for word in words))
+class _Budget:
+    """How many passages may still be scored; words are taken to be spread at random."""
 
+    def __init__(self, passages: int, rows: int) -> None:
+        self._passages = passages
+        self._rows = rows
+        self._left_out = 1.0  # the share of passages that nothing so far leads to
 
-def _while_few(words: Iterable[tuple[str, int]], rows: int) -> Iterator[str]:
-    for word, count in words:
-        rows -= count
-        if rows < 0:
-            return
-        yield word
+    def afforded(self, words: Iterable[tuple[str, float]]) -> list[str]:
+        """Those of the words that come first and lead to few enough, by the chance that a passage is led to."""
+        taken = []
+        for word, chance in words:
+            left_out = self._left_out * (1 - chance)
+            if self._passages * (1 - left_out) > self._rows + 0.5:
+                break
+            self._left_out = left_out
+            taken.append(word)
+        return taken

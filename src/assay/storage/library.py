@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STAND_TOGETHER = 4  # times as often as chance would have it, and no row beyond that is scored
-_COMMON_WORDS = 8
+_COMMON_WORDS = 16  # that score what rarer ones have found
 _MERGED = 1_000  # pages of the full-text index that one step of putting it in order may write
 
 # 200 questions of 3-8 words, without the hundred commonest, over 1,000,000 passages: p50 20 ms, p95 51 ms of CPU.
