@@ -3,6 +3,7 @@
 import json as jsonlib
 import time
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from assay.storage.shelf import Shelf, open_shelf
 
 LISTED = 50  # files that were left out, by name; --json has them all
 EVERY = 10.0  # seconds between two lines of a log
+UNBROKEN = 10_000  # columns where nobody looks: a script wants a line a folder
 _OTHER_KINDS = "not a kind of file Assay reads"
 
 
@@ -183,7 +185,10 @@ def status(paths: Sequence[Path], *, as_json: bool) -> None:
     if as_json:
         typer.echo(jsonlib.dumps([_listed(library) for library in known], indent=2))
     elif known:
-        open_console().print(_table(known))
+        console = open_console()
+        if not console.is_terminal:
+            console.width = UNBROKEN
+        console.print(_table(known))
     else:
         tell("Nothing is indexed yet. Index a folder with: assay index PATH")
 
@@ -212,15 +217,15 @@ def _listed(library: Library) -> dict[str, object]:
 
 def _table(libraries: Sequence[Library]) -> Table:
     rows = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for heading in ("folder", "files", "passages", "vectors", "MB", "updated (UTC)"):
-        rows.add_column(
-            Text(heading, style="dim"), justify="left" if heading in ("folder", "updated (UTC)") else "right"
-        )
-    for library in libraries:
+    for heading in ("files", "passages", "vectors", "MB"):
+        rows.add_column(Text(heading, style="dim"), justify="right", no_wrap=True)
+    rows.add_column(Text("updated (UTC)", style="dim"), no_wrap=True)
+    rows.add_column(Text("folder", style="dim"), overflow="fold")
+    for library in sorted(libraries, key=attrgetter("root")):
         held, where = library.holdings, f" on {library.machine}" if library.machine else ""
         rows.add_row(
-            Text(one_line(library.root) or "(made before indexes knew their folder)"), f"{held.files:,}",
-            f"{held.passages:,}", f"{held.vectors:,}" if held.vectors else "-", f"{library.bytes / 1e6:,.1f}",
-            Text(f"{library.updated:%Y-%m-%d %H:%M}{where}"),
+            f"{held.files:,}", f"{held.passages:,}", f"{held.vectors:,}" if held.vectors else "-",
+            f"{library.bytes / 1e6:,.1f}", f"{library.updated:%Y-%m-%d %H:%M}",
+            Text(f"{one_line(library.root) or '(made before indexes knew their folder)'}{where}"),
         )  # fmt: skip
     return rows

@@ -18,7 +18,7 @@ from assay.errors import ConfigurationError
 from assay.model.question import Depth, Mode
 from assay.model.thread import Options
 from assay.server.hooks import OF_ONE, Hooks, check_address
-from assay.server.serving import Served
+from assay.server.serving import Served, open_server
 from assay.settings import load
 from tests.scenario.server.conftest import Http, Open, token_of
 
@@ -211,8 +211,8 @@ async def test_what_ended_while_the_server_was_away_is_told(
     serve: Open, http: Http, receiver: Receiver, tmp_path: Path
 ) -> None:
     """By the command line, say, on the same data directory."""
-    server = await serve(server=HERE)
-    await added(http(server), receiver, events=["finished"])
+    async with open_server(load(data_dir=tmp_path, source="demo", server={"port": 0, **HERE})) as server:
+        await added(http(server), receiver, events=["finished"])
     async with open_engine(load(data_dir=tmp_path, source="demo")) as engine:
         runs = [await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK)) for _ in range(2)]
         for run in runs:
