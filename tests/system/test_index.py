@@ -1,4 +1,4 @@
-"""`assay index` in processes of its own: stopped, killed, started twice, and on folders that are not as they should be."""
+"""`assay index` in processes of its own: stopped, killed, started twice, and on folders that are not as they should."""
 
 import json
 import os
