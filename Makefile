@@ -63,12 +63,12 @@ bench: dev ## run the benchmarks
 	@set -e; for file in benchmarks/bench_*.py benchmarks/arena.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python "$$file"; done
 
 lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newer versions)
-	$(COMPILE) pyproject.toml -o requirements/runtime.lock
+	$(COMPILE) pyproject.toml --extra export -o requirements/runtime.lock
 	$(COMPILE) requirements/bootstrap.in -c requirements/runtime.lock -o requirements/bootstrap.lock
 	$(COMPILE) pyproject.toml --extra dev -c requirements/runtime.lock -c requirements/bootstrap.lock \
 		-o requirements/dev.lock
 	$(COMPILE) pyproject.toml --extra local -c requirements/runtime.lock -o requirements/local.lock
-	$(COMPILE) pyproject.toml --extra fleet --extra telemetry -c requirements/dev.lock -o requirements/fleet.lock
+	$(COMPILE) pyproject.toml --extra export --extra fleet --extra telemetry -c requirements/dev.lock -o requirements/fleet.lock
 
 clean: ## remove caches and reports
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .reports .requirements.json dist
