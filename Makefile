@@ -56,8 +56,8 @@ test: dev browser check ## everything: checks, tests, requirements
 	if [ $$status = 1 ]; then status=0; $(BIN)/python tests/again.py || status=1; fi; \
 	$(BIN)/python tests/traceability.py || status=1; exit $$status
 
-requirements: dev ## each requirement with its tests, as the last full test run left them
-	@$(BIN)/python tests/traceability.py
+requirements: dev ## writes docs/traceability.md; fails where a requirement has no test that ran and passed
+	@$(BIN)/python tests/traceability.py --write --strict
 
 bench: dev ## run the benchmarks
 	@set -e; for file in benchmarks/bench_*.py benchmarks/arena.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python "$$file"; done

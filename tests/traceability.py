@@ -1,19 +1,28 @@
-"""Which requirement is proved by which tests: `python tests/traceability.py [--strict] [--all]`.
+"""Which requirement is proved by which tests: `python tests/traceability.py [--strict] [--all] [--write]`.
 
 Reads the ids of docs/requirements.md and the outcomes the last whole test run left in .requirements.json.
 A requirement is covered when one of its tests ran and none failed; skipped tests prove nothing. Exits 1 for a
 mark with an unknown id, and with --strict also when anything is not covered.
+
+--write puts the marks of all tests into docs/traceability.md; that needs no run, only their collection.
 """
 
 import argparse
+import io
 import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "traceability.md"
 ROW = re.compile(r"^\| *([A-Z]-\d\d) *\|", re.MULTILINE)
 NAMES_SHOWN = 3
 
@@ -73,25 +82,117 @@ def summary(requirements: list[Requirement]) -> str:
     return f"requirements: {covered} covered, {failing}{uncovered} uncovered of {len(requirements)}"
 
 
+# The page --------------------------------------------------------------------------------------------
+
+
+class Mark(NamedTuple):
+    requirement: str
+    file: str
+    test: str  # without its cases; with its class, where it has one
+
+
+def marked(items: Iterable[pytest.Item]) -> set[Mark]:
+    """Of tests that were collected."""
+    marks = set()
+    for item in items:
+        file, _, test = item.nodeid.partition("::")
+        names = {str(name) for mark in item.iter_markers("requirement") for name in mark.args}
+        marks |= {Mark(name, file, test.split("[")[0]) for name in names}
+    return marks
+
+
+def collect() -> set[Mark]:
+    """Of all tests; none of them is run."""
+    seen = Collection()
+    with redirect_stdout(io.StringIO()) as told:
+        code = pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", str(ROOT / "tests")], plugins=[seen])
+    if code != pytest.ExitCode.OK:
+        raise RecordError(f"the tests could not be collected:\n{told.getvalue()}")
+    return seen.marks
+
+
+class Collection:
+    """A plugin that looks at what pytest has found."""
+
+    def __init__(self) -> None:
+        self.marks: set[Mark] = set()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.marks = marked(session.items)
+
+
+HEAD = """\
+# Which test proves what
+
+Written by `make requirements` from the marks of the tests (`@pytest.mark.requirement("C-01")`) and from
+[the requirements](requirements.md); do not edit it. A test fails where it does not name what the tests carry.
+"""
+
+
+def page(listing: str, marks: Iterable[Mark]) -> str:
+    """Every requirement in the order of the list, with its tests by file."""
+    places: dict[str, dict[str, list[str]]] = {}
+    for mark in sorted(marks):
+        places.setdefault(mark.requirement, {}).setdefault(mark.file, []).append(mark.test)
+    return "\n".join([HEAD, *_parts(listing, places)])
+
+
+def _parts(listing: str, places: dict[str, dict[str, list[str]]]) -> Iterator[str]:
+    for line in listing.splitlines():
+        if line.startswith("## "):
+            yield f"{line}\n"
+        if row := ROW.match(line):
+            name = row[1]
+            yield f"**{name}** {line[row.end() :].strip().removesuffix('|').strip()}\n"
+            for file, tests in places.get(name, {}).items():
+                yield f"- [{file}](../{file}): {', '.join(f'`{test}`' for test in tests)}"
+            yield "" if name in places else "- no test\n"
+
+
+def listed(text: str) -> set[Mark]:
+    """What a page says."""
+    marks, name = set(), ""
+    for line in text.splitlines():
+        if head := re.match(r"\*\*([A-Z]-\d\d)\*\*", line):
+            name = head[1]
+        elif place := re.match(r"- \[([^]]+)\]", line):
+            marks |= {Mark(name, place[1], test) for test in re.findall(r"`([^`]+)`", line)}
+    return marks
+
+
+# The command -----------------------------------------------------------------------------------------
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Which requirement is proved by which tests.")
     parser.add_argument("--strict", action="store_true", help="exit 1 unless every requirement is covered")
     parser.add_argument("--all", action="store_true", help="name every test")
+    parser.add_argument("--write", action="store_true", help="write docs/traceability.md")
     parser.add_argument("--list", type=Path, default=ROOT / "docs" / "requirements.md", help="the requirements")
     parser.add_argument("--record", type=Path, default=ROOT / ".requirements.json", help="what the tests left")
     options = parser.parse_args(arguments)
-    if not options.record.is_file():
-        print("no record of a test run yet: run make test first", file=sys.stderr)
-        return int(options.strict)
     try:
-        requirements = trace(read_ids(options.list), options.record)
+        ids = read_ids(options.list)
+        if options.write:
+            PAGE.write_text(page(options.list.read_text(encoding="utf-8"), collect()), encoding="utf-8")
+        if not options.record.is_file():
+            print("no record of a test run yet: run make test first", file=sys.stderr)
+            return int(options.strict)
+        requirements = trace(ids, options.record)
     except RecordError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for requirement in requirements:
         print(requirement.row(names_shown=None if options.all else NAMES_SHOWN))
     print(summary(requirements))
-    return int(options.strict and any(requirement.state != "covered" for requirement in requirements))
+    return _judged(requirements) if options.strict else 0
+
+
+def _judged(requirements: list[Requirement]) -> int:
+    unproved = [requirement for requirement in requirements if requirement.state != "covered"]
+    for requirement in unproved:
+        print(f"error: {requirement.id} is {requirement.state}", file=sys.stderr)
+    return int(bool(unproved))
 
 
 def _short(test: str) -> str:

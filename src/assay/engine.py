@@ -93,6 +93,12 @@ class Engine:
         async with self._beginnings.begun(question, options, thread, RunStatus.QUEUED, id) as (run, *_):
             return run
 
+    async def fetch(self, options: Options) -> None:
+        """Documents that a run is to read are brought here, where they are not. It takes a while: call it before
+        anything is held that others wait for."""
+        if options.docs:
+            await asyncio.to_thread(self._sources, options)
+
     async def create(self, title: str = "", mode: Mode | None = None, owner: str | None = None) -> Thread:
         """A thread on which nothing was asked yet."""
         made = self._beginnings.thread(uuid4().hex[:12], title, mode, owner or self.settings.user)
@@ -305,6 +311,10 @@ class Engine:
         found = await self._latest(thread) if run is None else await self.threads.run(run)
         return await self._takeover.stop(found, drain=drain)
 
+    async def falls(self, thread: str) -> int:
+        """How many processes in a row have died while they had it, without getting anywhere."""
+        return await asyncio.to_thread(self._runner.locks.falls, thread)
+
     async def give_up(self, run: Run, error: AssayError) -> None:
         """A run that waits in line and cannot go on: whoever waits for it is told why."""
         async with self._runner.holding(run.thread, patience=0):
@@ -484,7 +494,7 @@ class Engine:
         runs = await self.threads.runs(thread)
         if not runs:
             raise NotFoundError(f"thread {thread} has no run")
-        return max(runs, key=lambda run: run.started)
+        return runs[-1]
 
 
 def _refuse_open(run: Run, *, has_report: bool = True) -> None:

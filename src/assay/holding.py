@@ -37,6 +37,9 @@ class Hold:
         """Whether it was not lost to another process, which had not heard of this one for too long."""
         return await asyncio.to_thread(self._locks.holds, self.thread)
 
+    async def progressed(self) -> None:
+        await asyncio.to_thread(self._locks.progressed, self.thread)
+
     async def give_back(self) -> None:
         if self._taken:
             self._taken = False

@@ -520,6 +520,14 @@ class RunLocks(Protocol):
         """Whether it could be taken; looking is in nobody's way."""
         ...
 
+    def falls(self, thread: str) -> int:
+        """How many in a row have died while they held it; whoever holds it now counts as if it did."""
+        ...
+
+    def progressed(self, thread: str) -> None:
+        """Whoever holds it here has got further than those before: falls are counted from here on."""
+        ...
+
 
 class Dispatch(Protocol):
     """Runs that are in line, and whoever takes them up: people take turns, and what a process that died has left is

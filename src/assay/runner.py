@@ -368,11 +368,14 @@ class Runner:
             await hold.give_back()
 
     async def _heed(self, run: str, work: _Work) -> None:
-        """What another process asks of a run; and whether the thread is still this one's."""
+        """What another process asks of a run; whether the thread is still this one's; and, where others have died at
+        it, whether it has got further than they."""
+        reached: str | None = None
         while True:
             await asyncio.sleep(LOOK)
             try:
                 stop, is_kept = await self.threads.stopping(run), await work.hold.is_kept()
+                reached = await self._further(work.hold, reached) if work.hold.lease.falls else None
             except AssayError:  # a database that is busy now may not be at the next look
                 continue
             if stop is Stop.CANCEL or not is_kept:
@@ -380,6 +383,13 @@ class Runner:
                 return
             if stop is Stop.DRAIN:
                 work.control.request_drain()
+
+    async def _further(self, hold: Hold, reached: str | None) -> str:
+        kept = await self.checkpointer.aget_tuple(_config(hold.thread))
+        now = kept.checkpoint["id"] if kept else ""
+        if reached not in (None, now):
+            await hold.progressed()
+        return now
 
     async def end(self, run: Run, status: RunStatus, error: str | None = None) -> None:
         """One that nobody works on; whoever follows it is told."""

@@ -17,6 +17,7 @@ from assay.model.event import RunStatus
 from assay.model.question import Depth
 from assay.model.source import Hit
 from assay.model.thread import Options, Run
+from assay.model.upload import SCHEME
 from assay.ports import Dispatch
 from assay.search.demo import DemoSource
 from assay.server.service import Service
@@ -232,6 +233,32 @@ async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Set
         assert "docs" in ((await place.engine.threads.run(lost.id)).error or "")
         told = [event.kind async for event in place.engine.events(lost.id)]
         assert "error" in told
+
+
+async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
+    async with open_premises(settings) as premises:
+        ended = await premises.engine.queue(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        gone = {**ended.options, "source": "documents", "docs": [f"{SCHEME}local/{'0' * 24}"]}
+        await premises.engine.threads.set_options(ended.id, gone)
+    async with taking_up(settings) as place:
+        place.dispatch.nudge(ended.id)
+        assert await place.ended(ended) == [RunStatus.FAILED]
+        assert (await place.engine.threads.run(ended.id)).error
+
+
+async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.worker.attempt.UNFORESEEN", 0.2)
+
+    async def take_up(self: Takeover, run: Run, **more: Any) -> bool:
+        raise OSError("unforeseen")
+
+    monkeypatch.setattr(Takeover, "take_up", take_up)
+    async with taking_up(settings) as place:
+        [run] = await place.put("ann")
+        assert await place.ended(run) == [RunStatus.FAILED]
+        assert "a fault of ours" in ((await place.engine.threads.run(run.id)).error or "")
 
 
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,6 +180,26 @@ def test_a_person_who_wants_it_tried_forgives_those_who_died(tmp_path: Path) -> 
     assert locks.take("t", forgive=False).falls == 0
 
 
+@pytest.mark.requirement("W-16")
+def test_whoever_gets_further_than_those_who_died_begins_anew(shared: tuple[str, str, RunLocks]) -> None:
+    kind, where, locks = shared
+    assert locks.falls("t") == 0
+    for _ in range(2):
+        _free(locks)
+        with holder(kind, where):
+            pass
+    assert locks.falls("t") == 2
+    _free(locks)
+    assert locks.take("t", forgive=False).falls == 2
+    assert locks.falls("t") == 3, "were this one to die, too"
+
+    locks.progressed("t")
+    assert locks.falls("t") == 1
+    locks.progressed("another")
+    locks.release("t")
+    assert locks.falls("t") == 0
+
+
 def _taken_in_a_moment(locks: RunLocks) -> None:
     _free(locks)
     locks.take("t")
@@ -270,6 +290,22 @@ def test_a_lease_is_renewed_as_long_as_it_is_held(postgres_database: PostgresDat
 
     assert _end(postgres_database) > first[0]
     assert _end(postgres_database, "another") is None
+
+
+@pytest.mark.requirement("W-16")
+def test_a_process_that_hangs_holds_nothing_for_long(
+    postgres_database: PostgresDatabase, process: Callable[..., Leases], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread that renews goes on when all else stands still."""
+    monkeypatch.setattr("assay.storage.leases.SILENCE", 1)
+    hanging, other = process(), process()
+    hanging.take("t")
+    _until(lambda: other.is_free("t"), "it is held for ever")
+    assert other.take("t", forgive=False).falls == 1
+    for _ in range(20):  # one that asks keeps it
+        time.sleep(SECONDS / 10)
+        assert other.holds("t")
+    assert not other.is_free("t")
 
 
 def test_renewing_waits_for_nobody(postgres_address: str, postgres_database: PostgresDatabase) -> None:

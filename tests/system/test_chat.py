@@ -120,7 +120,7 @@ def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(assay: Command) -
         say(terminal, "/export new.md", "nothing has been asked yet")
         say(terminal, "What's happening with Apple?", "trade at $195")
         say(terminal, "/export new.html", "Report written to new.html")
-        say(terminal, "/export new.pdf", "Assay writes .md, .json and .html")
+        say(terminal, "/export new.xls", "Assay writes .md, ")
         say(terminal, "/export tiny", "tiny is a folder")
         say(terminal, "/export plain", "Report written to plain.md")
         say(terminal, "/export kept.md", "kept.md exists. Replace it?")

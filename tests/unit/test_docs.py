@@ -1,19 +1,29 @@
-"""The reference is held against the code: what is not documented, or documented and gone, fails."""
+"""The docs are held against the code: what is not documented, or documented and gone, fails."""
 
+import ast
+import inspect
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, get_args
 
+import pytest
 import typer
+from fastapi import FastAPI
 from pydantic import BaseModel
 
+import assay
 from assay.cli.app import app
 from assay.cli.chat_commands import COMMANDS
+from assay.graph import STATUS
 from assay.model.event import EventKind
 from assay.model.report import ReportData
+from assay.server.app import ROUTES
+from assay.server.routes.threads import Start
 from assay.settings import Keys, Settings
+from tests import pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs/reference"
@@ -107,8 +117,155 @@ def test_every_report_field_is_documented() -> None:
         assert re.search(rf"`{name}(\[\])?`", page), name
 
 
-def test_readme_is_short_and_its_links_lead_somewhere() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 150
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert target.startswith("http") or (ROOT / target).exists(), target
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
+
+
+# The pages -------------------------------------------------------------------------------------------
+
+
+PAGES = sorted((ROOT / "docs").rglob("*.md")) + [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples/README.md")
+]
+FENCE = re.compile(r"^ *```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+a_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def fences(page: Path, *languages: str) -> list[str]:
+    return [dedent(code) for name, code in FENCE.findall(page.read_text(encoding="utf-8")) if name in languages]
+
+
+def prose(page: Path) -> str:
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def spans(page: Path) -> list[str]:
+    """What stands between backticks, outside blocks of code."""
+    return re.findall(r"`([^`\n]+)`", prose(page))
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@a_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if not link.startswith(("http://", "https://")):
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    for folder in ("howto", "explanation", "reference", "examples"):
+        for page in (ROOT / "docs" / folder).glob("*.md"):
+            assert f"]({folder}/{page.name})" in index, page.name
+
+
+def written_commands(page: Path) -> Iterator[str]:
+    """What follows `assay ` wherever it is a command: in blocks of a shell, in transcripts, between backticks."""
+    for text in (*fences(page, "", "sh", "text"), *spans(page)):
+        for command in re.findall(r"(?:^|(?<=[\s(|&;/$]))assay ([a-z][^\n|;&>#()]*)", text):
+            yield re.sub(r'"[^"]*"|“[^”]*”', "TEXT", command)
+
+
+@a_page
+def test_commands_and_their_options_exist(page: Path) -> None:
+    for written in written_commands(page):
+        command: Any = typer.main.get_command(app)
+        words = written.split()
+        while hasattr(command, "commands") and words and words[0] in command.commands:
+            command = command.commands[words.pop(0)]
+        misspelt = hasattr(command, "commands") and words and re.fullmatch(r"[a-z]+", words[0])
+        assert not misspelt, f"assay {written}"
+        unknown = set(re.findall(r"(?<!\S)--[a-z-]+", written)) - options(command) - {"--help"}
+        assert not unknown, f"assay {written}"
+
+
+@a_page
+def test_settings_exist(page: Path) -> None:
+    known = {key for key, _ in keys(Settings(data_dir=Path("data")))}
+    groups = {key.split(".")[0] for key in known if "." in key}
+    for span in spans(page):
+        if (found := re.fullmatch(r"([a-z_]+)((?:\.[a-z_]+)+)(?:: .*)?", span)) and found[1] in groups:
+            name = found[1] + found[2]
+            assert any(key == name or name.startswith(f"{key}.") for key in known), span
+
+
+@a_page
+def test_variables_of_the_environment_exist(page: Path) -> None:
+    own = {"ASSAY_CONFIG", "ASSAY_EVAL_DATA", *(name.upper() for name in Keys.model_fields)}
+    known = {"ASSAY_" + key.upper().replace(".", "__") for key, _ in keys(Settings(data_dir=Path("data")))} | own
+    written = re.findall(r"\b(?:ASSAY_[A-Z_]*[A-Z]|[A-Z_]+_API_KEY)\b", page.read_text(encoding="utf-8"))
+    assert not [name for name in written if not any(name == one or name.startswith(f"{one}__") for one in known)]
+
+
+@a_page
+def test_python_is_python(page: Path) -> None:
+    for code in fences(page, "python"):
+        compile(code, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+# What programs call ----------------------------------------------------------------------------------
+
+
+def test_every_route_is_documented_as_the_openapi_document_has_it() -> None:
+    api = FastAPI()
+    for module in ROUTES:
+        api.include_router(module.router)
+    described = {
+        (operation["tags"][0], f"`{method.upper()} {path}`", operation["summary"])
+        for path, operations in api.openapi()["paths"].items()
+        for method, operation in operations.items()
+    }
+    documented, section = set(), ""
+    for line in (REFERENCE / "api.md").read_text(encoding="utf-8").splitlines():
+        section = line[3:] if line.startswith("## ") else section
+        if row := re.fullmatch(r"\| (`[A-Z]+ /[^`]*`) \| (.+) \|", line):
+            documented.add((section, row[1], row[2]))
+    assert documented == described
+
+
+def test_what_a_question_may_be_asked_with_is_documented() -> None:
+    page = (REFERENCE / "api.md").read_text(encoding="utf-8")
+    for name, field in Start.model_fields.items():
+        assert f"`{field.alias or name}`" in page, name
+
+
+def test_what_python_exports_is_documented() -> None:
+    page = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    assert re.findall(r"`(\w+)`", page.split("promised: ")[1].split(". ")[0]) == [
+        "research", "aresearch", "Report", "Client", "AsyncClient", "AssayError"
+    ]  # fmt: skip
+    assert sorted(assay.__all__) == ["AssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
+    arguments = [
+        name for name, one in inspect.signature(assay.aresearch).parameters.items() if one.kind != one.VAR_KEYWORD
+    ]
+    assert [name for name in arguments if name not in table("python.md")] == []
+
+
+@pytest.mark.parametrize("client", [assay.Client, assay.AsyncClient])
+def test_the_methods_of_the_clients_are_documented_with_their_arguments(client: type) -> None:
+    documented = {}
+    for row in table("python.md"):
+        if "(" in row and not row.startswith("str("):
+            name, given = row.rstrip(")").split("(")
+            documented[name] = [argument.split("=")[0].strip("* ") for argument in given.split(",") if argument]
+    methods = {
+        name: list(inspect.signature(method).parameters)[1:]
+        for name, method in inspect.getmembers(client, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert documented == methods
+
+
+def test_the_pictures_of_the_architecture_are_drawn_from_the_code() -> None:
+    page = pictures.PAGE.read_text(encoding="utf-8")
+    assert pictures.drawn(page) == page, "tests/pictures.py draws them"
+    assert all(re.search(rf"\b{stage}[\[{{]", page) for stage in STATUS)
+    assert all((ROOT / "src/assay" / name).exists() for name in re.findall(r"`(\w+(?:/\w+)*(?:\.py|/))`", page))

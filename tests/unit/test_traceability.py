@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import traceability
+from tests.traceability import Mark
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTING = "| id | part |\n|---|---|\n| A-01 | one |\n| A-02 | two |\n| A-03 | three |\n| A-04 | four |\n"
@@ -68,12 +70,64 @@ def test_long_lists_of_tests_are_cut_and_cases_of_one_test_named_once(
     assert capsys.readouterr().out.splitlines()[0].endswith("5 passed: test_a, test_b, test_c, test_d")
 
 
-def test_strict_fails_until_everything_is_covered(listing: Path, tmp_path: Path) -> None:
+def test_strict_fails_until_everything_is_covered(
+    listing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     outcomes = {f"test_{n}": (f"A-0{n}", "passed") for n in range(1, 4)}
     assert run(listing, record(tmp_path, **outcomes), "--strict") == 1
+    assert capsys.readouterr().err == "error: A-04 is uncovered\n"
 
-    outcomes["test_4"] = ("A-04", "passed")
-    assert run(listing, record(tmp_path, **outcomes), "--strict") == 0
+    assert run(listing, record(tmp_path, **outcomes, test_4=("A-04", "skipped")), "--strict") == 1
+    assert capsys.readouterr().err == "error: A-04 is uncovered (all 1 skipped)\n"
+
+    assert run(listing, record(tmp_path, **outcomes, test_4=("A-04", "failed")), "--strict") == 1
+    assert run(listing, record(tmp_path, **outcomes, test_4=("A-04", "passed")), "--strict") == 0
+
+
+def test_strict_fails_where_nothing_was_run(listing: Path, tmp_path: Path) -> None:
+    assert run(listing, tmp_path / "absent.json", "--strict") == 1
+
+
+def test_make_requirements_is_strict_and_writes_the_page() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^requirements:.*\n\t@\$\(BIN\)/python tests/traceability\.py --write --strict$", makefile, re.M)
+
+
+MARKS = {Mark("A-01", "t/x.py", "test_a"), Mark("A-01", "t/y.py", "TestZ::test_b"), Mark("A-03", "t/x.py", "test_a")}
+
+
+def test_the_page_says_what_it_was_given() -> None:
+    text = traceability.page("# Requirements\n\n## A: letters\n\n" + LISTING, MARKS)
+
+    assert traceability.listed(text) == MARKS
+    assert "## A: letters\n\n**A-01** one\n\n- [t/x.py](../t/x.py): `test_a`\n- [t/y.py]" in text
+    assert "**A-02** two\n\n- no test\n" in text
+
+
+def test_the_committed_page_names_the_tests_that_carry_the_marks(request: pytest.FixtureRequest) -> None:
+    """As far as tests were collected; in a whole run these are all."""
+    listed = traceability.listed(traceability.PAGE.read_text(encoding="utf-8"))
+    collected = traceability.marked(request.session.items)
+
+    assert not collected - listed, "make requirements writes the page anew"
+    assert not [mark.file for mark in listed if not (ROOT / mark.file).is_file()]
+    if not is_narrowed(request.config):
+        files = {item.nodeid.partition("::")[0] for item in request.session.items}
+        assert not {mark for mark in listed if mark.file in files} - collected
+
+
+def is_narrowed(config: pytest.Config) -> bool:
+    """Whether some tests of a file may have been left out."""
+    options = ("keyword", "markexpr", "deselect", "lf")
+    return any(config.getoption(name, None) for name in options) or any("::" in place for place in config.args)
+
+
+def test_every_requirement_has_a_test_on_the_page() -> None:
+    text = traceability.PAGE.read_text(encoding="utf-8")
+    ids = traceability.read_ids(ROOT / "docs" / "requirements.md")
+
+    assert {mark.requirement for mark in traceability.listed(text)} == set(ids)
+    assert "- no test" not in text
 
 
 def test_an_unknown_id_is_an_error(listing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from assay.checkpoints.ids import succeed
 from assay.checkpoints.moments import Standing, standing
 from assay.errors import IntegrityError, NotFoundError
 from assay.notebook import evidence, notes_in
@@ -101,6 +102,8 @@ class Checkpoints(BaseCheckpointSaver[int]):
             rows = self._rows.read(CHECKPOINTS, "WHERE thread = ? AND ns = ? AND id = ?", (thread, ns, id))
         else:
             rows = self._rows.read(CHECKPOINTS, "WHERE thread = ? AND ns = ? ORDER BY id DESC LIMIT 1", (thread, ns))
+        if rows:
+            succeed(rows[0]["id"])
         return self._tuple(rows[0]) if rows else None
 
     def _tuple(self, row: Row) -> CheckpointTuple:

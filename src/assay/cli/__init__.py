@@ -1,7 +1,7 @@
 """The command line. Answers go to stdout, progress and errors to stderr.
 
 Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 reserved for budgets ·
-5 partial report or no data · 130 stopped by Ctrl-C.
+5 partial report or no data · 6 a watched passage has changed · 7 one could not be checked · 130 stopped by Ctrl-C.
 """
 
 import contextlib

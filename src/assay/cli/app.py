@@ -10,6 +10,8 @@ import typer
 
 from assay.cli.branch_commands import branches, diff, fork, history, replay
 from assay.cli.db_commands import db_app
+from assay.cli.evidence_commands import bundle, open_bundle, verify
+from assay.cli.export_commands import export
 from assay.cli.index_commands import index
 from assay.cli.mcp_commands import mcp
 from assay.cli.memory_commands import memory_app
@@ -40,6 +42,7 @@ from assay.cli.serve_commands import serve
 from assay.cli.storage_commands import storage_app
 from assay.cli.thread_commands import threads_app
 from assay.cli.user_commands import users_app
+from assay.cli.watch_commands import watch
 from assay.cli.worker_commands import worker
 
 app = typer.Typer(
@@ -205,8 +208,12 @@ app.command()(mcp)
 app.command()(stop)
 app.command()(follow)
 app.command()(index)
+app.command()(export)
 app.command()(serve)
 app.command()(worker)
+for evidence in (bundle, verify, watch):
+    app.command()(evidence)
+app.command("open")(open_bundle)
 for going_back in (history, fork, replay, branches, diff):
     app.command()(going_back)
 

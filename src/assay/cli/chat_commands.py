@@ -1,5 +1,6 @@
 """What can be said in a chat besides questions: /source 3, /export report.md and the like."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from difflib import get_close_matches
@@ -98,10 +99,10 @@ async def _export(talk: "Talk", name: str) -> None:
     except PathError as error:
         raise PathError(error.message, help=_EXPORT) from error
     if not _exists(path) or await _may_replace(talk, path.name):
-        hand_over(report, path, as_json=False)
+        await asyncio.to_thread(hand_over, report, path, as_json=False)
 
 
-_EXPORT = "As in: /export report.md, or .json, or .html"
+_EXPORT = "As in: /export report.md, or .html, .pdf, .docx, .json, ..."
 
 
 def _target(name: str) -> Path:
@@ -281,7 +282,7 @@ _ALL = (
     Command("/veto N", "do without a source: what rests on it is derived again", _veto),
     Command("/claim C2", "the passages behind a statement", _claim),
     Command("/plan", "how the last question was broken down", _plan),
-    Command("/export FILE", "write the last answer to a file: .md, .json or .html", _export),
+    Command("/export FILE", "write the last answer to a file: .md, .html, .pdf, .docx, .json, ...", _export),
     Command("/budget [USD]", "what was spent, or the most a question may cost from now on", _budget),
     Command("/mode [auto|plan]", "whether questions are asked before research begins", _mode),
     Command("/depth [quick|standard|comprehensive]", "how far to go", _depth),

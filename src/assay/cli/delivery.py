@@ -8,21 +8,22 @@ from pathlib import Path
 
 import typer
 
-from assay.cli.screen import show_report
+from assay.cli.screen import show_report, tell
 from assay.errors import PathError
+from assay.export.formats import FORMATS, Format, of_file
 from assay.export.report import Report
-
-FORMATS = {".md": "markdown", ".markdown": "markdown", ".txt": "markdown", "": "markdown",
-           ".json": "json", ".html": "html", ".htm": "html"}  # fmt: skip
 
 
 def check_target(path: Path) -> None:
-    """Before anything is researched: can the report be written there at all?"""
+    """Before anything is researched: can the report be written there at all, and in that format?"""
+    check_place(path)
+    of_file(path).need()
+
+
+def check_place(path: Path) -> None:
     folder = path.absolute().parent
     if path.is_dir():
         raise PathError(f"{path} is a folder", help="Name a file in it for --out.")
-    if path.suffix.lower() not in FORMATS:
-        raise PathError(f"{path}: Assay writes .md, .json and .html", help="Choose one of these endings for --out.")
     if not folder.is_dir():
         raise PathError(f"the folder of {path} does not exist", help="Create it or choose another --out.")
     if not os.access(path if path.exists() else folder, os.W_OK):
@@ -42,32 +43,32 @@ def hand_over(report: Report, out: Path | None, *, as_json: bool) -> None:
 
 
 def _write(report: Report, path: Path, as_json: bool) -> None:
-    kind = "json" if as_json else FORMATS[path.suffix.lower()]
-    text = {"json": lambda: report.model_dump_json(indent=2) + "\n", "html": lambda: _page(report)}.get(
-        kind, lambda: report.markdown
-    )()
+    write_report(report, FORMATS["json"] if as_json else of_file(path), path)
+
+
+def write_report(report: Report, format: Format, path: Path) -> None:
+    """What the file cannot show is told."""
+    content = format.write(report)
     try:
-        write_whole(path, text)
+        write_whole(path, content)
     except OSError as error:
         shown = f"The report is kept: assay threads show {report.provenance.thread}"
         raise PathError(f"cannot write {path}: {error.strerror}", help=shown) from error
+    for caveat in format.caveats(report):
+        tell(caveat)
     typer.echo(f"Report written to {path}", err=True)
 
 
-def _page(report: Report) -> str:
-    return f'<!doctype html>\n<html><head><meta charset="utf-8"></head><body>{report.html}</body></html>\n'
-
-
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """The file is complete or not there at all. A device or a pipe is written to, never replaced."""
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
         return
     path = path.resolve()  # a link stays a link
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=".assay-", suffix=".part")
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(content)
         Path(part).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
         os.replace(part, path)
     except BaseException:

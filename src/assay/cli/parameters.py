@@ -40,7 +40,8 @@ Domains = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", help="Write the report to a file: .md, .json or .html.", dir_okay=False)
+    Path | None,
+    typer.Option("--out", help="Write the report to a file: .md, .html, .pdf, .docx, .json, ...", dir_okay=False),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never ask back: take the defaults and say so in the report.")]
 Ask = Annotated[

@@ -89,11 +89,11 @@ def show(thread: str, json: bool, *, full: bool = False) -> None:
         await engine.threads.get(thread)
         values = await engine.state(thread)
         report = await engine.report(thread) if values.get("report") else None
-        return await engine.threads.runs(thread), report, await _damage(engine, thread) if report else ""
+        return await engine.threads.runs(thread), report, await damage(engine, thread) if report else ""
 
-    runs, report, damage = _with_engine(look)
-    if damage:
-        tell(f"Careful: {one_line(damage)}")
+    runs, report, careful = _with_engine(look)
+    if careful:
+        tell(f"Careful: {one_line(careful)}")
     if json:
         typer.echo((report.model_dump_json(indent=2) if report else "null").encode())
         return
@@ -110,7 +110,7 @@ def show(thread: str, json: bool, *, full: bool = False) -> None:
         tell(f'Nothing was asked yet. Ask: assay ask "..." --thread {thread}')
 
 
-async def _damage(engine: Engine, thread: str) -> str:
+async def damage(engine: Engine, thread: str) -> str:
     """A report tells what was checked when it was written; what it rests on may have been altered since."""
     try:
         await engine.check(thread)

@@ -203,7 +203,8 @@ class Client:
         return self._answer(calls.artifact(thread, name, version))
 
     def export(self, thread: str, format: str = "md") -> bytes:
-        """The report as md, html, json or csv; everything as zip."""
+        """The report as md, obsidian, quarto, html, pdf, docx, json or csv; its sources as bibtex, ris or csl;
+        everything as zip."""
         return self._answer(calls.export(thread, format))
 
     def delete_document(self, id: str) -> None:

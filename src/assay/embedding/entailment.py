@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +33,25 @@ class _Loaded(NamedTuple):
     session: InferenceSession
 
 
+_loading = Lock()
+
+
+@lru_cache(maxsize=2)
+def _load(data: Path, threads: int) -> _Loaded:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model_file(data, TOKENIZER_FILE)))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST, strategy="only_second")
+    return _Loaded(tokenizer, open_session(model_file(data, MODEL_FILE), threads))
+
+
+def _loaded(data: Path, threads: int) -> _Loaded:
+    """Once a process, however many ask: a model takes MEMORY MB and LOADING s, and nobody changes it."""
+    with _loading:
+        return _load(data, threads)
+
+
 class CrossEncoder:
     """Scores of a statement against its evidence. A pair's scores do not depend on the pairs beside it."""
 
@@ -40,8 +60,6 @@ class CrossEncoder:
     def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
         self._data = data
         self._threads = threads or min(available_cpus(), MOST_THREADS)
-        self._lock = Lock()
-        self._loaded: _Loaded | None = None
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each (statement, evidence), in order: logits of supported, refuted and neither."""
@@ -50,7 +68,7 @@ class CrossEncoder:
         rows = np.empty((len(pairs), OUTPUTS), np.float32)
         if not pairs:
             return rows
-        tokenizer, session = self._load()
+        tokenizer, session = _loaded(self._data, self._threads)
         encodings = [tokenizer.encode(_opening(statement), encodable(evidence)) for statement, evidence in pairs]
         # Neighbours in length share a batch, so that little of it is padding.
         order = sorted(range(len(pairs)), key=lambda index: len(encodings[index].ids))
@@ -58,22 +76,6 @@ class CrossEncoder:
             batch = order[start : start + BATCH]
             rows[batch] = session.run(None, _padded([encodings[index] for index in batch]))[0]
         return rows
-
-    def _load(self) -> _Loaded:
-        with self._lock:
-            if self._loaded is None:
-                tokenizer = self._tokenizer()
-                session = open_session(model_file(self._data, MODEL_FILE), self._threads)
-                self._loaded = _Loaded(tokenizer, session)
-            return self._loaded
-
-    def _tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(model_file(self._data, TOKENIZER_FILE)))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(LONGEST, strategy="only_second")
-        return tokenizer
 
 
 def _opening(statement: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,6 +34,26 @@ class _Loaded(NamedTuple):
     session: InferenceSession
 
 
+_loading = Lock()
+
+
+@lru_cache(maxsize=2)
+def _load(data: Path, threads: int) -> _Loaded:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(model_file(data, TOKENIZER_FILE)))
+    # The file is upstream's to the byte, and asks for 128 tokens, always padded.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST)
+    return _Loaded(tokenizer, open_session(model_file(data, MODEL_FILE), threads))
+
+
+def _loaded(data: Path, threads: int) -> _Loaded:
+    """Once a process, however many ask: a model takes MEMORY MB and LOADING s, and nobody changes it."""
+    with _loading:
+        return _load(data, threads)
+
+
 class MiniLM:
     """Unit vectors of 384 dimensions. A text's vector does not depend on the texts it is embedded with."""
 
@@ -41,8 +62,6 @@ class MiniLM:
     def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
         self._data = data
         self._threads = threads or min(available_cpus(), MOST_THREADS)
-        self._lock = Lock()
-        self._loaded: _Loaded | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row for each text, in their order; what lies beyond 256 tokens of a text is not seen."""
@@ -51,7 +70,7 @@ class MiniLM:
         rows = np.empty((len(texts), DIMENSIONS), np.float32)
         if not texts:
             return rows
-        tokenizer, session = self._load()
+        tokenizer, session = _loaded(self._data, self._threads)
         # One by one: `encode_batch` starts a thread pool that warns and may hang after a fork, and
         # tokenising takes 0.3 ms of the 11 ms that a passage of 60 words takes.
         encodings = [tokenizer.encode(encodable(text)) for text in texts]
@@ -61,22 +80,6 @@ class MiniLM:
             batch = order[start : start + BATCH]
             rows[batch] = session.run(None, _padded([encodings[i] for i in batch]))[0]
         return rows
-
-    def _load(self) -> _Loaded:
-        with self._lock:
-            if self._loaded is None:
-                tokenizer = self._tokenizer()
-                self._loaded = _Loaded(tokenizer, open_session(model_file(self._data, MODEL_FILE), self._threads))
-            return self._loaded
-
-    def _tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(model_file(self._data, TOKENIZER_FILE)))
-        # The file is upstream's to the byte, and asks for 128 tokens, always padded.
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(LONGEST)
-        return tokenizer
 
 
 def _padded(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:

@@ -1,9 +1,11 @@
 """What every rendering of a report shows: paragraphs, the legend, who stands behind what, how it was made."""
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from assay.model.claim import Mark
-from assay.model.report import Basis, NotFound, ReportData, Section, Sentence, Side
+from assay.model.report import Basis, NotFound, ReportData, Section, Sentence, Side, SourceCard
 
 LEGEND = {
     Mark.CORROBORATED: "two or more independent sources agree",
@@ -11,6 +13,11 @@ LEGEND = {
     Mark.SINGLE: "one source only",
 }
 SHOWN = 4  # titles behind one side of a dispute
+HEAPED = 5  # marks above and below one letter; no script has more
+# What no page can show, XML may not hold, or turns the text around it: controls, halves of characters, directions.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\ufeff]"
+)
 _BASES: dict[Basis, str] = {
     "report": "a finished report",
     "draft": "the last draft, which was not finished",
@@ -35,6 +42,37 @@ def ends_body(section: Section, report: ReportData) -> bool:
     """Whether the table of figures comes next: after the last section of the body, else after the first of all."""
     bodies = [own for own in report.sections if own.role == "body"]
     return section is (bodies[-1] if bodies else report.sections[0])
+
+
+def printable(text: str) -> str:
+    """One line that can be set on paper."""
+    line = " ".join(_UNPRINTABLE.sub("", " ".join(text.split())).split())
+    return line if line.isascii() else "".join(_calmed(line))
+
+
+def _calmed(text: str) -> Iterator[str]:
+    """Without marks that are heaped on a letter until they cover the lines around it."""
+    heaped = 0
+    for character in text:
+        heaped = heaped + 1 if unicodedata.category(character) == "Mn" else 0
+        if heaped <= HEAPED:
+            yield character
+
+
+def address(card: SourceCard) -> str:
+    """Where a page of the web is; empty for all else, whatever it calls itself."""
+    return card.url if card.url.startswith(("https://", "http://")) else ""
+
+
+def described(card: SourceCard) -> list[str]:
+    """What it is, how old, and how much it can be relied on."""
+    return [
+        card.kind,
+        "primary" if card.primary else "secondary",
+        card.published or "undated",
+        f"independent group {card.group}",
+        f"credibility {card.credibility:.2f}",
+    ]
 
 
 def backing(side: Side) -> str:

@@ -1,14 +1,38 @@
-"""A table as text: for spreadsheets, and for people."""
+"""Tables of a report, and a table as text: for spreadsheets, and for people."""
 
 import csv
 import io
 import re
+from collections.abc import Iterable
 
-from assay.model.artifact import Cell, Table
+from assay.model.artifact import Cell, Column, Table
+from assay.model.report import ReportClaim, ReportData
 
 # What a spreadsheet takes for a formula, also in wide characters; a plain number is none.
 _FORMULA = re.compile(r"\s*[=+\-@\t\r＝＋－＠]")
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*%?")
+
+
+def claims(report: ReportData) -> Table:
+    """A matrix: a row for each statement, a column for each source."""
+    cards = [card.id for card in report.sources]
+    fixed = "id: Id, statement: Statement, verdict: Verdict, mark: Mark, confidence: Confidence"
+    rows = [
+        (one.id, one.text, one.verdict, one.mark, round(one.confidence, 2), *(_stand(one, card) for card in cards))
+        for one in report.claims
+    ]
+    return tabled(", ".join([fixed, *(f"{card}: {card}" for card in cards)]), rows)
+
+
+def _stand(claim: ReportClaim, source: str) -> str:
+    if any(span.source == source for span in claim.against):
+        return "against"
+    return "for" if any(span.source == source for span in claim.spans) else ""
+
+
+def tabled(columns: str, rows: Iterable[tuple[Cell, ...]]) -> Table:
+    named = (column.split(": ") for column in columns.split(", "))
+    return Table(columns=tuple(Column(key=key, title=title) for key, title in named), rows=tuple(rows))
 
 
 def as_csv(table: Table) -> str:

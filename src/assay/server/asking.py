@@ -28,6 +28,7 @@ async def ask(
     refuse_files(options.model, service.settings)
     begun = {"user": caller.user, "request": request_id.get(), "trace": traceparent.get()}
     options = options.model_copy(update=begun)
+    await service.engine.fetch(options)
     async with service.limits.admitted(caller, options) as allowed:
         run = await service.engine.queue(question, allowed, thread=thread, id=id)
     service.dispatcher.nudge(run.id)

@@ -16,7 +16,7 @@ from assay.errors import AssayError
 from assay.model.thread import Run
 from assay.runner import AT_WORK
 from assay.server.line import Line
-from assay.worker.attempt import attempt
+from assay.worker.attempt import Attempts
 
 _log = logging.getLogger("assay")
 LOOK = 2.0  # seconds after which the line is read again by itself: other processes put runs in it, too
@@ -32,6 +32,7 @@ class Dispatcher:
         self._engine = engine
         self._most = engine.settings.server.runs_at_once
         self._line = Line()
+        self._attempts = Attempts(engine, elsewhere=ELSEWHERE)
         self._working: dict[str, tuple[str, asyncio.Task[None]]] = {}  # whose it is, and what works on it
         self._later: dict[str, float] = {}  # when to try a run again that could not be taken up
         self._wake = asyncio.Event()
@@ -128,7 +129,7 @@ class Dispatcher:
         return self._later.get(run, 0.0) <= _now()
 
     async def _work(self, run: Run) -> None:
-        again = await attempt(self._engine, run, elsewhere=ELSEWHERE)
+        again = await self._attempts.attempt(run)
         if again is not None:
             self._later[run.id] = _now() + again
 

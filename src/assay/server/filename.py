@@ -4,13 +4,12 @@ import re
 import unicodedata
 from urllib.parse import quote
 
-LONGEST = 80  # characters
+from assay.export.filename import stem
 
 
 def disposition(title: str, suffix: str) -> str:
     """An attachment, with a name for those who read ASCII alone and one for all others."""
-    name = re.sub(r"[^\w ()+,.-]+", " ", unicodedata.normalize("NFC", title))
-    name = " ".join(name.split())[:LONGEST].strip(" .") or "report"
+    name = stem(title)
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     plain = " ".join(re.sub(r"[^A-Za-z0-9 ()+,._-]", " ", plain).split()).strip(" .") or "report"
     return f"attachment; filename=\"{plain}.{suffix}\"; filename*=UTF-8''{quote(f'{name}.{suffix}', safe='')}"

@@ -170,6 +170,7 @@ class SharedFiles:
             raise StorageError(
                 f"document {upload.id} cannot be copied to {self.folder}: {error.strerror}",
                 help="The data directory must be writable, on a disk that has room: see to it.",
+                retryable=True,  # on another machine, perhaps
             ) from error
         return file.parent
 

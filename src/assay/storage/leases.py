@@ -10,6 +10,7 @@ import math
 import os
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import StorageError, ThreadBusyError
@@ -26,6 +27,7 @@ _log = logging.getLogger("assay")
 SECONDS = 15.0
 RENEWALS = 3  # in the time of a lease: two may be missed
 RETRY = 1.0  # seconds after which a server that was not there is asked again, at the most
+SILENCE = 4  # leases after which a process that never asks for what it holds is taken to hang, and holds it no longer
 
 # SKIP LOCKED: a write that is under way is not waited for; the thread is busy until it is done.
 _TAKE = """
@@ -51,6 +53,8 @@ WHERE leases.thread = held.thread AND leases.token = held.token
 """
 _TOKEN = "SELECT token FROM leases WHERE thread = ?"  # noqa: S105
 _FREE = "SELECT count(*) AS taken FROM leases WHERE thread = ? AND until >= clock_timestamp()"
+_FALLS = "SELECT falls + 1 AS falls FROM leases WHERE thread = ?"
+_PROGRESSED = "UPDATE leases SET falls = 0 WHERE thread = ? AND token = ?"
 _RELEASE = "DELETE FROM leases WHERE thread = ? AND token = ?"
 
 
@@ -62,11 +66,13 @@ class Leases:
         self._seconds = seconds
         self._holder = f"process {os.getpid()} on {socket.gethostname()}"  # for whoever looks into the table
         self._held: dict[str, int] = {}  # token by thread
+        self._asked = time.monotonic()  # when anybody in this process was concerned with them last
         self._change = threading.Condition()
         self._renewing: threading.Thread | None = None
         self._closed = False
 
     def take(self, thread: str, *, forgive: bool = True) -> Lease:
+        self._asked = time.monotonic()
         values = {"thread": thread, "holder": self._holder, "seconds": self._seconds, "forgive": int(forgive)}
         with self._database.connection() as connection:
             # One that was lost, and whose holder here has not seen that yet, must not be given back in its name.
@@ -92,6 +98,7 @@ class Leases:
             _log.warning("thread %s is free in at most %g s: %s", thread, self._seconds, error.message)
 
     def holds(self, thread: str) -> bool:
+        self._asked = time.monotonic()
         if thread not in self._held:
             return False
         with self._database.connection() as connection:
@@ -101,6 +108,16 @@ class Leases:
     def is_free(self, thread: str) -> bool:
         with self._database.connection() as connection:
             return thread not in self._held and connection.execute(_FREE, (thread,)).fetchone()["taken"] == 0
+
+    def falls(self, thread: str) -> int:
+        with self._database.connection() as connection:
+            row = connection.execute(_FALLS, (thread,)).fetchone()
+        return int(row["falls"]) if row else 0
+
+    def progressed(self, thread: str) -> None:
+        if token := self._held.get(thread):
+            with self._database.connection() as connection:
+                connection.execute(_PROGRESSED, (thread, token))
 
     def close(self) -> None:
         for thread in list(self._held):
@@ -126,7 +143,8 @@ class Leases:
         while held := self._held_after(pause):
             try:
                 session = session or self._database.session()
-                self._renew(session, held)
+                if time.monotonic() - self._asked < SILENCE * self._seconds:
+                    self._renew(session, held)
                 pause, is_told = self._seconds / RENEWALS, False
             except StorageError as error:
                 if not is_told and not self._closed:

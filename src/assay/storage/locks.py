@@ -76,6 +76,21 @@ class FileLocks:
             os.close(handle)
         return True
 
+    def falls(self, thread: str) -> int:
+        try:
+            handle = os.open(self._path(thread), os.O_RDONLY)
+        except OSError:  # none was ever taken, or this one cannot be: whoever tries is told
+            return 0
+        try:
+            return _number(handle)
+        finally:
+            os.close(handle)
+
+    def progressed(self, thread: str) -> None:
+        if (handle := self._held.get(thread)) is not None:
+            with suppress(OSError):
+                _write(handle, "1")
+
     def _path(self, thread: str) -> Path:
         if not is_id(thread):  # it would be the name of a file, who knows where
             raise NotFoundError(f"no thread {thread}", help="Look at the list of threads for its id.")

@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS = 10
 START_SECONDS = 5.0  # for a server that has refused once: it may be starting
 WAIT_SECONDS = 30.0  # for a server that is restarted, or a connection that is free
+# A pool waits twice as long after each attempt, up to minutes: it gives up soon, and whoever waits has it begin anew.
+ATTEMPT_SECONDS = 4.0
 IDLE_SECONDS = 15.0  # a transaction may stand still before the server ends it: others wait for what it has locked
 # A server that is gone without a word is noticed in time, too; what the address says of these counts.
 _PATIENCE = {
     "connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }  # fmt: skip
+# And the server notices one of us that is gone: by itself it would keep what that has locked for two hours.
+SEEN_TO = b"""
+SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 30000
+"""
 _READS = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _HOPELESS = re.compile(r"(?P<who>authentication|pg_hba|role .* does not exist)|does not exist")
 _REACH = "Check that the server runs, and DATABASE_URL or persistence.connection_string."
@@ -145,11 +152,17 @@ class PostgresDatabase:
         """One that answers. After a restart of the server all in the pool are dead, and go at once: the pool's own
         check would wait longer and longer at each, half a minute for five of them."""
         import psycopg
-        from psycopg_pool import ConnectionPool
+        from psycopg_pool import ConnectionPool, PoolTimeout
 
         ends = monotonic() + WAIT_SECONDS
         while True:
-            connection = self._pool.getconn(max(ends - monotonic(), 0.0))
+            left = ends - monotonic()
+            try:
+                connection = self._pool.getconn(min(max(left, 0.0), ATTEMPT_SECONDS + 1))
+            except PoolTimeout:
+                if left <= ATTEMPT_SECONDS + 1:
+                    raise
+                continue
             try:
                 ConnectionPool.check_connection(connection)
             except psycopg.OperationalError:
@@ -174,17 +187,20 @@ class PostgresDatabase:
 
         with self.translating():
             session = psycopg.connect(self._address, autocommit=True, **patience(self._address))
+            session.execute(SEEN_TO)
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
 
     @contextmanager
     def alone(self, what: str, seconds: float) -> Iterator[None]:
         """Nobody else who asks for the same is in here, on whatever machine; StorageError where one stays longer than
-        that. Who dies gives it back."""
+        that. Who dies gives it back, and who stands still has it taken away."""
         with self.translating(), closing(self.session()) as session:
+            session.execute(self._idle)
             session.execute(f"SET lock_timeout = {round(seconds * 1000)}".encode())
-            session.execute(b"SELECT pg_advisory_lock(hashtextextended(%s, 0))", (what,))
-            yield
+            with session.transaction():
+                session.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (what,))
+                yield
 
     def _opened(self, address: str, connections: int) -> "ConnectionPool[PsycopgConnection[Any]]":
         try:
@@ -199,7 +215,7 @@ class PostgresDatabase:
         options = {"autocommit": True, "row_factory": dict_row, **patience(address)}
         pool = ConnectionPool(
             address, min_size=1, max_size=connections, timeout=WAIT_SECONDS, kwargs=options, open=False,
-            configure=self._prepare,
+            configure=self._prepare, reconnect_timeout=ATTEMPT_SECONDS,
         )  # fmt: skip
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try at a server that is gone would be a line
         pool.open()
@@ -214,6 +230,7 @@ class PostgresDatabase:
 
     def _prepare(self, connection: "PsycopgConnection[Any]") -> None:
         connection.execute(self._idle)
+        connection.execute(SEEN_TO)
 
     def _refusal(self) -> str:
         """Asked before the pool, which waits for what will never be and then says only that time is up."""

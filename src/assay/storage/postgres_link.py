@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.errors import StorageError
 from assay.storage.link import REST_SECONDS, Link
-from assay.storage.postgres import patience
+from assay.storage.postgres import ATTEMPT_SECONDS, patience
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -44,6 +44,7 @@ class PostgresLink(Link["AsyncConnection[Any]"]):
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] = AsyncConnectionPool(
             address, min_size=0, max_size=CONNECTIONS, max_idle=IDLE_SECONDS, timeout=self.seconds,
             kwargs=self._options, open=False, check=AsyncConnectionPool.check_connection,
+            reconnect_timeout=ATTEMPT_SECONDS,
         )  # fmt: skip
 
     async def session(self) -> "AsyncConnection[Any]":
@@ -99,7 +100,10 @@ class PostgresLink(Link["AsyncConnection[Any]"]):
 
     def _is_gone(self, error: Any) -> bool:
         from psycopg import OperationalError
+        from psycopg_pool import PoolTimeout, TooManyRequests
 
+        if isinstance(error, PoolTimeout | TooManyRequests):  # all connections are in use
+            return False
         state = getattr(error, "sqlstate", None)
         is_lost = isinstance(error, OperationalError) and (state is None or state[:2] in _LOST)
         return is_lost or isinstance(error, OSError)

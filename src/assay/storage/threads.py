@@ -225,7 +225,7 @@ class SqlThreads:
 
     def _runs(self, thread: str) -> list[Run]:
         self._get(thread)
-        return [_restored(row) for row in self._rows.read(RUNS, "WHERE thread = ? ORDER BY started, rowid", (thread,))]
+        return [_restored(row) for row in self._rows.read(RUNS, "WHERE thread = ? ORDER BY rowid", (thread,))]
 
     def _active(self, statuses: Sequence[RunStatus]) -> list[Run]:
         wanted = f"AND status IN ({', '.join('?' for _ in statuses)})" if statuses else ""

@@ -221,6 +221,11 @@ class MemoryLocks:
     def is_free(self, thread: str) -> bool:
         return thread not in self._held
 
+    def falls(self, thread: str) -> int:
+        return int(thread in self._held)
+
+    def progressed(self, thread: str) -> None: ...
+
 
 class MemoryEvents:
     """A ports.EventLog of the runs of a MemoryThreads."""

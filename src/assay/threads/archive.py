@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from assay.errors import AssayError, EvidenceError, IntegrityError, StorageError, ThreadBusyError
 from assay.export.bundle import write_bundle
+from assay.export.html import page
 from assay.export.report import Report
 from assay.model.record import Record
 from assay.model.thread import Run, Thread
@@ -197,7 +198,7 @@ class Archive:
         report = Report.model_validate(self._runner.redaction.plain(held))  # Markdown escapes what a secret is known by
         return {
             "report.md": report.markdown.encode(),
-            "report.html": report.html.encode(),
+            "report.html": page(report).encode(),
             **_json("report.json", report),
         }
 

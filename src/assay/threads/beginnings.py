@@ -100,7 +100,7 @@ class Beginnings:
     async def _inherited(self, thread: str, options: Options) -> Options:
         """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
         runs = await self._threads.runs(thread)
-        before = chosen(max(runs, key=lambda run: run.started)) if runs else options
+        before = chosen(runs[-1]) if runs else options
         # What was said about documents stays as private as they are, whatever is asked next.
         options = options.model_copy(update={"private": before.private or options.private})
         if options.docs or options.source != "auto":

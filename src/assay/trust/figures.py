@@ -67,7 +67,7 @@ def _figure_problems(statement: str, quotes: Sequence[str]) -> Iterator[Problem]
         if problem:
             doubted = True
             yield problem
-    if not doubted and (strange := _printed(statement, worded=False) - _printed(passage, worded=True)):
+    if not doubted and (strange := printed(statement, worded=False) - printed(passage, worded=True)):
         numbers = ", ".join(f"{number:.15g}" for number in sorted(strange))
         yield Problem("spelling", f"{numbers} is not spelled so in the quoted passage")
 
@@ -219,7 +219,7 @@ _MARKS = str.maketrans("", "", ",\u00a0\u202f+−-")
 
 
 @lru_cache(maxsize=512)
-def _printed(text: str, *, worded: bool) -> frozenset[float]:
+def printed(text: str, *, worded: bool) -> frozenset[float]:
     """The numbers of a text as a checker outside reads them: unsigned digits, and small number words."""
     text = _CITATION.sub(" ", text if worded else _SMALL_WORD.sub(" ", text))
     digits = (float(match.translate(_MARKS)) for match in _NUMBER.findall(text))

@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from assay.export.report import Report
-from assay.model.artifact import Artifact, Cell, Column, Kind, Table
-from assay.model.report import ReportClaim, ReportStatus
+from assay.export.table import claims, tabled
+from assay.model.artifact import Artifact, Cell, Kind, Table
+from assay.model.report import ReportStatus
 
 NOTHING = "nothing was found"
 
@@ -87,24 +88,7 @@ def _beside(offer: Artifact | None, last: Artifact | None, base: Artifact | None
 
 def figures(report: Report) -> Table:
     rows = [(one.what, one.value, one.when, one.mark, one.disputed, " ".join(one.citations)) for one in report.figures]
-    return _table("what: What, value: Value, when: When, mark: Mark, disputed: Disputed, sources: Sources", rows)
-
-
-def claims(report: Report) -> Table:
-    """A matrix: a row for each statement, a column for each source."""
-    cards = [card.id for card in report.sources]
-    fixed = "id: Id, statement: Statement, verdict: Verdict, mark: Mark, confidence: Confidence"
-    rows = [
-        (one.id, one.text, one.verdict, one.mark, round(one.confidence, 2), *(_stand(one, card) for card in cards))
-        for one in report.claims
-    ]
-    return _table(", ".join([fixed, *(f"{card}: {card}" for card in cards)]), rows)
-
-
-def _stand(claim: ReportClaim, source: str) -> str:
-    if any(span.source == source for span in claim.against):
-        return "against"
-    return "for" if any(span.source == source for span in claim.spans) else ""
+    return tabled("what: What, value: Value, when: When, mark: Mark, disputed: Disputed, sources: Sources", rows)
 
 
 def findings(report: Report) -> Table:
@@ -117,7 +101,7 @@ def findings(report: Report) -> Table:
             rows.append((question.id, question.text, claim.text, claim.mark, round(claim.confidence, 2), cited))
         if not found:
             rows.append((question.id, question.text, NOTHING, None, None, ""))
-    return _table(
+    return tabled(
         "id: Id, question: Question, finding: Finding, mark: Mark, confidence: Confidence, sources: Sources", rows
     )
 
@@ -130,13 +114,8 @@ def sources(report: Report) -> Table:
         )
         for one in report.sources
     ]  # fmt: skip
-    return _table(
+    return tabled(
         "id: Id, title: Title, author: Author, host: Host, published: Published, kind: Kind, primary: Primary, "
         "credibility: Credibility, group: Independent group, why: Why used, url: Address",
         rows,
     )
-
-
-def _table(columns: str, rows: Iterable[tuple[Cell, ...]]) -> Table:
-    named = (column.split(": ") for column in columns.split(", "))
-    return Table(columns=tuple(Column(key=key, title=title) for key, title in named), rows=tuple(rows))

@@ -1,49 +1,123 @@
-"""One attempt at a run that is in line, until it stands still; the same for whoever takes runs up."""
+"""Attempts at runs that are in line, each until it stands still; the same for whoever takes runs up."""
 
+import asyncio
 import contextlib
 import logging
 import math
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from assay.engine import Engine
-from assay.errors import AssayError, NotFoundError, StorageError, ThreadBusyError
+from assay.errors import AssayError, IntegrityError, NotFoundError, StorageError, ThreadBusyError
 from assay.model.thread import Run
 from assay.runner import AT_WORK
 
 _log = logging.getLogger("assay")
 UNFORESEEN = 60.0  # seconds after which one is tried again that has met a fault of ours
+TRIES = 3  # at such a one, by this process
+SUSPECT = 2  # processes in a row that a run has outlived: it may be the run that ends them
+LOOK = 1.0  # seconds between looks whether such a run has got somewhere
 
 
-async def attempt(engine: Engine, run: Run, *, elsewhere: float) -> float | None:
-    """Seconds after which to try again: `elsewhere` where another process works on it, infinity: not by itself. None:
-    it has ended, or waits for a person. One that is said to be running is tried for, too: its process may be gone."""
-    try:
-        return await _stood_still(engine, run, elsewhere) if await engine.take_up(run) else None
-    except ThreadBusyError:
-        return elsewhere
-    except NotFoundError:  # its thread was deleted
+class Attempts:
+    """`elsewhere`: seconds after which a run that another process works on is tried for again.
+
+    A run that has outlived several processes goes on alone until it has got somewhere: should it end this one as well,
+    it takes no other run along."""
+
+    def __init__(self, engine: Engine, *, elsewhere: float) -> None:
+        self._engine = engine
+        self._elsewhere = elsewhere
+        self._faults = Counter[str]()
+        self._at_work = 0
+        self._alone: str | None = None
+        self._left = asyncio.Event()
+
+    async def attempt(self, run: Run) -> float | None:
+        """Seconds after which to try again; infinity: not by itself. None: it has ended, or waits for a person. One
+        that is said to be running is tried for, too: its process may be gone."""
+        try:
+            is_suspect = await self._engine.falls(run.thread) >= SUSPECT
+            if self._alone is not None:
+                return self._elsewhere
+            async with self._in_company(run, is_suspect):
+                return await self._stood_still(run) if await self._engine.take_up(run) else None
+        except ThreadBusyError:
+            return self._elsewhere
+        except AssayError as error:
+            return await self._unable(run, error)
+        except Exception:  # noqa: BLE001  # the last line of defence: one run must not stand in the way of the others
+            _log.exception("thread %s was not taken up", run.thread)
+            return await self._unforeseen(run)
+
+    @asynccontextmanager
+    async def _in_company(self, run: Run, is_suspect: bool) -> AsyncIterator[None]:
+        watching = None
+        if is_suspect:
+            self._alone = run.id
+            await self._until_alone()
+            watching = asyncio.create_task(self._until_further(run))
+        self._at_work += 1
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            self._left.set()
+            if watching is not None:
+                watching.cancel()
+                self._alone = None
+
+    async def _until_alone(self) -> None:
+        while self._at_work:
+            self._left.clear()
+            await self._left.wait()
+
+    async def _until_further(self, run: Run) -> None:
+        """What it has done since is kept, so the others need not wait for the rest."""
+        falls = math.inf
+        while falls >= SUSPECT:
+            await asyncio.sleep(LOOK)
+            with contextlib.suppress(AssayError):
+                falls = await self._engine.falls(run.thread)
+        self._alone = None
+
+    async def _stood_still(self, run: Run) -> float | None:
+        with contextlib.suppress(AssayError):  # how it ended could not be written down
+            await self._engine.wait(run.id)
+        # Or its thread was lost to another process, or this one stops.
+        return self._elsewhere if (await self._engine.threads.run(run.id)).status in AT_WORK else None
+
+    async def _unable(self, run: Run, error: AssayError) -> float | None:
+        """Its documents are gone, say: whoever waits for it is told. What may pass is tried again."""
+        try:
+            if (await self._engine.threads.run(run.id)).status not in AT_WORK:
+                return None  # somebody was faster
+        except NotFoundError:  # its thread was deleted
+            return None
+        except StorageError as problem:
+            error = problem
+        _log.warning("thread %s cannot be taken up: %s", run.thread, error.message)
+        if error.retryable:
+            return self._elsewhere
+        return math.inf if isinstance(error, IntegrityError) else await self._given_up(run, error)
+
+    async def _unforeseen(self, run: Run) -> float | None:
+        """Another process, of another version perhaps, may do better."""
+        self._faults[run.id] += 1
+        if self._faults[run.id] < TRIES:
+            return UNFORESEEN
+        del self._faults[run.id]
+        return await self._given_up(
+            run, AssayError(f"it could not be gone on with in {TRIES} attempts: a fault of ours")
+        )
+
+    async def _given_up(self, run: Run, error: AssayError) -> float | None:
+        try:
+            await self._engine.give_up(run, error)
+        except NotFoundError:
+            return None
+        except AssayError as problem:
+            _log.warning("thread %s could not be given up: %s", run.thread, problem.message)
+            return self._elsewhere if problem.retryable else math.inf
         return None
-    except AssayError as error:
-        return await _unable(engine, run, error, elsewhere)
-    except Exception:  # noqa: BLE001  # the last line of defence: one run must not stand in the way of the others
-        _log.exception("thread %s was not taken up", run.thread)
-        return UNFORESEEN
-
-
-async def _stood_still(engine: Engine, run: Run, elsewhere: float) -> float | None:
-    with contextlib.suppress(AssayError):  # how it ended could not be written down
-        await engine.wait(run.id)
-    # Or its thread was lost to another process, or this one stops.
-    return elsewhere if (await engine.threads.run(run.id)).status in AT_WORK else None
-
-
-async def _unable(engine: Engine, run: Run, error: AssayError, elsewhere: float) -> float | None:
-    """Its documents are gone, say: whoever waits for it is told. What may pass is tried again."""
-    if (await engine.threads.run(run.id)).status not in AT_WORK:
-        return None  # somebody was faster
-    _log.warning("thread %s cannot be taken up: %s", run.thread, error.message)
-    if error.retryable:
-        return elsewhere
-    if isinstance(error, StorageError):
-        return math.inf
-    await engine.give_up(run, error)
-    return None

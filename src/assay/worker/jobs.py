@@ -29,6 +29,13 @@ WHERE id = %(job_id)s AND status = 'doing' AND worker_id = %(worker_id)s RETURNI
 """
 
 
+# The database was lost just when it had given the job out: nobody works on it, and its worker lives.
+_UNKNOWN = """
+UPDATE procrastinate_jobs SET status = 'failed'
+WHERE status = 'doing' AND worker_id = %(worker_id)s AND NOT id = ANY(%(known)s) RETURNING id
+"""
+
+
 class Jobs(JobManager):
     """`tasks` are those that this worker knows, with what each is told."""
 
@@ -36,11 +43,13 @@ class Jobs(JobManager):
         super().__init__(connector)
         self.closed = False  # nothing new is begun
         self._tasks = tasks
+        self._known: set[int] = set()  # jobs that were given out to this worker
+        self._giving_out = asyncio.Lock()
         self._outage = Outage(_log.warning, rest=QUIET)
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         try:
-            while not self.closed and (job := await super().fetch_job(queues, worker_id)):
+            while not self.closed and (job := await self._given_out(queues, worker_id)):
                 self._outage.is_over()
                 if not (fault := self._fault(job)):
                     return job
@@ -49,6 +58,13 @@ class Jobs(JobManager):
         except ConnectorException as error:
             self._troubled(error)
         return None
+
+    async def _given_out(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        async with self._giving_out:
+            job = await super().fetch_job(queues, worker_id)
+            if job is not None and job.id is not None:
+                self._known.add(job.id)
+            return job
 
     def _fault(self, job: Job) -> str:
         """Why nobody can do it."""
@@ -74,14 +90,24 @@ class Jobs(JobManager):
                 continue
             if not rows:
                 _log.info("job %s was another worker's by the time that it ended here", job.id)
+            self._known.discard(job.id or 0)
             return
 
     async def update_heartbeat(self, worker_id: int) -> None:
         try:
             await self.connector.execute_query_async(_BEAT, worker_id=worker_id)
             self._outage.is_over()
+            await self._disown(worker_id)
         except ConnectorException as error:
             self._troubled(error)
+
+    async def _disown(self, worker_id: int) -> None:
+        """So that the next sweep puts their runs in line again."""
+        async with self._giving_out:
+            values = {"worker_id": worker_id, "known": list(self._known)}
+            rows = await self.connector.execute_query_all_async(_UNKNOWN, **values)
+        for row in rows:
+            _log.warning("job %s was given out when the database was lost, and is put in line again", row["id"])
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None

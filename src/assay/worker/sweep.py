@@ -35,6 +35,7 @@ class Sweeper:
         self._pool = pool
         self._pause = min(queue.lease / PAUSES, MOST_PAUSE)
         self._outage = Outage(_log.warning, rest=QUIET)
+        self._damaged: set[str] = set()  # runs of which that was told
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -70,7 +71,9 @@ class Sweeper:
             except NotFoundError:  # deleted meanwhile
                 continue
             except AssayError as error:
-                _log.warning("run %s cannot be put in line: %s", id, error.message)
+                if id not in self._damaged:
+                    _log.warning("run %s cannot be put in line: %s", id, error.message)
+                    self._damaged.add(id)
                 continue
             if run.status in AT_WORK:
                 yield run

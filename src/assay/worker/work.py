@@ -5,7 +5,7 @@ import logging
 from assay.engine import Engine
 from assay.errors import NotFoundError
 from assay.model.thread import Run
-from assay.worker.attempt import attempt
+from assay.worker.attempt import Attempts
 from assay.worker.queue import Queue
 
 _log = logging.getLogger("assay")
@@ -20,6 +20,7 @@ class Work:
         self.in_hand = 0
         self._engine = engine
         self._queue = queue
+        self._attempts = Attempts(engine, elsewhere=BUSY * queue.lease)
 
     async def run(self, run: str, thread: str, user: str) -> None:
         """One that stands still because this worker stops is another's to go on with, at once."""
@@ -34,7 +35,7 @@ class Work:
     async def _attempted(self, run: str) -> float | None:
         if self.stopping:
             return 0.0
-        return await attempt(self._engine, await self._found(run), elsewhere=BUSY * self._queue.lease)
+        return await self._attempts.attempt(await self._found(run))
 
     async def _found(self, run: str) -> Run:
         try:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -15,7 +16,7 @@ from assay.errors import AssayError, StorageError
 from assay.holding import to_its_end
 from assay.settings import Settings
 from assay.storage.opening import database_address
-from assay.storage.postgres import patience
+from assay.storage.postgres import ATTEMPT_SECONDS, SEEN_TO, patience
 from assay.telemetry.watching import watching
 from assay.worker.chores import TASKS, schedule
 from assay.worker.jobs import Jobs
@@ -29,6 +30,7 @@ CONNECTIONS = 4  # of the queue alone: to find jobs, to end them, to say that th
 POLL = 1.0  # seconds after which the queue is looked at again by itself: nobody knocks when a thread becomes free
 BEATS = 3  # in the time of a lease: two may be missed
 WAIT = 10.0  # seconds for a connection
+THREADS = 8  # beside two a run: one that waits in a thread, for a folder that another indexes, holds nobody else up
 BRIEFLY = 0.05  # seconds
 IDLE = 0.5  # seconds between looks whether anything is left to do
 
@@ -37,6 +39,9 @@ IDLE = 0.5  # seconds between looks whether anything is left to do
 async def open_worker(settings: Settings, concurrency: int | None = None) -> "AsyncIterator[Worker]":
     """`concurrency`: runs that it is at together; None: as the settings say."""
     check_fleet(settings)
+    asyncio.get_running_loop().set_default_executor(
+        ThreadPoolExecutor(THREADS + 2 * (concurrency or settings.fleet.concurrency), "assay")
+    )
     async with AsyncExitStack() as stack:
         premises = await stack.enter_async_context(open_premises(settings))
         await asyncio.to_thread(prepare, premises.world.rows.database)
@@ -57,10 +62,17 @@ def _connector(address: str, lease: float) -> PsycopgConnector:
     async def configure(connection: AsyncConnection[Any]) -> None:
         """A worker that is stopped in the middle of something keeps others waiting no longer than a lease."""
         await connection.execute(f"SET idle_in_transaction_session_timeout = {round(lease * 1000)}".encode())
+        await connection.execute(SEEN_TO)
         await connection.commit()
 
     return PsycopgConnector(
-        conninfo=address, kwargs=patience(address), min_size=1, max_size=CONNECTIONS, timeout=WAIT, configure=configure
+        conninfo=address,
+        kwargs=patience(address),
+        min_size=1,
+        max_size=CONNECTIONS,
+        timeout=WAIT,
+        configure=configure,
+        reconnect_timeout=ATTEMPT_SECONDS,
     )
 
 

@@ -137,10 +137,17 @@ def wide(page: Page) -> int:
 @pytest.mark.requirement("W-11")
 def test_one_adds_and_deletes_ones_own_and_takes_the_report_away(look: Opened, site: Site, finished: str) -> None:
     page = opened(look, site, finished)
-    for label, start in (("Markdown", b"# "), ("Web page", b"<!"), ("JSON", b"{"), ("Everything (ZIP)", b"PK")):
+    offered = (
+        ("Markdown", ".md", b"# "), ("Web page", ".html", b"<!"), ("PDF", ".pdf", b"%PDF-"), ("Word", ".docx", b"PK"),
+        ("Obsidian", ".md", b"---"), ("Quarto", ".qmd", b"---"), ("JSON", ".json", b"{"), ("BibTeX", ".bib", b"@"),
+        ("RIS", ".ris", b"TY  - "), ("CSL", ".csl.json", b"["), ("Everything", ".zip", b"PK"),
+    )  # fmt: skip
+    for label, ending, start in offered:
         with page.expect_download() as download:
-            page.get_by_role("region", name="Download the report").get_by_role("button", name=label).click()
-        assert Path(download.value.path()).read_bytes().startswith(start)
+            button = re.compile(rf"^{label}\b|\({label}\b")
+            page.get_by_role("region", name="Download the report").get_by_role("button", name=button).first.click()
+        assert download.value.suggested_filename.endswith(ending)
+        assert Path(download.value.path()).read_bytes().startswith(start), label
     page.get_by_role("button", name="Add your own").click()
     page.get_by_label("Title").fill("Prices")
     page.get_by_role("radio", name="Table").click()

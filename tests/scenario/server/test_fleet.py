@@ -9,6 +9,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
+from procrastinate.manager import JobManager
 
 from assay.engine import Engine
 from assay.errors import ConfigurationError
@@ -255,6 +258,27 @@ async def test_a_worker_that_was_taken_for_dead_ends_nothing_of_anothers(
     assert await researched(client)
     ended = changed(postgres_address, "SELECT status FROM procrastinate_jobs WHERE queue_name = 'runs' ORDER BY id")
     assert ended[0] == ("failed",), "what was ended stays so"
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_job_whose_worker_never_heard_of_it_is_put_in_line_again(
+    serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database was lost just when it had given the job out."""
+    real, lost = JobManager.fetch_job, list[Job]()
+
+    async def fetch_job(self: JobManager, *given: Any) -> Job | None:
+        job = await real(self, *given)
+        if job and job.queue == "runs" and not lost:
+            lost.append(job)
+            raise ConnectorException("the connection was lost")
+        return job
+
+    monkeypatch.setattr(JobManager, "fetch_job", fetch_job)
+    client = http(await serve(**fleet))
+    await hire()
+    assert await researched(client)
+    assert lost
 
 
 POISON = """

@@ -3,16 +3,16 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from enum import StrEnum
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from assay.export.formats import FORMATS, ZIP, Format, FormatName
 from assay.export.report import Report
-from assay.export.table import as_csv
 from assay.model.thread import Thread
 from assay.server import pages
 from assay.server.access import Caller, SeenThread
@@ -22,39 +22,22 @@ from assay.server.filename import disposition
 from assay.server.problems import ForbiddenError
 from assay.server.service import Service, Serving
 from assay.server.shown import linked_report, shown_report
-from assay.view.artifacts import claims
 
 router = APIRouter(tags=["exports"])
 _CHUNK = 65_536
-
-
-class Format(StrEnum):
-    MD = "md"
-    HTML = "html"
-    JSON = "json"
-    CSV = "csv"  # the statements, with what each rests on
-    ZIP = "zip"  # everything of the thread
-
-
-_MEDIA = {
-    Format.MD: "text/markdown; charset=utf-8",
-    Format.HTML: "text/html; charset=utf-8",
-    Format.JSON: "application/json",
-    Format.CSV: "text/csv; charset=utf-8; header=present",
-    Format.ZIP: "application/zip",
-}
-_WRITTEN: dict[Format, Callable[[Report], str]] = {
-    Format.MD: lambda report: report.markdown,
-    Format.HTML: lambda report: pages.written(report.title, report.html),
-    Format.JSON: lambda report: report.model_dump_json(indent=2),
-    Format.CSV: lambda report: as_csv(claims(report)),
-}
+_PRESSES = ThreadPoolExecutor(2, "assay-press")  # how many are set in type at once, whoever asks; others wait
+_ZIPPED = "application/zip"
+Wanted = Literal[FormatName, "zip"]
+_OBJECTS = {"json": "object", "csl": "array"}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
         "content": {
-            media.partition(";")[0]: {"schema": {"type": "object" if format is Format.JSON else "string"}}
-            for format, media in _MEDIA.items()
+            **{
+                format.media.partition(";")[0]: {"schema": {"type": _OBJECTS.get(format.name, "string")}}
+                for format in FORMATS.values()
+            },
+            _ZIPPED: {"schema": {"type": "string"}},
         },
     },
     304: {"description": "You have it already."},
@@ -70,32 +53,39 @@ async def export_thread(
     caller: Caller,
     service: Serving,
     request: Request,
-    format: Annotated[Format, Query(description="csv has the statements; zip has everything.")] = Format.MD,
+    format: Annotated[Wanted, Query(description="csv has the statements; zip has everything.")] = "md",
 ) -> Response:
     """A link shows the report alone: the zip, which has everything that was read and paid for, is its owner's."""
-    if format is Format.ZIP:
+    if format == ZIP:
         if caller.share is not None:
-            raise ForbiddenError("a link shows the report alone", help="Choose md, html, json or csv.")
+            raise ForbiddenError("a link shows the report alone", help=f"Choose one of {', '.join(FORMATS)}.")
         return await _bundled(thread, service)
     shown = shown_report if caller.share is None else linked_report
     report = shown(await service.engine.report(thread.id), service.redaction)
-    content = await asyncio.to_thread(_WRITTEN[format], report)
+    chosen = FORMATS[format]
+    content = await _written(report, chosen)
     headers = {
-        **(pages.headers(content) if format is Format.HTML else {}),
-        "Content-Disposition": disposition(report.title, format),
-        "ETag": tag_of(content.encode()),
+        **(pages.headers(content.decode()) if chosen.name == "html" else {}),
+        "Content-Disposition": disposition(report.title, chosen.ending.removeprefix(".")),
+        "ETag": tag_of(content),
         "Cache-Control": "private, no-cache",
         "X-Content-Type-Options": "nosniff",
     }
     if is_among(headers["ETag"], request.headers.get("if-none-match")):
         return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=_MEDIA[format])
+    return Response(content, headers=headers, media_type=chosen.media)
+
+
+async def _written(report: Report, format: Format) -> bytes:
+    """Never on the loop."""
+    presses = _PRESSES if format.is_slow else None
+    return await asyncio.get_running_loop().run_in_executor(presses, format.write, report)
 
 
 async def _bundled(thread: Thread, service: Service) -> Response:
     file, size = await _open_bundle(thread.id, service)
-    headers = {"Content-Disposition": disposition(thread.title, Format.ZIP), "Content-Length": str(size)}
-    return StreamingResponse(_chunks(file), headers=headers, media_type=_MEDIA[Format.ZIP])
+    headers = {"Content-Disposition": disposition(thread.title, ZIP), "Content-Length": str(size)}
+    return StreamingResponse(_chunks(file), headers=headers, media_type=_ZIPPED)
 
 
 async def _open_bundle(thread: str, service: Service) -> tuple[IO[bytes], int]:

@@ -45,7 +45,10 @@ function published() {
   return `The report tells ${told}, its answers among them, in ${count(places, "place")}.`;
 }
 
-const FORMATS = [["md", "Markdown"], ["html", "HTML page"], ["json", "JSON"], ["zip", "Bundle with all sources"]];
+const FORMATS = [
+  ["md", "Markdown"], ["html", "HTML page"], ["pdf", "PDF"], ["docx", "Word (DOCX)"], ["json", "JSON"],
+  ["zip", "Bundle with all sources"],
+];
 
 /** Files are of the last report that was finished. */
 export function Exports() {
@@ -57,7 +60,7 @@ export function Exports() {
       ([format, label]) => html`<button type="button" class="plain" key=${format}
         onClick=${() => save(format)}>${label}</button>`,
     )}
-      <button type="button" class="plain" onClick=${() => print()}>Print or PDF</button>
+      <button type="button" class="plain" onClick=${() => print()}>Print</button>
       ${runs.value.length > 1 &&
       html`<p class="note">Files hold the latest report of this thread; printing, what is shown.</p>`}</div>
   </details>`;

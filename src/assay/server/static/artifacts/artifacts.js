@@ -12,8 +12,15 @@ import { fileName } from "../core/file.js";
 const EXPORTS = [
   { format: "md", label: "Markdown" },
   { format: "html", label: "Web page" },
+  { format: "pdf", label: "PDF" },
+  { format: "docx", label: "Word (DOCX)" },
+  { format: "obsidian", label: "Obsidian", suffix: "md" },
+  { format: "quarto", label: "Quarto", suffix: "qmd" },
   { format: "json", label: "JSON" },
   { format: "csv", label: "Statements (CSV)" },
+  { format: "bibtex", label: "Sources (BibTeX)", suffix: "bib" },
+  { format: "ris", label: "Sources (RIS)" },
+  { format: "csl", label: "Sources (CSL-JSON)", suffix: "csl.json" },
   { format: "zip", label: "Everything (ZIP)" },
 ];
 const ABOUT = {
@@ -97,9 +104,9 @@ function Entry({ one }) {
 }
 
 function Exports() {
-  const save = ({ format }) =>
+  const save = ({ format, suffix = format }) =>
     attempt(() =>
-      download(`/api/threads/${threadId.value}/export`, { format }, fileName(report.value.title || "report", format)),
+      download(`/api/threads/${threadId.value}/export`, { format }, fileName(report.value.title || "report", suffix)),
     );
   return html`<section class="art-exports card stack" aria-labelledby="exports"><h3
     id="exports">Download the report</h3>

@@ -3,6 +3,7 @@ import { html, useComputed } from "../core/html.js";
 import { Outward } from "../core/parts.js";
 import { active, focus, isEarlier, showSource } from "../core/store.js";
 import { count, cut } from "../core/words.js";
+import { may } from "../shell/account.js";
 import { Excerpts } from "./excerpts.js";
 import { Found } from "./found.js";
 import { setPinned } from "./pins.js";
@@ -19,7 +20,7 @@ export function Card({ card, together }) {
     <header>
       ${card.id && html`<span class="badge">${card.id}</span>`}
       <h3 id="${name}-title" dir="auto"><${Outward} url=${card.url}><${Found} text=${card.title} /><//></h3>
-      ${card.pinned !== undefined && !isEarlier.value && html`<${Pin} card=${card} />`}
+      ${card.pinned !== undefined && !isEarlier.value && may("write") && html`<${Pin} card=${card} />`}
     </header>
     <${Facts} card=${card} />
     ${going && html`<p class="chip orange">Being taken out</p>`}
@@ -84,7 +85,7 @@ function Standing({ card }) {
         <b>${card.credibility.toFixed(2)}</b></summary>
       <ul dir="auto">${card.credibilityReasons.map((reason) => html`<li key=${reason}>${reason}</li>`)}</ul>
     </details>
-    ${!isEarlier.value && html`<${Veto} card=${card} />`}
+    ${!isEarlier.value && may("write") && html`<${Veto} card=${card} />`}
     <p class="why"><b>Why used</b> ${card.whyUsed || "it was read for this question"}</p>
   </footer>`;
 }

@@ -4,6 +4,7 @@ import { place, turn } from "../core/place.js";
 import { Mark } from "../core/parts.js";
 import { shelf, thread } from "../core/store.js";
 import { count, moment as instant, usd } from "../core/words.js";
+import { may } from "../shell/account.js";
 import { forking } from "./fork.js";
 import { checked, chosen, costs, moments, values } from "./history.js";
 import { named, stageWords } from "./stages.js";
@@ -23,7 +24,8 @@ export function Chosen() {
     </div>
     <${Facts} one=${one} at=${at} isNow=${isNow} />
     <div class="row">
-      <button type="button" class="first-choice" onClick=${() => (forking.value = true)}>Fork from here</button>
+      ${may("write") &&
+      html`<button type="button" class="first-choice" onClick=${() => (forking.value = true)}>Fork from here</button>`}
       ${!isNow &&
       checked.value[at] &&
       html`<button type="button" onClick=${() => compare(one)}>Compare with now</button>`}
