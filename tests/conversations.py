@@ -4,13 +4,13 @@ What stands in the pages is what the installed command told, word for word: offl
 with the embedded reasoner. Only the thread's id, which is drawn by lot, is written as THREAD.
 """
 
-import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,8 @@ SEPARATOR = "/budget"  # told on stderr, once all before it was told on stdout
 SEPARATED = "spent in this conversation"
 WIDTH = "100"
 FOOT = """\
-*Recorded by [conversations.py](../../tests/conversations.py), word for word. THREAD stands for the id of the thread; of a chat the progress on
-stderr, which a terminal shows meanwhile, is left out. A test has the same conversation again and compares.*
+*Recorded by [conversations.py](../../tests/conversations.py), word for word. THREAD stands for the id of the thread; of
+a chat the progress on stderr, which a terminal shows meanwhile, is left out. A test has it again and compares.*
 """
 
 
@@ -67,13 +67,12 @@ EXAMPLES = (
         "plan",
         "Plan mode: questions first",
         "At a terminal the questions come one after the other. Here a script answers them, one command each; exit "
-        "code 3 says that one is open. The answers become part of the plan.",
+        "code 3 says that one is open. The answers become part of the plan; `auto` leaves the rest to defaults.",
         (
             Step('assay research "How did Apple change?" --mode plan --depth quick'),
             Step("assay review answer THREAD 1"),
             Step('assay review answer THREAD "The last three years"'),
-            Step("assay review answer THREAD skip"),
-            Step("assay review answer THREAD skip"),
+            Step("assay mode THREAD auto"),
         ),
     ),
 )
@@ -86,7 +85,7 @@ def transcript(example: Example) -> str:
         for step in example.steps:
             words = _words(step.command.replace("THREAD", thread))
             shown += [f"$ {step.command}", *(_talked(words, step.typed, folder) if step.typed else _ran(words, folder))]
-            thread = thread or _thread(folder)
+            thread = thread or _thread("\n".join(shown))
     lines = [line.rstrip() for part in shown for line in part.replace(thread, "THREAD").splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
@@ -142,16 +141,15 @@ def _environment(folder: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _thread(folder: Path) -> str:
-    listed = subprocess.run(
-        [str(ASSAY), "threads", "--json"], env=_environment(folder), capture_output=True, text=True, check=True
-    )
-    (thread,) = json.loads(listed.stdout)
-    return str(thread["id"])
+def _thread(told: str) -> str:
+    found = re.search(r"\b(?:thread|resume) ([0-9a-f]{12})\b", told)
+    if found is None:
+        raise RuntimeError(f"no thread is named in {told!r}")
+    return found[1]
 
 
 def page(example: Example, text: str) -> str:
-    return f"# {example.title}\n\n{example.about}\n\n```text\n{text}\n```\n\n{FOOT}"
+    return f"# {example.title}\n\n{textwrap.fill(example.about, 130)}\n\n```text\n{text}\n```\n\n{FOOT}"
 
 
 def recorded(example: Example) -> str:

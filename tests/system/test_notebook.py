@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def read(path: Path) -> Any:
     import nbformat
 
-    return nbformat.read(path, as_version=4)
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
 
 def told(cell: Any) -> str:
