@@ -67,7 +67,7 @@ lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newe
 	$(COMPILE) requirements/bootstrap.in -c requirements/runtime.lock -o requirements/bootstrap.lock
 	$(COMPILE) pyproject.toml --extra dev -c requirements/runtime.lock -c requirements/bootstrap.lock \
 		-o requirements/dev.lock
-	$(COMPILE) pyproject.toml --extra local -c requirements/runtime.lock -o requirements/local.lock
+	$(COMPILE) pyproject.toml --extra export --extra local -c requirements/runtime.lock -o requirements/local.lock
 	$(COMPILE) pyproject.toml --extra export --extra fleet --extra telemetry -c requirements/dev.lock -o requirements/fleet.lock
 
 clean: ## remove caches and reports

@@ -54,7 +54,7 @@ def test_a_detached_run_that_is_killed_is_gone_on_with(assay: Command) -> None:
     shutil.copytree(LIBRARY, assay.folder / "sky")  # enough for some seconds, so that it is at work when it is killed
     thread = assay("research", "How fast is the universe expanding?", "--docs", "sky", "--detach").out.strip()
     process = process_of(thread)
-    assay.wait_for_event("leave", "plan")
+    assay.wait_for_event("enter", "dispatch")  # so the plan is kept
     os.kill(process, signal.SIGKILL)
     status = assay.statuses(thread)
 

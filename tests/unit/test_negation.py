@@ -151,6 +151,6 @@ def test_any_text_is_read(text: str) -> None:
 @pytest.mark.parametrize("piece", ["not ", "n't", "no more ", "a", "rose, ", "'a", "may "])
 def test_hostile_repetition_takes_linear_time(piece: str) -> None:
     text = piece * 10_000
-    started = time.perf_counter()
+    started = time.process_time()
     directions(text), negated(text), hedged(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -20,6 +20,7 @@ from assay.model.report import ReportData
 
 SECONDS = 60.0
 MEMORY = "1G"
+ENVIRONMENT = None if os.name == "nt" else {"LANG": "C.UTF-8"}  # keys stay here; Windows starts nothing without one
 API = [1, 23, 1]  # version of the syntax tree; pandoc 3 reads every 1.23
 _PLAIN: list[Any] = ["", [], []]
 _QUOTED = frozenset({"answer", "dispute", "notice"})
@@ -30,9 +31,7 @@ def render(report: ReportData) -> bytes:
     command = [program(), "--from=json", "--to=docx", "--sandbox", "--output=-", "+RTS", f"-M{MEMORY}", "-RTS"]
     tree = json.dumps(_tree(made)).encode()
     try:
-        done = subprocess.run(
-            command, input=tree, capture_output=True, timeout=SECONDS, check=False, env=_environment()
-        )
+        done = subprocess.run(command, input=tree, capture_output=True, timeout=SECONDS, check=False, env=ENVIRONMENT)
     except subprocess.TimeoutExpired as error:
         raise AssayError(
             f"pandoc has not written the document in {SECONDS:.0f} s", help="Choose html or md.", retryable=True
@@ -53,12 +52,6 @@ def program() -> str:
     if found := shutil.which("pandoc"):
         return found
     raise ConfigurationError("DOCX needs the extra `export`", help="Install it: pip install 'assay[export]'")
-
-
-def _environment() -> dict[str, str]:
-    """Nothing of ours but what a program needs to start; keys stay here."""
-    known = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP", "TMPDIR") if name in os.environ}
-    return {**known, "LANG": "C.UTF-8"}
 
 
 def _tree(made: Document) -> dict[str, Any]:

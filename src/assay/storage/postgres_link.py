@@ -109,6 +109,10 @@ class PostgresLink(Link["AsyncConnection[Any]"]):
         return is_lost or isinstance(error, OSError)
 
     def _reason(self, error: Any) -> str:
+        from psycopg_pool import PoolTimeout
+
+        if isinstance(error, PoolTimeout):
+            return "cannot be reached in time"
         if isinstance(error, TimeoutError):
             return "does not answer in time"
         if self._is_gone(error):
