@@ -150,7 +150,7 @@ def of_file(path: Path) -> Format:
     name = path.name.lower()
     ending = next((ending for ending in (".csl.json", path.suffix.lower()) if ending and name.endswith(ending)), "")
     if ending not in _ENDINGS:
-        raise PathError(f"{path}: Assay writes {', '.join(endings())}", help="Choose one of these endings.")
+        raise PathError(f"{path}: Assay writes {', '.join(endings())}", help="Choose one of these endings for --out.")
     return FORMATS[_ENDINGS[ending]]
 
 
