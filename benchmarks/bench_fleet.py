@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import quantiles
 
 from benchmarks.fleet import Fleet, Found
 from benchmarks.postgres import server
@@ -51,6 +52,10 @@ def shown(found: Found) -> None:
             f"threads held at a blow              {len(found.rescues)}, gone on with within one lease "
             f"{found.within(LEASE):.1%}, two {found.within(2 * LEASE):.1%}, longest {max(found.rescues):.1f} s"
         )
+        marks = quantiles(found.rescues, n=100)
+        print(f"half of them within {marks[49]:.1f} s, 90% {marks[89]:.1f} s, 99% {marks[98]:.1f} s")
+    for line in found.slow:
+        print(f"  {line}")
 
 
 def main(jobs: int, blows: int) -> None:

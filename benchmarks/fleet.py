@@ -81,6 +81,7 @@ class Found:
     runs: dict[str, int]
     blows: list[Blow]
     rescues: list[float] = field(default_factory=list)  # seconds from a blow until another had the thread
+    slow: list[str] = field(default_factory=list)  # of those that took more than two leases, what the books say
     early: int = 0  # threads taken whose lease had not ended
     foreign: list[str] = field(default_factory=list)  # what somebody wrote whose thread was another's
     refused: int = 0  # writes that were tried and not let through, as the workers' logs tell
@@ -180,10 +181,11 @@ class Fleet:
         self.blows.append(Blow(kind, name, at, tuple(self._held(name))))
 
     def _held(self, name: str) -> Iterator[str]:
-        """Threads whose last line of taking or giving back is that this one took them."""
+        """Threads whose last line of taking or giving back is that this one took them, and whose run has not ended."""
         last = self._asked(
             "SELECT DISTINCT ON (thread) thread, what, who FROM books WHERE what IN ('take', 'release')"
             " AND thread IN (SELECT thread FROM books WHERE who = %s AND what = 'take')"
+            " AND thread IN (SELECT thread FROM runs WHERE status IN ('queued', 'running'))"
             " ORDER BY thread, id DESC",
             name,
         )
@@ -246,7 +248,10 @@ class Fleet:
         result = Found(self.counts(), self.blows, seconds=seconds, starts=self.starts)
         result.early = int(self._asked("SELECT count(*) FROM books WHERE early")[0][0])
         result.foreign = list(self._foreign())
-        result.rescues = list(self._rescues())
+        for blow, thread, seconds in self._rescues():
+            result.rescues.append(seconds)
+            if seconds > 2 * self.lease:
+                result.slow.append(f"{seconds:.1f} s after {blow.kind}: {self._story(thread, blow.at)}")
         result.refused = sum(self.log(f"worker-{number}").count("has it") for number in range(1, self.starts + 1))
         return result
 
@@ -259,7 +264,7 @@ class Fleet:
             elif what != "release" and who.startswith("worker") and holder.get(thread) != who:
                 yield f"{number}: {what} on {thread} by {who}, which was {holder.get(thread)}'s"
 
-    def _rescues(self) -> Iterator[float]:
+    def _rescues(self) -> Iterator[tuple[Blow, str, float]]:
         for blow in self.blows:
             for thread in blow.threads:
                 again = self._asked(
@@ -268,7 +273,16 @@ class Fleet:
                     thread, blow.at,
                 )[0][0]  # fmt: skip
                 if again is not None:
-                    yield float(again) - blow.at
+                    yield blow, thread, float(again) - blow.at
+
+    def _story(self, thread: str, at: float) -> str:
+        """What happened on a thread, in seconds from a blow."""
+        lines = self._asked(
+            "SELECT round(extract(epoch FROM at)::numeric - %s::numeric, 1), what, who FROM books WHERE thread = %s"
+            " AND what IN ('take', 'release') ORDER BY id",
+            at, thread,
+        )  # fmt: skip
+        return ", ".join(f"{seconds} {what} {who}" for seconds, what, who in lines)
 
     def _asked(self, sql: str, *values: Any) -> list[Any]:
         return self._books.execute(sql.encode(), values).fetchall()

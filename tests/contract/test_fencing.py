@@ -402,6 +402,21 @@ def test_a_transaction_that_stood_still_for_too_long_may_be_tried_again(kept: Ke
     assert asyncio.run(kept.threads.get("t")).title == "in time"
 
 
+def test_whoever_waits_longer_than_a_lease_gives_up_and_may_try_again(kept: Kept, postgres_address: str) -> None:
+    """Or a process that is stopped with two writes, one of which waits for the other, would keep its thread twice."""
+    with PostgresDatabase(postgres_address, idle_seconds=0.5) as database, closing(Leases(database)) as leases:
+        lease = leases.take("t")
+        with kept.rows.writing("thread", "t"):
+            began = time.monotonic()
+            with fenced(lease), pytest.raises(StorageError, match="lock timeout") as refused:
+                asyncio.run(kept_in(database).threads.rename("t", "too late"))
+            assert time.monotonic() - began < PATIENCE
+        assert refused.value.retryable
+        with fenced(lease):
+            asyncio.run(kept_in(database).threads.rename("t", "in time"))
+    assert asyncio.run(kept.threads.get("t")).title == "in time"
+
+
 # At no time two ---------------------------------------------------------------------------------------
 
 

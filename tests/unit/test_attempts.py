@@ -49,7 +49,7 @@ async def test_a_run_that_outlived_several_processes_goes_on_alone(monkeypatch: 
     monkeypatch.setattr("assay.worker.attempt.LOOK", 0.01)
     engine = FakeEngine()
     attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
-    engine.fallen["suspect"] = 2
+    engine.fallen["suspect"] = 3
 
     async def comes(id: str) -> "asyncio.Task[Any]":
         task = asyncio.create_task(attempts.attempt(made(id)))
@@ -79,7 +79,7 @@ async def test_a_run_that_outlived_several_processes_goes_on_alone(monkeypatch: 
 async def test_suspects_come_one_after_the_other() -> None:
     engine = FakeEngine()
     attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
-    engine.fallen.update({"one": 2, "two": 3})
+    engine.fallen.update({"one": 3, "two": 4})
     one = asyncio.create_task(attempts.attempt(made("one")))
     await asyncio.sleep(0.05)
     assert await attempts.attempt(made("two")) == ELSEWHERE

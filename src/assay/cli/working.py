@@ -6,6 +6,7 @@ import socket
 
 from assay.cli import STOPPED
 from assay.cli.ending import heeded
+from assay.cli.lines import counted
 from assay.cli.screen import tell
 from assay.settings import Settings, load
 from assay.telemetry.logs import structured
@@ -38,5 +39,6 @@ async def _work(settings: Settings, concurrency: int | None, until_idle: bool) -
             if worker.figures:
                 tell(f"Its figures are at {worker.figures}/metrics.")
             await worker.run(stopping, until_idle=until_idle)
-    under_way = "What was under way is in line again: another worker goes on with it."
-    tell(f"Stopped. {under_way if stopping.is_set() else 'Nothing is left to do.'}")
+    under_way = f"Put in line again, for another worker: {counted(worker.left, 'run')}."
+    idle = "Nothing was under way." if stopping.is_set() else "Nothing is left to do."
+    tell(f"Stopped. {under_way if worker.left else idle}")

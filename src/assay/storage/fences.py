@@ -17,11 +17,18 @@ from assay.storage.database import Connection
 
 _tokens: ContextVar[Mapping[str, int]] = ContextVar("tokens", default=MappingProxyType({}))  # by thread
 
+# Whoever waits for somebody longer than it may stand still itself gives up: of a process that is stopped, all that wait
+# for one another would else be ended one after the other, and keep the thread from its next holder as often as long.
+_PATIENCE = "set_config('lock_timeout', current_setting('idle_in_transaction_session_timeout'), true)"
 # KEY SHARE stands against taking a thread (FOR UPDATE) and giving it back (DELETE), and not against renewing its lease.
 _TOKEN = "SELECT token FROM leases WHERE leases.thread = {thread} FOR KEY SHARE"  # noqa: S105
-_OF_RUN = f"SELECT thread, ({_TOKEN.format(thread='runs.thread')}) AS token FROM runs WHERE id = ?"  # noqa: S608
+_OF_RUN = f"""
+SELECT thread, ({_TOKEN.format(thread="runs.thread")}) AS token, {_PATIENCE} FROM runs WHERE id = ?
+"""  # noqa: S608
 _LEASE = {  # what is written, by its scope; documents are the same whoever writes them
-    "thread": f"SELECT id AS thread, ({_TOKEN.format(thread='id')}) AS token FROM (VALUES (?)) AS given (id)",  # noqa: S608
+    "thread": f"""
+SELECT id AS thread, ({_TOKEN.format(thread="id")}) AS token, {_PATIENCE} FROM (VALUES (?)) AS given (id)
+""",  # noqa: S608
     "run": _OF_RUN,
     "ledger": _OF_RUN,
 }

@@ -16,7 +16,7 @@ from assay.runner import AT_WORK
 _log = logging.getLogger("assay")
 UNFORESEEN = 60.0  # seconds after which one is tried again that has met a fault of ours
 TRIES = 3  # at such a one, by this process
-SUSPECT = 2  # processes in a row that a run has outlived: it may be the run that ends them
+SUSPECT = 3  # processes in a row that a run has outlived: it may be the run that ends them
 LOOK = 1.0  # seconds between looks whether such a run has got somewhere
 
 

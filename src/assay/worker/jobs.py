@@ -1,7 +1,9 @@
-"""Procrastinate's hands on its tables, with three differences: they outlive a database that is away for a while, they
-end no job that was taken from this worker meanwhile, and what no worker can make sense of is put aside."""
+"""Procrastinate's hands on its tables, with four differences: they outlive a database that is away for a while, they
+end no job that was taken from this worker meanwhile, what no worker can make sense of is put aside, and what the dead
+have left is taken up by a worker that has no place free for anything else."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,10 +14,12 @@ from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 
 from assay.storage.outage import Outage
+from assay.worker.queue import BEGUN, CHORES, RUNS
 
 _log = logging.getLogger("assay")
 PAUSE = 1.0  # seconds after which a database that was away is asked again
 QUIET = 60.0
+LOOK = 0.5  # seconds after which a worker with no place free looks again for what the dead have left
 # Deleted by another worker that took this one for dead, it comes back under its number.
 _BEAT = """
 INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE VALUES (%(worker_id)s, now())
@@ -37,33 +41,51 @@ WHERE status = 'doing' AND worker_id = %(worker_id)s AND NOT id = ANY(%(known)s)
 
 
 class Jobs(JobManager):
-    """`tasks` are those that this worker knows, with what each is told."""
+    """`tasks` are those that this worker knows, with what each is told; `places` are for runs that it begins."""
 
-    def __init__(self, connector: BaseConnector, tasks: Mapping[str, Mapping[str, type]]) -> None:
+    def __init__(self, connector: BaseConnector, tasks: Mapping[str, Mapping[str, type]], places: int) -> None:
         super().__init__(connector)
         self.closed = False  # nothing new is begun
         self._tasks = tasks
-        self._known: set[int] = set()  # jobs that were given out to this worker
+        self._places = places
+        self._known: dict[int, str] = {}  # jobs that were given out to this worker, with their queues
         self._giving_out = asyncio.Lock()
+        self._ended = asyncio.Event()  # one of them has
         self._outage = Outage(_log.warning, rest=QUIET)
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         try:
-            while not self.closed and (job := await self._given_out(queues, worker_id)):
+            while not self.closed:
+                is_full = self._is_full()
+                job = await self._given_out([BEGUN, CHORES] if is_full else queues, worker_id)
                 self._outage.is_over()
-                if not (fault := self._fault(job)):
+                if job is None and is_full:
+                    await self._for_a_moment()
+                elif job is None or not (fault := self._fault(job)):
                     return job
-                _log.error("job %s is put aside: %s", job.id, fault)
-                await super().finish_job(job, Status.FAILED, delete_job=False)
+                else:
+                    _log.error("job %s is put aside: %s", job.id, fault)
+                    await super().finish_job(job, Status.FAILED, delete_job=False)
+                    self._forget(job)
         except ConnectorException as error:
             self._troubled(error)
         return None
+
+    def _is_full(self) -> bool:
+        return sum(queue == RUNS for queue in self._known.values()) >= self._places
+
+    async def _for_a_moment(self) -> None:
+        """Or until a job has ended."""
+        self._ended.clear()
+        with contextlib.suppress(TimeoutError):  # wait_for may swallow a cancellation before Python 3.12
+            async with asyncio.timeout(LOOK):
+                await self._ended.wait()
 
     async def _given_out(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         async with self._giving_out:
             job = await super().fetch_job(queues, worker_id)
             if job is not None and job.id is not None:
-                self._known.add(job.id)
+                self._known[job.id] = job.queue
             return job
 
     def _fault(self, job: Job) -> str:
@@ -90,8 +112,12 @@ class Jobs(JobManager):
                 continue
             if not rows:
                 _log.info("job %s was another worker's by the time that it ended here", job.id)
-            self._known.discard(job.id or 0)
+            self._forget(job)
             return
+
+    def _forget(self, job: Job) -> None:
+        self._known.pop(job.id or 0, None)
+        self._ended.set()
 
     async def update_heartbeat(self, worker_id: int) -> None:
         try:

@@ -1,7 +1,9 @@
 """The queue in the database: which runs wait for a worker, in which order, and which workers live.
 
-Its tables are Procrastinate's. Of a job, `queueing_lock` is the run and `lock` its thread. What comes next is the job
-with the highest priority, which says how matters stand with the person:
+Its tables are Procrastinate's. Runs that no worker has had wait in `runs`; those that one had when it died, in `begun`:
+a worker takes some of them up though it has no place free, so that they need not wait for others to end. Of a job,
+`queueing_lock` is the run and `lock` its thread. What comes next is the job with the highest priority, which says how
+matters stand with the person:
 
     rank * 1,000,000,000 - 1,000 * (runs of theirs at work + place among theirs that wait) - turn
 
@@ -13,39 +15,40 @@ does, and the next sweep sees to it.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from assay.model.event import Status
+from assay.model.event import RunStatus, Status
 from assay.model.thread import Run
 from assay.storage.database import Connection, Database
 
-RUNS, CHORES = "runs", "chores"  # the names of both queues
-WORK = "work"  # the task of a job in the first
+RUNS, BEGUN, CHORES = "runs", "begun", "chores"  # the names of the queues
+WORK = "work"  # the task of a job in the first two
 MOST = 500  # runs that are put in line again at one time
 _ORDERING, _SWEEPING = 7_301_241, 7_301_242  # advisory locks
 
 _ADD = """
 INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, queueing_lock, args, scheduled_at)
-SELECT 'runs', 'work', new.rank * 1000000000 - 400000000, new.thread, new.run,
+SELECT CASE WHEN new.begun THEN 'begun' ELSE 'runs' END, 'work', new.rank * 1000000000 - 400000000, new.thread, new.run,
     jsonb_build_object('run', new.run, 'thread', new.thread, 'user', new.person),
     now() + CAST(NULLIF(:after, 0) AS double precision) * interval '1 second'
-FROM json_to_recordset(CAST(:runs AS json)) AS new (run text, thread text, person text, rank integer)
+FROM json_to_recordset(CAST(:runs AS json)) AS new (run text, thread text, person text, rank integer, begun boolean)
 ON CONFLICT (queueing_lock) WHERE status = 'todo' DO UPDATE SET scheduled_at = NULL
 WHERE procrastinate_jobs.scheduled_at IS NOT NULL AND excluded.scheduled_at IS NULL
 """
-# A change of a job that has a time of its own would be noted as another event of it.
+# A job that was to wait for some time is in line like the others once that is over. As long as it has a time of its
+# own, each change would be noted as another event of it.
 _ORDER = """
 WITH jobs AS (
     SELECT id, status, args ->> 'user' AS person,
         LEAST(GREATEST(CAST(round(priority / 1000000000.0) AS integer), -1), 1) AS rank
-    FROM procrastinate_jobs WHERE queue_name = 'runs' AND status IN ('todo', 'doing')
+    FROM procrastinate_jobs WHERE queue_name IN ('runs', 'begun') AND status IN ('todo', 'doing')
 ), busy AS (
     SELECT person, count(*) AS runs FROM jobs WHERE status = 'doing' GROUP BY person
 ), served AS (
     SELECT jobs.args ->> 'user' AS person, max(events.id) AS last
     FROM procrastinate_events AS events JOIN procrastinate_jobs AS jobs ON jobs.id = events.job_id
-    WHERE events.type = 'started' AND jobs.queue_name = 'runs' GROUP BY 1
+    WHERE events.type = 'started' AND jobs.queue_name IN ('runs', 'begun') GROUP BY 1
 ), waiting AS (
     SELECT id, person, rank, row_number() OVER (PARTITION BY rank, person ORDER BY id) AS place
     FROM jobs WHERE status = 'todo'
@@ -58,15 +61,18 @@ WITH jobs AS (
         AS integer) AS priority
     FROM waiting LEFT JOIN busy USING (person) LEFT JOIN turns ON turns.id = waiting.id
 )
-UPDATE procrastinate_jobs AS jobs SET priority = ordered.priority FROM ordered
-WHERE jobs.id = ordered.id AND jobs.status = 'todo' AND jobs.scheduled_at IS NULL
-    AND jobs.priority <> ordered.priority
+UPDATE procrastinate_jobs AS jobs SET priority = ordered.priority, scheduled_at = NULL FROM ordered
+WHERE jobs.id = ordered.id AND jobs.status = 'todo' AND coalesce(jobs.scheduled_at <= now(), true)
+    AND (jobs.priority <> ordered.priority OR jobs.scheduled_at IS NOT NULL)
 """
 _LINE = """
 SELECT queueing_lock AS run FROM procrastinate_jobs
-WHERE queue_name = 'runs' AND status = 'todo' AND coalesce(scheduled_at <= now(), true) ORDER BY priority DESC, id
+WHERE queue_name IN ('runs', 'begun') AND status = 'todo' AND coalesce(scheduled_at <= now(), true)
+ORDER BY priority DESC, id
 """
-_WORKING = "SELECT count(*) AS runs FROM procrastinate_jobs WHERE queue_name = 'runs' AND status = 'doing'"
+_WORKING = """
+SELECT count(*) AS runs FROM procrastinate_jobs WHERE queue_name IN ('runs', 'begun') AND status = 'doing'
+"""
 _ALIVE = "last_heartbeat > now() - CAST(:seconds AS double precision) * interval '1 second'"
 _WORKERS = f"SELECT count(*) AS workers FROM procrastinate_workers WHERE {_ALIVE}"  # noqa: S608
 _TRY = "SELECT pg_try_advisory_xact_lock(?) AS mine"
@@ -84,12 +90,12 @@ UPDATE procrastinate_jobs AS jobs SET status = 'failed' WHERE status = 'doing' A
 _GONE = f"DELETE FROM procrastinate_workers WHERE NOT {_ALIVE}"  # noqa: S608
 _ENDED = """
 UPDATE procrastinate_jobs AS jobs SET status = 'cancelled' FROM runs
-WHERE jobs.queue_name = 'runs' AND jobs.status = 'todo' AND runs.id = jobs.queueing_lock
+WHERE jobs.queue_name IN ('runs', 'begun') AND jobs.status = 'todo' AND runs.id = jobs.queueing_lock
     AND runs.status NOT IN ('queued', 'running')
 """
 # NOT IN is looked up in a table of hashes; NOT EXISTS compared each with each before the server had counted them.
 _LEFT = """
-SELECT id FROM runs WHERE status IN ('queued', 'running')
+SELECT id, thread IN (SELECT thread FROM leases) AS begun FROM runs WHERE status IN ('queued', 'running')
     AND id NOT IN (SELECT coalesce(queueing_lock, '') FROM procrastinate_jobs WHERE status IN ('todo', 'doing'))
     AND thread NOT IN (SELECT thread FROM leases WHERE until > clock_timestamp())
 ORDER BY started, rowid LIMIT :most
@@ -107,6 +113,7 @@ class Seen(NamedTuple):
 class Swept(NamedTuple):
     stalled: list[str]  # runs whose worker has given no sign for too long
     left: list[str]  # runs for which nobody has knocked
+    begun: list[str]  # those of both that a worker had in hand: it was given the job, or has not given the thread back
 
 
 class Queue:
@@ -116,11 +123,11 @@ class Queue:
         self.lease = lease
         self._database = database
 
-    async def add(self, runs: Sequence[Run], *, after: float = 0.0) -> None:
+    async def add(self, runs: Sequence[Run], *, after: float = 0.0, begun: Collection[str] = ()) -> None:
         """Knock for runs, now or so many seconds from now. One that waits already keeps its place; one that was to wait
-        for some time does so no more."""
+        for some time does so no more. `begun` are those that a worker had in hand, however little came of it."""
         if runs:
-            await asyncio.to_thread(self._add, runs, after)
+            await asyncio.to_thread(self._add, runs, after, begun)
 
     async def look(self) -> Seen:
         return await asyncio.to_thread(self._look)
@@ -130,8 +137,8 @@ class Queue:
         within the `pause`."""
         return await asyncio.to_thread(self._sweep, pause)
 
-    def _add(self, runs: Sequence[Run], after: float) -> None:
-        new = [{"run": run.id, "thread": run.thread, "person": run.user, "rank": rank(run)} for run in runs]
+    def _add(self, runs: Sequence[Run], after: float, begun: Collection[str]) -> None:
+        new = [_job(run, run.id in begun or run.status is RunStatus.RUNNING) for run in runs]
         with self._database.transaction() as connection:
             _lock(connection, _ORDERING)
             connection.execute(_ADD, {"runs": json.dumps(new), "after": after})
@@ -156,7 +163,8 @@ class Queue:
             connection.execute(_ENDED)
             left = connection.execute(_LEFT, {"most": MOST}).fetchall()
             connection.execute(_ORDER)
-        return Swept([row["run"] for row in stalled if row["run"]], [row["id"] for row in left])
+        dropped = [row["run"] for row in stalled if row["run"]]
+        return Swept(dropped, [row["id"] for row in left], [*dropped, *(row["id"] for row in left if row["begun"])])
 
 
 def _lock(connection: Connection, number: int) -> None:
@@ -164,6 +172,7 @@ def _lock(connection: Connection, number: int) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(?)", (number,))
 
 
-def rank(run: Run) -> int:
+def _job(run: Run, begun: bool) -> dict[str, object]:
     """Those that have begun go on first: they have had their turn, and perhaps somebody has just answered."""
-    return 1 if run.stage is not Status.PENDING else -1 if run.can_wait else 0
+    rank = 1 if begun or run.stage is not Status.PENDING else -1 if run.can_wait else 0
+    return {"run": run.id, "thread": run.thread, "person": run.user, "rank": rank, "begun": begun}

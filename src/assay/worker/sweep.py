@@ -19,7 +19,7 @@ from assay.worker.queue import Queue
 
 _log = logging.getLogger("assay")
 MOST_PAUSE = 2.0  # seconds between two sweeps
-PAUSES = 4  # between two sweeps at the least, in the time of a lease: a run is rescued soon after it was lost
+PAUSES = 8  # between two sweeps at the least, in the time of a lease: a run is rescued soon after it was lost
 SHARE = 0.8  # of the pause: one worker alone sweeps each time that it wakes up
 QUIET = 60.0
 _TIMING = 7_301_243  # the advisory lock of whoever keeps time
@@ -58,7 +58,7 @@ class Sweeper:
         if swept := await self._queue.sweep(pause):
             for run in swept.stalled:
                 _log.warning("the worker of run %s has given no sign for %g s; another goes on", run, self._queue.lease)
-            await self._queue.add([run async for run in self._still_at_work(swept.left)])
+            await self._queue.add([run async for run in self._still_at_work(swept.left)], begun=swept.begun)
 
     async def _swept(self) -> float:
         await self.sweep(SHARE * self._pause)

@@ -21,12 +21,13 @@ from assay.telemetry.watching import watching
 from assay.worker.chores import TASKS, schedule
 from assay.worker.jobs import Jobs
 from assay.worker.means import means_of
-from assay.worker.queue import CHORES, RUNS, WORK, Queue
+from assay.worker.queue import BEGUN, CHORES, RUNS, WORK, Queue
 from assay.worker.schema import check_fleet, prepare
 from assay.worker.sweep import Sweeper
 from assay.worker.work import TOLD, Work
 
 CONNECTIONS = 4  # of the queue alone: to find jobs, to end them, to say that the worker lives, to keep time
+TWICE = 2  # as many as it begins it may take up besides, of those that the dead have left (jobs.py)
 POLL = 1.0  # seconds after which the queue is looked at again by itself: nobody knocks when a thread becomes free
 BEATS = 3  # in the time of a lease: two may be missed
 WAIT = 10.0  # seconds for a connection
@@ -40,7 +41,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
     """`concurrency`: runs that it is at together; None: as the settings say."""
     check_fleet(settings)
     asyncio.get_running_loop().set_default_executor(
-        ThreadPoolExecutor(THREADS + 2 * (concurrency or settings.fleet.concurrency), "assay")
+        ThreadPoolExecutor(THREADS + 2 * TWICE * (concurrency or settings.fleet.concurrency), "assay")
     )
     async with AsyncExitStack() as stack:
         premises = await stack.enter_async_context(open_premises(settings))
@@ -85,12 +86,13 @@ class Worker:
         self.figures = figures
         self.engine = premises.engine
         self.concurrency = concurrency
+        self.left = 0  # runs that were under way when it was to stop
         self.database = premises.world.rows.database.name
         self._fleet = premises.engine.settings.fleet
         self._queue = Queue(premises.world.rows.database, self._fleet.lease_seconds)
         self._work = Work(self.engine, self._queue)
         self._sweeper = Sweeper(self.engine, self._queue, connector.pool)
-        self._jobs = Jobs(connector, {WORK: TOLD, **TASKS})
+        self._jobs = Jobs(connector, {WORK: TOLD, **TASKS}, concurrency)
         self._app = app
         app.job_manager = self._jobs
         app.task(name=WORK, queue=RUNS)(self._work.run)
@@ -113,6 +115,7 @@ class Worker:
     async def _stop(self) -> None:
         """It gives signs of life until the last run stands still, so that nobody takes them from it meanwhile."""
         self._jobs.closed = self._work.stopping = True
+        self.left = len(self.engine.running())
         await self.engine.drain(seconds=self._fleet.drain_seconds)
         while self._work.in_hand:  # one that was being taken up just now is drained as soon as it is
             await asyncio.sleep(BRIEFLY)
@@ -121,7 +124,7 @@ class Worker:
     async def _fetch(self) -> None:
         with _quietly():
             await self._app.run_worker_async(
-                queues=[RUNS, CHORES], concurrency=self.concurrency, fetch_job_polling_interval=POLL,
+                queues=[RUNS, BEGUN, CHORES], concurrency=TWICE * self.concurrency, fetch_job_polling_interval=POLL,
                 install_signal_handlers=False, update_heartbeat_interval=self._fleet.lease_seconds / BEATS,
                 stalled_worker_timeout=self._fleet.lease_seconds,
             )  # fmt: skip

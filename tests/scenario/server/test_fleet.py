@@ -261,6 +261,36 @@ async def test_a_worker_that_was_taken_for_dead_ends_nothing_of_anothers(
 
 
 @pytest.mark.requirement("W-16")
+async def test_what_a_dead_worker_has_left_needs_no_free_place(
+    serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, gate: Gate, postgres_address: str
+) -> None:
+    """A worker has one place, and a run in it that does not end; another run waits, and a third was at work elsewhere.
+    The third is taken up at once, the other in its turn."""
+    client = http(await serve(**fleet))
+    worker = await hire(fleet={"lease_seconds": 2, "concurrency": 1})
+    await asked(client)
+    await asyncio.wait_for(gate.came.wait(), PATIENCE)
+    waits, left = [(await asked(client))["threadId"] for _ in range(2)]
+    theirs = f"lock = '{left}' AND status = 'todo'"
+    await until(lambda: bool(changed(postgres_address, f"SELECT 1 FROM procrastinate_jobs WHERE {theirs}")))  # noqa: S608
+    changed(
+        postgres_address,
+        "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')",
+        "UPDATE procrastinate_jobs SET status = 'doing', worker_id ="  # noqa: S608
+        f" (SELECT max(id) FROM procrastinate_workers) WHERE {theirs}",
+    )
+    await until(lambda: len(worker.engine.running()) == 2)
+    async with asyncio.timeout(PATIENCE):
+        while (await client.get(f"/api/threads/{left}")).json()["status"] != "running":  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(1.5)
+    assert len(worker.engine.running()) == 2
+    assert (await client.get(f"/api/threads/{waits}")).json()["status"] == "queued"
+    gate.open.set()
+    assert [(await standing(client, thread))["status"] for thread in (left, waits)] == ["done"] * 2
+
+
+@pytest.mark.requirement("W-16")
 async def test_a_job_whose_worker_never_heard_of_it_is_put_in_line_again(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
