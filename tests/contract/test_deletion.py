@@ -3,7 +3,7 @@
 import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -74,22 +74,86 @@ async def test_documents_go_with_the_last_thread_that_uses_them(rows: Rows) -> N
 
 
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING])
-async def test_what_another_run_may_just_have_read_stays(
-    rows: Rows, status: RunStatus, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_another_run_may_just_have_read_stays(rows: Rows, status: RunStatus) -> None:
     await begun(rows, "a")
     await begun(rows, "b", status)
     await read(rows, SHARED, OWN, thread="a")
     await read(rows, SHARED)  # by a step of b
 
     await SqlThreads(rows).delete("a")
-    assert "documents that no thread uses stay" in caplog.text
+    assert kept(rows) == {SHARED.text, OWN.text}
     await SqlNotes(rows).put("b", [{"document": SHARED.hash}])  # which is over now
     await SqlIntegrity(rows).check("b", [SHARED.hash])
 
     await SqlThreads(rows).update("b", status=RunStatus.DONE)
     await begun(rows, "c")
     await SqlThreads(rows).delete("c")
+    assert kept(rows) == {SHARED.text}
+
+
+def swept(rows: Rows, days: float) -> None:
+    with rows.database.transaction() as connection:
+        sweep(rows, connection, NOW + timedelta(days=days))
+
+
+async def test_where_a_run_is_always_at_work_they_go_a_day_later(rows: Rows) -> None:
+    await begun(rows, "b", RunStatus.RUNNING)
+    await read(rows, SHARED, OWN)
+
+    swept(rows, 0)
+    swept(rows, 0.9)
+    assert kept(rows) == {SHARED.text, OWN.text}
+    await read(rows, SHARED)  # again: its day begins anew
+    swept(rows, 1.1)
+    assert kept(rows) == {SHARED.text}
+    swept(rows, 2.2)
+    assert kept(rows) == set()
+    await read(rows, SHARED, thread="b")
+    swept(rows, 9)
+    assert kept(rows) == {SHARED.text}
+
+
+async def test_they_are_given_up_when_threads_are_looked_through(rows: Rows) -> None:
+    await begun(rows, "b", RunStatus.RUNNING)
+    await read(rows, OWN)
+    swept(rows, 0)  # in January: long ago
+    await read(rows, SHARED)
+
+    await SqlThreads(rows).sweep()
+
+    assert kept(rows) == {SHARED.text}
+
+
+async def test_what_was_used_in_between_is_spared_a_whole_day_again(rows: Rows) -> None:
+    """A mark of before says nothing about when its last thread went."""
+    for id in ("a", "b"):
+        await begun(rows, id, RunStatus.RUNNING)
+    await SqlDocuments(rows).put(SHARED)
+    swept(rows, 0)
+    await SqlNotes(rows).put("a", [{"document": SHARED.hash}])
+    swept(rows, 0.5)
+    await SqlThreads(rows).update("a", status=RunStatus.DONE)
+    with rows.database.transaction() as connection:
+        connection.execute("DELETE FROM used_documents")
+    swept(rows, 1.5)
+    assert kept(rows) == {SHARED.text}
+    swept(rows, 2.6)
+    assert kept(rows) == set()
+
+
+async def test_a_document_is_there_however_reading_and_sweeping_meet(postgres_database: PostgresDatabase) -> None:
+    """Whoever reads one that is being swept away waits, and puts it there again."""
+    rows = Rows(postgres_database)
+    await begun(rows, "b", RunStatus.RUNNING)
+    await read(rows, SHARED)
+    swept(rows, 0)
+    with ThreadPoolExecutor(1) as pool:
+        with postgres_database.transaction() as connection:
+            sweep(rows, connection, NOW + timedelta(days=2))
+            reading = pool.submit(SqlDocuments(rows)._put, SHARED)
+            with pytest.raises(TimeoutError):
+                reading.result(0.3)
+        reading.result(5)
     assert kept(rows) == {SHARED.text}
 
 

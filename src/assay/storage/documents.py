@@ -5,22 +5,33 @@ import hashlib
 import json
 import logging
 import re
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from assay.errors import EvidenceError, NotFoundError
 from assay.model.source import Document
-from assay.storage.database import Connection
+from assay.storage.database import Connection, timestamp, utc_now
 from assay.storage.rows import Rows
 from assay.storage.tables import DOCUMENTS
 
 _log = logging.getLogger("assay")
 _HEX_DIGITS = 64
+# From reading a document until its thread rests on it no step takes nearly as long, and no two clocks differ so much.
+SPARED = timedelta(days=1)
 _FOUND = "SELECT hash FROM documents WHERE hash BETWEEN ? AND ? LIMIT 2"
-_IS_THERE = "SELECT 1 FROM documents WHERE hash = ?"
+_IS_THERE = """
+SELECT unused_documents.hash IS NULL AS safe
+FROM documents LEFT JOIN unused_documents ON unused_documents.hash = documents.hash WHERE documents.hash = ?
+"""
+_UNMARK = "DELETE FROM unused_documents WHERE hash = ?"
 _USED = """
 SELECT document FROM used_documents JOIN documents ON documents.hash = document WHERE thread = ? ORDER BY document
 """
 _UNUSED = "FROM documents WHERE NOT EXISTS (SELECT 1 FROM used_documents WHERE document = documents.hash)"
+_MARK = f"INSERT INTO unused_documents (hash, since) SELECT hash, ? {_UNUSED} ON CONFLICT (hash) DO NOTHING"
+_LONG_UNUSED = f"{_UNUSED} AND hash IN (SELECT hash FROM unused_documents WHERE since < ?)"  # noqa: S608  # ours
+_DUE = "SELECT 1 FROM unused_documents WHERE since < ? LIMIT 1"
+_UNMARK_OTHERS = f"DELETE FROM unused_documents WHERE hash NOT IN (SELECT hash {_UNUSED})"  # noqa: S608
 _AT_WORK = "SELECT count(*) AS n FROM runs WHERE status IN ('queued', 'running', 'waiting')"
 
 Found = TypeVar("Found")
@@ -47,15 +58,20 @@ class SqlDocuments:
 
     def _put(self, document: Document) -> None:
         check_hash(document)
-        if self._is_there(document.hash):  # without a turn at writing, which runs at once would wait for
+        there = self._there(document.hash)
+        if there and there["safe"]:  # without a turn at writing, which runs at once would wait for
             return
         row = {"hash": document.hash, "metadata": metadata_of(document), "text": document.text}
-        with self._rows.writing("") as writer:
-            writer.insert(DOCUMENTS, row, on_conflict="keep")
+        with self._rows.database.transaction() as connection:
+            if there:  # and may be swept away at any moment
+                self._rows.heads.take_common(connection)
+                connection.execute(_UNMARK, (document.hash,))
+            with self._rows.writing("") as writer:
+                writer.insert(DOCUMENTS, row, on_conflict="keep")
 
-    def _is_there(self, hash: str) -> bool:
+    def _there(self, hash: str) -> Any:
         with self._rows.database.connection() as connection:
-            return connection.execute(_IS_THERE, (hash,)).fetchone() is not None
+            return connection.execute(_IS_THERE, (hash,)).fetchone()
 
     def _get(self, hash: str) -> Document:
         prefix = checked_prefix(hash)
@@ -66,19 +82,28 @@ class SqlDocuments:
         return restored(hash, "", b"") if row is None else restored(row["hash"], row["metadata"], row["text"].encode())
 
 
-def sweep(rows: Rows, connection: Connection) -> None:
+def sweep(rows: Rows, connection: Connection, now: datetime | None = None) -> None:
     """Delete what no thread uses, as a part of the transaction it is called in.
 
-    What a step has read is used by its thread only when the step is over, so nothing goes while a run is at work, and
-    none begins meanwhile. What stays goes with the next thread that does, as does what steps read that were killed."""
+    What a step has read is used by its thread only when the step is over. So where a run is at work, and none begins
+    meanwhile, only what has long been without use goes; the rest is marked, and whoever reads it takes the mark away.
+    """
+    now = now or utc_now()
     rows.heads.take_common(connection)
-    unused = int(connection.execute(f"SELECT count(*) AS n {_UNUSED}").fetchone()["n"])
-    if unused and connection.execute(_AT_WORK).fetchone()["n"]:
-        _log.warning(
-            "%d documents that no thread uses stay, since a run is active; they go with the next thread", unused
-        )
-    elif unused:
+    if not connection.execute(_AT_WORK).fetchone()["n"]:
         connection.execute(f"DELETE {_UNUSED}")
+    else:
+        connection.execute(f"DELETE {_LONG_UNUSED}", (timestamp(now - SPARED),))
+        marked = connection.execute(_MARK, (timestamp(now),)).rowcount
+        if marked:
+            _log.info("%d documents that no thread uses stay for a day, since a run is active", marked)
+    connection.execute(_UNMARK_OTHERS)
+
+
+def is_due(rows: Rows) -> bool:
+    """Whether a document was marked that long ago."""
+    with rows.database.connection() as connection:
+        return connection.execute(_DUE, (timestamp(utc_now() - SPARED),)).fetchone() is not None
 
 
 def check_hash(document: Document) -> None:

@@ -15,6 +15,7 @@ from assay.model.question import Mode
 from assay.model.thread import Branch, Cursor, Run, Stop, Thread, ThreadSummary
 from assay.storage.database import ConstraintError, timestamp, utc_now
 from assay.storage.deletion import delete, deleted, run_ids
+from assay.storage.documents import is_due, sweep
 from assay.storage.overview import Page, check_count, overview, untouched
 from assay.storage.rows import Row, Rows, Writer
 from assay.storage.seals import ALTERED
@@ -56,6 +57,9 @@ class SqlThreads:
 
     async def delete(self, id: str) -> None:
         await asyncio.to_thread(self._delete, id)
+
+    async def sweep(self) -> None:
+        await asyncio.to_thread(self._sweep)
 
     async def run_ids(self, thread: str) -> list[str]:
         return await asyncio.to_thread(run_ids, self._rows, thread)
@@ -157,6 +161,11 @@ class SqlThreads:
         with self._rows.writing("thread", id) as writer:
             if writer.update(THREADS, (id,), {**changes, "updated": timestamp(self._now())}) is None:
                 raise no_thread(id)
+
+    def _sweep(self) -> None:
+        if is_due(self._rows):  # looking through all documents takes a while
+            with self._rows.database.transaction() as connection:
+                sweep(self._rows, connection)
 
     def _delete(self, id: str) -> None:
         if not delete(self._rows, id):

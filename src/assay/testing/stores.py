@@ -100,6 +100,9 @@ class MemoryThreads:
         self._deleted |= set(await self.run_ids(id))
         self._runs = {name: run for name, run in self._runs.items() if run.thread != id}
 
+    async def sweep(self) -> None:
+        """Documents are no part of this store."""
+
     async def run_ids(self, thread: str) -> list[str]:
         return [run.id for run in self._runs.values() if run.thread == thread]
 

@@ -89,9 +89,11 @@ class Archive:
 
     async def expire(self, limit: int = AT_ONCE) -> list[str]:
         """Delete threads that nobody has touched for `persistence.ttl_hours`; those that went. Where something is going
-        on, or a question is open, nothing is deleted. What other machines have deleted goes here, too."""
+        on, or a question is open, nothing is deleted. What other machines have deleted goes here, too, and so do
+        documents that no thread has used for a day."""
         if self._runner.journal is not None:
             await self._runner.journal.tidy()
+        await self._runner.threads.sweep()
         hours = self._runner.settings.persistence.ttl_hours
         if hours is None:
             return []

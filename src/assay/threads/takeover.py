@@ -71,10 +71,10 @@ class Takeover:
 
     async def marked(self, threads: Sequence[ThreadSummary]) -> list[ThreadSummary]:
         """With a word on those whose process is gone. The lock of a run that is at work is never had by asking."""
-        return [one.model_copy(update={"left": await self._is_dead(one)}) for one in threads]
+        return [one.model_copy(update={"left": await self.is_left(one.status, one.id)}) for one in threads]
 
-    async def _is_dead(self, thread: ThreadSummary) -> bool:
-        return thread.status is RunStatus.RUNNING and await self._runner.is_abandoned(thread.id)
+    async def is_left(self, status: RunStatus | None, thread: str) -> bool:
+        return status is RunStatus.RUNNING and await self._runner.is_abandoned(thread)
 
     async def adopt(self, at_once: int = AT_ONCE) -> list[Run]:
         """Go on with runs that nobody works on any more, as many as may be at work together. What cannot go on is told
