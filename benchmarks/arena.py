@@ -1,21 +1,34 @@
-"""A whole run against a slow world: where its time, calls and tokens go.
+"""A whole run against a slow world: where its time, calls and tokens go. For Assay, and for anybody's system.
 
-The fake provider answers over real HTTP in 1.0 s, a search and a page take 0.3 s each; 3 sub-questions with 3 queries
-each, 2 rounds. The chain is the longest row of model calls that waited for each other.
+    python benchmarks/arena.py                              Assay's engine, held to bounds
+    python benchmarks/arena.py --assay                      the command `assay research`, as any other system
+    python benchmarks/arena.py --command "CMD {question}"   a command of another system
+    python benchmarks/arena.py --url http://HOST/v1         a server that answers OpenAI's chat completions
 
-Other systems on the same breadth (LLM 1.0 s, search and page 0.3 s): gpt-researcher deep 3x2: 33 calls, 407k prompt
-tokens, 22.9 s; open_deep_research: 115 calls, 324k prompt tokens, 19.1 s. Neither checks a claim against its source.
+The provider of models answers over real HTTP in 1.0 s, a search and a page take 0.3 s each. Another system gets the
+addresses in OPENAI_BASE_URL, SEARXNG_URL, TAVILY_BASE_URL and as {openai}, {search}; a server has to be started with
+the addresses that are printed, and is asked as soon as it can be reached. What it says on stdout is looked through for
+citations. The chain is the longest row of model calls that waited for each other.
+
+Assay alone is asked 3 sub-questions with 3 queries each, in 2 rounds. Other systems on the same breadth: gpt-researcher
+deep 3x2: 33 calls, 407k prompt tokens, 22.9 s; open_deep_research: 115 calls, 324k prompt tokens, 19.1 s. Neither
+checks a claim against its source.
 """
 
+import argparse
 import asyncio
 import json
 import os
 import random
+import re
+import shlex
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+
+import httpx2
 
 from assay.bootstrap import open_engine
 from assay.export.report import Report
@@ -26,34 +39,16 @@ from assay.settings import load
 from assay.storage.documents import SqlDocuments
 from assay.storage.rows import Rows
 from assay.storage.sqlite import SqliteDatabase
-from assay.testing import FakeProvider, ProviderCall, ScriptedModel, SeenPrompt, snapshot
+from assay.testing import FakeProvider, ProviderCall, ScriptedModel, snapshot
 from assay.text.passages import passages
+from benchmarks.slow_world import HITS, LLM, PAGE, QUESTION, SEARCH, World, retold, slow_world, texts
 
-LLM, SEARCH, PAGE = 1.0, 0.3, 0.3
 CHAIN, CALLS, TOKENS = 10, 40, 160_000  # what must not be passed
-QUESTION = "How did the harbour towns of Norland change their ferry traffic between 2010 and 2020, and why?"
-HITS = 5
-TOWNS = [
-    f"{first}{last}"
-    for first in "Ald Berg Cor Dal Eid Fjor Gran Hav Ils Jor".split()
-    for last in "vik by sund nes".split()
-]
-TOPICS = ["passengers", "crossings", "electric ferries", "fares", "staff", "subsidies"]
-
-
-def pages() -> list[Document]:
-    """Pages of 6 KB with a few statements of fact each."""
-    return [snapshot(_page(town, number), title=f"Ferry traffic of {town}") for number, town in enumerate(TOWNS)]
-
-
-def _page(town: str, number: int) -> str:
-    facts = [
-        f"In {year} the ferry traffic of {town} in Norland counted {number * 37 + year + place * 11:,} {topic}. "
-        f"The harbour office of {town} explained the change in {topic} by the new timetable and the bridge at {town}."
-        for place, topic in enumerate(TOPICS)
-        for year in (2010, 2014, 2017, 2020)
-    ]
-    return "\n\n".join(facts)[:6_000]
+PROMPT_USD, ANSWER_USD = 2.5, 10.0  # of gpt-4o, a million tokens
+PATIENCE = 900.0  # seconds for a system to be reached, and to answer
+OURS = (
+    f"{shlex.quote(sys.executable)} -m assay research {{question}} --source searxng --model openai:gpt-4o --yes --quiet"
+)
 
 
 class SlowSource:
@@ -86,14 +81,6 @@ class SlowSource:
         )  # fmt: skip
 
 
-def retold(prompt: SeenPrompt) -> dict[str, Any]:
-    """A draft in the writer's own words, so that every sentence has to be judged again."""
-    draft: dict[str, Any] = json.loads(ScriptedModel()(prompt))
-    for sentence in draft["sentences"]:
-        sentence["text"] = sentence["text"].replace(" counted ", " had ").replace(" explained ", " put down ")
-    return draft
-
-
 def chain(calls: list[ProviderCall]) -> int:
     """The most calls of which each began after the one before had ended."""
     longest: list[int] = []
@@ -113,7 +100,8 @@ async def run(folder: Path) -> tuple[Report, FakeProvider, float]:
             llm={"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}},
         )  # fmt: skip
         with SqliteDatabase(folder / "assay.sqlite3") as database:
-            source = SlowSource(SqlDocuments(Rows(database)), pages())
+            documents = [snapshot(text, title=title) for title, text in texts().items()]
+            source = SlowSource(SqlDocuments(Rows(database)), documents)
             async with open_engine(settings, sources=lambda options: ([source], {})) as engine:
                 began = time.perf_counter()
                 started = await engine.start(QUESTION, Options())
@@ -124,7 +112,8 @@ async def run(folder: Path) -> tuple[Report, FakeProvider, float]:
         return outcome.report, provider, seconds
 
 
-def main() -> None:
+def held() -> None:
+    """Assay's engine alone, held to bounds."""
     with tempfile.TemporaryDirectory() as folder:
         report, provider, seconds = asyncio.run(run(Path(folder)))
     calls = provider.calls
@@ -146,9 +135,126 @@ def main() -> None:
     ]
     for name, value, bound in lines:
         print(f"{name:20} {value!s:40} {bound}")
-    held = chain(calls) <= CHAIN and len(calls) <= CALLS and prompt <= TOKENS and len(judged) == len(report.claims)
-    if not held or report.metadata.rounds != 2 or not report.claims:
+    within = chain(calls) <= CHAIN and len(calls) <= CALLS and prompt <= TOKENS and len(judged) == len(report.claims)
+    if not within or report.metadata.rounds != 2 or not report.claims:
         sys.exit("the arena's bounds were passed")
+
+
+# Anybody's system ------------------------------------------------------------------------------------
+
+
+class Result(NamedTuple):
+    said: str
+    seconds: float
+
+
+async def commanded(world: World, command: str, extra: dict[str, str]) -> Result:
+    words = [
+        word.format(question=QUESTION, openai=world.addresses["OPENAI_BASE_URL"], search=world.search.url)
+        for word in shlex.split(command)
+    ]
+    began = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        *words, env={**os.environ, **world.addresses, **extra}, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
+    seconds = time.perf_counter() - began
+    if process.returncode:
+        print(f"the command ended with {process.returncode}", file=sys.stderr)
+    return Result(out.decode(errors="replace"), seconds)
+
+
+async def asked(world: World, url: str) -> Result:
+    print("Start the system with these addresses; it is asked as soon as it can be reached:")
+    for name, value in world.addresses.items():
+        print(f"  {name}={value}", flush=True)
+    body = {"model": "arena", "messages": [{"role": "user", "content": QUESTION}]}
+    async with httpx2.AsyncClient(timeout=PATIENCE, trust_env=False) as client:
+        await _reached(client, url)
+        began = time.perf_counter()
+        answer = await client.post(f"{url.rstrip('/')}/chat/completions", json=body)
+        seconds = time.perf_counter() - began
+    if answer.status_code != 200:
+        sys.exit(f"{url} answered {answer.status_code}: {answer.text[:300]}")
+    return Result(str(json.loads(answer.text)["choices"][0]["message"]["content"]), seconds)
+
+
+async def _reached(client: httpx2.AsyncClient, url: str) -> None:
+    ends = time.monotonic() + PATIENCE
+    while True:
+        try:
+            await client.get(url)
+        except httpx2.ConnectError:
+            if time.monotonic() > ends:
+                sys.exit(f"nobody answers at {url}")
+            await asyncio.sleep(1)
+        else:
+            return
+
+
+_CITATION = r"(?:[✓⚠]+|\[+\^?S?\d+\]+(?:\([^)\s]*\))?|\(?https?://\S+)"
+_AFTER = re.compile(rf"([.!?])((?:\s*{_CITATION})+)")
+
+
+def cited(said: str) -> tuple[int, int]:
+    """Sentences of the answer with a citation, as [1], [S1] or an address, and all of them: without headings, tables,
+    lists and what follows the heading of the references. A citation behind a full stop belongs to what is before it."""
+    body = re.split(r"(?mi)^#+ *(?:references|sources|bibliography|limitations)\b", said)[0]
+    prose = "\n".join(line for line in body.splitlines() if not re.match(r"\s*[#|*-]", line))
+    sentences = re.split(r"(?<=[.!?])\s+|\n\n", _AFTER.sub(r"\2\1", prose))
+    sentences = [text for text in sentences if len(text.split()) >= 5]
+    return sum(bool(re.search(r"\[\^?S?\d+\]|https?://", text)) for text in sentences), len(sentences)
+
+
+def told(world: World, result: Result) -> None:
+    calls = world.provider.calls
+    prompt, answers = sum(call.prompt_tokens for call in calls), sum(call.completion_tokens for call in calls)
+    with_citation, sentences = cited(result.said)
+    lines = {
+        "seconds": f"{result.seconds:.1f}",
+        "model calls": f"{len(calls)}, {world.provider.busiest} at once at the most",
+        "critical path": f"{chain(calls)} latencies",
+        "tokens": f"{prompt:,} in prompts, {answers:,} in answers",
+        "at gpt-4o prices": f"${(prompt * PROMPT_USD + answers * ANSWER_USD) / 1e6:.4f}",
+        "searches, pages": f"{len(world.search.seen)}, {world.pages_read}",
+        "words": f"{len(result.said.split())}",
+        "sentences cited": f"{with_citation} of {sentences}",
+    }
+    for name, value in lines.items():
+        print(f"{name:20} {value}")
+    if not calls:
+        sys.exit("the system asked no model here: does it read OPENAI_BASE_URL?")
+
+
+async def contest(command: str | None, url: str | None, *, ours: bool, pace: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        async with slow_world(pace) as world:
+            extra = {
+                "ASSAY_DATA_DIR": folder, "ASSAY_SEARCH__SEARXNG_URL": world.search.url,
+                "ASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]', "ASSAY_HARVEST__BROWSER": "off",
+                "ASSAY_HARVEST__HOST_PAUSE": "0", "ASSAY_HARVEST__AT_ONCE_PER_HOST": "16",
+                "ASSAY_LLM__ENDPOINTS": json.dumps({"openai": world.addresses["OPENAI_BASE_URL"]}),
+                "ASSAY_SEARCH__REQUESTS_PER_MINUTE": '{"searxng": 6000}',
+            }  # fmt: skip
+            if url is not None:
+                result = await asked(world, url)
+            else:
+                result = await commanded(world, command or OURS, extra if ours else {})
+        told(world, result)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    system = parser.add_mutually_exclusive_group()
+    system.add_argument("--assay", action="store_true", help="the command of Assay")
+    system.add_argument("--command", help="a command; {question} stands for the question")
+    system.add_argument("--url", help="of a server that answers POST URL/chat/completions")
+    parser.add_argument("--pace", type=float, default=1.0, help="2 makes the world twice as slow, for these systems")
+    given = parser.parse_args()
+    if given.assay or given.command or given.url:
+        asyncio.run(contest(given.command, given.url, ours=given.assay, pace=given.pace))
+    else:
+        held()
 
 
 if __name__ == "__main__":

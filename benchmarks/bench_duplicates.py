@@ -13,54 +13,14 @@ the one before. 400 documents of 5,000 words took 1.6 to 1.9 s of processor time
 making shingles.
 """
 
-import gzip
-import json
-import os
 import random
 import time
-from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
+from assay.evaluation.data import folder
+from assay.evaluation.duplicates import bodies, copies, shared
 from assay.search.duplicates import THRESHOLD, duplicates
 from assay.text.shingles import containment, shingles
-
-DATA = Path(os.environ.get("ASSAY_EVAL_DATA", "../shared/data")) / "extraction"
-
-
-def readings(page: bytes, truth: str) -> Iterator[str]:
-    """The ways to read a page that gave any text."""
-    from lxml.html import HTMLParser, fromstring
-    from trafilatura import extract
-
-    yield truth
-    for precise, generous in ((False, False), (True, False), (False, True)):
-        if text := extract(page, favor_precision=precise, favor_recall=generous):
-            yield text
-    tree: Any = fromstring(page, parser=HTMLParser(encoding="utf-8"))
-    if body := max(map(_body, tree.xpath("//script[@type='application/ld+json']/text()")), key=len, default=""):
-        yield body
-    for hidden in tree.xpath("//script|//style|//noscript|//template"):
-        hidden.drop_tree()
-    yield " ".join(tree.itertext())
-
-
-def _body(text: str) -> str:
-    """The longest `articleBody` anywhere in a piece of JSON-LD."""
-    try:
-        waiting = [json.loads(text, strict=False)]
-    except ValueError:
-        return ""
-    found = [""]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            found.append(item["articleBody"] if isinstance(item.get("articleBody"), str) else "")
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
-    return max(found, key=len)
 
 
 def seconds(documents: int = 400, words: int = 5_000) -> float:
@@ -73,23 +33,14 @@ def seconds(documents: int = 400, words: int = 5_000) -> float:
 
 
 def main() -> None:
-    if not DATA.is_dir():
-        print(f"no data at {DATA}; set ASSAY_EVAL_DATA")
-        return
-    truth = {name: page["articleBody"] for name, page in json.loads((DATA / "ground-truth.json").read_text()).items()}
-    copies: list[float] = []
-    for name, body in truth.items():
-        read = [
-            shingles(text) for text in readings(gzip.decompress((DATA / f"html/{name}.html.gz").read_bytes()), body)
-        ]
-        copies += [containment(one, other) for one, other in combinations(read, 2)]
-    others = [containment(one, other) for one, other in combinations(map(shingles, truth.values()), 2)]
-    print(f"{len(copies)} pairs of copies, {len(others)} of others; the most that others share is {max(others):.3f}")
+    pages = folder() / "extraction"
+    alike = [shared(one, other) for one, other in copies(pages)]
+    others = [containment(one, other) for one, other in combinations([shingles(text) for _, text in bodies(pages)], 2)]
+    print(f"{len(alike)} pairs of copies, {len(others)} of others; the most that others share is {max(others):.3f}")
     for threshold in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9):
-        found, wrong = sum(share >= threshold for share in copies), sum(share >= threshold for share in others)
+        found, wrong = sum(share >= threshold for share in alike), sum(share >= threshold for share in others)
         chosen = "  <- chosen" if threshold == THRESHOLD else ""
-        print(f"shared {threshold:.2f}   recall {found / len(copies):.4f}   false merges {wrong}{chosen}")
-    print(f"false merges by duplicates(): {len(duplicates(list(truth.items())))}")
+        print(f"shared {threshold:.2f}   recall {found / len(alike):.4f}   false merges {wrong}{chosen}")
     print(f"400 documents of 5,000 words: {seconds():.2f} s of processor time")
 
 

@@ -62,7 +62,7 @@ def pairs(arguments: argparse.Namespace) -> None:
 
 def held(arguments: argparse.Namespace) -> None:
     """Labelled pairs that training looks at and never learns from. VitaminC as BIG-bench prints it, 250 pages."""
-    from benchmarks import bench_support as bench
+    from assay.evaluation import support as bench
 
     found: dict[str, list[tuple[str, str, int]]] = {}
     for case in bench.cases(arguments.data):
@@ -145,9 +145,9 @@ def fit(arguments: argparse.Namespace) -> None:
     """The weights of both combinations, with and without the cross-encoder, on all cases."""
     from assay.embedding.entailment import CrossEncoder
     from assay.embedding.minilm import MiniLM
+    from assay.evaluation import support as bench
     from assay.trust.likeness import names
     from assay.trust.support import WEIGHTS
-    from benchmarks import bench_support as bench
 
     found = bench.cases(arguments.data)
     rows = bench.rows_of(found, MiniLM(), CrossEncoder())

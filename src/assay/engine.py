@@ -300,6 +300,10 @@ class Engine:
         is to answer, is left alone; ThreadBusyError where somebody works on it."""
         return await self._takeover.take_up(run)
 
+    async def is_left(self, run: Run) -> bool:
+        """Whether the process that worked on it is gone."""
+        return await self._takeover.is_left(run.status, run.thread)
+
     def unable(self) -> list[AssayError]:
         """Why runs that were left could not be gone on with here."""
         return list(self._takeover.unable.values())

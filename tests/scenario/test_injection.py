@@ -14,6 +14,7 @@ import pytest
 from lxml import html
 
 from assay.engine import Outcome
+from assay.evaluation import injection as bench
 from assay.export.html import render as as_html
 from assay.export.report import Report
 from assay.model.exchange import Prompt, Reply, Role
@@ -26,7 +27,6 @@ from assay.reasoning.language import reading as language_reading
 from assay.testing import FakeSource, MemoryDocuments, ScriptedModel, SeenPrompt, snapshot
 from assay.testing.schema import instance
 from assay.text.sentences import sentences
-from benchmarks import bench_injection as bench
 from tests.scenario.conftest import Lab
 
 pytestmark = pytest.mark.requirement("W-17")

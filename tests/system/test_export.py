@@ -103,8 +103,9 @@ def test_while_a_run_is_going_there_is_no_report_or_the_one_before(assay: Comman
     here = tmp_path / "here"
     here.mkdir()
     assay("export", thread, "--out", here / "report.pdf").refused(
-        1, f"thread {thread} has no report yet", f"assay follow {thread}"
+        1, f"thread {thread} has no report yet: the process that worked on it is gone", f"assay resume {thread}"
     )
+    assay("bundle", thread, "--out", here / "report.assay").refused(1, "has no report yet", f"assay resume {thread}")
     assert os.listdir(here) == []
 
     first = assay("resume", thread, "--json", "--quiet").json

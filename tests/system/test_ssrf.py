@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 
 from assay.errors import FetchError, RefusedError
+from assay.evaluation.hostile import host, is_public
+from assay.evaluation.hostile import vectors as listed_vectors
 from assay.harvest.fetching.client import GuardedClient
 from assay.harvest.fetching.proxy import GuardedProxy
 from assay.harvest.fetching.robots import Robots
@@ -84,34 +86,6 @@ def _spellings(ip: IPv4Address) -> list[str]:
     return [str(int(ip)), hex(int(ip)), f"0{a:o}.{b}.{c:#x}.{d}", f"{a}.{b}.{c << 8 | d}", f"{ip}."]
 
 
-def listed_vectors(folder: Path) -> list[str]:
-    """What stands in code in the lists of attacks."""
-    text = "".join((folder / "hostile" / name).read_text(encoding="utf-8") for name in ("ssrf.md", "ssrf-cloud.md"))
-    blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
-    inline = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    words = [found[1] for block in blocks for word in block.split() if (found := _ADDRESS.search(word))]
-    hosts = [f"http://{name}/" for name in inline if re.fullmatch(r"[\w-]+(?:\.[\w-]+)+|[\da-f:]*:[\da-f:]+", name)]
-    attacks = {*words, *(word for word in inline if "://" in word), *hosts}
-    return sorted(vector for vector in attacks if not _is_public(_host(vector)))  # 1.1.1.1 stands there as an example
-
-
-def _host(vector: str) -> str:
-    parsed = parse(vector)
-    return parsed.host.strip("[]").rstrip(".") if parsed and not parsed.userinfo else ""
-
-
-def _is_public(host: str) -> bool:
-    """As the standard library has it, which is not what the guard goes by."""
-    try:
-        ip = ip_address(host)
-    except ValueError:
-        return False
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved) and host != "168.63.129.16"
-
-
-_ADDRESS = re.compile(r"(?:url=)?([a-z0-9]+:(?://|(?=http)|(?=\d)).*)")
-
-
 @pytest.fixture(scope="session")
 def vectors(request: pytest.FixtureRequest) -> list[str]:
     try:
@@ -145,7 +119,7 @@ class Stage:
 
     async def dial(self, address: str, port: int) -> Any:
         self.dialled.append(address)
-        return await (self.site if _is_public(address) else self.canary).dial(address, port)
+        return await (self.site if is_public(address) else self.canary).dial(address, port)
 
     def leads(self, path: str, to: str) -> None:
         target = to.encode("utf-8", "replace")
@@ -166,7 +140,7 @@ WISH: dict[str, Any] = {"seconds": 5.0, "max_bytes": 10_000}
 def _behind(vector: str) -> str:
     """The private address that a vector means, for a name to resolve to."""
     with suppress(ValueError):
-        return "127.0.0.1" if _is_public(_host(vector)) else str(ip_address(_host(vector)))
+        return "127.0.0.1" if is_public(host(vector)) else str(ip_address(host(vector)))
     return "127.0.0.1"
 
 
@@ -262,7 +236,7 @@ async def test_no_entry_leads_to_a_private_address(stage: Stage, vectors: list[s
                 continue
             passed.append(vector)
     assert passed == []
-    assert [address for address in stage.dialled if not _is_public(address)] == []
+    assert [address for address in stage.dialled if not is_public(address)] == []
     assert stage.canary.requests == []
 
 
@@ -298,7 +272,7 @@ async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[st
             await pages.close()
             await robots.aclose()
     assert read == []
-    assert [address for address in stage.dialled if not _is_public(address)] == []
+    assert [address for address in stage.dialled if not is_public(address)] == []
     assert stage.canary.requests == []
 
 
@@ -308,7 +282,7 @@ async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, v
     async with stage.open() as client, GuardedProxy(client.connect, 1_000_000) as proxy:
         for vector in vectors:
             parsed = parse(vector)
-            if parsed is None or _is_public(parsed.host.strip("[]")):
+            if parsed is None or is_public(parsed.host.strip("[]")):
                 continue  # refused for its form, which a browser does not pass on
             port = parsed.port or (443 if parsed.scheme == "https" else 80)
             target = f"{parsed.host}:{port}" if method == "CONNECT" else f"http://{parsed.host}:{port}/"
@@ -317,7 +291,7 @@ async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, v
             answer = await reader.read(1000)
             writer.close()
             assert not answer.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")), vector
-    assert [address for address in stage.dialled if not _is_public(address)] == []
+    assert [address for address in stage.dialled if not is_public(address)] == []
     assert stage.canary.requests == []
 
 
@@ -521,5 +495,5 @@ async def test_naughty_strings_are_refused_in_words(eval_data: Path, stage: Stag
                     await client.get(url, **WISH)
             with suppress(FetchError):
                 await redirect(stage, client, line)
-    assert [address for address in stage.dialled if not _is_public(address)] == []
+    assert [address for address in stage.dialled if not is_public(address)] == []
     assert stage.canary.requests == []

@@ -137,7 +137,7 @@ def test_a_run_that_is_going_is_not_bundled_in_halves(assay: Command) -> None:
         while (at_work := process.poll()) is None:
             made = assay("bundle", thread, "--out", "x.assay")
             if made.code:
-                made.refused(2, "not finished", f"assay follow {thread}")
+                made.refused(1, "it is still being researched", f"assay follow {thread}")
                 assert not (assay.folder / "x.assay").exists()
             else:
                 break

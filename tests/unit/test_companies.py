@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from string import ascii_uppercase
 
 import pytest
@@ -17,12 +18,11 @@ from assay.companies.known import known
 from assay.companies.listed import Row, listed
 from assay.companies.names import parse
 from assay.companies.spelling import Spellings, one_slip
+from assay.evaluation.companies import MEASURES
 from assay.ports import Companies
 from assay.search.demo import Company as DemoCompany
 from assay.search.demo import companies as demo_companies
-from benchmarks import bench_companies as bench
-
-needs_data = pytest.mark.skipif(not bench.DATA.is_dir(), reason=f"no data at {bench.DATA}; set ASSAY_EVAL_DATA")
+from benchmarks.bench_companies import speed
 
 
 @pytest.fixture(scope="module")
@@ -239,42 +239,13 @@ def test_the_index_of_spellings_finds_all_that_comparing_finds(asked: str, strin
     assert Spellings(strings).near(asked) == sorted({other for other in strings if one_slip(asked, other)})
 
 
-# Floors on data that are not ours, with some room below what benchmarks/bench_companies.py measures ---------
+# Floors on data that are not ours --------------------------------------------------------------------
 
 
-@needs_data
 @pytest.mark.requirement("C-06")
-def test_perturbed_spellings() -> None:
-    for rows in (bench.named(), bench.traded()):
-        counts = bench.recall(rows, sample=400)
-        asked, right, wrong = bench.perturbed(counts)
-        assert right / asked >= 0.975  # measured .987 and .992
-        assert wrong / asked <= 0.002
-        asked, right, _ = counts["one slip"]
-        assert right / asked >= 0.92  # measured .933 and .957
-
-
-@needs_data
-def test_tickers_and_names_of_the_sp500() -> None:
-    rows = bench.traded()
-    assert min(bench.tickers(rows, sample=500).values()) >= 0.99
-    asked, right, wrong = bench.sp500(rows)
-    assert right / asked >= 0.985  # measured .994
-    assert wrong == 0
-
-
-@needs_data
-def test_companies_that_are_left_out_are_nobody_else() -> None:
-    for rows in (bench.named(), bench.traded()):
-        for asked, wrong in bench.left_out(rows, tried=2).values():
-            assert wrong / asked <= 0.03  # measured .014 at most
-
-
-@needs_data
-def test_ordinary_words_are_no_companies(register: Register) -> None:
-    words = bench.common_words(1_500)
-    for how, taken in bench.ordinary(register, words).items():
-        assert len(taken) / len(words) <= 0.007, (how, taken)  # measured .004 at most
+def test_spellings_tickers_companies_left_out_and_ordinary_words(eval_data: Path) -> None:
+    measure = MEASURES["companies"]
+    assert measure.missed(measure.run(eval_data, True), True) == []
 
 
 CROWDED = {
@@ -319,7 +290,7 @@ def test_an_alphabet_is_not_looked_up(register: Register, monkeypatch: pytest.Mo
 
 
 def test_it_is_quick(register: Register) -> None:
-    took = bench.speed(register)
+    took = speed(register)
     assert took["resolve"] < 5
     assert took["mentions"] < 60  # measured 12; others use the machine too
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.embedding import CachedEmbedder, MiniLM, minilm, vectors
+from assay.embedding import CachedEmbedder, MiniLM, minilm, session, vectors
 from assay.errors import ConfigurationError
 
 MIXED = [
@@ -117,7 +117,7 @@ def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
     assert "Install" in caught.value.help
 
 
-@pytest.mark.parametrize("name", [minilm.MODEL_FILE, minilm.TOKENIZER_FILE])
+@pytest.mark.parametrize("name", [minilm.MODEL_FILE, session.TOKENIZER_FILE])
 def test_the_shipped_files_are_those_of_origin(name: str) -> None:
     origin = (minilm.DATA / "ORIGIN.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `{re.escape(name)}` \| (\d+) \| `([0-9a-f]{{64}})` \|$", origin, re.MULTILINE)

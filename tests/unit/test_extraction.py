@@ -1,14 +1,12 @@
 """Which part of a page is its content, what the page says about itself, and what it wants when it shows nothing."""
 
-import gzip
 import json
-import re
-from collections import Counter
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from assay.evaluation.extraction import MEASURES
 from assay.harvest.extracted import Want
 from assay.harvest.html import extract
 
@@ -32,30 +30,10 @@ def _article(inside: str = "", after: str = "") -> str:
 # Quality ---------------------------------------------------------------------------------------------
 
 
-def _shingles(text: str) -> Counter[tuple[str, ...]]:
-    words = re.findall(r"\w+", text)
-    return Counter(tuple(words[start : start + 4]) for start in range(max(1, len(words) - 3)))
-
-
 @pytest.mark.requirement("W-08")
 def test_articles_are_found_on_real_pages(eval_data: Path) -> None:
-    """F1 over shingles of four words on 181 pages: .983; in halves .985 and .982 (benchmarks/bench_extraction.py)."""
-    folder = eval_data / "extraction"
-    if not folder.is_dir():
-        pytest.skip("no pages with their true text at ../shared/data/extraction")
-    truth = json.loads((folder / "ground-truth.json").read_text(encoding="utf-8"))
-    precision = recall = 0.0
-    wanting = 0
-    for name, page in truth.items():
-        found = extract(gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()), page["url"])
-        ours, gold = _shingles(found.text), _shingles(page["articleBody"])
-        shared = (ours & gold).total()
-        precision += shared / max(1, ours.total()) / len(truth)
-        recall += shared / max(1, gold.total()) / len(truth)
-        wanting += found.wants is not None
-    assert 2 * precision * recall / (precision + recall) >= 0.975
-    assert min(precision, recall) >= 0.97
-    assert wanting <= 4  # two stories are cut off by a paywall
+    measure = MEASURES["extraction"]
+    assert measure.missed(measure.run(eval_data, True), True) == []
 
 
 # What stands around ----------------------------------------------------------------------------------

@@ -4,12 +4,9 @@ import hashlib
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,13 +15,10 @@ from assay.embedding import entailment
 from assay.embedding.entailment import CrossEncoder
 from assay.embedding.minilm import DATA, MiniLM
 from assay.errors import ConfigurationError
+from assay.evaluation.support import MEASURES
 from assay.trust.likeness import names
 from assay.trust.narrowing import MOST, nearest
 from assay.trust.support import WordsAndMeaning, shipped
-from benchmarks import bench_support as bench
-
-needs_data = pytest.mark.skipif(not bench.DATA.is_dir(), reason=f"no data at {bench.DATA}; set ASSAY_EVAL_DATA")
-SAMPLE = (60, 150)  # groups of fever-symmetric and pages of WiCE: 429 claims of 1,057, 15 s
 
 TRAM = (
     "The city council approved the new tram line in March 2021, and construction of the 12-kilometre route is "
@@ -54,52 +48,19 @@ def support(embedder: MiniLM, reader: CrossEncoder) -> WordsAndMeaning:
     return WordsAndMeaning(embedder, reader)
 
 
-@pytest.fixture(scope="module")
-def cases() -> list[bench.Case]:
-    return bench.cases(sample=SAMPLE)
-
-
-@pytest.fixture(scope="module")
-def rows(cases: list[bench.Case], embedder: MiniLM, reader: CrossEncoder) -> Any:
-    return bench.rows_of(cases, embedder, reader)
-
-
-def of_set(cases: Sequence[bench.Case], name: str) -> tuple[Any, Any]:
-    own = np.array([index for index, case in enumerate(cases) if case.set == name])
-    return own, np.array([cases[index].supported for index in own])
-
-
-# On all of it .796 and .793; word overlap has .697 and .759 (benchmarks/bench_support.py). A fold of this sample is
-# fitted on a quarter of the claims that the shipped weights are fitted on.
-@needs_data
 @pytest.mark.requirement("S-09", "W-09")
-@pytest.mark.parametrize(("name", "floor"), [("fever", 0.73), ("wice", 0.77)])
-def test_claims_that_are_borne_out_score_above_others(
-    cases: list[bench.Case], rows: Any, name: str, floor: float
-) -> None:
-    own, truth = of_set(cases, name)
-    scores = bench.cross_validated(cases, rows, read=True)[own]
-    assert bench.auc(truth, scores) >= floor
-    overlap = np.array([bench.overlap(cases[index]) for index in own])
-    assert bench.auc(truth, scores) >= bench.auc(truth, overlap)
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", ["fever", "wice"])
+def test_claims_that_are_borne_out_score_above_others(eval_data: Path, name: str) -> None:
+    """And what the score says is about as often so."""
+    values = MEASURES[name].run(eval_data, True)
+    assert MEASURES[name].missed(values, True) == []
+    assert values["AUC"].value >= values["AUC"].beside["word overlap"]
 
 
-@needs_data
-@pytest.mark.requirement("S-09")
-def test_what_it_says_is_about_as_often_so(cases: list[bench.Case], rows: Any) -> None:
-    truth = np.array([case.supported for case in cases])
-    brier, apart = bench.calibration(truth, bench.cross_validated(cases, rows, read=True))
-    assert brier <= 0.20
-    assert apart <= 0.10
-
-
-@needs_data
-def test_the_cross_encoder_adds_to_words(cases: list[bench.Case], rows: Any) -> None:
-    plain = rows[:, [names(read=True).index(name) for name in names(read=False)]]
-    own, truth = of_set(cases, "fever")
-    read = bench.cross_validated(cases, rows, read=True)[own]
-    words = bench.cross_validated(cases, plain, read=False)[own]
-    assert bench.auc(truth, read) >= bench.auc(truth, words) + 0.02
+def test_the_cross_encoder_adds_to_words(eval_data: Path) -> None:
+    found = MEASURES["fever"].run(eval_data, True)["AUC"]
+    assert found.value >= found.beside["words and checks"] + 0.02
 
 
 APPROVED = "The council approved the new tram line in March 2021."

@@ -1,57 +1,28 @@
 """Addresses: parsed as browsers do, and told apart or taken for the same page as a reader would."""
 
 import base64
-import json
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from assay.evaluation.urls import MEASURES, cases, expected, parts
 from assay.text.hosts import authority, is_official, registered
 from assay.text.urls import canonical, host_of, parse, unwrap
 
 
-def cases(path: Path) -> list[dict[str, Any]]:
-    return [case for case in json.loads(path.read_text(encoding="utf-8")) if isinstance(case, dict)]
-
-
-def parts(url: str, base: str | None) -> dict[str, object] | None:
-    found = parse(url, base)
-    return found and {
-        "href": found.href,
-        "protocol": f"{found.scheme}:",
-        "hostname": found.host,
-        "port": "" if found.port is None else str(found.port),
-        "pathname": found.path,
-        "search": f"?{found.query}" if found.query else "",
-        "hash": f"#{found.fragment}" if found.fragment else "",
-        "userinfo": found.userinfo,
-    }
-
-
 @pytest.mark.requirement("W-07")
 def test_every_address_of_the_web_platform_tests_is_parsed_as_they_say(eval_data: Path) -> None:
-    """All of them, of whatever scheme: 891, of which 447 are about http(s)."""
-    wrong = []
-    for case in cases(eval_data / "urls" / "urltestdata.json"):
-        found = parts(case["input"], case["base"])
-        expected = None
-        if not case.get("failure"):
-            expected = {name: case[name] for name in "href protocol hostname port pathname search hash".split()}
-            expected["userinfo"] = bool(case["username"] or case["password"])
-        if found != expected:
-            wrong.append((case["input"], case["base"], found))
-    assert not wrong
-
-
-def test_international_hosts_are_as_the_web_platform_tests_say(eval_data: Path) -> None:
-    found = {
-        case["input"]: host_of(f"https://{case['input']}/x") for case in cases(eval_data / "urls" / "toascii.json")
-    }
-    assert found == {case["input"]: case["output"] or "" for case in cases(eval_data / "urls" / "toascii.json")}
+    """All of them, of whatever scheme, and international hosts."""
+    wrong = [
+        case for case in cases(eval_data / "urls/urltestdata.json")
+        if parts(case["input"], case["base"]) != expected(case)
+    ]  # fmt: skip
+    assert wrong == []
+    measure = MEASURES["urls"]
+    assert measure.missed(measure.run(eval_data, True), True) == []
 
 
 @pytest.mark.parametrize("junk", ["", "  ", "no address", "http://", "https://[", "http://a b/", "\ud800", "::", "/x"])

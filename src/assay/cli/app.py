@@ -10,6 +10,7 @@ import typer
 
 from assay.cli.branch_commands import branches, diff, fork, history, replay
 from assay.cli.db_commands import db_app
+from assay.cli.eval_commands import evaluate
 from assay.cli.evidence_commands import bundle, open_bundle, verify
 from assay.cli.export_commands import export
 from assay.cli.index_commands import index
@@ -209,6 +210,7 @@ app.command()(stop)
 app.command()(follow)
 app.command()(index)
 app.command()(export)
+app.command("eval")(evaluate)
 app.command()(serve)
 app.command()(worker)
 for evidence in (bundle, verify, watch):

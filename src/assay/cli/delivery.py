@@ -2,8 +2,6 @@
 
 import os
 import sys
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import typer
@@ -12,6 +10,7 @@ from assay.cli.screen import show_report, tell
 from assay.errors import PathError
 from assay.export.formats import FORMATS, Format, of_file
 from assay.export.report import Report
+from assay.export.whole import write_whole
 
 
 def check_target(path: Path) -> None:
@@ -57,27 +56,3 @@ def write_report(report: Report, format: Format, path: Path) -> None:
     for caveat in format.caveats(report):
         tell(caveat)
     typer.echo(f"Report written to {path}", err=True)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """The file is complete or not there at all. A device or a pipe is written to, never replaced."""
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
-    path = path.resolve()  # a link stays a link
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".assay-", suffix=".part")
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        Path(part).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(part)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

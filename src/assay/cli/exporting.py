@@ -9,15 +9,13 @@ import typer
 from assay.bootstrap import open_engine
 from assay.cli import threads
 from assay.cli.delivery import check_place, write_report
+from assay.cli.finished import finished
 from assay.cli.lines import one_line
 from assay.cli.screen import tell
-from assay.engine import Engine
-from assay.errors import NotFoundError, PathError, ThreadBusyError, UsageError
+from assay.errors import PathError, UsageError
 from assay.export.filename import stem
 from assay.export.formats import FORMATS, ZIP, Format, named, of_file
 from assay.export.report import Report
-from assay.model.event import RunStatus
-from assay.model.thread import Run
 from assay.settings import load
 
 STDOUT = "-"
@@ -85,25 +83,7 @@ def _print(report: Report, format: Format) -> None:
 
 async def _found(thread: str, run: str | None) -> Report:
     async with open_engine(load()) as engine:
-        await engine.threads.get(thread)
-        going = [one for one in await engine.threads.runs(thread) if one.status in threads.ACTIVE]
-        report = await _report(engine, thread, run, going)
-        if going and run is None:
-            tell("A run is still at work on this thread: this is the report before it.")
+        report = await finished(engine, thread, run)
         if damage := await threads.damage(engine, thread):
             tell(f"Careful: {one_line(damage)}")
         return report
-
-
-async def _report(engine: Engine, thread: str, run: str | None, going: list[Run]) -> Report:
-    """A report is there whole or not at all; what is still being made is not exported."""
-    try:
-        return await engine.report(thread, run)
-    except NotFoundError as error:
-        asked = [one for one in going if run in (None, one.id)]
-        if not asked:
-            raise
-        is_open = asked[-1].status is RunStatus.WAITING
-        next_step = f"Answer it: assay review show {thread}" if is_open else f"See how it goes: assay follow {thread}"
-        what = "a question of it is open" if is_open else "it is still being researched"
-        raise ThreadBusyError(f"thread {thread} has no report yet: {what}", help=next_step, retryable=True) from error

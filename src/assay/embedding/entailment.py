@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from assay.embedding.minilm import DATA, MOST_THREADS, TOKENIZER_FILE
-from assay.embedding.session import available_cpus, encodable, model_file, open_session
+from assay.embedding.minilm import DATA, MOST_THREADS
+from assay.embedding.session import available_cpus, encodable, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +13,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Encoding
 
 MODEL_FILE = "entailment.int8.onnx"
 # Written down as for the encoder; a test compares it with the file.
@@ -26,30 +23,6 @@ LONGEST = 256  # tokens of both texts together
 STATEMENT = 90  # words of the statement that are read, so that evidence always has room
 BATCH = 16
 OUTPUTS = 3
-
-
-class _Loaded(NamedTuple):
-    tokenizer: Tokenizer
-    session: InferenceSession
-
-
-_loading = Lock()
-
-
-@lru_cache(maxsize=2)
-def _load(data: Path, threads: int) -> _Loaded:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(model_file(data, TOKENIZER_FILE)))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(LONGEST, strategy="only_second")
-    return _Loaded(tokenizer, open_session(model_file(data, MODEL_FILE), threads))
-
-
-def _loaded(data: Path, threads: int) -> _Loaded:
-    """Once a process, however many ask: a model takes MEMORY MB and LOADING s, and nobody changes it."""
-    with _loading:
-        return _load(data, threads)
 
 
 class CrossEncoder:
@@ -68,7 +41,7 @@ class CrossEncoder:
         rows = np.empty((len(pairs), OUTPUTS), np.float32)
         if not pairs:
             return rows
-        tokenizer, session = _loaded(self._data, self._threads)
+        tokenizer, session = loaded(self._data, MODEL_FILE, self._threads, LONGEST, "only_second")
         encodings = [tokenizer.encode(_opening(statement), encodable(evidence)) for statement, evidence in pairs]
         # Neighbours in length share a batch, so that little of it is padding.
         order = sorted(range(len(pairs)), key=lambda index: len(encodings[index].ids))

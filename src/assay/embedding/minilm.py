@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from assay.embedding.session import available_cpus, encodable, model_file, open_session
+from assay.embedding.session import available_cpus, encodable, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Encoding
 
 DATA = Path(__file__).parent / "data"
 MODEL_FILE = "minilm.int8.onnx"
-TOKENIZER_FILE = "tokenizer.json"
 # Written down, since hashing 23 MB would be paid at every start; a test compares it with the file.
 MODEL_SHA256 = "3ccbc02a8b667f967379faf7c97de608e6d9c9fe8bb3774deecd1c5074a4b1a2"
 
@@ -27,31 +23,6 @@ DIMENSIONS = 384
 LONGEST = 256  # tokens; upstream's own limit, and all that the exported position table holds
 BATCH = 32
 MOST_THREADS = 4  # a run shares its machine with the reader of pages; more is the caller's choice
-
-
-class _Loaded(NamedTuple):
-    tokenizer: Tokenizer
-    session: InferenceSession
-
-
-_loading = Lock()
-
-
-@lru_cache(maxsize=2)
-def _load(data: Path, threads: int) -> _Loaded:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(model_file(data, TOKENIZER_FILE)))
-    # The file is upstream's to the byte, and asks for 128 tokens, always padded.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(LONGEST)
-    return _Loaded(tokenizer, open_session(model_file(data, MODEL_FILE), threads))
-
-
-def _loaded(data: Path, threads: int) -> _Loaded:
-    """Once a process, however many ask: a model takes MEMORY MB and LOADING s, and nobody changes it."""
-    with _loading:
-        return _load(data, threads)
 
 
 class MiniLM:
@@ -70,7 +41,7 @@ class MiniLM:
         rows = np.empty((len(texts), DIMENSIONS), np.float32)
         if not texts:
             return rows
-        tokenizer, session = _loaded(self._data, self._threads)
+        tokenizer, session = loaded(self._data, MODEL_FILE, self._threads, LONGEST)
         # One by one: `encode_batch` starts a thread pool that warns and may hang after a fork, and
         # tokenising takes 0.3 ms of the 11 ms that a passage of 60 words takes.
         encodings = [tokenizer.encode(encodable(text)) for text in texts]

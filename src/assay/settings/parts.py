@@ -1,60 +1,13 @@
-"""All settings, with their defaults, and the only place that reads the environment.
+"""The parts of the settings, with their defaults."""
 
-Priority: defaults < config.yaml < environment (and .env) < what the caller passes. Every key can be set as
-`ASSAY_<KEY>`, nested ones as `ASSAY_LLM__MODEL`. API keys keep their vendors' names.
-"""
-
-import difflib
-import hashlib
-import json
-import os
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from dotenv import dotenv_values
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
-from pydantic_settings.exceptions import SettingsError
-
-from assay.errors import ConfigurationError
-from assay.model.exchange import Role
-from assay.model.question import Depth, Mode
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-# Variables with our prefix that are not settings of a run.
-NOT_SETTINGS = frozenset(
-    {
-        "ASSAY_CONFIG",
-        "ASSAY_EVAL_DATA",
-        "ASSAY_STORAGE_KEY",
-        "ASSAY_STORAGE_KEY_BEFORE",
-        "ASSAY_TEST_MODEL_URL",
-        "ASSAY_TEST_MODEL_FILE",
-    }
-)
-
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 USER = r"^[A-Za-z0-9_-]{1,64}$"
-_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
-_FIELD = r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9][A-Za-z0-9_]*)*$"
-_FORMS = {
-    USER: "1 to 64 letters, digits, hyphens and underscores",
-    _NAME: "a small letter and up to 39 more, digits, hyphens and underscores",
-    _FIELD: "the name of a field, as in critique.score",
-}
-LONGEST_SHOWN = 200  # characters of a value in a message
+NAME = r"^[a-z][a-z0-9_-]{0,39}$"
+FIELD = r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9][A-Za-z0-9_]*)*$"
 
 
 class Part(BaseModel):
@@ -129,7 +82,7 @@ Operator = Literal["<", "<=", ">", ">=", "==", "!=", "in", "not in", "contains",
 class Condition(Part):
     """A field of the run held against a value; never code. A list is compared by its length with a number."""
 
-    field: str = Field(pattern=_FIELD)  # as in critique.score or coverage.Q1
+    field: str = Field(pattern=FIELD)  # as in critique.score or coverage.Q1
     operator: Operator
     value: Any = None
 
@@ -137,7 +90,7 @@ class Condition(Part):
 class CustomBreakpoint(Part):
     """A breakpoint of one's own: where, on which condition, and what the reviewer sees."""
 
-    name: str = Field(pattern=_NAME)
+    name: str = Field(pattern=NAME)
     at: Place
     when: Condition | None = None  # None: always
     question: str = Field(default="", max_length=300)
@@ -225,7 +178,7 @@ class Searching(Part):
     requests_per_minute: dict[str, Annotated[float, Field(gt=0)]] = {}
     requests_per_day: dict[str, Annotated[int, Field(ge=0)]] = {}
     usd_per_request: dict[str, Annotated[float, Field(ge=0)]] = {}
-    mcp: dict[Annotated[str, Field(pattern=_NAME)], McpSource] = {}  # more sources, by the name they are asked under
+    mcp: dict[Annotated[str, Field(pattern=NAME)], McpSource] = {}  # more sources, by the name they are asked under
 
 
 class Harvesting(Part):
@@ -294,7 +247,9 @@ class Serving(Part):
 class Fleet(Part):
     """`assay worker`, and how processes on several machines keep out of each other's way (docs/howto/fleet.md)."""
 
-    concurrency: int = Field(default=4, ge=1, le=200)  # runs one worker is at together
+    concurrency: int = Field(
+        default=4, ge=1, le=200
+    )  # runs one worker begins and is at together; of what the dead have left, as many besides
     lease_seconds: float = Field(default=15.0, ge=1, le=600)  # a thread is its worker's so long after its last sign
     most_falls: int = Field(default=5, ge=1, le=100)  # workers a run may take down before it is given up
     drain_seconds: float = Field(default=30.0, ge=0)  # a run is given to end its step when its worker stops
@@ -309,214 +264,3 @@ class Telemetry(Part):
     traces: Literal["off", "otlp"] = "off"
     service: str = "assay"
     content: bool = False  # whether questions, prompts and answers are told, too
-
-
-class Keys(BaseSettings):
-    """Secrets under their vendors' own names; none is ever printed."""
-
-    model_config = SettingsConfigDict(env_file=".env", extra="ignore", frozen=True)
-
-    anthropic_api_key: SecretStr | None = None
-    openai_api_key: SecretStr | None = None
-    google_api_key: SecretStr | None = None
-    compatible_api_key: SecretStr | None = None
-    tavily_api_key: SecretStr | None = None
-    exa_api_key: SecretStr | None = None
-    serper_api_key: SecretStr | None = None
-    brave_api_key: SecretStr | None = None
-    news_api_key: SecretStr | None = None
-    semantic_scholar_api_key: SecretStr | None = None
-    openalex_api_key: SecretStr | None = None
-    github_token: SecretStr | None = None
-    redis_url: SecretStr | None = None
-    database_url: SecretStr | None = None
-    assay_storage_key: SecretStr | None = None  # seals what is stored, and encrypts it where that is asked for
-    assay_storage_key_before: SecretStr | None = None  # the one that `assay storage seal` replaces
-
-
-class Settings(BaseSettings):
-    model_config = SettingsConfigDict(
-        env_prefix="ASSAY_", env_nested_delimiter="__", env_file=".env", extra="forbid", frozen=True
-    )
-
-    data_dir: Path = Path("data")
-    log_level: Literal["debug", "info", "warning", "error"] = "warning"
-
-    depth: Depth = Depth.STANDARD
-    mode: Mode = Mode.AUTO
-    auto_gate: bool = True
-    user: str = Field(default="local", pattern=USER)  # whose memory is used
-    style_guide: Literal["academic", "technical", "executive"] = "academic"
-    target_length: int = Field(default=2000, ge=50, le=20_000)
-    banned_words: tuple[str, ...] = (
-        "delve", "realm", "harness", "unlock", "tapestry", "paradigm", "cutting-edge", "revolutionize",
-        "landscape", "crucial", "pivotal", "groundbreaking", "leverage", "synergy", "innovative",
-        "game-changer", "holistic", "transformative", "seamless", "robust", "breakthrough", "empower",
-    )  # fmt: skip
-
-    max_iterations: int = Field(default=3, ge=1, le=10)
-    max_search_iterations: int = Field(default=5, ge=1, le=20)
-    max_gap_searches: int = Field(default=2, ge=0, le=2)  # three rounds at most (F-08)
-    max_search_errors: int = Field(default=3, ge=1, le=100)
-    max_clarifications: int = Field(default=2, ge=0, le=5)
-    query_variations: int = Field(default=3, ge=1, le=5)
-    results_per_query: int = Field(default=50, ge=1, le=50)
-
-    hitl_after_planning: bool = False
-    hitl_before_output: bool = False
-
-    planner_model: str | None = None
-    searcher_model: str | None = None
-    analyst_model: str | None = None
-    writer_model: str | None = None
-    reviewer_model: str | None = None
-    judge_model: str | None = None
-
-    source: str = "auto"  # several with commas between them
-    offline: bool = False  # ask nothing of the network: no search provider, no page
-    llm: Models = Models()
-    budget: Budget = Budget()
-    persistence: Persistence = Persistence()
-    breakpoints: Breakpoints = Breakpoints()
-    standards: Standards = Standards()
-    reading: Reading = Reading()
-    search: Searching = Searching()
-    harvest: Harvesting = Harvesting()
-    cache: Caching = Caching()
-    server: Serving = Serving()
-    fleet: Fleet = Fleet()
-    telemetry: Telemetry = Telemetry()
-    keys: Keys = Field(default_factory=Keys, exclude=True)
-
-    def model_for(self, role: Role) -> str:
-        """The model a role asks: its own where one is set, else the first tier."""
-        return getattr(self, f"{role}_model") or self.llm.model
-
-    def fingerprint(self) -> str:
-        """What a run stores to say which settings made it; where data lie does not matter to a result."""
-        values = self.model_dump(mode="json", exclude={"data_dir", "log_level", "server", "fleet", "telemetry", "keys"})
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        yaml = YamlConfigSettingsSource(settings_cls, yaml_file=config_file())
-        return init_settings, env_settings, _OurVariables(settings_cls, dotenv_settings), yaml
-
-
-class _OurVariables(PydanticBaseSettingsSource):
-    """A .env file also holds other programs' variables and our API keys: only our prefix counts here."""
-
-    def __init__(self, settings_cls: type[BaseSettings], dotenv: PydanticBaseSettingsSource) -> None:
-        super().__init__(settings_cls)
-        self._dotenv = dotenv
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        return self._dotenv.get_field_value(field, field_name)
-
-    def __call__(self) -> dict[str, Any]:
-        return {key: value for key, value in self._dotenv().items() if key in self.settings_cls.model_fields}
-
-
-def config_file() -> Path:
-    return Path(os.environ.get("ASSAY_CONFIG", "config.yaml"))
-
-
-def load(**overrides: object) -> Settings:
-    """Settings from all layers; anything wrong is one ConfigurationError that names every bad key."""
-    from yaml import YAMLError
-
-    if "ASSAY_CONFIG" in os.environ and not config_file().is_file():
-        raise ConfigurationError(
-            f"ASSAY_CONFIG names {config_file()}, which is not a file", help="Correct it or unset it."
-        )
-    try:
-        _refuse_unknown_variables()
-        given = {"log_level": _common_level(), **overrides}
-        return Settings(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-    except ValidationError as error:
-        raise ConfigurationError("; ".join(_explain(error)), help=_HELP) from error
-    except SettingsError as error:
-        raise ConfigurationError(f"cannot read the configuration: {error}", help=_JSON) from error
-    except (YAMLError, OSError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigurationError(f"cannot read the configuration: {reason}", help=_HELP) from error
-    except (TypeError, ValueError) as error:  # a list or a lone word where keys with values should stand
-        raise ConfigurationError(f"{config_file()} does not hold keys with values", help=_HELP) from error
-
-
-def _common_level() -> str | None:
-    """LOG_LEVEL, which many programs share, where nothing was said to Assay itself. A level of other programs' own is
-    not ours to judge."""
-    level = os.environ.get("LOG_LEVEL", "").lower()
-    level = {"warn": "warning", "critical": "error", "fatal": "error"}.get(level, level)
-    known = get_args(Settings.model_fields["log_level"].annotation)
-    return level if level in known and "ASSAY_LOG_LEVEL" not in os.environ else None
-
-
-_JSON = """Lists and mappings in variables are JSON, as in ASSAY_HARVEST__ALLOW_ADDRESSES='["10.1.0.0/16"]'."""
-_HELP = "See docs/reference/settings.md for every key and its values."
-
-
-def _explain(error: ValidationError) -> list[str]:
-    lines = []
-    for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"]) or "config.yaml"
-        if problem["type"] == "extra_forbidden":
-            lines.append(f"unknown setting {key}{_nearest(key.rpartition('.')[2], _siblings(problem['loc']))}")
-        else:
-            lines.append(f"{key}: {_wrong(problem)}{_given(problem['input'])}")
-    return lines
-
-
-def _wrong(problem: "ErrorDetails") -> str:
-    """What should stand there, in plain words."""
-    limits = problem.get("ctx", {})
-    if "pattern" in limits:
-        return f"should be {_FORMS.get(limits['pattern'], limits['pattern'])}"
-    if problem["type"] == "value_error":
-        return str(limits["error"])
-    message = re.sub(r" or instance of \w+", "", problem["msg"]).replace("valid tuple", "list")
-    return (message[:1].lower() + message[1:]).replace("valid dictionary", "mapping")
-
-
-def _given(value: object) -> str:
-    """A whole part of the settings says nothing about what is wrong in it."""
-    shown = repr(value)
-    return "" if isinstance(value, Part | dict | list | tuple) or len(shown) > LONGEST_SHOWN else f", not {shown}"
-
-
-def _siblings(place: tuple[int | str, ...]) -> list[str]:
-    """The keys that stand where an unknown one was given."""
-    model: type[BaseModel] = Settings
-    for part in place[:-1]:
-        if field := model.model_fields.get(str(part)):  # else it counts or names entries of the same kind
-            model = _model_in(field.annotation) or model
-    return list(model.model_fields)
-
-
-def _model_in(kind: Any) -> type[BaseModel] | None:
-    """Of a field, whether it holds one, several, or none."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return kind
-    return next((model for part in get_args(kind) if (model := _model_in(part))), None)
-
-
-def _refuse_unknown_variables() -> None:
-    """A misspelt ASSAY_DETPH would otherwise be ignored without a word."""
-    known = {f"ASSAY_{name}".upper() for name in Settings.model_fields}
-    for variable in sorted({*os.environ, *dotenv_values(".env")}):
-        stem = variable.upper().split("__")[0]
-        if variable.startswith("ASSAY_") and stem not in known and variable not in NOT_SETTINGS:
-            raise ConfigurationError(f"unknown variable {variable}{_nearest(stem, known)}", help=_HELP)
-
-
-def _nearest(word: str, known: Any) -> str:
-    match = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {match[0]}?)" if match else ""

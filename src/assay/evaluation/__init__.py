@@ -1,0 +1,1 @@
+"""How well Assay does, in figures, on data that nobody here wrote: `assay eval`."""
