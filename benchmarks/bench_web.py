@@ -38,7 +38,7 @@ from assay.testing.wire import Wire
 DATA = Path(os.environ.get("ASSAY_EVAL_DATA", "../shared/data")) / "extraction"
 PAGES, HOSTS, LATENCY, ROUNDS = 200, 50, 0.05, 3
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
-SLACK = 0.05  # seconds by which a start may seem early: the log has when a request arrived
+SLACK = 0.12  # seconds by which a start may seem early: the log has when a request arrived, on a busy machine late
 
 
 class Nothing:

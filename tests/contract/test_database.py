@@ -433,7 +433,7 @@ def test_a_migration_may_be_cut_off_at_any_statement(empty: str, migrations: Pat
     for file in (first, last):
         whole = file.read_text()
         statements = list(sqlite._statements(whole))
-        assert len(statements) > 3
+        assert statements
         for count in range(len(statements) + 1):
             file.write_text("".join(statements[:count]) + suicide + "".join(statements[count:]))
             with pytest.raises(StorageError) as caught:

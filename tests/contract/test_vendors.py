@@ -606,7 +606,7 @@ async def test_an_answer_that_drips_has_the_same_deadline(vendor: str, server: P
 async def test_a_host_that_never_accepts_bills_nothing(vendor: str) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
-        waiting = [socket.socket() for _ in range(3)]
+        waiting = [socket.socket() for _ in range(8)]
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(("127.0.0.1", port))

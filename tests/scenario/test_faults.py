@@ -11,7 +11,7 @@ import pytest
 from assay import research
 from assay.bootstrap import open_engine
 from assay.engine import Engine
-from assay.errors import NotFoundError, SourceError, UsageError
+from assay.errors import NotFoundError, SourceError, StorageError, UsageError
 from assay.model.event import RunStatus
 from assay.model.question import Depth
 from assay.model.thread import Options
@@ -48,6 +48,27 @@ async def test_one_failing_source_does_not_stop_another(lab: Make) -> None:
     assert {(error["source"], error["message"], error["retryable"]) for error in errors} == {
         ("broken", "the archive is closed", True)
     }
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_source(lab: Make) -> None:
+    """What a source has found is kept there; the search is done again."""
+    asked = list[str]()
+
+    async def away(query: str) -> None:
+        asked.append(query)
+        if len(asked) <= 2:
+            raise StorageError("the database cannot be reached", retryable=True)
+
+    here = lab()
+    here.holds(*LAKE, before=away)
+
+    outcome = await here.ask(QUESTION)
+
+    assert outcome.report is not None
+    assert (await here.state(outcome))["failures"] == {}
+    told = [event.data for event in await here.log(outcome.run.id) if event.kind == "error"]
+    assert {(error["message"], error.get("source")) for error in told} == {("the database cannot be reached", None)}
 
 
 async def test_a_failing_sub_question_is_lost_alone_and_owned_up_to(lab: Make) -> None:

@@ -11,6 +11,7 @@ from assay.model.question import Gate, Mode, Understanding
 from assay.model.source import Hit
 from assay.ports import Remote
 from assay.stages.dispatch import BRISK
+from assay.stages.failures import is_passing
 from assay.stages.taste import eligible, taste
 from assay.state import State
 from assay.text.words import stems
@@ -56,7 +57,9 @@ async def _preview(question: str, deps: Deps) -> list[Hit]:
             found += await source.search(question, limit=PREVIEWED)
         except SourceError as error:
             await deps.emit("error", "gate", source=source.name, message=error.message, retryable=error.retryable)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and a preview is not worth a run
+        except Exception as error:
+            if is_passing(error):
+                raise
             message = f"{source.name} failed: {type(error).__name__}"
             await deps.emit("error", "gate", source=source.name, message=message, retryable=False)
     return found

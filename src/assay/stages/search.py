@@ -23,6 +23,7 @@ from assay.reasoning.protocol import Query, QueryRequest, Tried
 from assay.search.fuse import fuse
 from assay.stages.asking_once import lent
 from assay.stages.dispatch import BRISK, served, types_of
+from assay.stages.failures import is_passing
 from assay.stages.taste import code, taste
 from assay.state import Plain, Search, State
 from assay.text.language import language
@@ -116,7 +117,9 @@ async def _ask(query: Plain, source: Source, task: Search, deps: Deps) -> Result
         return Result(query, source.name, error)
     except BudgetError as error:
         return Result(query, source.name, SourceError(f"{source.name} was not asked: {error.message}", help=error.help))
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not take the others with it
+    except Exception as error:
+        if is_passing(error):  # our database is away for a moment: that is no fault of the source
+            raise
         return Result(query, source.name, SourceError(f"{source.name} failed: {type(error).__name__}"))
     hits, avoided = wishes.sift(answer.hits)
     await deps.emit(

@@ -157,13 +157,13 @@ async def test_a_statement_is_held_against_what_a_thread_has_read(serve: Open) -
 
 
 async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_work, most = 0, 0
+    at_work, most, two_refused = 0, 0, asyncio.Event()
 
     async def judge(*_: object) -> checking.Verified:
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(two_refused.wait(), 30)
         at_work -= 1
         return checking.Verified(verdict=Verdict.NOT_FOUND, confidence=0.0, reasons=[], evidence=[])
 
@@ -171,10 +171,16 @@ async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest
     server = await serve()
     ann, bob = await token_of(server, "ann"), await token_of(server, "bob")
     async with connected(server, ann) as hers, connected(server, bob) as his:
+        refusals = 0
 
         async def verify(client: Client) -> bool:
+            nonlocal refusals
             given = {"statement": "The kiln is hot.", "passages": [SOURCE]}
-            return (await client.call_tool("verify", given)).is_error or False
+            failed = (await client.call_tool("verify", given)).is_error or False
+            refusals += failed
+            if refusals == 2:
+                two_refused.set()
+            return failed
 
         failed = await asyncio.gather(*(verify(hers) for _ in range(12)), verify(his))
         assert (sum(failed), failed[-1]) == (2, False)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.requirement("F-09")
 
 
 async def test_a_plan_is_listed_shown_changed_and_then_gone_by(serve: Open, http: Http) -> None:
-    server = await serve(hitl_after_planning=True)
+    server = await serve(hitl_after_planning=True, server={"start_seconds": 60})
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
     started = await asked(ann, depth="standard")
     assert (started["status"], started["interrupt"]["kind"]) == ("waiting", "approve_plan")
@@ -60,7 +60,7 @@ async def test_a_plan_is_listed_shown_changed_and_then_gone_by(serve: Open, http
 
 
 async def test_time_ends_what_nobody_answers(serve: Open, http: Http) -> None:
-    server = await serve(hitl_after_planning=True, breakpoints={"plan_timeout": 60})
+    server = await serve(hitl_after_planning=True, breakpoints={"plan_timeout": 60}, server={"start_seconds": 60})
     client = http(server)
     started = await asked(client)
     due = server.service.now() + timedelta(seconds=61)
