@@ -24,9 +24,16 @@ endef
 COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 	--no-emit-index-url --no-annotate --no-header $(UPGRADE)
 
+define tested
+mkdir -p .reports; rm -f .pytest_cache/v/cache/lastfailed; status=0; \
+$(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=.reports/$(1).xml $(2) || status=$$?; \
+if [ $$status = 1 ]; then status=0; $(BIN)/python tests/again.py || status=1; fi; \
+$(BIN)/python tests/traceability.py || status=1; exit $$status
+endef
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv dev local browser demo check test requirements bench lock clean distclean
+.PHONY: help venv dev local browser demo check test thorough requirements bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -50,11 +57,11 @@ check: dev ## format, lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: dev browser check ## everything: checks, tests, requirements
-	@mkdir -p .reports; rm -f .pytest_cache/v/cache/lastfailed
-	@status=0; $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=.reports/junit.xml || status=$$?; \
-	if [ $$status = 1 ]; then status=0; $(BIN)/python tests/again.py || status=1; fi; \
-	$(BIN)/python tests/traceability.py || status=1; exit $$status
+test: dev browser check ## checks, tests and requirements, without the tests that take longest
+	@$(call tested,quick,--without=tests/long.txt)
+
+thorough: dev browser check ## the same with all tests
+	@$(call tested,junit,)
 
 requirements: dev ## writes docs/traceability.md; fails where a requirement has no test that ran and passed
 	@$(BIN)/python tests/traceability.py --write --strict
