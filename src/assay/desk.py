@@ -91,6 +91,7 @@ class Desk:
         self, run: Run, sources: list[Source], question: str, answer: Mapping[str, Any], hold: Hold
     ) -> Run:
         await self._runner.threads.set_options(run.id, run.options)
+        await self._runner.threads.update(run.id, status=RunStatus.RUNNING)  # whoever looks next sees that it goes on
         self._runner.spawn(run, sources, Command(resume={question: dict(answer)}), hold)
         return run
 

@@ -59,7 +59,10 @@ def check(name: str, *, is_soft: bool = False, error: Exception | None = None) -
     return Check(name, f"no {name}", look, is_soft)
 
 
-async def test_what_can_be_done_without_keeps_nobody_from_working(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_can_be_done_without_keeps_nobody_from_working(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "SOFT_PATIENCE", 30.0)
     gone = StorageError("redis://:password@host is gone", help="Start it.")
     looked = Readiness([check("database"), check("redis", is_soft=True, error=gone)])
     assert await looked.ready() == ([], ["no redis"])

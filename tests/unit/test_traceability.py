@@ -118,7 +118,7 @@ def test_the_committed_page_names_the_tests_that_carry_the_marks(request: pytest
 
 def is_narrowed(config: pytest.Config) -> bool:
     """Whether some tests of a file may have been left out."""
-    options = ("keyword", "markexpr", "deselect", "lf")
+    options = ("keyword", "markexpr", "deselect", "lf", "without")
     return any(config.getoption(name, None) for name in options) or any("::" in place for place in config.args)
 
 
