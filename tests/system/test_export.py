@@ -118,7 +118,7 @@ def test_while_a_run_is_going_there_is_no_report_or_the_one_before(assay: Comman
         process.wait()
     going = assay("export", thread, "-f", "json", "--out", "-")
     assert going.json == first
-    assert "still at work on this thread: this is the report before it" in going.err
+    assert "A later run on this thread has not ended: this is the report before it" in going.err
     other = assay.rows("SELECT id FROM runs WHERE status != 'done'")[0][0]
     assay("export", thread, "--run", str(other)).refused(1, "has no report yet")
 

@@ -21,7 +21,7 @@ async def finished(engine: Engine, thread: str, run: str | None) -> Report:
         what, next_step = await _standing(engine, asked[-1])
         raise ThreadBusyError(f"thread {thread} has no report yet: {what}", help=next_step, retryable=True) from error
     if going and run is None:
-        tell("A run is still at work on this thread: this is the report before it.")
+        tell("A later run on this thread has not ended: this is the report before it.")
     return report
 
 
