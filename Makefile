@@ -33,7 +33,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv dev local browser demo check test thorough requirements bench lock clean distclean
+.PHONY: help venv dev local fleet browser demo check test thorough requirements bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -44,6 +44,8 @@ venv: $(STAMPS)/project ## install Assay into .venv
 dev: $(STAMPS)/dev ## install what checks, tests and benchmarks need
 
 local: $(STAMPS)/local ## install the runner for .gguf models (the extra `local`)
+
+fleet: $(STAMPS)/fleet ## install what PostgreSQL, workers and traces need
 
 browser: $(STAMPS)/dev ## find or install a Chromium for the browser tests
 	@test -e $(STAMPS)/browser || { $(find_browser); }
@@ -80,7 +82,7 @@ lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newe
 	$(COMPILE) pyproject.toml --extra export --extra fleet --extra telemetry -c requirements/dev.lock -o requirements/fleet.lock
 
 clean: ## remove caches and reports
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .reports .requirements.json dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis .reports .requirements.json dist
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv as well
@@ -106,6 +108,10 @@ $(STAMPS)/project: pyproject.toml $(STAMPS)/runtime
 	@touch $@
 
 $(STAMPS)/local: requirements/local.lock $(STAMPS)/project
+	$(call install,$<)
+	@touch $@
+
+$(STAMPS)/fleet: requirements/fleet.lock $(STAMPS)/project
 	$(call install,$<)
 	@touch $@
 

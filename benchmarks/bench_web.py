@@ -32,6 +32,7 @@ from assay.harvest.web import WebPages
 from assay.harvest.workshop import Workshop
 from assay.ports import Page
 from assay.settings import Harvesting
+from assay.storage.cache import Forgetful
 from assay.testing.web import FakeWeb, Visit, reply
 from assay.testing.wire import Wire
 
@@ -39,19 +40,6 @@ DATA = Path(os.environ.get("ASSAY_EVAL_DATA", "../shared/data")) / "extraction"
 PAGES, HOSTS, LATENCY, ROUNDS = 200, 50, 0.05, 3
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 SLACK = 0.12  # seconds by which a start may seem early: the log has when a request arrived, on a busy machine late
-
-
-class Nothing:
-    """A cache that forgets at once."""
-
-    async def get(self, key: str) -> bytes | None:
-        return None
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        return None
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        return 1
 
 
 class Log:
@@ -111,7 +99,7 @@ async def from_web(
         addresses = serve(web, bodies, hosts, log)
         robots = Robots(client, settings.user_agent)
         visits = Visits(settings, client=client, robots=robots)
-        pages = WebPages(settings, visits=visits, cache=Nothing(), workshop=workshop)
+        pages = WebPages(settings, visits=visits, cache=Forgetful(), workshop=workshop)
         began = time.perf_counter()
         found = await asyncio.gather(*map(pages.read, addresses))
         wall = time.perf_counter() - began

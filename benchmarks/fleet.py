@@ -27,6 +27,7 @@ from assay.settings import load
 from assay.storage.postgres import PostgresDatabase
 
 QUESTION = "What's happening with Tesla and its stock?"
+SETTLING = 0.2  # seconds in which a server carries out what it was sent
 STARTING = 60.0  # seconds a worker may take to begin
 BOOKS = """
 CREATE TABLE books (
@@ -151,16 +152,16 @@ class Fleet:
         return (self._folder / f"{name}.log").read_text(errors="replace")
 
     def kill(self, name: str) -> None:
-        self._note("kill", name)
-        worker = self._workers.pop(name)
+        at, worker = self._now(), self._workers.pop(name)
         worker.kill()
         worker.wait()
+        self._note("kill", name, at)
 
     async def pause(self, name: str, seconds: float) -> None:
         """Stopped so that it cannot see it, and let go on: it believes that no time has passed."""
-        self._note("stop", name)
-        worker = self._workers[name]
+        at, worker = self._now(), self._workers[name]
         worker.send_signal(signal.SIGSTOP)
+        self._note("stop", name, at)
         await asyncio.sleep(seconds)
         if worker.poll() is None:
             worker.send_signal(signal.SIGCONT)
@@ -176,8 +177,13 @@ class Fleet:
                 worker.kill()
         self._books.close()
 
-    def _note(self, kind: str, name: str) -> None:
-        at = float(self._asked("SELECT extract(epoch FROM clock_timestamp())")[0][0])
+    def _now(self) -> float:
+        return float(self._asked("SELECT extract(epoch FROM clock_timestamp())")[0][0])
+
+    def _note(self, kind: str, name: str, at: float) -> None:
+        """What it holds is asked after the blow: what it had sent before, the server still carries out, and a run whose
+        end is among that needs nobody."""
+        time.sleep(SETTLING)
         self.blows.append(Blow(kind, name, at, tuple(self._held(name))))
 
     def _held(self, name: str) -> Iterator[str]:
@@ -279,7 +285,7 @@ class Fleet:
         """What happened on a thread, in seconds from a blow."""
         lines = self._asked(
             "SELECT round(extract(epoch FROM at)::numeric - %s::numeric, 1), what, who FROM books WHERE thread = %s"
-            " AND what IN ('take', 'release') ORDER BY id",
+            " AND what IN ('take', 'release', 'event run') ORDER BY id",
             at, thread,
         )  # fmt: skip
         return ", ".join(f"{seconds} {what} {who}" for seconds, what, who in lines)

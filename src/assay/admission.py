@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
-from unicodedata import category
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -18,6 +17,7 @@ from assay.questions import OpenQuestion, asked_as
 from assay.settings import Settings
 from assay.stages.gate import NOBODY
 from assay.stages.question import ALL, CUSTOM
+from assay.text.clean import is_readable
 from assay.text.hosts import registered
 from assay.text.urls import parse as address
 from assay.text.words import fold
@@ -38,12 +38,6 @@ def accepted(question: str, options: Options) -> str:
     if not question and not options.interactive:
         raise QuestionError("the question is empty", help='Ask like this: assay research "How did X change?"')
     return question
-
-
-def is_readable(text: str) -> bool:
-    """No control codes, no bytes that were not UTF-8. Format characters are text: Persian joins with U+200C, Arabic
-    and Hebrew are marked with U+200F, emoji joined with U+200D."""
-    return "\ufffd" not in text and not any(category(mark) in ("Cc", "Cs") and not mark.isspace() for mark in text)
 
 
 def unasked(options: Options, settings: Settings) -> dict[str, str]:

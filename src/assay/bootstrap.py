@@ -28,7 +28,7 @@ from assay.model.question import Mode
 from assay.model.thread import Options
 from assay.ports import Cache, Pages, RunLocks, Source
 from assay.reasoning.embedded import EmbeddedReasoner
-from assay.runner import Runner
+from assay.runs.runner import Runner
 from assay.search.http import Http
 from assay.search.mcp_link import Links
 from assay.search.ranker import IndexRanker
@@ -275,7 +275,7 @@ def open_rows(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[
 
 def _database(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Database, RunLocks]:
     if settings.persistence.backend == "postgres":
-        server = PostgresDatabase(database_address(settings), idle_seconds=settings.fleet.lease_seconds)
+        server = PostgresDatabase(database_address(settings), idle_seconds=settings.fleet.lease_seconds / 2)
         stack.callback(server.close)
         leases = Leases(server, seconds=settings.fleet.lease_seconds)
         stack.callback(leases.close)

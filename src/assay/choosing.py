@@ -197,4 +197,4 @@ class ReasonerChooser:
         )  # fmt: skip
 
     def _usd(self, options: Options) -> float:
-        return self._settings.budget.usd if options.usd is None else options.usd
+        return options.cap(self._settings.budget.usd)

@@ -20,15 +20,15 @@ from assay.errors import (
     ThreadBusyError,
     UsageError,
 )
-from assay.holding import Hold
-from assay.model.event import RunStatus
+from assay.model.event import AT_WORK, RunStatus
 from assay.model.plan import Plan
 from assay.model.question import Mode
 from assay.model.review import By, Decision, Review
-from assay.model.thread import Options, Run
+from assay.model.thread import Options, Run, chosen
 from assay.ports import Source
 from assay.questions import OpenQuestion
-from assay.runner import AT_WORK, Runner, chosen
+from assay.runs.holding import Hold
+from assay.runs.runner import Runner
 from assay.stages.dispatch import served
 from assay.stages.question import to_be_asked
 from assay.state import State
@@ -110,8 +110,7 @@ class Desk:
             before = Plan.model_validate((await self._runner.state(run.thread)).values["plan"])
             plan = Plan.model_validate(answer["plan"])
             options = await self._with_sources(options, plan) if plan.sources != before.sources else options
-            changes = {"usd": (plan.usd, before.usd), "words": (plan.words, before.words)}
-            options = options.model_copy(update={key: new for key, (new, old) in changes.items() if new != old})
+            options = options.by_plan(plan, before)
         sources, _ = await asyncio.to_thread(self._sources, options)
         await asyncio.to_thread(self._runner.thinking.notices, options)
         return run.model_copy(update={"options": options.plain()}), sources

@@ -9,17 +9,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from assay.admission import accepted, unasked
-from assay.checkpoints import restoration
+from assay.admission import accepted
 from assay.desk import Desk
 from assay.errors import (
     AssayError,
     NotFoundError,
-    ThreadBusyError,
-    UsageError,
 )
 from assay.export.report import Report
-from assay.holding import Hold
 from assay.model.branch import Changes, Moment, Tree
 from assay.model.event import Event, RunStatus
 from assay.model.question import Mode
@@ -27,22 +23,25 @@ from assay.model.record import Record
 from assay.model.review import Review
 from assay.model.source import Document
 from assay.model.spend import Quote
-from assay.model.thread import Cursor, Options, Run, Stop, Thread, ThreadSummary
-from assay.model.veto import Consequences, Vetoed
+from assay.model.thread import Cursor, Options, Run, Thread, ThreadSummary
+from assay.model.veto import Consequences
 from assay.ports import Source
 from assay.questions import OpenQuestion
-from assay.runner import AT_WORK, DRAIN, Ceiling, Runner, chosen
+from assay.runs.runner import DRAIN, Runner
+from assay.runs.workplace import Ceiling
 from assay.stages.breakpoints import check
-from assay.state import new_question, withdrawal
+from assay.state import new_question
 from assay.storage.documents import checked_prefix, the_only
 from assay.storage.reviews import no_review
-from assay.storage.threads import busy, no_run
+from assay.storage.threads import no_run
 from assay.threads.archive import Archive
-from assay.threads.beginnings import Beginnings, taken_out, title
+from assay.threads.beginnings import Beginnings, title
 from assay.threads.branches import Branches
 from assay.threads.history import PAGE, History
+from assay.threads.resumption import Resumption
 from assay.threads.takeover import AT_ONCE, Takeover
-from assay.view import StateView, veto, view
+from assay.threads.vetoes import Vetoes
+from assay.view import StateView, view
 from assay.view.diff import ReportDiff
 from assay.view.timings import Timings, timings
 
@@ -76,7 +75,11 @@ class Engine:
         self._history = History(runner)
         self._branches = Branches(runner, self._history, lambda options: self._sources(options))
         self._archive = Archive(runner, forget)
-        self._takeover = Takeover(runner, self._gone_on)
+        self._vetoes = Vetoes(runner, self._history, self._beginnings)
+        self._resumption = Resumption(
+            runner, self._vetoes, lambda options: self._sources(options), self._desk.asked_again
+        )
+        self._takeover = Takeover(runner, self._resumption.go_on)
 
     # -- runs ---------------------------------------------------------------------------------------------
 
@@ -118,7 +121,7 @@ class Engine:
         """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing.
         `queued`: the run is put in line, for whoever takes it up."""
         value = self._runner.redaction.plain_secrets(value)
-        return await self._desk.answer(await self._latest(thread), question, value, queued=queued)
+        return await self._desk.answer(await self._runner.latest(thread), question, value, queued=queued)
 
     async def open_questions(self, thread: str) -> list[OpenQuestion]:
         """What the run waits for and nobody has answered yet."""
@@ -163,132 +166,33 @@ class Engine:
 
     async def consequences(self, thread: str, sources: Sequence[str]) -> Consequences:
         """What the thread's report would lose without these sources; nothing is changed."""
-        report = await self.report(thread)
-        return veto.consequences(report, veto.chosen(report, sources))
+        return await self._vetoes.consequences(thread, sources)
 
     async def veto(self, thread: str, sources: Sequence[str], *, usd: float | None = None, queued: bool = False) -> Run:
         """Take sources out of the thread's report, for good: what rested on them is derived again, the rest is kept as
         it is, and later questions do without them. `usd` is the most it may cost; None: as the question before.
         `queued`: nobody works on it yet."""
-        _refuse_open(await self._latest(thread))
-        async with self._runner.holding(thread) as hold:
-            run = await self._vetoing(thread, sources, usd, RunStatus.QUEUED if queued else RunStatus.RUNNING)
-            given = await self._work(run, {})
-            await self.threads.begin(run)
-            if not queued:
-                self._runner.spawn(run, [], given, hold)
-        return run
-
-    async def _vetoing(self, thread: str, sources: Sequence[str], usd: float | None, status: RunStatus) -> Run:
-        await self._runner.check(thread)
-        before = await self._latest(thread)
-        report = await self.report(thread)
-        mine = (before.id, *chosen(before).lineage)  # a branch may begin with a finished report
-        _refuse_open(before, has_report=report.provenance.run in mine)
-        named = veto.chosen(report, sources)
-        listed = ", ".join(source.title for source in named)
-        most = {} if usd is None else {"usd": usd}
-        options = chosen(before).model_copy(update={"veto": tuple(source.document for source in named), **most})
-        return self._beginnings.run(thread, title(f"Without {listed}"), options, status)
-
-    async def _work(self, run: Run, notices: dict[str, str]) -> dict[str, Any]:
-        """What the graph is given at the start of a run."""
-        options = chosen(run)
-        if not options.veto:
-            return new_question(run.question, run.id, run.options, notices)
-        values = await self.state(run.thread)
-        cards = [card for card in Report.model_validate(values["report"]).sources if card.document in options.veto]
-        named = [Vetoed(document=card.document, url=card.url, title=card.title) for card in cards]
-        return withdrawal(run.id, run.options, options.veto, veto.all_vetoed(values, named))
+        return await self._vetoes.begin(thread, sources, usd=usd, queued=queued)
 
     # -- going on -----------------------------------------------------------------------------------------
 
     async def resume(self, thread: str, *, queued: bool = False) -> Run:
         """Go on from the last good checkpoint; what was finished is not done again. `queued`: not if somebody has
         stopped it, or taken it up, since it was put aside."""
-        run = await self._unfinished(thread)
-        stop = await self.threads.stopping(run.id)
-        async with self._runner.holding(thread) as hold:
-            if queued and (await self._latest(thread)).status is not RunStatus.QUEUED:
-                raise UsageError(
-                    "this thread does not wait to be taken up any more", help=f"See: assay follow {thread}"
-                )
-            if stop and not queued:
-                await self.threads.ask_to_stop(run.id, Stop.NO)  # asked of a process that is gone, not of this one
-            return await self._gone_on(thread, hold)
-
-    async def _gone_on(self, thread: str, hold: Hold) -> Run:
-        run = await self._unfinished(thread)
-        state = await self._runner.state(thread)
-        if state.interrupts and state.values.get("run") == run.id:
-            return await self._desk.asked_again(run, hold)
-        await self._runner.check(thread)
-        untouched = not state.values or state.values.get("run") != run.id
-        sources, notices = await self._equipped(run, untouched)
-        given = await self._work(run, notices) if untouched else None
-        self._runner.spawn(run, sources, given, hold, notices)
-        return run
-
-    async def _equipped(self, run: Run, untouched: bool) -> tuple[list[Source], dict[str, str]]:
-        options = chosen(run)
-        if untouched and options.veto:  # it asks nobody: all it needs was read
-            return [], {}
-        sources, notices = await asyncio.to_thread(self._sources, options)
-        notices |= await asyncio.to_thread(self._runner.thinking.notices, options)
-        return sources, notices | (
-            unasked(options, self.settings) | taken_out(run.question, options) if untouched else {}
-        )
+        return await self._resumption.resume(thread, queued=queued)
 
     async def restore(self, folder: Path) -> Run:
         """A run from its journal alone, on whatever machine. Nothing is written before all of it was checked; `resume`
         goes on with it, unless it was finished."""
-        journal = self._runner.journal
-        if journal is None:
-            raise UsageError("there is no database here to restore a run into")
-        found = await restoration.opened(folder, journal.seals)
-        async with self._runner.holding(found.run.thread):
-            run = await restoration.restore(found, journal.stores, self._runner.now())
-            await journal.copy(run)
-        return run
-
-    async def _unfinished(self, thread: str) -> Run:
-        run = await self._latest(thread)
-        if run.status is RunStatus.DONE:
-            raise UsageError(
-                "this thread's last question is already answered",
-                help=f"Ask a new one: assay ask ... --thread {thread}",
-            )
-        if self._runner.at_work(run.id):
-            raise ThreadBusyError("this thread is already running here")
-        return run
+        return await self._resumption.restore(folder)
 
     async def requeue(self, thread: str) -> Run:
         """Put a run that was stopped, or has failed, in line again: whoever resumes the thread goes on with it."""
-        await self._refuse_moving(thread)
-        async with self._runner.holding(thread):
-            run = await self._refuse_moving(thread)
-            await self._runner.check(thread)
-            await self.threads.update(run.id, status=RunStatus.QUEUED)
-        return await self.threads.run(run.id)
-
-    async def _refuse_moving(self, thread: str) -> Run:
-        run = await self._unfinished(thread)
-        if run.status is RunStatus.WAITING:
-            raise UsageError("this thread waits for an answer", help="Answer the question that is open.")
-        if run.status is RunStatus.RUNNING:
-            raise busy(run.id, thread)
-        if run.status is RunStatus.QUEUED:
-            raise ThreadBusyError("this thread waits in line already", help="It is taken up in its turn.")
-        return run
+        return await self._resumption.requeue(thread)
 
     async def put_aside(self, thread: str) -> Run:
         """For another process to go on with, which is about to start."""
-        await self._unfinished(thread)
-        async with self._runner.holding(thread):
-            run = await self._unfinished(thread)
-            await self._runner.check(thread)
-            await self._runner.put_aside(run)
-        return await self.threads.run(run.id)
+        return await self._resumption.put_aside(thread)
 
     async def adopt(self, at_once: int = AT_ONCE) -> list[Run]:
         """Go on with runs whose process is gone, as many as may be at work together: call it again when one of them
@@ -312,7 +216,7 @@ class Engine:
         """Stop whatever works on a thread, in any process, or this `run` alone; `drain` lets it end the step it is at.
         Returns the run as it stands: another process looks once a second whether it is to stop. It is resumed by a
         person, and by nobody else."""
-        found = await self._latest(thread) if run is None else await self.threads.run(run)
+        found = await self._runner.latest(thread) if run is None else await self.threads.run(run)
         return await self._takeover.stop(found, drain=drain)
 
     async def falls(self, thread: str) -> int:
@@ -321,9 +225,7 @@ class Engine:
 
     async def give_up(self, run: Run, error: AssayError) -> None:
         """A run that waits in line and cannot go on: whoever waits for it is told why."""
-        async with self._runner.holding(run.thread, patience=0):
-            if (await self.threads.run(run.id)).status in AT_WORK:  # nobody has stopped it meanwhile
-                await self._runner.end(run, RunStatus.FAILED, error.message)
+        await self._resumption.give_up(run, error)
 
     async def cancel(self, run: str) -> None:
         """Stop a run of this process; it can be resumed."""
@@ -358,7 +260,7 @@ class Engine:
 
     def fault(self, run: str) -> AssayError | None:
         """Why a run of this process failed, if for a reason that was foreseen."""
-        return self._runner.faults.get(run)
+        return self._runner.fault(run)
 
     async def outcome(self, run: str) -> Outcome:
         current = await self.threads.run(run)
@@ -444,7 +346,7 @@ class Engine:
 
     async def timings(self, thread: str, run: str | None = None) -> Timings:
         """Where the time of a run went: of the thread's last one, unless one is named."""
-        found = await self._latest(thread) if run is None else await self.threads.run(run)
+        found = await self._runner.latest(thread) if run is None else await self.threads.run(run)
         if found.thread != thread:
             raise no_run(found.id)  # as of one that never was
         return timings(found, await self._runner.log.since(found.id, 0), self._runner.now())
@@ -490,17 +392,3 @@ class Engine:
 
     async def close(self) -> None:
         await self._runner.close()
-
-    # -- inside -------------------------------------------------------------------------------------------
-
-    async def _latest(self, thread: str) -> Run:
-        await self.threads.get(thread)
-        runs = await self.threads.runs(thread)
-        if not runs:
-            raise NotFoundError(f"thread {thread} has no run")
-        return runs[-1]
-
-
-def _refuse_open(run: Run, *, has_report: bool = True) -> None:
-    if run.active or not has_report:
-        raise UsageError("this thread's last question has no report yet", help=f"Finish it: assay resume {run.thread}")

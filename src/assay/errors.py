@@ -96,6 +96,17 @@ class ConfigurationError(AssayError):
     exit_code = 2
 
 
+# What of the Makefile installs an extra; the others are installed by their name.
+_TARGETS = {"export": "venv", "postgres": "fleet", "fleet": "fleet", "telemetry": "fleet", "local": "local"}
+
+
+def install(extra: str) -> str:
+    """How an extra is had: the project is not on a package index, where another has its name."""
+    target = _TARGETS.get(extra)
+    command = f"make {target}" if target else f".venv/bin/python -m pip install -e '.[{extra}]'"
+    return f"In the checkout: {command}"
+
+
 class SourceError(AssayError):
     """`billed` says whether the provider may charge for the request that failed."""
 

@@ -20,23 +20,18 @@ from math import log
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
-from unicodedata import category
 
 from assay.errors import NotFoundError, StorageError, UsageError
 from assay.model.memory import LONGEST_FACT, Fact, Preferences
+from assay.storage.flock import lock
 from assay.storage.memories import SqlMemories
 from assay.storage.postgres import PostgresDatabase
 from assay.storage.rows import Rows
-from assay.text.clean import clean
+from assay.text.clean import clean, is_readable
 from assay.text.words import fold, stems
 
 if TYPE_CHECKING:
     from langgraph.store.sqlite.aio import AsyncSqliteStore
-
-try:
-    import fcntl
-except ImportError:  # Windows: one process per data directory is up to the person there
-    fcntl = None  # type: ignore[assignment]
 
 FILE = "memory.sqlite3"  # in the data directory
 MOST_FACTS = 200  # of one person
@@ -191,9 +186,8 @@ def _of(user: str) -> tuple[str, str]:
 
 def _said(text: str) -> str:
     """On one line, without what cannot be seen."""
-    broken = "\ufffd" in text or any(category(mark) in ("Cc", "Cs") and not mark.isspace() for mark in text)
     said = " ".join(clean(text).split())
-    if broken or not any(mark.isalnum() for mark in said):
+    if not is_readable(text) or not any(mark.isalnum() for mark in said):
         raise UsageError("that is not readable text", help='Say it in words: "We report in euros".')
     if len(said) > LONGEST_FACT:
         raise UsageError(
@@ -306,9 +300,9 @@ def _opened(path: Path) -> int:
 
 async def _locked(handle: int, path: Path) -> None:
     until = monotonic() + BUSY_SECONDS
-    while fcntl is not None:
+    while True:
         try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock(handle)
         except BlockingIOError as error:
             if monotonic() > until:
                 raise StorageError(

@@ -22,7 +22,7 @@ from assay.ports import Bucket, Cache, Taken
 from assay.settings import Caching
 from assay.storage import sqlite_cache
 from assay.storage.cache import FILE, Layered, open_cache
-from assay.storage.layers import Layer, LruCache
+from assay.storage.layers import GRAIN, Layer, LruCache
 from assay.storage.link import REST_SECONDS
 from assay.storage.links import Links
 from assay.storage.packing import Packed
@@ -31,7 +31,7 @@ from assay.storage.postgres_link import PostgresLink
 from assay.storage.postgres_rates import PostgresRates
 from assay.storage.redis_cache import RedisCache
 from assay.storage.redis_link import RedisLink
-from assay.storage.sqlite_cache import GRAIN, SqliteCache
+from assay.storage.sqlite_cache import SqliteCache
 from assay.testing.stores import MemoryCache
 from tests.conftest import PostgresServer, ValkeyServer
 

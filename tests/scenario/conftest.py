@@ -25,7 +25,7 @@ from assay.model.event import Event
 from assay.model.source import Document
 from assay.model.thread import Options
 from assay.ports import EventLog, Notes, Source
-from assay.runner import Runner
+from assay.runs.runner import Runner
 from assay.search.demo import DemoSource
 from assay.search.ranker import IndexRanker
 from assay.search.registry import Bench

@@ -170,7 +170,7 @@ async def test_what_a_person_has_asked_for_holds_also_if_the_process_stops_befor
 async def test_a_run_that_is_stopped_while_another_process_tries_for_it_is_left_alone(
     process: Callable[[], Any], lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runner.PAUSE", 1.0)
+    monkeypatch.setattr("assay.runs.runner.PAUSE", 1.0)
     mine, other = await process(), await process()
     run = await begun(mine, lake)
 

@@ -125,7 +125,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits between two tries."""
     real = asyncio.sleep
     monkeypatch.setattr("langgraph.pregel._retry.asyncio.sleep", lambda _: real(0))
-    monkeypatch.setattr("assay.runner.SETBACKS", (0, 0))
+    monkeypatch.setattr("assay.runs.drive.SETBACKS", (0, 0))
 
 
 @pytest.mark.requirement("F-11", "W-16")

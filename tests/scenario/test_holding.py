@@ -157,16 +157,17 @@ async def test_a_run_that_was_finished_meanwhile_is_not_begun_again(
 ) -> None:
     mine, other = processes
     run = await abandoned(mine)
-    real = mine._unfinished
+    resumption = mine._resumption
+    real = resumption._unfinished
 
     async def finished(thread: str) -> Run:
         found = await real(thread)
-        monkeypatch.setattr(mine, "_unfinished", real)
+        monkeypatch.setattr(resumption, "_unfinished", real)
         await other.resume(thread)
         await other.wait(run.id)
         return found
 
-    monkeypatch.setattr(mine, "_unfinished", finished)
+    monkeypatch.setattr(resumption, "_unfinished", finished)
     with pytest.raises(UsageError, match="already answered"):
         await mine.resume(run.thread)
 
@@ -246,7 +247,7 @@ async def test_what_a_process_that_leaves_was_at_waits_for_the_next(lab: Make) -
 async def test_a_run_that_somebody_drained_is_not_taken_up_before_somebody_says_so(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runner.LOOK", 0.05)
+    monkeypatch.setattr("assay.runs.execution.LOOK", 0.05)
     here = lab()
     run, gate = await at_work(here)
     await here.threads.ask_to_stop(run.id, Stop.DRAIN)
@@ -264,7 +265,7 @@ async def test_a_run_that_somebody_drained_is_not_taken_up_before_somebody_says_
 async def test_what_a_dead_process_was_asked_holds_until_somebody_wants_it_otherwise(
     lab: Make, how: str, status: RunStatus, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runner.LOOK", 0.01)
+    monkeypatch.setattr("assay.runs.execution.LOOK", 0.01)
     here = lab()
     run = await abandoned(here.engine)
     await here.threads.ask_to_stop(run.id, stop)
@@ -277,7 +278,7 @@ async def test_what_a_dead_process_was_asked_holds_until_somebody_wants_it_other
 async def test_a_stop_that_is_asked_for_while_a_run_is_taken_up_is_heard(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runner.LOOK", 0.01)
+    monkeypatch.setattr("assay.runs.execution.LOOK", 0.01)
     here = lab()
     run = await abandoned(here.engine)
     real = here.threads.stopping
@@ -326,7 +327,7 @@ class Lossy(MemoryLocks):
 async def test_a_run_whose_thread_was_lost_stops_and_leaves_all_to_whoever_has_it(
     lab: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("assay.runner.LOOK", 0.05)
+    monkeypatch.setattr("assay.runs.execution.LOOK", 0.05)
     here = lab()
     here.engine._runner.locks = locks = Lossy()
     run, _ = await at_work(here)
@@ -412,13 +413,13 @@ async def test_a_journal_is_closed_even_if_the_end_cannot_be_written(
 
 
 async def test_failures_are_not_remembered_for_ever(lab: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.runner.MOST_FAULTS", 2)
+    monkeypatch.setattr("assay.runs.runner.MOST_FAULTS", 2)
     here = lab()
 
     async def broken(*_: Any) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(type(here.engine._runner), "_prepare", broken)
+    monkeypatch.setattr("assay.runs.drive.Drive.prepare", broken)
     runs = [(await here.ask(QUESTION, depth="quick")).run for _ in range(3)]
 
     assert [run.status for run in runs] == [RunStatus.FAILED] * 3
@@ -534,7 +535,7 @@ os._exit(1)
 RESUMES = """
 import asyncio, os, sys
 from assay.bootstrap import open_engine
-from assay.runner import Runner
+from assay.runs.runner import Runner
 from assay.settings import load
 Runner.spawn = lambda *_, **__: os._exit(1)
 

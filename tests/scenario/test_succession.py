@@ -106,7 +106,7 @@ async def test_everything_a_run_writes_stands_behind_its_fence(
 async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("assay.runner.LOOK", PATIENCE)  # it finds out only when it writes
+    monkeypatch.setattr("assay.runs.execution.LOOK", PATIENCE)  # it finds out only when it writes
     reached, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(query: str) -> None:
@@ -138,7 +138,7 @@ async def test_a_line_of_the_journal_that_comes_late_goes_nowhere(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process may be stopped when the database has accepted something and its journal has not been told."""
-    monkeypatch.setattr("assay.runner.LOOK", PATIENCE)
+    monkeypatch.setattr("assay.runs.execution.LOOK", PATIENCE)
     reached, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(query: str) -> None:

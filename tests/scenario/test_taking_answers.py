@@ -129,7 +129,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("assay.runs.runner.PATIENCE", 0.1)
     here, waiting = await asked(lab)
     here.engine._runner.locks.take(waiting.run.thread)
     before = (await here.threads.run(waiting.run.id)).options
@@ -219,6 +219,15 @@ async def test_a_source_put_into_the_plan_is_asked_though_it_is_avoided(lab: Mak
     await here.answer(waiting, {"decision": "modify", "edits": [{"op": "sources", "names": ["lakes", "maps"]}]})
 
     assert made["maps"].queries
+
+
+async def test_a_plan_of_ones_own_that_says_nothing_of_money_leaves_the_cap_as_it_was(lab: Make) -> None:
+    here, waiting = await asked(lab, usd=0.1)
+    plan = {name: value for name, value in waiting.questions[0].shown["plan"].items() if name not in ("usd", "words")}
+
+    await here.answer(waiting, {"decision": "modify", "plan": {**plan, "methodology": "As it was."}})
+
+    assert (await here.threads.run(waiting.run.id)).options["usd"] == 0.1
 
 
 # How long, in which style

@@ -88,3 +88,47 @@ async def test_suspects_come_one_after_the_other() -> None:
     engine.gates["two"].set()
     assert await attempts.attempt(made("two")) is None
     assert engine.came == ["one", "two"]
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_suspect_that_got_somewhere_leaves_the_next_one_alone_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("assay.worker.attempt.LOOK", 0.01)
+    engine = FakeEngine()
+    attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
+    engine.fallen.update({"one": 3, "two": 3})
+    one = asyncio.create_task(attempts.attempt(made("one")))
+    await asyncio.sleep(0.05)
+    engine.fallen["one"] = 1  # it has got somewhere
+    await asyncio.sleep(0.1)
+    two = asyncio.create_task(attempts.attempt(made("two")))
+    await asyncio.sleep(0.05)
+    assert engine.came == ["one"]
+
+    engine.gates["one"].set()
+    assert await one is None
+    await asyncio.sleep(0.05)
+
+    assert engine.came == ["one", "two"]
+    assert await attempts.attempt(made("three")) == ELSEWHERE, "the second suspect is alone as well"
+    engine.gates["two"].set()
+    assert await two is None
+
+
+@pytest.mark.requirement("W-16")
+async def test_a_suspect_that_is_cancelled_while_it_waits_stands_in_nobodys_way() -> None:
+    engine = FakeEngine()
+    attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
+    engine.fallen["suspect"] = 3
+    first = asyncio.create_task(attempts.attempt(made("first")))
+    await asyncio.sleep(0.05)
+    suspect = asyncio.create_task(attempts.attempt(made("suspect")))
+    await asyncio.sleep(0.05)
+    suspect.cancel()
+    await asyncio.wait([suspect])
+    engine.gates.update({id: asyncio.Event() for id in ("second",)})
+    engine.gates["second"].set()
+    assert await attempts.attempt(made("second")) is None
+    engine.gates["first"].set()
+    assert await first is None

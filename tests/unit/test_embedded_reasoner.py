@@ -464,6 +464,9 @@ def test_condensing_keeps_the_gist_and_a_bound() -> None:
         ("How high are the tides in the Bay of Fundy?", "tides in the Bay of Fundy"),
         ("How much did the bridge cost?", "bridge cost"),
         ("What about tides", "tides"),
+        ("What is known about fusion energy, for a short briefing?", "fusion energy"),
+        ("Explain perovskite solar cells for my talk next week", "perovskite solar cells"),
+        ("What is the best length for a talk at a conference?", "best length for a talk at a conference"),
     ],
 )
 def test_what_a_question_is_about(question: str, topic: str) -> None:

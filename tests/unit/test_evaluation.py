@@ -155,7 +155,7 @@ def test_rows_have_what_to_beat_and_what_must_be(data: Path) -> None:
     one = taken(MADE_UP, data, quick=False)
     one.figures["share"].beside["a die"] = 0.17
     assert [tuple(row) for row in rows(MADE_UP, one)] == [
-        ("made-up", "share", ".912", "a die .170; published: a coin .500", "≥ .900", True),
+        ("made-up", "share", ".912", "a die .170; given with the data: a coin .500", "≥ .900", True),
         ("made-up", "slips", "1", "", "≤ 2", True),
     ]
 
@@ -164,7 +164,7 @@ def test_the_table_says_when_with_what_and_what_does_not_hold(data: Path) -> Non
     record = Record(measures={"made-up": taken(MADE_UP, data, quick=False)})
     record.measures["made-up"].figures["slips"].value = 5
     text = markdown([MADE_UP], record)
-    assert "| [made-up](#made-up) | share | **.912** | published: a coin .500 | ≥ .900 |" in text
+    assert "| [made-up](#made-up) | share | **.912** | given with the data: a coin .500 | ≥ .900 |" in text
     assert "|  | slips | **5** (does not hold) |  | ≤ 2 |" in text
     assert "Nothing was tuned." in text
     assert "`assay eval made-up`: 3 numbers; 0 s on " in text

@@ -191,7 +191,7 @@ def test_what_is_not_installed_is_named_before_anything_is_done(monkeypatch: pyt
     for name in ("pdf", "docx"):
         with pytest.raises(ConfigurationError, match="needs the extra `export`") as missing:
             FORMATS[name].need()
-        assert missing.value.help == "Install it: pip install 'assay[export]'"
+        assert missing.value.help == "In the checkout: make venv"
         with pytest.raises(ConfigurationError):
             FORMATS[name].write(whole())
 

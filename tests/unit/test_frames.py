@@ -34,6 +34,7 @@ def test_what_speaks_of_the_research_passes(text: str) -> None:
         "No source gave a figure, but it is 45%.",
         "No source gave a figure, but it is 45.",
         "No source gave a figure for 2031.",
+        "All 400 sources agree.",
         "No source gave a figure, but it is falling fast.",
         "As Ilse Brandt found, no source answers this.",
         "Lake Marrow is shrinking.",

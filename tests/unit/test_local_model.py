@@ -25,7 +25,7 @@ def test_without_llama_cpp_it_says_what_to_install(damaged: Path, monkeypatch: p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="not installed") as caught:
         open_vendor(parse(f"local:{damaged}"), Settings())
-    assert "assay[local]" in caught.value.help
+    assert "make local" in caught.value.help
 
 
 @pytest.mark.parametrize("end", ["exit 3", "kill -SEGV $$", "echo nonsense", "echo {}"])

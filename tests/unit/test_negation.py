@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.negation import contradict, directions, hedged, hedges, negated, negations, opposed, turns
-from assay.text.words import stem
+from assay.text.negation import contradict, hedges, negated, negations, opposed, softening, turns
+from assay.text.words import stem, words
+
+
+def directions(text: str) -> set[str]:
+    """The ways a text points, as "amount+" or "amount-"."""
+    return {f"{turn.family}{'+' if turn.rises else '-'}" for turn in turns(text)}
+
+
+def hedged(text: str) -> bool:
+    return bool(hedges(text) or softening(words(text)))
 
 
 @pytest.mark.requirement("X-03")

@@ -169,6 +169,13 @@ def test_edits_in_words_are_edits_of_the_plan() -> None:
     assert changed("words 1,500 words").words == 1500
 
 
+def test_a_source_that_only_the_settings_name_is_known_where_the_plan_has_it() -> None:
+    mine = plan().model_copy(update={"sources": ("arxiv", "our-wiki")})
+    asked = asking("approve_plan", "approve", "reject", "modify", "skip", plan=mine.plain())
+    answer = outcome(PlanEditor(asked), "sources our-wiki", "approve")
+    assert apply(mine, parse(answer["edits"])).sources == ("our-wiki",)
+
+
 def test_numbers_are_those_on_the_screen_after_every_change() -> None:
     edited = changed("remove 1", "add What do fishermen say of it?", "reword 1 Why are the tides so high?", "move 4 1")
     assert [q.text for q in in_order(edited)] == [

@@ -54,6 +54,7 @@ def _one(text: str) -> Quantity:
         ("two and a half million", "2500000", "", "number"),
         ("half a million", "500000", "", "number"),
         ("half of them", "0.5", "", "fraction"),
+        ("two halves of them", "1", "", "fraction"),
         ("a quarter of them", "0.25", "", "fraction"),
         ("the third-largest", "3", "", "ordinal"),
         ("its 21st year", "21", "", "ordinal"),

@@ -42,6 +42,13 @@ def effective(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **fresh, **_messages(kept, fresh)}
 
 
+def run_of(values: Mapping[str, Any]) -> str:
+    """Of which run a checkpoint is; its first one holds the run in what it was given."""
+    given = values.get(_BEGINNING)
+    fresh = given.get("run") if isinstance(given, Mapping) else None
+    return str(fresh or values.get("run") or "")
+
+
 def changed(values: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a checkpoint with fields of the state replaced, wherever it holds them."""
     put = values.get(_BEGINNING)

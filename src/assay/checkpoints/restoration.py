@@ -15,12 +15,11 @@ from assay.checkpoints import snapshots
 from assay.checkpoints.recorder import Stores
 from assay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from assay.journal import Kept, Sealing, read
-from assay.model.event import Event, RunStatus
+from assay.model.event import ENDED, Event, RunStatus
 from assay.model.source import Document
 from assay.model.thread import Branch, Options, Run, Thread, is_id
 
 _HALF = "its restoring was interrupted: do it again with assay resume --from"
-_ENDED = frozenset({RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED})
 
 
 class Restored(NamedTuple):
@@ -136,7 +135,7 @@ def _standing(run: Run, events: Iterable[Event]) -> Run:
     """Its last events know better than its row how it ended; one that had not ended waits to be gone on with."""
     said = [RunStatus(str(event.data["status"])) for event in events if event.kind == "run"]
     status = said[-1] if said else run.status
-    return run.model_copy(update={"status": status if status in _ENDED else RunStatus.QUEUED})
+    return run.model_copy(update={"status": status if status in ENDED else RunStatus.QUEUED})
 
 
 def _accounts(lines: Iterable[Mapping[str, Any]]) -> Iterable[list[dict[str, Any]]]:

@@ -28,7 +28,8 @@ from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from assay.checkpoints.ids import succeed
-from assay.checkpoints.moments import Standing, standing
+from assay.checkpoints.moments import Standing, run_of, standing
+from assay.checkpoints.packing import Packing, packed
 from assay.errors import IntegrityError, NotFoundError
 from assay.notebook import evidence, notes_in
 from assay.storage.notes import SqlNotes, use_documents
@@ -39,10 +40,6 @@ from assay.storage.threads import writing_in
 
 PART = 1024  # bytes from which a value stands apart: a reference to it takes 90
 _PAGE = 50  # checkpoints looked up at once
-_LEVEL = 1  # of compression: 350 KB of state in 5 ms, to a fifth; level 6 takes four times as long for a tenth more
-
-Typed = tuple[str, bytes]
-
 
 Changed = Callable[[Mapping[str, Any]], dict[str, Any]]  # the values of a checkpoint, with something changed
 _OWN = "assay"  # what a checkpoint's metadata tell besides those of LangGraph
@@ -71,6 +68,10 @@ class Checkpoints(BaseCheckpointSaver[int]):
         super().__init__(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self._rows = rows
         self.watchers: dict[str, Watcher] = {}
+
+    @property
+    def _packing(self) -> Packing:
+        return Packing(self.serde)  # LangGraph may give a copy of this saver another
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -122,11 +123,11 @@ class Checkpoints(BaseCheckpointSaver[int]):
             )
 
     def _results(self, write: Row) -> list[tuple[str, Any]]:
-        held = self._loaded(write["payload"])
+        held = self._packing.unpack(write["payload"])
         return [(write["channel"], held)] if write["channel"] else [(channel, value) for _, channel, value in held]
 
     def _checkpoint(self, row: Row) -> Checkpoint:
-        held = self._loaded(row["payload"])
+        held = self._packing.unpack(row["payload"])
         parts = held.pop("parts")
         wanted = sorted(set(parts.values()))
         values = dict(held["channel_values"])
@@ -137,7 +138,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
             for channel, hash in parts.items():
                 if hash not in found:
                     raise IntegrityError(f"row parts {row['thread']}/{hash} is missing", help=ALTERED)
-                values[channel] = self._loaded(found[hash])
+                values[channel] = self._packing.unpack(found[hash])
         return cast("Checkpoint", {**held, "channel_values": values})
 
     def _found(
@@ -228,8 +229,8 @@ class Checkpoints(BaseCheckpointSaver[int]):
     def _put(self, kept: CheckpointTuple) -> None:
         thread, ns = _place(kept.config)
         values = kept.checkpoint["channel_values"]
-        typed = {channel: self._typed(value) for channel, value in values.items()}
-        parts = {channel: self._packed(value) for channel, value in typed.items() if len(value[1]) > PART}
+        typed = {channel: self._packing.typed(value) for channel, value in values.items()}
+        parts = {channel: packed(value) for channel, value in typed.items() if len(value[1]) > PART}
         hashes = {channel: self._rows.seals.seal_bytes(payload) for channel, payload in parts.items()}
         small = {channel: value for channel, value in values.items() if channel not in parts}
         row = {
@@ -237,10 +238,10 @@ class Checkpoints(BaseCheckpointSaver[int]):
             "ns": ns,
             "id": kept.checkpoint["id"],
             "parent": get_checkpoint_id(kept.parent_config) if kept.parent_config else None,
-            "run": str(_run_of(values)),
+            "run": run_of(values),
             "time": kept.checkpoint["ts"],
             "metadata": json.dumps(kept.metadata),
-            "payload": self._dumped({**kept.checkpoint, "channel_values": small, "parts": hashes}),
+            "payload": self._packing.pack({**kept.checkpoint, "channel_values": small, "parts": hashes}),
         }
         with writing_in(self._rows, thread) as writer:
             fresh = [channel for channel in parts if self._put_part(writer, thread, hashes[channel], parts[channel])]
@@ -271,13 +272,13 @@ class Checkpoints(BaseCheckpointSaver[int]):
         with writing_in(self._rows, thread) as writer:
             use_documents(writer, thread, evidence(writes))
             for index, channel, value in apart:
-                row = {**key, "idx": index, "path": task_path, "channel": channel, "payload": self._dumped(value)}
+                row = {**key, "idx": index, "path": task_path, "channel": channel, "payload": self._packing.pack(value)}
                 writer.insert(WRITES, row, on_conflict="keep" if brought else "replace")
             if brought:
                 before = writer.one(WRITES, *key.values(), 0)
-                held = self._loaded(before["payload"]) if before else []
+                held = self._packing.unpack(before["payload"]) if before else []
                 held += [result for result in brought if result[0] not in {index for index, _, _ in held}]
-                row = {**key, "idx": 0, "path": task_path, "channel": "", "payload": self._dumped(held)}
+                row = {**key, "idx": 0, "path": task_path, "channel": "", "payload": self._packing.pack(held)}
                 writer.insert(WRITES, row, on_conflict="replace")
 
     # -- the whole thread ---------------------------------------------------------------------------------
@@ -340,7 +341,7 @@ class Checkpoints(BaseCheckpointSaver[int]):
         """Parts and notes that no checkpoint names any more, nor a result that waits to become part of one."""
         rows = writer.read(CHECKPOINTS, "WHERE thread = ?", (thread,))
         results = writer.read(WRITES, "WHERE thread = ?", (thread,))
-        parts = {hash for row in rows for hash in self._loaded(row["payload"])["parts"].values()}
+        parts = {hash for row in rows for hash in self._packing.unpack(row["payload"])["parts"].values()}
         states = [self._checkpoint(row)["channel_values"] for row in rows]
         states += [{channel: value} for row in results for channel, value in self._results(row)]
         notes = {name for state in states for name in notes_in(state)}
@@ -349,25 +350,6 @@ class Checkpoints(BaseCheckpointSaver[int]):
             kept = {row["name"] for row in writer.connection.execute(sql, (thread,)).fetchall()}
             for name in sorted(kept - wanted):
                 writer.delete(table, f"WHERE thread = ? AND {column} = ?", (thread, name))
-
-    # -- values -------------------------------------------------------------------------------------------
-
-    def _dumped(self, value: Any) -> bytes:
-        return self._packed(self._typed(value))
-
-    def _typed(self, value: Any) -> Typed:
-        import numpy  # noqa: F401  # waits for a thread that is importing it: half-way, the serialiser refuses exceptions
-
-        return self.serde.dumps_typed(value)
-
-    @staticmethod
-    def _packed(typed: Typed) -> bytes:
-        kind, content = typed
-        return zlib.compress(kind.encode() + b"\n" + content, _LEVEL)
-
-    def _loaded(self, payload: bytes) -> Any:
-        kind, _, content = zlib.decompress(payload).partition(b"\n")
-        return self.serde.loads_typed((kind.decode(), content))
 
 
 @contextmanager
@@ -382,12 +364,6 @@ def _readable(place: str) -> Iterator[None]:
 def _outlined(metadata: Mapping[str, Any], values: Mapping[str, Any], after: Sequence[str] = ()) -> CheckpointMetadata:
     told = standing(values).model_copy(update={"after": tuple(after)})
     return cast("CheckpointMetadata", {**metadata, _OWN: told.plain()})
-
-
-def _run_of(values: Mapping[str, Any]) -> str:
-    started = values.get("__start__")
-    fresh = started.get("run") if isinstance(started, Mapping) else None
-    return fresh or values.get("run") or ""
 
 
 def _place(config: RunnableConfig) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from assay.checkpoints.moments import run_of
 from assay.notebook import evidence, notes_in
 from assay.storage.notes import documents_in
 
@@ -107,13 +108,6 @@ async def restore(
     for line in done:
         writes = [(channel, decoded(value)) for channel, value in line["writes"]]
         await checkpointer.aput_writes(at, writes, line["task"], line["path"])
-
-
-def run_of(values: Mapping[str, Any]) -> str:
-    """Of which run a checkpoint is; its first one holds the run in what it was given."""
-    given = values.get("__start__")
-    fresh = given.get("run") if isinstance(given, Mapping) else None
-    return str(fresh or values.get("run") or "")
 
 
 def named(values: Mapping[str, Any]) -> Iterator[str]:

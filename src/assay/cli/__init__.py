@@ -1,6 +1,6 @@
 """The command line. Answers go to stdout, progress and errors to stderr.
 
-Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 reserved for budgets ·
+Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 the budget does not allow it ·
 5 partial report or no data · 6 a watched passage has changed · 7 one could not be checked · 130 stopped by Ctrl-C.
 """
 

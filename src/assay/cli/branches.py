@@ -1,7 +1,6 @@
 """Moments, branches and differences on a terminal."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -9,18 +8,17 @@ from typing import TypeVar
 import typer
 from pydantic import ValidationError
 
-from assay.bootstrap import open_engine
 from assay.cli.lines import counted, cut, dollars, fitted, one_line
 from assay.cli.research import Wishes, conduct
 from assay.cli.review import read_edits
 from assay.cli.screen import tell
+from assay.cli.with_engine import with_engine
 from assay.engine import Engine
 from assay.errors import UsageError
 from assay.model.branch import Changes, Moment, Tree
 from assay.model.plan import Style
 from assay.model.question import Depth
 from assay.model.thread import Run
-from assay.settings import load
 from assay.threads.history import PAGE
 from assay.view.diff import Changed, Header, ReportDiff, SourceRef, Statement
 
@@ -51,7 +49,7 @@ class Fork:
 
 
 def history(thread: str, *, everything: bool, json: bool) -> None:
-    found = _with_engine(lambda engine: engine.history(thread, limit=None if everything else PAGE))
+    found = with_engine(lambda engine: engine.history(thread, limit=None if everything else PAGE))
     if json:
         typer.echo(_array(moment.model_dump_json(indent=2) for moment in found))
         return
@@ -129,7 +127,7 @@ def changed(given: Fork) -> Changes:
 
 
 def branches(thread: str, *, json: bool) -> None:
-    tree = _with_engine(lambda engine: engine.tree(thread))
+    tree = with_engine(lambda engine: engine.tree(thread))
     if json:
         typer.echo(tree.model_dump_json(indent=2).encode())
         return
@@ -154,7 +152,7 @@ def _drawn(tree: Tree, asked: str, before: str = "", corner: str = "") -> Iterat
 
 
 def diff(a: str, b: str, *, json: bool) -> None:
-    found = _with_engine(lambda engine: engine.diff(a, b))
+    found = with_engine(lambda engine: engine.diff(a, b))
     if json:
         typer.echo(found.model_dump_json(indent=2).encode())
         return
@@ -201,11 +199,3 @@ def _source(one: SourceRef) -> str:
 
 def _array(objects: Iterator[str]) -> bytes:
     return f"[{', '.join(objects)}]".encode()
-
-
-def _with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with open_engine(load()) as engine:
-            return await work(engine)
-
-    return asyncio.run(run())

@@ -9,9 +9,13 @@ import typer
 from assay.bootstrap import open_engine
 from assay.cli.lines import counted, one_line
 from assay.cli.review import THEN, left
+from assay.cli.screen import tell
 from assay.engine import Engine, Outcome
+from assay.errors import AssayError
 from assay.model.thread import Run
 from assay.settings import load
+
+AGAIN = 10.0  # seconds after which a database is asked again that could not say when something is due
 
 
 def timers(once: bool) -> None:
@@ -32,12 +36,12 @@ async def _keep_time(once: bool) -> None:
     async with open_engine(load()) as engine, asyncio.TaskGroup() as runs:
         loop.add_signal_handler(signal.SIGTERM, lambda: leaving.add(loop.create_task(leave())))
         clock = Clock(engine, runs)
-        settled = await clock.settle()
+        settled = await clock.look()
         if not once:
             typer.echo("Keeping time. Ctrl-C ends it.", err=True)
         while not once:
-            await asyncio.sleep(await engine.until_due())
-            await clock.settle()
+            await clock.wait()
+            await clock.look()
     if not settled:
         raise typer.Exit(1)
 
@@ -49,8 +53,22 @@ class Clock:
         self._engine = engine
         self._runs = runs
 
-    async def settle(self) -> bool:
-        """Whether all could be settled; if not, it is tried again at the next look. The engine tells why, once."""
+    async def wait(self) -> None:
+        try:
+            await asyncio.sleep(await self._engine.until_due())
+        except AssayError:  # which the next look tells
+            await asyncio.sleep(AGAIN)
+
+    async def look(self) -> bool:
+        """Whether all could be settled; if not, it is tried again at the next look."""
+        try:
+            return await self._settle()
+        except AssayError as error:  # a database that is away now may be back by then
+            tell(f"warning: {error.message}")
+            return False
+
+    async def _settle(self) -> bool:
+        """The engine tells why one could not be, once."""
         asked = {review.run: review for review in reversed(await self._engine.reviews())}
         for run in await self._engine.settle_overdue():
             if review := asked.get(run.id):
@@ -64,6 +82,9 @@ class Clock:
         except asyncio.CancelledError:
             typer.echo(f"{run.thread}  stopped; go on with: assay resume {run.thread}")
             raise
+        except AssayError as error:
+            typer.echo(one_line(f"{run.thread}  failed: {error.message}"))
+            return
         typer.echo(one_line(f"{run.thread}  {standing(outcome)}"))
 
 

@@ -10,6 +10,7 @@ import typer
 
 from assay.cli.lines import counted, fitted
 from assay.cli.screen import tell
+from assay.errors import install
 from assay.settings import load
 from assay.storage.inspection import Connections, Inspection, TableSize, inspect
 from assay.storage.opening import open_database
@@ -50,7 +51,7 @@ def copy(folder: Path) -> None:
 def _prepare_queue(database: PostgresDatabase) -> None:
     """Who has no workers needs no queue."""
     if find_spec("procrastinate") is None:
-        tell("There is no queue for workers, which need the extra `fleet`: pip install 'assay[fleet]'")
+        tell(f"There is no queue for workers, which need the extra `fleet`. {install('fleet')}")
         return
     prepare(database)
     tell("The queue of the workers is ready.")

@@ -8,7 +8,7 @@ from assay.cli.progress import Progress
 from assay.cli.research import Wishes, deliver, told_before
 from assay.engine import Outcome
 from assay.errors import NotFoundError, ThreadBusyError
-from assay.model.event import RunStatus
+from assay.model.event import AT_WORK, RunStatus
 from assay.settings import load
 
 
@@ -16,7 +16,7 @@ def follow(thread: str, wishes: Wishes, *, new: bool) -> None:
     if wishes.out is not None:
         check_target(wishes.out)
     outcome = asyncio.run(_followed(thread, wishes, new))
-    if outcome.run.status in (RunStatus.RUNNING, RunStatus.QUEUED):
+    if outcome.run.status in AT_WORK:
         raise ThreadBusyError(
             "no process works on this thread any more" if outcome.run.status is RunStatus.RUNNING
             else "this thread waits to be gone on with", help=f"Go on with: assay resume {thread}",

@@ -24,6 +24,7 @@ from assay.ports import Memory
 from assay.search.party import party
 from assay.settings import Settings, load
 from assay.stages.taste import code
+from assay.text.clean import is_readable
 
 T = TypeVar("T")
 
@@ -173,11 +174,11 @@ def changed(before: Preferences, name: str, value: str) -> Preferences:
 
 def _meant(name: str, value: str) -> object:
     said = " ".join(value.split())
-    if not said.isprintable() or not any(map(str.isalnum, said)):
+    if not is_readable(said) or not any(map(str.isalnum, said)):
         raise _not_allowed(name, value)
     match name:
         case "prefer" | "avoid":
-            return tuple(dict.fromkeys(party(part) for part in said.split(",") if part.strip()))
+            return tuple(dict.fromkeys(party(part, load()) for part in said.split(",") if part.strip()))
         case "words":
             return said.replace(",", "")
         case "style":

@@ -203,7 +203,7 @@ def _rename(rest: str, plan: Plan) -> Wanted:
 
 
 def _sources(rest: str, plan: Plan) -> Wanted:
-    names, known = rest.lower().replace(",", " ").split(), available()
+    names, known = rest.lower().replace(",", " ").split(), sorted({*available(), *plan.sources})
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)

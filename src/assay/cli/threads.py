@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
@@ -16,10 +16,11 @@ from assay.cli.asking import can_ask
 from assay.cli.lines import age, counted, cut, dollars, fitted, one_line
 from assay.cli.passages import behind_claim
 from assay.cli.screen import open_console, show_report, tell
+from assay.cli.with_engine import with_engine
 from assay.engine import Engine
 from assay.errors import EvidenceError, IntegrityError, UsageError
 from assay.export.report import Report
-from assay.model.event import RunStatus
+from assay.model.event import ACTIVE
 from assay.model.question import Mode
 from assay.model.thread import Run, ThreadSummary
 from assay.settings import load
@@ -27,17 +28,15 @@ from assay.view import StateView
 from assay.view.short import shortened
 
 T = TypeVar("T")
-ACTIVE = (RunStatus.RUNNING, RunStatus.QUEUED, RunStatus.WAITING)
 LONGEST = 160  # characters of a question where it is cut short
 MOST_RUNS = 20
-AROUND = 300  # characters of context shown on each side of a span
 
 
 def listing(limit: int, *, active: bool, json: bool) -> None:
     async def rows(engine: Engine) -> list[ThreadSummary]:
         return await engine.overview(limit, ACTIVE if active else ())
 
-    found = _with_engine(rows)
+    found = with_engine(rows)
     if json:
         typer.echo(dumps([one.plain() for one in found], indent=2, ensure_ascii=False).encode())
         return
@@ -71,7 +70,7 @@ def new(title: str) -> None:
     async def create(engine: Engine) -> str:
         return (await engine.create(title)).id
 
-    thread = _with_engine(create)
+    thread = with_engine(create)
     typer.echo(thread)
     tell(f'Ask on it: assay ask "..." --thread {thread}')
 
@@ -81,7 +80,7 @@ def rename(thread: str, title: str) -> None:
         await engine.rename(thread, title)
         return (await engine.threads.get(thread)).title
 
-    typer.echo(f"Thread {thread} is called: {one_line(_with_engine(change))}", err=True)
+    typer.echo(f"Thread {thread} is called: {one_line(with_engine(change))}", err=True)
 
 
 def show(thread: str, json: bool, *, full: bool = False) -> None:
@@ -91,7 +90,7 @@ def show(thread: str, json: bool, *, full: bool = False) -> None:
         report = await engine.report(thread) if values.get("report") else None
         return await engine.threads.runs(thread), report, await damage(engine, thread) if report else ""
 
-    runs, report, careful = _with_engine(look)
+    runs, report, careful = with_engine(look)
     if careful:
         tell(f"Careful: {one_line(careful)}")
     if json:
@@ -128,7 +127,7 @@ def state(thread: str, json: bool, at: str | None = None) -> None:
     async def look(engine: Engine) -> StateView:
         return await engine.view(thread) if at is None else await engine.view_at(thread, at)
 
-    found = _with_engine(look)
+    found = with_engine(look)
     if json:
         typer.echo(found.model_dump_json(indent=2).encode())
         return
@@ -180,7 +179,7 @@ def log(thread: str) -> None:
             async for event in engine.events(run.id)
         ]
 
-    for line in _with_engine(lines):
+    for line in with_engine(lines):
         typer.echo(line)
 
 
@@ -200,7 +199,7 @@ def delete(threads: Sequence[str], *, yes: bool) -> None:
             await engine.delete(thread)
             typer.echo(f"Thread {thread} deleted.", err=True)
 
-    named = _with_engine(titles)
+    named = with_engine(titles)
     if not yes:
         if not can_ask():
             raise UsageError("what is deleted is gone for good, and nobody is there to be asked", help="Add --yes.")
@@ -208,7 +207,7 @@ def delete(threads: Sequence[str], *, yes: bool) -> None:
             tell(f"{thread}  {one_line(title)}")
         if not typer.confirm(f"Delete {'it' if len(named) == 1 else 'them'} for good?", err=True):
             raise typer.Exit(1)
-    _with_engine(remove)
+    with_engine(remove)
 
 
 async def _title(engine: Engine, thread: str) -> str:
@@ -224,7 +223,7 @@ def export(thread: str, out: Path | None) -> None:
     async def write(engine: Engine) -> None:
         await engine.export(thread, target)
 
-    _with_engine(write)
+    with_engine(write)
     typer.echo(f"Thread {thread} written to {target}", err=True)
 
 
@@ -247,7 +246,7 @@ def document(hash: str) -> None:
         return (await engine.document(hash)).text
 
     # Exactly the snapshot, byte for byte: no newline is added and none is translated.
-    sys.stdout.buffer.write(_with_engine(text).encode())
+    sys.stdout.buffer.write(with_engine(text).encode())
     sys.stdout.buffer.flush()
 
 
@@ -257,13 +256,5 @@ def passage(thread: str, claim: str) -> None:
         return [part async for part in behind_claim(engine, await engine.report(thread), claim)]
 
     console = open_console()
-    for part in _with_engine(find):
+    for part in with_engine(find):
         console.print(part)
-
-
-def _with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with open_engine(load()) as engine:
-            return await work(engine)
-
-    return asyncio.run(run())

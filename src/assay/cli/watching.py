@@ -19,6 +19,7 @@ from assay.model.thread import Run
 from assay.model.upload import SCHEME
 from assay.ports import Pages
 from assay.settings import load
+from assay.storage.cache import Forgetful
 from assay.threads.watch import Again, Watched, WatchedPassage, of_page
 from assay.threads.watch import watch as watched
 
@@ -61,19 +62,6 @@ async def _fetched(premises: Premises, run: Run) -> set[str]:
         async for event in premises.engine.events(one)
         if (event.kind, event.stage) == ("read", "harvest")
     }
-
-
-class Forgetful:
-    """A ports.Cache that keeps nothing: a page that was kept would never be seen to change."""
-
-    async def get(self, key: str) -> bytes | None:
-        return None
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        return None
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        return 1
 
 
 class Rereading:

@@ -11,7 +11,17 @@ import httpx2
 from assay.client import calls
 from assay.client.answers import Interrupt, Page, Started, StreamEvent
 from assay.client.errors import ApiError
-from assay.client.wire import MOST_LOST, SILENCE, Call, EventReader, is_passing, pause, refused, understood, unreachable
+from assay.client.wire import (
+    MOST_LOST,
+    Call,
+    EventReader,
+    following,
+    is_passing,
+    pause,
+    refused,
+    understood,
+    unreachable,
+)
 from assay.export.report import Report
 
 T = TypeVar("T")
@@ -48,7 +58,7 @@ class AsyncClient:
             if event.ends and event.data["data"]["status"] != "done":
                 reason = event.data["data"].get("error") or f"the run was {event.data['data']['status']}"
                 raise ApiError(reason, help=f"Look at thread {started.thread_id}, or resume it.")
-        return await self.report(started.thread_id)
+        return await self.report(started.thread_id, started.run_id)
 
     async def _put(self, thread: str, asked: Interrupt, answering: Answering) -> None:
         """A question that a stream tells of again may be answered by now."""
@@ -69,7 +79,7 @@ class AsyncClient:
         while True:
             fault: httpx2.TransportError | None = None
             try:
-                async with self._http.stream("GET", **self._following(thread, run, reader.last)) as answer:
+                async with self._http.stream("GET", **following(thread, run, reader.last)) as answer:
                     if answer.status_code == httpx2.codes.NO_CONTENT:
                         return
                     if not answer.is_success and not is_passing(answer):
@@ -88,14 +98,6 @@ class AsyncClient:
                 raise unreachable(self._http.base_url, fault)
             await asyncio.sleep(min(0.1 * lost, 2.0))
             reader.broken_off()
-
-    def _following(self, thread: str, run: str | None, last: str) -> dict[str, Any]:
-        return {
-            "url": f"/api/stream/{thread}",
-            "params": {"run": run} if run else {},
-            "headers": {"Last-Event-ID": last} if last else {},
-            "timeout": httpx2.Timeout(SILENCE, connect=10.0),
-        }
 
     # -- all the rest -------------------------------------------------------------------------------------
 

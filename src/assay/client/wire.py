@@ -94,6 +94,16 @@ def unreachable(url: object, error: httpx2.TransportError | None) -> ApiError:
     return ApiError(f"{url} cannot be reached{reason}", help="Is the server running? assay serve")
 
 
+def following(thread: str, run: str | None, last: str) -> dict[str, Any]:
+    """The request for a stream of events, from after `last` on."""
+    return {
+        "url": f"/api/stream/{thread}",
+        "params": {"run": run} if run else {},
+        "headers": {"Last-Event-ID": last} if last else {},
+        "timeout": httpx2.Timeout(SILENCE, connect=10.0),
+    }
+
+
 class EventReader:
     """Server-sent events, line by line; `last` is where to go on after the connection was lost."""
 

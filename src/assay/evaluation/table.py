@@ -32,7 +32,7 @@ def _row(measure: Measure, figure: Figure, taken: Taken) -> Row:
         measure.name,
         figure.name,
         figure.shown(found.value),
-        "; ".join(part for part in (here, published and f"published: {published}") if part),
+        "; ".join(part for part in (here, published and f"given with the data: {published}") if part),
         "" if bound is None else f"{'≤' if figure.less_is_better else '≥'} {figure.shown(bound)}",
         figure.holds(found.value, taken.quick),
     )

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from assay.errors import AssayError, ConfigurationError
+from assay.errors import AssayError, ConfigurationError, install
 from assay.export.document import Block, Document, Grid, Heading, Inline, Line, Paragraph, Reference, document
 from assay.model.report import ReportData
 
@@ -51,7 +51,7 @@ def program() -> str:
                 return str(inside)
     if found := shutil.which("pandoc"):
         return found
-    raise ConfigurationError("DOCX needs the extra `export`", help="Install it: pip install 'assay[export]'")
+    raise ConfigurationError("DOCX needs the extra `export`", help=install("export"))
 
 
 def _tree(made: Document) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from datetime import date
 from importlib.resources import files
 from importlib.util import find_spec
 
-from assay.errors import AssayError, ConfigurationError
+from assay.errors import AssayError, ConfigurationError, install
 from assay.export.document import document
 from assay.model.report import ReportData
 
@@ -47,7 +47,7 @@ def render(report: ReportData) -> bytes:
 
 def need() -> None:
     if find_spec("typst") is None:
-        raise ConfigurationError("PDF needs the extra `export`", help="Install it: pip install 'assay[export]'")
+        raise ConfigurationError("PDF needs the extra `export`", help=install("export"))
 
 
 def caveats(report: ReportData) -> list[str]:

@@ -7,8 +7,9 @@ _ITEM = re.compile(r"(?:[-*+•‣▪●○◦\u2013—☐☒]|\(?(?:\d{1,3}|[a-
 _HEADING = re.compile(
     r"#{1,6}\s|(?:note|item|part|chapter|section)\s+[\dIVX]+[A-Z]?\b[.:\s\u2013—-]*[A-Z]", re.IGNORECASE
 )
-_FIGURE = r"[$€£(]*\s?(?:\d(?:[\d,.]*\d)?|[—\u2013])\s?[)%]*"
-_ROW = re.compile(rf"\|.*\||\S\t+\S|\s{{3,}}{_FIGURE}\s*$|(?:\s{_FIGURE}){{2,}}\s*$")
+# A blank belongs to one place alone: a line of many figures that ends in a word took time that doubled with each.
+_FIGURE = r"(?:[$€£(]+\s?)?(?:\d(?:[\d,.]*\d)?|[—\u2013])(?:\s?[)%]+)?"
+_ROW = re.compile(rf"\|.*\||\S\t+\S|\s{{3,}}{_FIGURE}\s*$|(?:\s{{1,3}}{_FIGURE}){{2,}}\s*$")
 _CLOSED = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 _OPEN = re.compile(
     r"\w,$|\b(?:a|an|and|as|at|by|for|from|in|is|its|of|on|or|our|than|that|the|their|to|was|we|which|with)$"

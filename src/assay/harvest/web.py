@@ -148,7 +148,7 @@ class WebPages:
         """The page as a browser shows it."""
         if self._render is None:
             missing = "the browser is switched off" if self._settings.browser == "off" else "no browser is installed"
-            raise ReadError(f"needs JavaScript, and {missing}", help="Install assay[browser] and a Chromium.")
+            raise ReadError(f"needs JavaScript, and {missing}", help="Install a browser: docs/howto/web.md")
         shown = await self._render(url)
         if urlsplit(shown.url).hostname != urlsplit(url).hostname:  # whose words it shows is not known
             raise ReadError("leads the browser to another site", help="Read that one.", url=url)

@@ -64,8 +64,9 @@ def main() -> None:
     base = _memory("VmSize")
     answer(sink, {"ready": True})
     while (work := _next(source)) is not None:
+        body = source.read(work.size)  # all of it, whatever becomes of it: the next page comes after it
         _limit(work, base)
-        found = attempt(work, source)
+        found = attempt(work, body)
         _unlimit()
         found["retire"] = _memory("VmSize") - base > _GROWN
         answer(sink, found)
@@ -92,11 +93,11 @@ def answer(sink: BinaryIO, found: dict[str, Any]) -> None:
     sink.flush()
 
 
-def attempt(work: Work, source: BinaryIO) -> dict[str, Any]:
+def attempt(work: Work, body: bytes) -> dict[str, Any]:
     """A fault of the page is an answer; any other ends the process, and the parent reports it."""
     peak = _memory("VmPeak")
     try:
-        return read(work, source.read(work.size))
+        return read(work, body)
     except MemoryError:
         return {"error": _TOO_BIG.format(work.allowed)}
     except ReadError as error:

@@ -16,7 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
-from assay.errors import ConfigurationError
+from assay.errors import ConfigurationError, install
 from assay.llm.names import ModelName, check_file
 from assay.llm.vendors import Request
 from assay.model.exchange import Reply
@@ -31,7 +31,7 @@ def check_installed() -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise ConfigurationError(
             "models in a .gguf file need llama.cpp, which is not installed",
-            help="Install it with: pip install 'assay[local]' (in a checkout: make local).",
+            help=install("local"),
         )
 
 

@@ -11,7 +11,7 @@ from assay.engine import Outcome
 from assay.errors import AssayError, NotFoundError, UsageError
 from assay.export.report import Report
 from assay.mcp_server.house import Guest, House, own
-from assay.model.event import Event, RunStatus
+from assay.model.event import AT_WORK, Event, RunStatus
 from assay.model.question import Depth, Mode
 from assay.model.thread import Options, Run, ThreadSummary
 from assay.model.user import Scope
@@ -148,7 +148,7 @@ def _answer(outcome: Outcome, fault: AssayError | None) -> Answer:
         return answer(report)
     if fault is not None:
         raise fault
-    if run.status in (RunStatus.QUEUED, RunStatus.RUNNING):  # this process ends before the run does
+    if run.status in AT_WORK:  # this process ends before the run does
         return _unfinished(run)
     raise AssayError(
         run.error or f"thread {run.thread} ended as {run.status}", help="Ask again, with this thread to go on with it."

@@ -32,6 +32,10 @@ class RunStatus(StrEnum):
     FAILED = "failed"
 
 
+AT_WORK = (RunStatus.QUEUED, RunStatus.RUNNING)
+ACTIVE = (*AT_WORK, RunStatus.WAITING)
+ENDED = frozenset(RunStatus) - set(ACTIVE)
+
 EventKind = Literal[
     "run",  # the run changed its own status
     "enter",  # a stage began

@@ -5,11 +5,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from assay.model.event import RunStatus, Status
+from assay.errors import StorageError
+from assay.model.event import ACTIVE, RunStatus, Status
 from assay.model.memory import Preferences
-from assay.model.plan import Style
+from assay.model.plan import Plan, Style
 from assay.model.question import Depth, Mode
 from assay.model.record import Record
 
@@ -64,7 +65,7 @@ class Run(Record):
 
     @property
     def active(self) -> bool:
-        return self.status in (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
+        return self.status in ACTIVE
 
     @property
     def user(self) -> str:
@@ -128,3 +129,27 @@ class Options(Record):
     usd: float | None = Field(
         default=None, ge=0, le=10_000, allow_inf_nan=False
     )  # the most this run may cost; None: what the settings say
+
+    def by_plan(self, plan: Plan, before: Plan) -> "Options":
+        """What a plan says of money and length holds for the run; what it leaves out stays."""
+        own = {"usd": (plan.usd, before.usd), "words": (plan.words, before.words)}
+        said = {name: new for name, (new, old) in own.items() if new != old and new is not None}
+        return self.model_copy(update=said)
+
+    def cap(self, usual: float) -> float:
+        """Dollars this run may cost; `usual` is what the settings say."""
+        return usual if self.usd is None else self.usd
+
+
+def chosen(run: Run) -> Options:
+    """What was chosen for a run."""
+    try:
+        options = Options.model_validate(run.options)
+    except ValidationError as error:
+        raise StorageError(
+            f"what was chosen for run {run.id} cannot be read: {error.errors()[0]['msg'].lower()}",
+            help="Ask again on a new thread.",
+        ) from error
+    if "sources" not in run.options and options.source == "auto" and not options.docs:
+        return options.model_copy(update={"sources": ("demo",)})  # begun when auto knew of nothing else
+    return options

@@ -1,4 +1,4 @@
-"""The seams of Assay: what the pipeline needs from the world, one or two methods each.
+"""The seams of Assay: what the pipeline needs from the world.
 
     Source          where hits come from             search/*        registered as entry points `assay.sources`
     Remote          a source over the network        search/*
@@ -27,7 +27,7 @@
     Account         what one run has spent           llm/
     Reasoner        all thinking                     reasoning/      (reasoning/protocol.py)
 
-`bootstrap.py` is the only place that chooses implementations; `testing/` has a fake of each that passes
+`bootstrap.py` and `choosing.py` alone choose implementations; `testing/` has a fake of each that passes
 the same contract tests.
 """
 

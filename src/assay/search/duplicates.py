@@ -17,9 +17,7 @@ FOUND = 8
 Shingles = frozenset[int]
 
 
-def duplicates(
-    texts: Iterable[tuple[str, str]], order: Sequence[str] = (), *, threshold: float = THRESHOLD
-) -> dict[str, str]:
+def duplicates(texts: Iterable[tuple[str, str]], order: Sequence[str] = ()) -> dict[str, str]:
     """(id, text) pairs -> the id of a copy -> the id that is kept instead of it.
 
     Of two copies the one named first in `order` is kept; what it does not name comes after, longest first. Whatever
@@ -27,7 +25,7 @@ def duplicates(
     known = {name: shingles(text) for name, text in texts}
     place = {name: at for at, name in reversed(list(enumerate(order)))}
     ranked = sorted(known, key=lambda name: (place.get(name, len(order)), -len(known[name]), name))
-    alike = _alike(known, threshold)
+    alike = _alike(known)
     kept: dict[str, list[str]] = {}  # with its copies; in order of preference
     for name in ranked:
         rivals = [other for other in kept if other in alike[name]]
@@ -39,14 +37,14 @@ def duplicates(
     return {copy: name for name, copies in kept.items() for copy in copies}
 
 
-def _alike(known: Mapping[str, Shingles], threshold: float) -> dict[str, set[str]]:
+def _alike(known: Mapping[str, Shingles]) -> dict[str, set[str]]:
     """Which texts are copies of which, both ways. Only those that share probes are compared in full, so the work grows
     with the amount of text and not with the number of pairs."""
     alike: dict[str, set[str]] = {name: set() for name in known}
     for one, other in _candidates(known):
         left, right = known[one], known[other]
         short = min(len(left), len(right)) < SHORTEST
-        if left == right if short else containment(left, right) >= threshold:
+        if left == right if short else containment(left, right) >= THRESHOLD:
             alike[one].add(other)
             alike[other].add(one)
     return alike

@@ -9,8 +9,6 @@ import random
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -20,6 +18,7 @@ from aiolimiter import AsyncLimiter
 from assay.errors import SourceError
 from assay.model.inquiry import Terms
 from assay.ports import Bucket, Rates
+from assay.text.retry import retry_after
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -66,13 +65,7 @@ class Reply(NamedTuple):
     @property
     def retry_after(self) -> float | None:
         """Seconds the provider wants to be left alone for."""
-        value = self.headers.get("retry-after", "").strip()
-        if value.replace(".", "", 1).isdecimal():
-            return float(value)
-        try:
-            return max((parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds(), 0.0)
-        except (ValueError, TypeError, OverflowError, IndexError):  # no date, one without a zone, or an impossible one
-            return None
+        return retry_after(self.headers.get("retry-after", ""))
 
 
 class Lane:

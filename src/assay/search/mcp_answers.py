@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field, field_validator
 from assay.model.inquiry import Found
 from assay.search.entries import Entry, readable
 from assay.search.published import published
-from assay.search.results import LONGEST_SNIPPET, LONGEST_TEXT, LONGEST_TITLE, LONGEST_URL, READABLE
+from assay.search.results import LONGEST_SNIPPET, LONGEST_TEXT, LONGEST_TITLE, LONGEST_URL, READABLE, line
 from assay.text.clean import clean
 
 _LISTS = ("results", "result", "items", "documents", "hits", "data")  # under which name servers give a list
@@ -45,7 +45,7 @@ class Whole(Result):
 
 
 def results(answer: CallToolResult) -> list[Result]:
-    """Best first; ValueError where nothing in it can be understood."""
+    """Best first; a text that is none of the forms below is one result."""
     structured = _listed(answer.structured_content)
     if structured is not None:
         return structured
@@ -115,13 +115,13 @@ def found(given: Sequence[Result], name: str) -> Iterator[Found]:
             continue
         seen.add(address)
         kept = text if not page or len(text) >= READABLE else ""  # a few words are no substitute for the page
-        snippet = _line(result.snippet, LONGEST_SNIPPET) or _line(text, LONGEST_SNIPPET)
+        snippet = line(result.snippet, LONGEST_SNIPPET) or line(text, LONGEST_SNIPPET)
         yield Found(
             url=address,
-            title=_line(result.title, LONGEST_TITLE) or _first_line(text) or address,
+            title=line(result.title, LONGEST_TITLE) or _first_line(text) or address,
             snippet=snippet,
             published=published(result.date),
-            author=_line(result.author, LONGEST_TITLE) or None,
+            author=line(result.author, LONGEST_TITLE) or None,
             text=kept,
             fulltext=address if page and kept and not isinstance(result, Whole) else None,
         )
@@ -139,10 +139,6 @@ def is_page(url: str) -> bool:
     except ValueError:
         return False
     return whole and len(url) <= LONGEST_URL and all(letter.isprintable() and letter != " " for letter in url.strip())
-
-
-def _line(text: str, longest: int) -> str:
-    return " ".join(clean(text).split())[:longest].rstrip()
 
 
 def _first_line(text: str) -> str:

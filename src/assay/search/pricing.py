@@ -7,7 +7,7 @@ from assay.model.spend import Quote
 from assay.ports import Remote, Source
 from assay.settings import Settings
 
-QUESTIONS = {Depth.QUICK: 1, Depth.STANDARD: 5, Depth.COMPREHENSIVE: 7}  # sub-questions a plan of that depth has
+QUESTIONS = {Depth.QUICK: 3, Depth.STANDARD: 5, Depth.COMPREHENSIVE: 7}  # the most sub-questions of a plan, by anyone
 
 
 def with_searches(quote: Quote, sources: Sequence[Source], depth: Depth, settings: Settings) -> Quote:

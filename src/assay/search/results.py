@@ -34,10 +34,10 @@ def tidy(found: Iterable[Found]) -> Iterator[Found]:
             seen.add(place)
             yield Found(
                 url=url,
-                title=_line(result.title, LONGEST_TITLE) or _host(url),
-                snippet=_line(result.snippet, LONGEST_SNIPPET),
+                title=line(result.title, LONGEST_TITLE) or _host(url),
+                snippet=line(result.snippet, LONGEST_SNIPPET),
                 published=result.published,
-                author=_line(result.author or "", LONGEST_TITLE) or None,
+                author=line(result.author or "", LONGEST_TITLE) or None,
                 text=clean(result.text)[:LONGEST_TEXT].rstrip(),
                 fulltext=result.fulltext if result.fulltext and _host(result.fulltext) else None,
             )
@@ -74,5 +74,5 @@ def _host(url: str) -> str:
     return (place.hostname or "") if fetched else ""
 
 
-def _line(text: str, longest: int) -> str:
+def line(text: str, longest: int) -> str:
     return " ".join(clean(text).split())[:longest].rstrip()

@@ -1,13 +1,14 @@
 """The one way in which a question becomes a run, whichever door it came through; and in which one goes on."""
 
 import asyncio
+from typing import get_args
 
 from assay.errors import ConfigurationError, LateAnswerError
 from assay.model.branch import Changes
-from assay.model.event import RunStatus
+from assay.model.event import AT_WORK, RunStatus
+from assay.model.exchange import Role
 from assay.model.question import Mode
-from assay.model.thread import Options, Run
-from assay.runner import chosen
+from assay.model.thread import Options, Run, chosen
 from assay.server.access import Principal
 from assay.server.service import Service
 from assay.settings import Settings
@@ -15,7 +16,6 @@ from assay.telemetry.ids import request_id, traceparent
 
 LOOK, MOST_LOOK = 0.05, 0.4  # seconds: two seconds take nine looks
 STOPPING = 2.0  # seconds
-AT_WORK = (RunStatus.QUEUED, RunStatus.RUNNING)
 STOPPED = (RunStatus.CANCELLED, RunStatus.FAILED)
 
 
@@ -108,7 +108,7 @@ def refuse_files(model: str | None, settings: Settings) -> None:
     """A model that is a file stands on the server's disk: it is chosen by who runs the server."""
     if model is None or model.partition(":")[0].strip() != "local":
         return
-    roles = [getattr(settings, f"{role}_model") for role in ("planner", "searcher", "analyst", "writer", "reviewer")]
+    roles = [getattr(settings, f"{role}_model") for role in get_args(Role)]
     tiers = settings.llm
     if model not in (tiers.model, tiers.fallback_model, tiers.budget_model, *roles):
         raise ConfigurationError("this server does not offer that model", help="Leave the model out to use its own.")

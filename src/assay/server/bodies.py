@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 from pydantic.alias_generators import to_camel
 
-from assay.admission import is_readable
+from assay.text.clean import is_readable
 
 DEEPEST = 24  # levels of data that have no form of their own; a plan has five
 LONGEST_ID = 64

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from assay.admission import is_readable
+from assay.text.clean import is_readable
 
 LONGEST_CONTEXT = 3000  # characters of what was said before, as far as a planner reads
 LONGEST_SAID = 400  # characters of one message of it

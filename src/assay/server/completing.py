@@ -17,7 +17,7 @@ from fastapi import Request
 from assay.engine import Outcome
 from assay.errors import AssayError, NotFoundError
 from assay.export.report import Report
-from assay.model.event import Event, RunStatus
+from assay.model.event import AT_WORK, Event, RunStatus
 from assay.model.thread import Run
 from assay.server.chatting import Talk
 from assay.server.cited import Answer, answer, pieces
@@ -151,7 +151,7 @@ class Completing:
         run = outcome.run
         if run.status is RunStatus.FAILED:
             return AssayError(run.error or "the run has failed", help=f"The thread is {run.thread}.")
-        if run.status in (RunStatus.QUEUED, RunStatus.RUNNING):
+        if run.status in AT_WORK:
             return UnansweredError("the server stops", help=f"The run goes on, on its thread, {run.thread}.")
         return UnansweredError(f"the run is {run.status}", help=f"Go on with it on its thread, {run.thread}.")
 

@@ -13,8 +13,8 @@ from functools import partial
 
 from assay.engine import Engine
 from assay.errors import AssayError
+from assay.model.event import AT_WORK
 from assay.model.thread import Run
-from assay.runner import AT_WORK
 from assay.server.line import Line
 from assay.worker.attempt import Attempts
 

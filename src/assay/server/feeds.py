@@ -15,11 +15,10 @@ from itertools import islice
 
 from assay.engine import Engine
 from assay.errors import AssayError, NotFoundError
-from assay.model.event import Event
+from assay.model.event import ENDED, Event
 from assay.ports import Signals
 from assay.server.problems import TooManyError
 from assay.storage.database import utc_now
-from assay.storage.threads import ENDED
 
 _log = logging.getLogger("assay")
 KEPT = 500  # events of a run that are remembered for its readers; most runs have fewer

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from assay.bootstrap import Premises
-from assay.errors import AssayError, ConfigurationError, FetchError, NotFoundError, RefusedError
+from assay.errors import AssayError, ConfigurationError, FetchError, IntegrityError, NotFoundError, RefusedError
 from assay.harvest.fetching.client import GuardedClient
 from assay.harvest.fetching.guard import Guard
 from assay.model.webhook import Delivery, Webhook
@@ -127,7 +127,7 @@ class Hooks:
         thread = delivery.body["data"].get("threadId")
         try:
             return thread is None or bool(await self._threads.get(thread))
-        except NotFoundError:
+        except (NotFoundError, IntegrityError):  # what is not what was written is told nobody
             return False
 
     async def _sent(self, client: GuardedClient, webhook: Webhook, delivery: Delivery) -> None:

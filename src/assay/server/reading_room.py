@@ -5,22 +5,17 @@ nothing can be asked, answered, forked or deleted, since nothing but GET is answ
 anything. It listens on this machine alone.
 """
 
-import asyncio
-import contextlib
-import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-import uvicorn
 from fastapi import FastAPI, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assay.bootstrap import Premises, open_premises
 from assay.checkpoints.saver import Checkpoints
-from assay.errors import AssayError, ConfigurationError
 from assay.graph import build
 from assay.model.event import Event, RunStatus, Status
 from assay.model.report import ReportData
@@ -29,6 +24,7 @@ from assay.model.thread import Run, Thread, is_id
 from assay.model.user import Scope as Permission
 from assay.server import guard, problems
 from assay.server.access import Principal, principal
+from assay.server.listening import bound, listening
 from assay.server.problems import ForbiddenError
 from assay.server.requests import RequestIds
 from assay.server.routes import (
@@ -60,7 +56,6 @@ ROUTES = (
     health, account, threads, state, stream, history, reviews, sources, artifacts, exports, documents, choices, graph,
     ui,
 )  # fmt: skip
-CLOSING = 3  # seconds that requests under way are given to end
 
 
 def room_settings(port: int) -> Settings:
@@ -84,11 +79,11 @@ def room_settings(port: int) -> Settings:
 async def open_reading_room(report: ReportData, texts: Sequence[Document], port: int = 0) -> AsyncIterator[str]:
     """The address of the report, for as long as this is open."""
     settings = room_settings(port)
-    with _bound(port) as listener:
+    with bound(HOST, port) as listener:
         async with open_premises(settings) as premises:
             thread = await _laid_out(premises, report, texts)
             service = Service(premises=premises, open_to_all=True)
-            async with _listening(_app(service), service, listener):
+            async with listening(_app(service), service, listener):
                 yield f"http://{HOST}:{listener.getsockname()[1]}/t/{thread}"
 
 
@@ -159,45 +154,3 @@ class LookingOnly:
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
             raise ForbiddenError("this page shows a bundle, and nothing can be changed in it", help="Look around.")
         await self._app(scope, receive, send)
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """They are for whoever runs this to heed."""
-        yield
-
-
-@asynccontextmanager
-async def _listening(app: FastAPI, service: Service, listener: socket.socket) -> AsyncIterator[None]:
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=CLOSING,
-    )  # fmt: skip
-    server = _Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]), name="serving")
-    try:
-        while not server.started:  # uvicorn has nothing to wait on
-            if serving.done():
-                await serving
-                raise AssayError("the page could not be served")
-            await asyncio.sleep(0.01)
-        yield
-    finally:
-        service.feeds.close()
-        server.should_exit = True
-        await serving
-
-
-@contextlib.contextmanager
-def _bound(port: int) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot listen on {HOST}, port {port}: {(error.strerror or str(error)).lower()}",
-                help="Choose another port with --port (0: any that is free).",
-            ) from error
-        yield listener

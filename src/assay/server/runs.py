@@ -11,9 +11,8 @@ from assay.admission import schema
 from assay.model.event import RunStatus, Status
 from assay.model.question import Depth, Mode
 from assay.model.review import OnTimeout
-from assay.model.thread import Run
+from assay.model.thread import Run, chosen
 from assay.questions import OpenQuestion
-from assay.runner import chosen
 from assay.server.asking import settled
 from assay.server.bodies import Body
 from assay.server.etags import content_of

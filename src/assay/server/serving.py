@@ -1,40 +1,30 @@
 """Running the server: what is open while it runs, and how it stops."""
 
 import asyncio
-import contextlib
 import gc
 import ipaddress
 import logging
 import socket
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import uvicorn
-
 from assay.bootstrap import open_premises
-from assay.errors import AssayError, ConfigurationError
+from assay.errors import ConfigurationError
 from assay.server.app import create_app
 from assay.server.hooks import Hooks
+from assay.server.listening import bound, listening
 from assay.server.service import Service
 from assay.settings import Serving, Settings
 from assay.worker.schema import check_fleet, prepare
 
 _log = logging.getLogger("assay")
-CLOSING = 3  # seconds that requests under way are given to end when the server stops
 
 
 class Served(NamedTuple):
     url: str
     service: Service
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """They are for whoever runs this to heed."""
-        yield
 
 
 @asynccontextmanager
@@ -43,7 +33,7 @@ async def open_server(settings: Settings) -> AsyncIterator[Served]:
     taken any more, streams end where they are, and runs after the step they are at: the next server goes on."""
     if settings.server.runs == "workers":
         check_fleet(settings)
-    with _bound(settings.server) as listener:
+    with bound(settings.server.host, settings.server.port) as listener:
         async with open_premises(settings) as premises:
             if settings.server.runs == "workers":
                 await asyncio.to_thread(prepare, premises.world.rows.database)
@@ -54,7 +44,7 @@ async def open_server(settings: Settings) -> AsyncIterator[Served]:
             hooks = Hooks(premises)
             _collect_less()
             async with (
-                _listening(service, listener),
+                listening(create_app(service), service, listener),
                 _beside(dispatching=service.dispatcher.run(), webhooks=hooks.run()),
             ):
                 yield Served(_address(settings.server, listener), service)
@@ -67,27 +57,6 @@ def _collect_less() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-
-
-@asynccontextmanager
-async def _listening(service: Service, listener: socket.socket) -> AsyncIterator[None]:
-    config = uvicorn.Config(
-        create_app(service), log_config=None, access_log=False, lifespan="off", ws="none", server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=CLOSING,
-    )  # fmt: skip
-    server = _Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]), name="serving")
-    try:
-        while not server.started:  # uvicorn has nothing to wait on
-            if serving.done():
-                await serving  # which tells why, if it knows
-                raise AssayError("the server could not be started")
-            await asyncio.sleep(0.01)
-        yield
-    finally:
-        service.feeds.close()
-        server.should_exit = True
-        await serving
 
 
 @asynccontextmanager
@@ -107,29 +76,6 @@ async def _beside(**works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 def _tell(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()):
         _log.error("%s has failed: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
-
-
-@contextlib.contextmanager
-def _bound(settings: Serving) -> Iterator[socket.socket]:
-    """Before anything else is opened: a port that is taken is told at once."""
-    try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)  # asyncio sends at once, not after 40 ms, if it is told TCP
-    except (OSError, UnicodeError) as error:
-        raise ConfigurationError(
-            f"{settings.host} is no address to listen on ({error})", help="Set server.host, or --host."
-        ) from error
-    with listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(address)
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot listen on {settings.host}, port {settings.port}: {(error.strerror or str(error)).lower()}",
-                help="Is another server running? Choose another port with --port (0: any that is free).",
-            ) from error
-        yield listener
 
 
 def _refuse_strangers(listener: socket.socket, settings: Serving) -> None:

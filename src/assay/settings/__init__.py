@@ -175,13 +175,19 @@ class _OurVariables(PydanticBaseSettingsSource):
         return {key: value for key, value in self._dotenv().items() if key in self.settings_cls.model_fields}
 
 
+def _named(variable: str) -> str | None:
+    """Of the environment, or else of .env, as settings are."""
+    return os.environ[variable] if variable in os.environ else dotenv_values(".env").get(variable)
+
+
 def config_file() -> Path:
-    return Path(os.environ.get("ASSAY_CONFIG", "config.yaml"))
+    named = _named("ASSAY_CONFIG")
+    return Path("config.yaml" if named is None else named)
 
 
 def eval_data() -> Path | None:
     """Where the data lie that `assay eval` measures on; it is no setting of a run."""
-    named = os.environ.get("ASSAY_EVAL_DATA")
+    named = _named("ASSAY_EVAL_DATA")
     return Path(named) if named else None
 
 
@@ -189,11 +195,11 @@ def load(**overrides: object) -> Settings:
     """Settings from all layers; anything wrong is one ConfigurationError that names every bad key."""
     from yaml import YAMLError
 
-    if "ASSAY_CONFIG" in os.environ and not config_file().is_file():
-        raise ConfigurationError(
-            f"ASSAY_CONFIG names {config_file()}, which is not a file", help="Correct it or unset it."
-        )
     try:
+        if _named("ASSAY_CONFIG") is not None and not config_file().is_file():
+            raise ConfigurationError(
+                f"ASSAY_CONFIG names {config_file()}, which is not a file", help="Correct it or unset it."
+            )
         _refuse_unknown_variables()
         given = {"log_level": _common_level(), **overrides}
         return Settings(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]

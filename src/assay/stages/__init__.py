@@ -1,5 +1,7 @@
-"""One node of the graph per file, in the order of the pipeline:
+"""The nodes of the graph, each in a file of its name, in the order of the pipeline:
 
-understand clarify gate question plan approve dispatch search fuse read consolidate analyse verify write review
-publish fallback
+understand clarify gate question plan approve dispatch search fuse harvest select read consolidate analyse verify
+write review publish fallback; and withdraw, which takes sources out of a report
+
+What several nodes need stands beside them, in files named after what they own.
 """

@@ -1,5 +1,6 @@
 """Turning the state into the report that leaves the graph."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import version
 
@@ -189,7 +190,7 @@ async def _cards(state: State, claims: Sequence[Claim], deps: Deps) -> list[Sour
     used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
     chosen = [source for source in state["sources"] if source["document"] in used]
     documents = {source["document"]: await deps.documents.get(source["document"]) for source in state["sources"]}
-    together = groups(documents.values())  # of all, as the marks were given
+    together = await asyncio.to_thread(groups, documents.values())  # of all, as the marks were given
     cards = [
         _card(source["id"], documents[source["document"]], together, claims, state["credibility"]) for source in chosen
     ]

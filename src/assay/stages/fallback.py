@@ -1,6 +1,7 @@
 """The best there is when a report could not be finished (F-12): the draft, else the analysis, else the results, else
 an honest nothing; with caveats, the score of the last review and the last errors."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 
 from langgraph.runtime import Runtime
@@ -127,7 +128,7 @@ async def _found(state: State, deps: Deps) -> tuple[SourceCard, ...]:
     for finding in state["findings"]:  # best first
         quotes.setdefault(finding["span"]["document"], finding["span"]["quote"])
     documents = {source["document"]: await deps.documents.get(source["document"]) for source in state["sources"]}
-    together = groups(documents.values())
+    together = await asyncio.to_thread(groups, documents.values())
     ranked = sorted(state["sources"], key=lambda source: source["document"] not in quotes)[:MOST_RESULTS]
     return tuple(_card(source, documents[source["document"]], together, quotes) for source in ranked)
 

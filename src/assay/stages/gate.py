@@ -93,7 +93,7 @@ def decide(understanding: Understanding, hits: Sequence[Hit], deps: Deps, *, wan
 
 
 def _doubts(understanding: Understanding, hits: Sequence[Hit], agree: float, usd: float, deps: Deps) -> list[str]:
-    cap = deps.settings.budget.usd if deps.options.usd is None else deps.options.usd
+    cap = deps.options.cap(deps.settings.budget.usd)
     few = len(set(stems(understanding.question))) <= FEW_WORDS
     doubts = {
         "the question can be understood in several ways": 1 - understanding.ambiguity_level < UNCLEAR,

@@ -29,7 +29,7 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
         )
     )
     # What the run may ask and spend stands in the plan, so that a person can change it there.
-    usd = deps.settings.budget.usd if options.usd is None else options.usd
+    usd = options.cap(deps.settings.budget.usd)
     asked = eligible(deps.sources, (), taste(understanding.question, options))
     made = made.model_copy(update={"sources": tuple(source.name for source in asked), "usd": usd})
     for warning in made.warnings:

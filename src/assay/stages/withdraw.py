@@ -53,8 +53,7 @@ async def withdraw(state: State, runtime: Runtime[Deps]) -> State:
         "coverage": left["coverage"],
         "claims": left["claims"],
         "disagreements": left["disagreements"],
-        "read": {key: [item for item in items if item["span"]["document"] not in out]
-                 for key, items in state["read"].items()},
+        "read": left["read"],
         "confidence": min(state["confidence"], left["confidence"]),
         "credibility": {name: opinion for name, opinion in state["credibility"].items() if name not in out},
         "draft": left["draft"],
@@ -120,10 +119,11 @@ async def _redrafted(left: State, touched: Collection[str], deps: Deps) -> Draft
     claims = {item["id"]: Claim.model_validate(item) for item in left["claims"]}
     affected = tuple(_only(section, touched) for section in draft.sections)
     titles = {source["document"]: source["title"] for source in left["sources"]}
-    kept = await rechecked(draft.model_copy(update={"sections": affected}), claims, titles, known_to(left), deps)
+    known = await asyncio.to_thread(known_to, left)
+    kept = await rechecked(draft.model_copy(update={"sections": affected}), claims, titles, known, deps)
     before = [sentence.text for section in affected for sentence in section.sentences]
     replaced = dict(zip(before, [now for section in kept for now in section], strict=True))
-    floor = in_own_words(write_request(left, claims, deps))
+    floor = await asyncio.to_thread(in_own_words, write_request(left, claims, deps))
     own = [section for section in draft.sections if section.role not in _FREE]
     fresh = [section for section in floor.sections if section.role in _FREE]
     frames = {s.text for section in floor.sections for s in section.sentences if not s.claims}
@@ -154,7 +154,8 @@ def _patched(
 async def _reviewed(left: State, deps: Deps) -> Critique:
     """What can be counted is counted again; what a model has thought of the report before is not asked anew, and the
     lower score holds."""
-    critique = counted(await review_request(left, Draft.model_validate(left["draft"]), 0, deps))
+    request = await review_request(left, Draft.model_validate(left["draft"]), 0, deps)
+    critique = await asyncio.to_thread(counted, request)
     earlier = Critique.model_validate(left["critique"]) if left["critique"] else critique
     lower = {name: min(score, earlier.scores.get(name, score)) for name, score in critique.scores.items()}
     return critique.model_copy(update={"scores": lower, "score": min(critique.score, earlier.score)})

@@ -158,9 +158,11 @@ def _issues(state: State) -> list[Issue]:
 
 
 def known_to(state: State) -> Told:
-    """What a sentence about the research may name: the question, the plan, titles, and how disputes were settled."""
+    """What a sentence about the research may name: the question, the plan, titles, how disputes were settled, and how
+    many sources and claims there are, however many."""
     plan = json.dumps(state["plan"], ensure_ascii=False)
-    texts = [state["original_query"], plan, *_titles(state).values()]
+    counts = f"{len(state['sources'])} {len(state['claims'])}"
+    texts = [state["original_query"], plan, counts, *_titles(state).values()]
     return Told(texts, [item["resolution"] for item in state["disagreements"]])
 
 

@@ -17,6 +17,19 @@ FILE = "cache-1.sqlite3"  # the number is that of its layout
 MB = 1_000_000
 
 
+class Forgetful:
+    """A ports.Cache that keeps nothing: for whoever wants to see what has changed."""
+
+    async def get(self, key: str) -> bytes | None:
+        return None
+
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
+        return None
+
+    async def count(self, key: str, *, seconds: float) -> int:
+        return 1
+
+
 class OpenCache(Cache, Protocol):
     async def prune(self) -> int: ...
 

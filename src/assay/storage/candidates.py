@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 ROWS = 3_000
 WORDS_ASKED = 64  # more words than anyone types; it bounds the time that pasted pages take
+STAND_TOGETHER = 4  # times as often as chance would have it, and no row beyond that is scored
 _COMMON_WORDS = 8
 
 

@@ -18,7 +18,8 @@ from assay.storage.database import Connection
 _tokens: ContextVar[Mapping[str, int]] = ContextVar("tokens", default=MappingProxyType({}))  # by thread
 
 # Whoever waits for somebody longer than it may stand still itself gives up: of a process that is stopped, all that wait
-# for one another would else be ended one after the other, and keep the thread from its next holder as often as long.
+# for one another would else be ended one after the other, and keep the thread from its next holder as often as long. As
+# it is, the first is ended after that time and those that waited for it after twice that: by then the lease is over.
 _PATIENCE = "set_config('lock_timeout', current_setting('idle_in_transaction_session_timeout'), true)"
 # KEY SHARE stands against taking a thread (FOR UPDATE) and giving it back (DELETE), and not against renewing its lease.
 _TOKEN = "SELECT token FROM leases WHERE leases.thread = {thread} FOR KEY SHARE"  # noqa: S105

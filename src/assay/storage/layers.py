@@ -2,13 +2,21 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from hashlib import blake2b
 from time import monotonic
 from typing import Literal, NamedTuple, Protocol
 
 SHARE = 8  # a value larger than this part of a layer would push out all else, and passes it by
+GRAIN = 60.0  # seconds; a use is noted no finer than this, or every reading would write
+ENTRY = 200  # bytes of a row besides its value, with its part of the indexes
 LONGEST = 10 * 365 * 86_400.0  # seconds; more would overflow a server's clock
 
 Kind = Literal["value", "count"]
+
+
+def digest(key: str) -> bytes:
+    """What a key is called where names are short."""
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 
 class Found(NamedTuple):

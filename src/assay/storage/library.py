@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_STAND_TOGETHER = 4  # times as often as chance would have it, and no row beyond that is scored
 _COMMON_WORDS = 16  # that score what rarer ones have found
 _MERGED = 1_000  # pages of the full-text index that one step of putting it in order may write
 
@@ -112,7 +111,7 @@ class LibraryIndex:
         """The passages with any of the words, best first. Words may be any text whatever."""
         scores: dict[int, float] = {}
         with self._database.connection() as connection:
-            bounds = (_STAND_TOGETHER * candidates.ROWS, max(limit, 0))
+            bounds = (candidates.STAND_TOGETHER * candidates.ROWS, max(limit, 0))
             for query in _queries(connection, _terms(words)):
                 if query.is_last and scores:
                     break

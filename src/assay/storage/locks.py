@@ -8,14 +8,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from assay.errors import NotFoundError, StorageError, ThreadBusyError
+from assay.errors import NotFoundError, ThreadBusyError
 from assay.model.thread import is_id
 from assay.ports import Lease
-
-try:
-    import fcntl
-except ImportError:  # Windows: one process per data directory is up to the person there
-    fcntl = None  # type: ignore[assignment]
+from assay.storage.flock import lock, unlockable
 
 _DIGITS = 20  # of the number in a file
 
@@ -33,15 +29,15 @@ class FileLocks:
             self._folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise _unlockable(path, error) from error
+            raise unlockable(path, error) from error
         try:
-            _lock(handle)
+            lock(handle)
         except BlockingIOError as error:
             os.close(handle)
             raise busy(thread) from error
         except OSError as error:
             os.close(handle)
-            raise _unlockable(path, error) from error
+            raise unlockable(path, error) from error
         self._held[thread] = handle
         falls = 0 if forgive else _number(handle)
         with suppress(OSError):  # a disk that is full must not stand in the way of deleting something
@@ -65,13 +61,13 @@ class FileLocks:
         except FileNotFoundError:
             return True
         except OSError as error:
-            raise _unlockable(path, error) from error
+            raise unlockable(path, error) from error
         try:
-            _lock(handle)
+            lock(handle)
         except BlockingIOError:
             return False
         except OSError as error:
-            raise _unlockable(path, error) from error
+            raise unlockable(path, error) from error
         finally:
             os.close(handle)
         return True
@@ -97,11 +93,6 @@ class FileLocks:
         return self._folder / f"{thread}.lock"
 
 
-def _lock(handle: int) -> None:
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 def _number(handle: int) -> int:
     content = os.pread(handle, _DIGITS, 0)
     return int(content) if content.isdigit() else 0
@@ -117,12 +108,4 @@ def busy(thread: str, help: str = "") -> ThreadBusyError:
         f"thread {thread} is being worked on by another process",
         help=f"Wait for it to end, or stop it: assay stop {thread}{help}",
         retryable=True,
-    )
-
-
-def _unlockable(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"{path} cannot be locked ({error.strerror})",
-        help="Its folder must be writable, on a disk that has room: see to it, or choose another data directory.",
-        path=path,
     )

@@ -11,7 +11,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from assay.errors import ConfigurationError, StorageError
+from assay.errors import ConfigurationError, StorageError, install
 from assay.storage.database import Connection, Result, Values
 from assay.storage.dialect import Translated, line
 from assay.storage.migrating import POSTGRES
@@ -207,9 +207,7 @@ class PostgresDatabase:
             from psycopg.rows import dict_row
             from psycopg_pool import ConnectionPool, PoolTimeout
         except ImportError as error:
-            raise ConfigurationError(
-                "PostgreSQL needs the extra `postgres`", help="Install it: pip install 'assay[postgres]'"
-            ) from error
+            raise ConfigurationError("PostgreSQL needs the extra `postgres`", help=install("postgres")) from error
         # autocommit: a reading connection must not sit in a transaction, and writing begins its own.
         reason = self._refusal()
         options = {"autocommit": True, "row_factory": dict_row, **patience(address)}

@@ -1,16 +1,13 @@
 """The cache in the database: for several machines that have PostgreSQL and nothing else."""
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from assay.storage.layers import SHARE, Found, lifetime
+from assay.storage.layers import ENTRY, GRAIN, SHARE, Found, digest, lifetime
 from assay.storage.postgres_link import PostgresLink
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-GRAIN = 60  # seconds; a use is noted no finer than this, or every reading would write
-ENTRY = 200  # bytes of a row besides its value, with its part of the indexes
 BATCH = 2_000  # rows that leave at a time
 CHECKED = 50  # room is made each time this part of the limit was written here: the sum of 25,000 sizes takes 5 ms
 
@@ -69,7 +66,7 @@ class PostgresCache:
         return found.value if found else None
 
     async def find(self, key: str) -> Found | None:
-        name = _digest(key)
+        name = digest(key)
 
         async def look(connection: "AsyncConnection[Any]") -> Found | None:
             row = await (await connection.execute(_FIND, (name,), binary=True)).fetchone()
@@ -83,7 +80,7 @@ class PostgresCache:
         return await self._link.use("caches", look)
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        name, kept, size = _digest(key), lifetime(seconds), len(value) + ENTRY
+        name, kept, size = digest(key), lifetime(seconds), len(value) + ENTRY
 
         async def store(connection: "AsyncConnection[Any]") -> None:
             if kept > 0 and len(value) <= self._limit // SHARE:
@@ -101,7 +98,7 @@ class PostgresCache:
         return await self.tally(key, seconds=seconds) or 1
 
     async def tally(self, key: str, *, seconds: float) -> int | None:
-        values = {"key": _digest(key), "seconds": lifetime(seconds)}
+        values = {"key": digest(key), "seconds": lifetime(seconds)}
 
         async def add(connection: "AsyncConnection[Any]") -> int:
             row = await (await connection.execute(_COUNT, values)).fetchone()
@@ -128,7 +125,3 @@ class PostgresCache:
 
     async def close(self) -> None:
         """The link is closed by who opened it."""
-
-
-def _digest(key: str) -> bytes:
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).digest()

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_STAND_TOGETHER = 4  # times as often as chance would have it, and no row beyond that is scored
 # Each passage is counted in library_words up to so many, then one in eight, for eight: counting all of them took half
 # of the server's work. A word that no counted passage has is rare, and counts as one of this many.
 _COUNTED = 20_000
@@ -344,7 +343,7 @@ def _matches(connection: Any, about: Mapping[str, Any], frequency: Mapping[str, 
     average = max(about["words"] / max(about["passages"], 1), 1.0)
     chosen = [_all_and_any(*star) for star in stars(frequency, about["passages"], candidates.ROWS)]
     for query in (" | ".join(chosen), _any(frequency)):
-        values = (*ranked, average, query, _STAND_TOGETHER * candidates.ROWS, max(limit, 0))
+        values = (*ranked, average, query, candidates.STAND_TOGETHER * candidates.ROWS, max(limit, 0))
         if rows := connection.execute(sql, values).fetchall():
             return list(rows)
     return []

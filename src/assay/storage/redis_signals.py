@@ -31,4 +31,4 @@ class RedisSignals(SharedSignals):
                 if heard["type"] == "subscribe":
                     self._connected()
                 elif heard["type"] == "message":
-                    yield heard["data"].decode()
+                    yield heard["data"].decode(errors="replace")  # others may use the server, too

@@ -10,12 +10,11 @@ import time
 import zlib
 from collections.abc import Callable
 from contextlib import closing, contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from assay.storage.layers import SHARE, Found, lifetime
+from assay.storage.layers import ENTRY, GRAIN, SHARE, Found, digest, lifetime
 from assay.storage.outage import Outage
 
 if TYPE_CHECKING:
@@ -25,10 +24,8 @@ T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 REST_SECONDS = 30.0  # without the file after it failed: a locked one would cost every call BUSY_SECONDS
-GRAIN = 60.0  # seconds; a use is noted no finer than this, or every reading would write
 PRUNED, MOST_PRUNED = 20, 2_000  # expired rows that leave with each writing, and when somebody has time for it
 EVICTED = 20  # rows looked at together when room is made
-ENTRY = 200  # bytes of a row besides its value, with its part of the indexes
 
 # Another layout gets another file name. Values stand apart, so that noting a use does not write a value again.
 _CREATE = (
@@ -79,16 +76,16 @@ class SqliteCache:
         return found.value if found else None
 
     async def find(self, key: str) -> Found | None:
-        return await self._use(lambda connection: self._find(connection, _digest(key)))
+        return await self._use(lambda connection: self._find(connection, digest(key)))
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        await self._use(lambda connection: self._put(connection, _digest(key), bytes(value), lifetime(seconds)))
+        await self._use(lambda connection: self._put(connection, digest(key), bytes(value), lifetime(seconds)))
 
     async def count(self, key: str, *, seconds: float) -> int:
         return await self.tally(key, seconds=seconds) or 1
 
     async def tally(self, key: str, *, seconds: float) -> int | None:
-        return await self._use(lambda connection: self._count(connection, _digest(key), lifetime(seconds)))
+        return await self._use(lambda connection: self._count(connection, digest(key), lifetime(seconds)))
 
     async def prune(self) -> int:
         return await self._use(self._pruned) or 0
@@ -246,10 +243,6 @@ def _delete(connection: sqlite3.Connection, ids: list[tuple[int]]) -> None:
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     [(value,)] = connection.execute(f"PRAGMA {name}").fetchall()
     return int(value)
-
-
-def _digest(key: str) -> bytes:
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 
 def _reason(error: sqlite3.Error | OSError) -> str:

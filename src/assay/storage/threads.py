@@ -10,7 +10,7 @@ from typing import cast
 from pydantic_core import to_jsonable_python
 
 from assay.errors import AssayError, IntegrityError, NotFoundError, StorageError, ThreadBusyError
-from assay.model.event import RunStatus, Status
+from assay.model.event import AT_WORK, ENDED, RunStatus, Status
 from assay.model.question import Mode
 from assay.model.thread import Branch, Cursor, Run, Stop, Thread, ThreadSummary
 from assay.storage.database import ConstraintError, timestamp, utc_now
@@ -23,7 +23,6 @@ from assay.storage.tables import BRANCHES, RUNS, THREADS
 
 _IS_THERE = "SELECT 1 FROM threads WHERE id = ?"
 _WAS_THERE = "SELECT 1 FROM heads WHERE scope = ? AND members > 0"
-ENDED = frozenset({RunStatus.CANCELLED, RunStatus.DONE, RunStatus.FAILED})
 
 
 class SqlThreads:
@@ -277,7 +276,7 @@ class SqlThreads:
 
 def is_still_asked(before: str, status: RunStatus) -> bool:
     """Whether a run that was to stop still is: a process that begins with it may have been asked while it started."""
-    return status is RunStatus.RUNNING and before in (RunStatus.QUEUED, RunStatus.RUNNING)
+    return status is RunStatus.RUNNING and before in AT_WORK
 
 
 @contextmanager

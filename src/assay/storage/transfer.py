@@ -9,6 +9,7 @@ from assay.storage.database import Connection
 from assay.storage.files import Files, upload_of
 from assay.storage.rows import Rows, Writer, select
 from assay.storage.tables import ALL, EVENTS, MEMORIES, UPLOADS, Table
+from assay.storage.uploads import named
 
 _ORDER = ("thread", "run", "ledger", "user")  # what others refer to comes first
 
@@ -59,7 +60,7 @@ def _move(source: Rows, here: Files, there: Files) -> None:
     """Bytes that are gone here are gone there, too."""
     for upload in map(upload_of, source.read(UPLOADS)):
         if here.has(upload):
-            there.put(upload, here.located(f"upload:{upload.owner}/{upload.id}") / upload.name)
+            there.put(upload, here.located(named(upload)) / upload.name)
 
 
 def _refuse_unless_empty(target: Rows, writing: Connection) -> None:

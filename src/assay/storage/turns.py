@@ -9,15 +9,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.errors import StorageError
+from assay.storage.flock import lock, unlockable
 
 if TYPE_CHECKING:
     from assay.storage.postgres import PostgresDatabase
-
-try:
-    import fcntl
-except ImportError:  # Windows: one process per folder is up to the person there
-    fcntl = None  # type: ignore[assignment]
 
 _LOOK = 0.2  # seconds
 
@@ -28,11 +23,7 @@ def file_turn(path: Path, wait: float) -> Iterator[bool]:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StorageError(
-            f"{path} cannot be locked ({error.strerror})",
-            help="Its folder must be writable, on a disk that has room: see to it, or choose another data directory.",
-            path=path,
-        ) from error
+        raise unlockable(path, error) from error
     try:
         yield _got(lambda: _locked(handle), wait)
     finally:
@@ -55,10 +46,8 @@ def postgres_turn(database: "PostgresDatabase", name: bytes, wait: float) -> Ite
 
 
 def _locked(handle: int) -> bool:
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle)
     except BlockingIOError:
         return False
     return True

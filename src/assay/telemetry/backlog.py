@@ -9,10 +9,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from assay.errors import StorageError
-from assay.model.event import RunStatus
+from assay.model.event import ACTIVE, RunStatus
 from assay.storage.database import Connection, Database, utc_now
 
-ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING)
 # A thread is touched when its run is put in line, and then not before it is taken up.
 _RUNS = """
 SELECT runs.status, count(*) AS n, min(threads.updated) AS since FROM runs JOIN threads ON threads.id = runs.thread

@@ -8,7 +8,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from queue import SimpleQueue
@@ -100,8 +100,9 @@ class Handover(logging.Handler):
             sleep(GATHER)
             while not self._lines.empty():
                 lines.append(self._lines.get())
-            self._stream.write("".join(f"{line}\n" for line in lines if line is not None))
-            self._stream.flush()
+            with suppress(OSError, ValueError):  # a disk that is full now may not be later; ValueError: it was closed
+                self._stream.write("".join(f"{line}\n" for line in lines if line is not None))
+                self._stream.flush()
 
 
 def _lost(lines: int) -> logging.LogRecord:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from assay.deps import working
 from assay.llm.tracing import Exchange, exchange
-from assay.model.event import Event, RunStatus
+from assay.model.event import ENDED, Event, RunStatus
 from assay.model.thread import Run
 from assay.telemetry import names
 from assay.text.redaction import Redaction
@@ -27,7 +27,6 @@ from assay.view.timings import is_left
 
 MOST_PARTS = 10_000  # open at once; one whose end could not be written down is never told, and must not stay for good
 LONGEST = 20_000  # characters of one text
-ENDS = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 
 Value = str | bool | int | float | tuple[str, ...]
 Attributes = dict[str, Value]
@@ -119,7 +118,7 @@ class Spans:
         if part is not None:
             told += [self._stage(part, seq, event.time, unfinished=True) for seq in list(part.entered)]
             told.append(self._part(part, event, status))
-        if status in ENDS:
+        if status in ENDED:
             told.append(self._root(part, event, status))
         return told
 

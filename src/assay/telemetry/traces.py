@@ -16,7 +16,7 @@ from importlib.metadata import version
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.errors import ConfigurationError
+from assay.errors import ConfigurationError, install
 from assay.model.event import Event
 from assay.settings import Settings, Telemetry
 from assay.telemetry import names
@@ -177,9 +177,7 @@ def _exporter(seconds: float | None = None) -> "SpanExporter":
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
-        raise ConfigurationError(
-            "telemetry.traces needs the extra `telemetry`", help="Install it: pip install 'assay[telemetry]'"
-        ) from error
+        raise ConfigurationError("telemetry.traces needs the extra `telemetry`", help=install("telemetry")) from error
     return OTLPSpanExporter(timeout=seconds)
 
 

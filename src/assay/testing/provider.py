@@ -1,6 +1,5 @@
 """A provider of language models on this machine: real HTTP, the vendors' formats, every fault on demand."""
 
-import asyncio
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -12,8 +11,9 @@ from typing import Any, Self
 from assay.model.exchange import Usage
 from assay.testing.faults import ELSEWHERE, FAULTS, Fault
 from assay.testing.formats import Answer, Format, Reported, for_path
+from assay.testing.listening import Listening
 from assay.testing.seen import SeenPrompt
-from assay.testing.wire import HEAD_LIMIT, Piece, Request, Response, Wire
+from assay.testing.wire import Piece, Request, Response, Wire
 
 
 @dataclass
@@ -71,27 +71,17 @@ class FakeProvider:
         self._latency = latency
         self._context = context
         self._models = models
-        self._connections = connections
-        self._open: dict[asyncio.Task[None], Wire] = {}
-        self._failures: list[BaseException] = []
+        self._listening = Listening(self._answered, most=connections)
         self._under_way = 0
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=HEAD_LIMIT)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.port: int = await self._listening.begin()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.close()
-        for task, wire in self._open.items():
-            wire.abort()
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-        await self._server.wait_closed()
-        if self._failures and error is None:
-            raise self._failures[0]
+        await self._listening.end(error)
 
     @property
     def url(self) -> str:
@@ -116,32 +106,12 @@ class FakeProvider:
         """The most calls that were under way at once."""
         return max((call.concurrency for call in self.calls), default=0)
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._open) >= self._connections:
-            writer.close()
-            return
-        wire = Wire(reader, writer)
-        task = asyncio.create_task(self._serve(wire))
-        self._open[task] = wire
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._open[task]
-        if not task.cancelled() and (error := task.exception()):
-            self._failures.append(error)
-
-    async def _serve(self, wire: Wire) -> None:
-        try:
-            while (request := await wire.request()) is not None:
-                format = for_path(request.path) if request.method == "POST" else None
-                if format is None:
-                    await wire.send(self._page(request))
-                else:
-                    await self._called(wire, request, format)
-        except ConnectionError:
-            pass  # the client has gone
-        finally:
-            await wire.closed()
+    async def _answered(self, wire: Wire, request: Request) -> None:
+        format = for_path(request.path) if request.method == "POST" else None
+        if format is None:
+            await wire.send(self._page(request))
+        else:
+            await self._called(wire, request, format)
 
     async def _called(self, wire: Wire, request: Request, format: Format) -> None:
         call = self._begin(format, format.seen(request), request)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic_core import to_jsonable_python
 
 from assay.errors import NotFoundError, ThreadBusyError
-from assay.model.event import Event, RunStatus, Status
+from assay.model.event import ENDED, Event, RunStatus, Status
 from assay.model.question import Mode
 from assay.model.review import By, Review
 from assay.model.source import Document
@@ -20,7 +20,7 @@ from assay.storage.documents import check_hash, checked_prefix, the_only
 from assay.storage.events import plain_data
 from assay.storage.notes import name_of, no_note, written
 from assay.storage.reviews import no_review, plain_answer, refusal
-from assay.storage.threads import ENDED, busy, is_still_asked, no_run, no_thread, taken
+from assay.storage.threads import busy, is_still_asked, no_run, no_thread, taken
 
 
 class MemoryDocuments:

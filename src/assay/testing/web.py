@@ -10,7 +10,6 @@ one arrives here; `web.dialled` has what was dialled. Or `resolve=web.resolve` w
 from `web.url(host, path)`, which carry the port: for clients that dial themselves.
 """
 
-import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import monotonic
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from assay.testing.certificate import authority, certificate
-from assay.testing.wire import HEAD_LIMIT, Piece, Request, Response, Wire
+from assay.testing.listening import Listening
+from assay.testing.wire import Piece, Request, Response, Wire
 
 if TYPE_CHECKING:
     from httpcore2 import AsyncNetworkStream
@@ -68,8 +68,7 @@ class FakeWeb:
         self.dialled: list[tuple[str, int]] = []
         self._plays: dict[tuple[str, str], Play] = {}
         self._tls = tls
-        self._open: dict[asyncio.Task[None], Wire] = {}
-        self._failures: list[BaseException] = []
+        self._listening = Listening(self._answered)
 
     # What there is
 
@@ -131,51 +130,22 @@ class FakeWeb:
     # How it is served
 
     async def __aenter__(self) -> Self:
-        self._servers = [await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=HEAD_LIMIT)]
-        self.port: int = self._servers[0].sockets[0].getsockname()[1]
+        self.port: int = await self._listening.begin()
         if self._tls:
             pair = certificate(self._tls)
             self.trust: ssl.SSLContext = authority(pair)
-            secure = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=HEAD_LIMIT, ssl=pair.context())
-            self._servers.append(secure)
-            self.tls_port: int = secure.sockets[0].getsockname()[1]
+            self.tls_port: int = await self._listening.begin(pair.context())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for server in self._servers:
-            server.close()
-        for task, wire in self._open.items():
-            wire.abort()
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-        for server in self._servers:
-            await server.wait_closed()
-        if self._failures and error is None:
-            raise self._failures[0]
+        await self._listening.end(error)
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        wire = Wire(reader, writer)
-        task = asyncio.create_task(self._serve(wire))
-        self._open[task] = wire
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._open[task]
-        if not task.cancelled() and (error := task.exception()):
-            self._failures.append(error)
-
-    async def _serve(self, wire: Wire) -> None:
-        try:
-            while (request := await wire.request()) is not None:
-                visit = _visit(request)
-                self.requests.append(visit)
-                await self._found(visit)(wire, visit)
-        except (ConnectionError, ssl.SSLError):
-            pass  # the client has gone
-        finally:
-            await wire.closed()
+    async def _answered(self, wire: Wire, request: Request) -> None:
+        visit = _visit(request)
+        self.requests.append(visit)
+        await self._found(visit)(wire, visit)
 
     def _found(self, visit: Visit) -> Play:
         for host in (visit.host, "*"):

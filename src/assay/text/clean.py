@@ -25,3 +25,12 @@ def clean(text: str) -> str:
     text = unicodedata.normalize("NFC", _GAP.sub(" ", text))
     lines = "\n".join(line.strip(" ") for line in text.split("\n"))
     return _BLANKS.sub("\n\n", lines).strip("\n")
+
+
+def is_readable(text: str) -> bool:
+    """No control codes, no bytes that were not UTF-8. Format characters are text: Persian joins with U+200C, Arabic
+    and Hebrew are marked with U+200F, emoji joined with U+200D."""
+    broken = ("Cc", "Cs")
+    return "\ufffd" not in text and not any(
+        unicodedata.category(mark) in broken and not mark.isspace() for mark in text
+    )

@@ -228,11 +228,6 @@ def hedges(text: str) -> tuple[Cue, ...]:
     return tuple(_cue(found, index, length) for index, length in sorted(spans.items()))
 
 
-def hedged(text: str) -> bool:
-    """Whether anything in the text keeps it from being a flat assertion."""
-    return bool(hedges(text)) or any(word.text in _SOFT for word in words(text))
-
-
 def softening(said: Collection[str]) -> set[str]:
     """Of some words, those that keep a statement from being flat."""
     return {word for word in said if word in _HEDGE or word in _SOFT}
@@ -256,11 +251,6 @@ def turns(text: str) -> tuple[Turn, ...]:
             clause = frozenset(content.get(word.clause, set()) - {word.stem})
             result.append(Turn(family, rises != turned, word.text, clause, word.start, word.end))
     return tuple(result)
-
-
-def directions(text: str) -> frozenset[str]:
-    """The ways a text points, as "amount+" or "amount-"."""
-    return frozenset(f"{turn.family}{'+' if turn.rises else '-'}" for turn in turns(text))
 
 
 class Polarity(NamedTuple):

@@ -261,3 +261,8 @@ _COMPOUND = re.compile(
     r"\b([A-Z]\w+) (?!team|collaboration|group|satellite|mission|project|survey|experiment|telescope|study|company)"
     r"(?=[a-z])"
 )
+
+
+def same(left: str, right: str) -> bool:
+    """One fact in two wordings; opposites never are, however alike their words."""
+    return left == right or relate(left, right) == "same"

@@ -33,7 +33,7 @@ _CLOCK = _words("a.m p.m")
 _ZONES = _words("eastern central mountain pacific est edt cst cdt mst mdt pst pdt et ct mt pt gmt bst utc cet cest ist")
 _DAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
 _REFERENCES = r"(?:\[(?:\d{1,3}|[a-z]|note \d+|citation needed)\])*"
-_END = re.compile(rf"[.!?…。！？؟]+[\"'”’)\]]*{_REFERENCES}(?=\s|$)|[。！？]")
+_END = re.compile(rf"(?<![.!?…。！？؟])[.!?…。！？؟]+[\"'”’)\]]*{_REFERENCES}(?=\s|$)|[。！？]")
 _TAIL = re.compile(rf"[\"'”’)\]]*{_REFERENCES}$")
 _WORD_BEFORE = re.compile(r"([^\s(\[\"'“‘]+)$")
 _NEXT = re.compile(r"[\s\"'“‘(\[]*([^\W_][\w’'-]*(?:\.(?=\w)\w*)*)(\.?)")

@@ -66,7 +66,7 @@ def count(words: list[str]) -> Decimal:
 def parts_of(text: str, words: list[str], end: int) -> tuple[Decimal, int] | None:
     """The fraction that "thirds" makes of "two", and where it ends; "two quarters" not "of" something are of a year."""
     if words[0] in ("one", "two", "three", "four") and len(words) == 1 and (part := _OF_PARTS.match(text, end)):
-        parts = part[1].removesuffix("s")
+        parts = part[1]
         calendar = parts == "quarter" and not text.startswith(" of ", part.end())
         if parts in FRACTIONS and not calendar:
             return Decimal(WORDS[words[0]]) / FRACTIONS[parts], part.end()

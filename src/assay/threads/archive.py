@@ -15,7 +15,7 @@ from assay.export.html import page
 from assay.export.report import Report
 from assay.model.record import Record
 from assay.model.thread import Run, Thread
-from assay.runner import Runner
+from assay.runs.runner import Runner
 from assay.settings import Settings
 
 _log = logging.getLogger("assay")

@@ -7,13 +7,13 @@ from uuid import uuid4
 
 from assay.admission import accepted, unasked
 from assay.errors import StorageError
-from assay.holding import Hold
 from assay.llm.lineup import is_private
 from assay.model.event import RunStatus
 from assay.model.question import Mode
-from assay.model.thread import Options, Run, Thread
+from assay.model.thread import Options, Run, Thread, chosen
 from assay.ports import Source
-from assay.runner import Runner, chosen
+from assay.runs.holding import Hold
+from assay.runs.runner import Runner
 from assay.storage.threads import busy
 from assay.text.redaction import GONE
 

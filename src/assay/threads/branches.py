@@ -14,9 +14,9 @@ from assay.errors import NotFoundError, UsageError
 from assay.model.branch import Changes, Moment, Tree
 from assay.model.event import RunStatus
 from assay.model.plan import Plan
-from assay.model.thread import Branch, Options, Run, Thread
+from assay.model.thread import Branch, Options, Run, Thread, chosen
 from assay.ports import Source
-from assay.runner import Runner, chosen
+from assay.runs.runner import Runner
 from assay.stages.taste import eligible, taste
 from assay.state import new_question
 from assay.threads import changes as changing
@@ -131,11 +131,11 @@ class Branches:
         return Start(options, sources, notices, update, question)
 
     def _usd(self, options: Options) -> float:
-        return self._runner.settings.budget.usd if options.usd is None else options.usd
+        return options.cap(self._runner.settings.budget.usd)
 
     async def _by_plan(self, options: Options, plan: Plan, before: Plan, changes: Changes) -> Options:
         """What a plan says of money, length and sources holds for the run."""
-        options = changing.by_plan(options, plan, before)
+        options = options.by_plan(plan, before)
         if plan.sources == before.sources or changes.sources:
             return options
         named = options.model_copy(update={"source": ",".join(plan.sources), "sources": ()})

@@ -152,12 +152,6 @@ def chosen(before: Options, run: str, changes: Changes, interactive: bool | None
     return options.model_copy(update={"private": before.private or is_private(options)})
 
 
-def by_plan(options: Options, plan: Plan, before: Plan) -> Options:
-    """What a plan says of money and length holds for the run."""
-    own = {"usd": (plan.usd, before.usd), "words": (plan.words, before.words)}
-    return options.model_copy(update={name: new for name, (new, old) in own.items() if new != old and new is not None})
-
-
 # Sources ----------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from assay.model.branch import Moment
 from assay.model.event import RunStatus
 from assay.model.report import ReportData
 from assay.notebook import Notebook
-from assay.runner import Runner
+from assay.runs.runner import Runner
 from assay.storage.threads import no_run
 from assay.view import StateView, view
 from assay.view.diff import Edition, ReportDiff, diff, of_report, of_state

@@ -5,10 +5,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from assay.errors import AssayError, ThreadBusyError, UsageError
-from assay.holding import Hold
-from assay.model.event import Event, RunStatus
+from assay.model.event import AT_WORK, Event, RunStatus
 from assay.model.thread import Run, Stop, ThreadSummary
-from assay.runner import AT_WORK, TICK, Runner
+from assay.runs.holding import Hold
+from assay.runs.runner import TICK, Runner
 
 _log = logging.getLogger("assay")
 AT_ONCE = 4  # runs that are taken up together; the others wait until one of these stands still

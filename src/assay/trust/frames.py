@@ -7,7 +7,7 @@ from assay.text.words import content_words, stem
 from assay.trust.figures import check
 
 _FIGURE = re.compile(r"\d[\d.,]*")
-_COUNTS = 100  # figures up to here may count sources, rounds or statements
+COUNTS = 100  # figures up to here may count sources, rounds or statements
 _COUNTED = (
     r"(?:of|or|and|to|in|more|\w+ed|\w+ent|\w+er|\d+|sub-?questions?|questions?|sources?|statements?|claims?|documents?|"
     r"pages?|attempts?|rounds?|quer(?:y|ies)|search(?:es)?|sides?|figures?|sections?|passages?|answers?|times|matters?|"
@@ -64,7 +64,7 @@ class Told:
         """Whether the sentence speaks of the research, in its words and those of the question, with no figure and no
         name of its own but counts. It may still be false; it is no finding that would want a source behind it."""
         said = _stems(sentence)
-        return bool(said & _ABOUT) and self._known(_COUNT.sub(" ", sentence), said)
+        return bool(said & _ABOUT) and self._known(_COUNT.sub(_without, sentence), said)
 
     def heads(self, title: str) -> bool:
         """Whether the title states nothing beyond what was asked."""
@@ -74,6 +74,10 @@ class Told:
         if _figures(text) - self._figures or said - self._stems - _SAID:
             return False
         return not any(problem.kind == "name" for problem in check(_CAPITAL.sub(_plain, text), [self._text]).problems)
+
+
+def _without(count: re.Match[str]) -> str:
+    return " " if int(count[0]) <= COUNTS else count[0]
 
 
 def _plain(word: re.Match[str]) -> str:

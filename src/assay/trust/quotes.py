@@ -89,13 +89,6 @@ def find(quote: str, text: str) -> Place | None:
     return next(_places(wanted, _normal(text)), None)
 
 
-def locate_all(quote: str, text: str) -> tuple[Place, ...]:
-    """Every place where the quote stands, in order, none overlapping the one before."""
-    if not (wanted := _key(quote)):
-        return ()
-    return tuple(_places(wanted, _normal(text))) or tuple(_exact(quote, text))
-
-
 def verify(span: Span, text: str) -> bool:
     """Whether the span is the very wording of the text at its offsets."""
     return text[span.start : span.end] == span.quote
@@ -108,13 +101,6 @@ def normalise(text: str) -> str:
 
 def _key(quote: str) -> str:
     return _normal(quote).text.strip(" ")
-
-
-def _exact(quote: str, text: str) -> Iterator[Place]:
-    start = text.find(quote)
-    while start >= 0:
-        yield Place(start, start + len(quote))
-        start = text.find(quote, start + len(quote))
 
 
 def _places(wanted: str, normal: _Normal) -> Iterator[Place]:

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 from assay.engine import Engine
 from assay.errors import AssayError, IntegrityError, NotFoundError, StorageError, ThreadBusyError
+from assay.model.event import AT_WORK
 from assay.model.thread import Run
-from assay.runner import AT_WORK
 
 _log = logging.getLogger("assay")
 UNFORESEEN = 60.0  # seconds after which one is tried again that has met a fault of ours
@@ -54,19 +54,21 @@ class Attempts:
     @asynccontextmanager
     async def _in_company(self, run: Run, is_suspect: bool) -> AsyncIterator[None]:
         watching = None
-        if is_suspect:
-            self._alone = run.id
-            await self._until_alone()
-            watching = asyncio.create_task(self._until_further(run))
-        self._at_work += 1
         try:
-            yield
+            if is_suspect:
+                self._alone = run.id
+                await self._until_alone()
+                watching = asyncio.create_task(self._until_further(run))
+            self._at_work += 1
+            try:
+                yield
+            finally:
+                self._at_work -= 1
+                self._left.set()
         finally:
-            self._at_work -= 1
-            self._left.set()
             if watching is not None:
                 watching.cancel()
-                self._alone = None
+            self._join(run)
 
     async def _until_alone(self) -> None:
         while self._at_work:
@@ -80,7 +82,12 @@ class Attempts:
             await asyncio.sleep(LOOK)
             with contextlib.suppress(AssayError):
                 falls = await self._engine.falls(run.thread)
-        self._alone = None
+        self._join(run)
+
+    def _join(self, run: Run) -> None:
+        """It need not be alone any more; another may want to be by now."""
+        if self._alone == run.id:
+            self._alone = None
 
     async def _stood_still(self, run: Run) -> float | None:
         with contextlib.suppress(AssayError):  # how it ended could not be written down

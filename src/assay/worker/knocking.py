@@ -6,9 +6,9 @@ import logging
 
 from assay.engine import Engine
 from assay.errors import AssayError, NotFoundError
-from assay.holding import to_its_end
+from assay.model.event import AT_WORK
 from assay.model.thread import Run
-from assay.runner import AT_WORK
+from assay.runs.holding import to_its_end
 from assay.storage.outage import Outage
 from assay.worker.queue import Queue, Seen
 

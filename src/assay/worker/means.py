@@ -76,7 +76,7 @@ class Means:
         return self.chosen(options) if self.could_cost(options) else 0
 
     def chosen(self, options: Options) -> int:
-        return round((self._settings.budget.usd if options.usd is None else options.usd) * MICRO)
+        return round(options.cap(self._settings.budget.usd) * MICRO)
 
     def could_cost(self, options: Options) -> bool:
         """Whether anything a run with these options asks has a price."""

@@ -5,7 +5,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from assay.errors import ConfigurationError
+from assay.errors import ConfigurationError, install
 from assay.settings import Settings
 from assay.storage.database import Connection, Database
 from assay.storage.postgres import PostgresDatabase
@@ -55,7 +55,7 @@ def check_fleet(settings: Settings) -> None:
 
 def refuse_without_procrastinate() -> None:
     if find_spec("procrastinate") is None:
-        raise ConfigurationError("workers need the extra `fleet`", help="Install it: pip install 'assay[fleet]'")
+        raise ConfigurationError("workers need the extra `fleet`", help=install("fleet"))
 
 
 def _advanced(database: Database) -> bool:

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection, Error
 
 from assay.bootstrap import Premises, open_premises
 from assay.errors import AssayError, StorageError
-from assay.holding import to_its_end
+from assay.runs.holding import to_its_end
 from assay.settings import Settings
 from assay.storage.opening import database_address
 from assay.storage.postgres import ATTEMPT_SECONDS, SEEN_TO, patience

@@ -3,11 +3,15 @@
 import json
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from assay import graph
+from assay.errors import ConfigurationError
+from assay.model.exchange import Role
+from assay.server.asking import refuse_files
+from assay.settings import load
 from tests.scenario.server.conftest import Http, Open
 
 KEY = "tvly-not-a-key-of-anybody"
@@ -73,3 +77,10 @@ async def test_the_graph_that_is_shown_is_the_one_that_works(serve: Open, http: 
     assert {"from": "review", "to": "write", "conditional": True} in told["edges"]
     assert {end for edge in told["edges"] for end in (edge["from"], edge["to"])} == set(status)
     assert len({json.dumps(edge) for edge in told["edges"]}) == len(told["edges"])
+
+
+@pytest.mark.parametrize("role", get_args(Role))
+def test_a_model_in_a_file_is_offered_where_any_role_has_it(role: str) -> None:
+    refuse_files("local:small.gguf", load(**{f"{role}_model": "local:small.gguf"}))
+    with pytest.raises(ConfigurationError):
+        refuse_files("local:other.gguf", load(**{f"{role}_model": "local:small.gguf"}))

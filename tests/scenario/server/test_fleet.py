@@ -101,7 +101,7 @@ async def test_settings_that_allow_for_no_workers_are_refused(
     with pytest.raises(ConfigurationError, match="extra `fleet`") as refused:
         async with open_worker(load(data_dir=tmp_path, **fleet)):
             pass
-    assert "assay[fleet]" in refused.value.help
+    assert "make fleet" in refused.value.help
 
 
 @pytest.mark.requirement("W-16")

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from assay.model.thread import Options
-from assay.runner import Runner
+from assay.runs.runner import Runner
 from assay.telemetry import logs
 from assay.text.redaction import GONE
 from tests.scenario.server.asking import researched, standing

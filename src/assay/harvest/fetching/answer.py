@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from httpcore2 import Response
 
@@ -11,6 +9,7 @@ from assay.errors import FetchError
 from assay.harvest.fetching.decoding import Decoding, TooLargeError
 from assay.harvest.fetching.guard import Address
 from assay.harvest.fetching.media import BEGINNING, declared, says_nothing, sniffed
+from assay.text.retry import retry_after
 
 OnRedirect = Callable[[str], Awaitable[None]]  # asked before an address is followed; raises FetchError to stop there
 
@@ -177,18 +176,10 @@ def _check_status(status: int, headers: Mapping[str, str], wish: Wish, address: 
 
 def _pause(header: str) -> float | None:
     """What Retry-After asks for, in seconds; None when that is too long to wait for."""
-    if not header:
+    seconds = retry_after(header)
+    if seconds is None:
         return _PAUSE
-    try:
-        seconds = float(header) if header.isdigit() else _until(header)
-    except (ValueError, TypeError, OverflowError):
-        return _PAUSE
-    return max(0.0, seconds) if seconds <= _LONGEST_PAUSE else None
-
-
-def _until(date: str) -> float:
-    when = parsedate_to_datetime(date)
-    return (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return seconds if seconds <= _LONGEST_PAUSE else None
 
 
 def _text(value: bytes) -> str:

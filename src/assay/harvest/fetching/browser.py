@@ -14,7 +14,7 @@ from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING
 
-from assay.errors import ConfigurationError, FetchError
+from assay.errors import ConfigurationError, FetchError, install
 from assay.harvest.fetching import crawl4ai
 from assay.harvest.fetching.proxy import Connect, GuardedProxy
 from assay.harvest.fetching.rendered import Render, Rendered
@@ -173,10 +173,7 @@ def found(options: Harvesting) -> str | None:
     path = options.browser_path or next((place for name in NAMES if (place := shutil.which(name))), None) or _own()
     asked = options.browser != "auto" or options.browser_path is not None
     if find_spec(wanted) is None:
-        problem, help = (
-            f"{wanted} is not installed",
-            f"pip install 'assay[{'browser' if wanted == 'playwright' else wanted}]'",
-        )
+        problem, help = f"{wanted} is not installed", install("browser" if wanted == "playwright" else wanted)
     elif path is None or not os.access(path, os.X_OK):
         problem, help = "there is no Chromium", "Run `playwright install chromium`, or set harvest.browser_path."
     else:

@@ -8,12 +8,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from assay.errors import ContextOverflowError, KeyRejectedError, ModelError, ModelTimeoutError, RateLimitError
 from assay.llm.vendors import Request, Unsupported
+from assay.text.retry import retry_after as seconds_of
 
 # Errors in the middle of a stream have a name instead of a status.
 STATUSES = {
@@ -148,15 +147,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds; the header holds them, or a date."""
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
-    value = headers.get("retry-after")
-    if value is None or (seconds := _number(value)) is not None:
-        return seconds if value is not None else None
-    try:
-        then = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max((then - datetime.now(UTC)).total_seconds(), 0.0)
+    return seconds_of(headers.get("retry-after", ""))
 
 
 def _number(text: str | None) -> float | None:

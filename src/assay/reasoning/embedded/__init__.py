@@ -82,10 +82,11 @@ class EmbeddedReasoner:
         return [Query(text=text) for text in queries(request.question, request.understanding, request.count)]
 
     async def read(self, request: ReadRequest) -> Sequence[Quote]:
-        quotes = await asyncio.to_thread(
-            read, request.question, request.passages, request.limit, self._embedder, request.titles
-        )
+        return await asyncio.to_thread(self._read, request)
+
+    def _read(self, request: ReadRequest) -> Sequence[Quote]:
         asked = request.question.text
+        quotes = read(request.question, request.passages, request.limit, self._embedder, request.titles)
         borne = with_bearing(asked, request.passages, quotes, request.limit)
         return [quote for quote in borne if could_answer(asked, quote.text)]
 
@@ -106,14 +107,18 @@ class EmbeddedReasoner:
         return await asyncio.to_thread(disagreements, claims, conflicts, known)
 
     async def write(self, request: WriteRequest) -> Draft:
-        draft = write(request)
-        return draft.model_copy(update={"answers": answers(request.plan.goal, request.claims, request.titles)})
+        return await asyncio.to_thread(_written, request)
 
     async def critique(self, request: CritiqueRequest) -> Critique:
-        return critique(request)
+        return await asyncio.to_thread(critique, request)
 
     async def condense(self, turns: Sequence[Turn], summary: str) -> str:
         return condense(turns, summary)
+
+
+def _written(request: WriteRequest) -> Draft:
+    given = answers(request.plan.goal, request.claims, request.titles)
+    return write(request).model_copy(update={"answers": given})
 
 
 def _judgement(scores: Sequence[float]) -> Judgement:

@@ -10,7 +10,7 @@ from assay.reasoning.embedded.clauses import clauses
 from assay.reasoning.embedded.context import statements
 from assay.reasoning.protocol import DraftClaim, Evidence
 from assay.text.names import names
-from assay.text.relations import relate
+from assay.text.relations import same
 
 MOST_WORDINGS = 5
 
@@ -60,7 +60,7 @@ def claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
     for item in ordered:
         for said in _said(item, known):
             for group in groups:
-                if _same(group[0].text, said.text):
+                if same(group[0].text, said.text):
                     group.append(said)
                     break
             else:
@@ -77,11 +77,6 @@ def _said(item: Evidence, known: Sequence[str]) -> Iterator[_Said]:
     for statement in statements(_bare(item.finding.span.quote), item.title, known):
         for part in clauses(statement.text):
             yield _Said(wording(part), statement.stands, item)
-
-
-def _same(left: str, right: str) -> bool:
-    """One fact in two wordings; opposites never are, however alike their words."""
-    return left == right or relate(left, right) == "same"
 
 
 def _claim(group: Sequence[_Said]) -> DraftClaim:

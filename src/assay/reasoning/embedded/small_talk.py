@@ -30,6 +30,7 @@ _CALLED_OFF = _either(
 )  # fmt: skip
 _CANCEL = re.compile(rf"(?:{_BEFORE}[,.!]*\s+)*{_CALLED_OFF}(?:[,.!]*\s+{_AFTER})*[\s.!?]*")
 
+LONGEST = 120  # characters of small talk: "thx for thx for ..." can be read in ways that double with each word
 _COURTESY = _either(
     "(?:hi|hiya|hello|hey|howdy|greetings|welcome)(?: (?:there|assay|all|everyone|again|friend))?",
     "good (?:morning|afternoon|evening|day|night)(?: (?:assay|all|everyone))?",
@@ -95,7 +96,8 @@ def is_cancelled(text: str) -> bool:
 
 
 def is_small_talk(text: str) -> bool:
-    return bool(_SMALL_TALK.fullmatch(_plain(text)))
+    plain = _plain(text)
+    return len(plain) <= LONGEST and bool(_SMALL_TALK.fullmatch(plain))
 
 
 def is_indifferent(text: str) -> bool:

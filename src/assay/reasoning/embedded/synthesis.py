@@ -6,7 +6,7 @@ from assay.model.evidence import Disagreement, KeyFinding, Theme
 from assay.model.plan import SubQuestion
 from assay.reasoning.protocol import Evidence
 from assay.text.names import names
-from assay.text.relations import relate
+from assay.text.relations import relate, same
 from assay.text.words import fold, stems
 
 MOST_FINDINGS = 10
@@ -61,8 +61,7 @@ def _grade(item: Evidence, evidence: Sequence[Evidence], disputed: set[str], lac
 
 
 def _same(one: Evidence, other: Evidence) -> bool:
-    left, right = one.finding.span.quote, other.finding.span.quote
-    return left == right or relate(left, right) == "same"
+    return same(one.finding.span.quote, other.finding.span.quote)
 
 
 def themes(questions: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> tuple[Theme, ...]:

@@ -17,6 +17,7 @@ from assay.reasoning.embedded.small_talk import is_cancelled, is_gibberish, is_i
 from assay.reasoning.embedded.standalone import discourse, rewrite
 from assay.reasoning.embedded.subjects import find_subjects, in_clear, is_company, options
 from assay.reasoning.embedded.suggestions import examples, suggestions
+from assay.reasoning.embedded.use import ENDING
 from assay.reasoning.protocol import Conversation
 from assay.text.words import STOP_WORDS, content_words, fold
 
@@ -267,7 +268,7 @@ _BEING = re.compile(r"\w+ing\b", re.I)
 def topic_of(question: str) -> str:
     """The noun phrase a question is about: what is left once the asking words are taken off."""
     wrapped = WRAPPED.fullmatch(question.strip())
-    whole = _LEAD.sub("", wrapped[1] if wrapped else question)
+    whole = ENDING.sub("", _LEAD.sub("", wrapped[1] if wrapped else question))
     first = (_AFTER_A_LIST if _OF_A_LIST.match(whole) else _FURTHER).split(whole, maxsplit=1)[0]
     topic = _OPENING.sub("", _ASSERTED.sub(r"\1's ", focus(first).replace("’", "'").strip()))
     if _OF_A_CHANGE.match(first):

@@ -65,6 +65,13 @@ STATED = re.compile(
     r"(?:decide|choose|learn|present|buy|invest)\b",
     re.I,
 )
+# What a question ends with and is not about: "for a short briefing", "for my talk next week".
+ENDING = re.compile(
+    r"[,;:]?\s+for (?:an?|my|our|next \w+'s|tomorrow's)\s+(?:[\w-]+\s+){0,3}?"
+    r"(?:briefing|presentation|talk|meeting|memo|essay|thesis|dissertation)"
+    r"(?:\s+(?:tomorrow|today|(?:next|this) \w+|on \w+))?(?=\s*[.?!]*$)",
+    re.I,
+)
 
 
 def offered(field: Field, *, to_do: bool) -> dict[str, Use]:

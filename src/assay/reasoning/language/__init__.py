@@ -15,6 +15,7 @@ from assay.model.plan import Plan
 from assay.model.question import PlannerQuestion, Turn, Understanding
 from assay.model.report import Critique
 from assay.ports import Emit, LanguageModel
+from assay.reasoning.embedded.critique import count
 from assay.reasoning.language import (
     analysing,
     asking,
@@ -192,7 +193,8 @@ class LanguageReasoner:
         floor = await self._floor.critique(request)
         if not any(sentence.claims for section in request.draft.sections for sentence in section.sentences):
             return floor
-        job = reviewing.job(request, floor, self._steps.small(reviewing.STEP))
+        counted = await asyncio.to_thread(count, request)
+        job = reviewing.job(request, counted, self._steps.small(reviewing.STEP))
         return await self._steps.take(job, lambda: _ready(floor))
 
     async def condense(self, turns: Sequence[Turn], summary: str) -> str:

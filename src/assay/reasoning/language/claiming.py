@@ -8,7 +8,7 @@ from assay.reasoning.language.answer import Answer, Line, Number, Numbers, Phras
 from assay.reasoning.language.evidence import Listed, balanced, halved, listed, questions, sources
 from assay.reasoning.language.step import Job, Step
 from assay.reasoning.protocol import Claimed, DraftClaim, Evidence, Opinion
-from assay.text.relations import relate
+from assay.text.relations import same
 from assay.text.words import fold
 
 STEP = Step("claims", stage="verify", role="judge", thing="list of claims",
@@ -78,7 +78,7 @@ def convert(answer: Claims, shown: Listed, plan: Plan, evidence: Sequence[Eviden
 
 def _claim(item: Stated, behind: Sequence[Evidence], plan: Plan, evidence: Sequence[Evidence]) -> DraftClaim:
     """Evidence elsewhere that says the same bears witness too, whether or not the model named it."""
-    witnesses = [other for other in evidence if _same(item.text, other.finding.span.quote)]
+    witnesses = [other for other in evidence if same(item.text, other.finding.span.quote)]
     asked = [plan.questions[item.question - 1].id] if 1 <= item.question <= len(plan.questions) else []
     return DraftClaim(
         wordings=(item.text,),
@@ -96,10 +96,6 @@ def completed(made: Claimed, floor: Claimed, small: bool) -> Claimed:
     missing = [
         claim
         for claim in floor.claims
-        if not spoken & set(claim.questions) or (small and not any(_same(text, claim.wordings[0]) for text in said))
+        if not spoken & set(claim.questions) or (small and not any(same(text, claim.wordings[0]) for text in said))
     ]
     return made.model_copy(update={"claims": (*made.claims, *missing)[: max(MOST, len(made.claims))]})
-
-
-def _same(left: str, right: str) -> bool:
-    return left == right or relate(left, right) == "same"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
 from assay.model.report import Critique, Issue
-from assay.reasoning.embedded.critique import APPROVE, REVISE, WEIGHTS, Counted, count, held, recommend, weighed
+from assay.reasoning.embedded.critique import APPROVE, REVISE, WEIGHTS, Counted, held, recommend, weighed
 from assay.reasoning.language.answer import Answer, Line, Phrase, Score, Text, nearest, one_of, schema
 from assay.reasoning.language.prompt import numbered, tagged
 from assay.reasoning.language.step import Job, Step
@@ -43,9 +43,8 @@ class Told(NamedTuple):
     behind: str  # the claims it rests on, where it says them in other words
 
 
-def job(request: CritiqueRequest, floor: Critique, small: bool) -> Job[Reviewed, Told, Critique]:
+def job(request: CritiqueRequest, counted: Counted, small: bool) -> Job[Reviewed, Told, Critique]:
     most = MOST_IN_LITTLE_ROOM if small else MOST
-    counted = count(request)._replace(issues=floor.issues)
 
     def build(shown: Sequence[Told]) -> dict[str, str]:
         return {

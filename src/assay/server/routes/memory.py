@@ -13,8 +13,9 @@ from assay.server.access import Reader, Writer
 from assay.server.bodies import Body, Text, refusals
 from assay.server.problems import MalformedError
 from assay.server.service import Serving
+from assay.settings import Settings
 from assay.stages.taste import code
-from assay.text.clean import clean
+from assay.text.clean import clean, is_readable
 
 router = APIRouter(tags=["memory"])
 UNKNOWN_LANGUAGE = "The planner is told; sources cannot be asked in this language."
@@ -22,7 +23,7 @@ UNKNOWN_LANGUAGE = "The planner is told; sources cannot be asked in this languag
 
 def _in_words(text: str) -> str:
     said = " ".join(text.split())
-    if not said.isprintable() or not any(map(str.isalnum, said)):
+    if not is_readable(said) or not any(map(str.isalnum, said)):
         raise ValueError("this is not readable text")
     return said
 
@@ -84,7 +85,7 @@ async def get_memory(caller: Reader, service: Serving) -> Remembered:
 )  # fmt: skip
 async def set_preferences(caller: Writer, service: Serving, body: Preferred) -> KeptPreferences:
     """All of them: what is left out is no preference any more."""
-    preferences = _preferences(body)
+    preferences = _preferences(body, service.engine.settings)
     await service.engine.memory.prefer(caller.user, preferences)
     notices = [UNKNOWN_LANGUAGE] if preferences.language and code(preferences) is None else []
     return KeptPreferences.model_validate({**preferences.plain(), "notices": notices})
@@ -125,9 +126,9 @@ async def forget_all(caller: Writer, service: Serving) -> Response:
     return Response(status_code=204)
 
 
-def _preferences(body: Preferred) -> Preferences:
+def _preferences(body: Preferred, settings: Settings) -> Preferences:
     try:
-        prefer, avoid = ([party(one) for one in said] for said in (body.prefer, body.avoid))
+        prefer, avoid = ([party(one, settings) for one in said] for said in (body.prefer, body.avoid))
     except UsageError as error:
         raise MalformedError(error.message, help=error.help) from error
     if both := sorted({*prefer} & {*avoid}):

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from assay.errors import AssayError, NotFoundError
-from assay.model.event import Event
+from assay.model.event import ENDED, Event
 from assay.model.thread import Run
 from assay.server.access import Caller, SeenThread
 from assay.server.bodies import refusals
@@ -25,7 +25,6 @@ from assay.server.paths import shown_event
 from assay.server.problems import Refusal
 from assay.server.service import Service, Serving
 from assay.storage.tables import EVENTS
-from assay.storage.threads import ENDED
 
 _log = logging.getLogger("assay")
 router = APIRouter(tags=["stream"])

@@ -33,7 +33,7 @@ def _thin(case: Case) -> bool:
 
 
 def evidence(case: Case) -> Iterator[Fault]:
-    """Told as issues that take no points: the ceiling does."""
+    """Told as issues that take few points or none: the ceiling does."""
     weak, total = case.share(Mark.SINGLE), len(case.statements)
     if weak:
         yield fault("accuracy", "major" if weak >= HALF else "minor", "whole report",

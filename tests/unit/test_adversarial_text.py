@@ -1,0 +1,35 @@
+"""Text that was made to take long: a page, a table and a message whose readings double with every piece of them."""
+
+import pytest
+
+from assay.harvest.formats import Format, recognise
+from assay.harvest.reflow import reflow
+from assay.reasoning.embedded.small_talk import is_small_talk
+from assay.text.sentences import sentences
+
+# Before they were mended, each of these would have gone on for longer than anybody lives.
+pytestmark = [pytest.mark.timeout(20), pytest.mark.requirement("W-17")]
+
+
+def test_a_page_of_comments_is_recognised_at_once() -> None:
+    bare = b"<!---->" * 140 + b"x"
+    assert recognise("text/plain", "https://a.example/", bare) is Format.PLAIN
+    assert recognise("", "https://a.example/", b"<!-- a --> <!-- b -->" * 20 + b"<html><p>x") is Format.HTML
+
+
+def test_a_long_row_of_figures_is_read_at_once() -> None:
+    row = "  ".join(str(n) for n in range(60))
+    assert reflow(f"{row}  Total") == f"{row}  Total"
+    rows = "Revenue  $ 1,200  (3.5) %  — 7\nProfit   $ 1,100  (2.5) %  — 6"
+    assert reflow(rows) == rows
+
+
+def test_a_long_courtesy_is_no_small_talk_and_takes_no_time() -> None:
+    assert not is_small_talk("thx for " * 60 + "#")
+    assert not is_small_talk("thanks for " * 300)
+    assert is_small_talk("Thanks a lot for your help, and goodbye!")
+
+
+def test_a_long_run_of_full_stops_takes_no_time() -> None:
+    found = list(sentences("." * 200_000 + "x and that was it. Another one came after it."))
+    assert found
