@@ -2,7 +2,8 @@
 
 4 workers of 4 runs each on one PostgreSQL work off short research runs (the demo source, quick, no model). Meanwhile
 one of them, drawn by chance, gets SIGKILL (and is replaced) or SIGSTOP (and is let go on after two and a half leases,
-by when its runs are another's). Between two blows lie five starts of a worker, measured first. Asked of the books that
+by when its runs are another's). Blows are spread over all runs, and five starts of a worker, measured first, lie
+between two of them at the least. Asked of the books that
 the database keeps (benchmarks/fleet.py): is a run lost, was a thread taken whose lease had not ended, was anything
 accepted of one whose thread another had, and how soon was a run gone on with?
 """
@@ -31,7 +32,7 @@ async def disturbed(fleet: Fleet, jobs: int, blows: int) -> Found:
         fleet.wait_for_all()
         start = (time.monotonic() - began) / WORKERS  # they share the cores
         await asker.ask(jobs - WORKERS, people=20)
-    print(f"a worker starts in {start:.1f} s; a blow every {5 * start:.1f} s", flush=True)
+    print(f"a worker starts in {start:.1f} s", flush=True)
     disturbing = asyncio.create_task(fleet.disturb(blows, 5 * start))
     await fleet.done(LONGEST)
     await disturbing
@@ -41,6 +42,9 @@ async def disturbed(fleet: Fleet, jobs: int, blows: int) -> Found:
 
 def shown(found: Found) -> None:
     kinds = [blow.kind for blow in found.blows]
+    times = [blow.at for blow in found.blows]
+    apart = (times[-1] - times[0]) / max(len(times) - 1, 1) if times else 0.0
+    print(f"blows                               every {apart:.1f} s")
     print(f"runs                                {found.runs} in {found.seconds:.0f} s, {found.starts} worker starts")
     print(f"SIGKILL, SIGSTOP                    {kinds.count('kill')}, {kinds.count('stop')}")
     print(f"runs lost                           {sum(found.runs.values()) - found.runs.get('done', 0)}")

@@ -11,17 +11,15 @@ the wall clock most (6 s was with little else running, 51 s under a load of 8):
     rows that say their scale                   0                          .776
 """
 
-import os
 import re
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
+from assay.evaluation.data import folder
 from assay.harvest import pdf
 
-DATA = Path(os.environ.get("ASSAY_EVAL_DATA", "../shared/data")) / "sec-10q" / "docs"
 _BARE_ROW = re.compile(r"\D.*?(?:\s[$(]*\d[\d,.]*[)%]*){2,}")
 _END = (".", ":", ";", "; and")
 
@@ -56,10 +54,7 @@ def processor_seconds() -> float:
 
 
 def main() -> None:
-    paths = sorted(DATA.glob("*.pdf"))
-    if not paths:
-        print(f"no data at {DATA}; set ASSAY_EVAL_DATA")
-        return
+    paths = sorted((folder() / "sec-10q" / "docs").glob("*.pdf"))
     began, used = time.perf_counter(), processor_seconds()
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda path: quality(pdf.extract(path).text), paths))

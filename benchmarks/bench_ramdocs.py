@@ -11,7 +11,7 @@ it contains a false one (case, articles and punctuation aside).
     found       every gold answer is told, whatever else is
     disputed    of the false answers that are told, those shown as disputed
 
-Rules were written looking at the even lines, and at those that leave 1 divided by 4; those that leave 3 were never
+Rules were written looking at the even lines, and at those that leave 1 divided by 4; those that leave 3 were hardly
 looked at, so that they tell best what new questions get. Measured: even lines .384 strict, .608 shown, .878 disputed;
 1 of 4 .317, .460, .778; 3 of 4 .258, .435, .714; all .336, .528, .805.
 """

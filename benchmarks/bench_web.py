@@ -14,16 +14,14 @@ Of the processor's time 1.2 s are spent outside the workshop, on requests and on
 """
 
 import asyncio
-import gzip
-import json
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import cycle, islice, pairwise
-from pathlib import Path
 from statistics import median
 
+from assay.evaluation.data import folder
+from assay.evaluation.extraction import html, truths
 from assay.harvest.fetching.client import GuardedClient
 from assay.harvest.fetching.robots import Robots
 from assay.harvest.formats import Format
@@ -36,7 +34,6 @@ from assay.storage.cache import Forgetful
 from assay.testing.web import FakeWeb, Visit, reply
 from assay.testing.wire import Wire
 
-DATA = Path(os.environ.get("ASSAY_EVAL_DATA", "../shared/data")) / "extraction"
 PAGES, HOSTS, LATENCY, ROUNDS = 200, 50, 0.05, 3
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 SLACK = 0.12  # seconds by which a start may seem early: the log has when a request arrived, on a busy machine late
@@ -130,11 +127,8 @@ async def measure(bodies: Sequence[bytes]) -> None:
 
 
 def main() -> None:
-    if not DATA.is_dir():
-        print(f"no data at {DATA}; set ASSAY_EVAL_DATA")
-        return
-    names = sorted(json.loads((DATA / "ground-truth.json").read_text(encoding="utf-8")))
-    bodies = [gzip.decompress((DATA / "html" / f"{name}.html.gz").read_bytes()) for name in names]
+    data = folder() / "extraction"
+    bodies = [html(data, name) for name in sorted(truths(data))]
     asyncio.run(measure(list(islice(cycle(bodies), PAGES))))
 
 

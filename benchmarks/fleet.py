@@ -199,11 +199,14 @@ class Fleet:
 
     # -- disturbing ---------------------------------------------------------------------------------------
 
-    async def disturb(self, blows: int, every: float, seed: int = 0) -> None:
-        """SIGKILL and SIGSTOP in turn; who is killed is replaced at once, who is stopped sleeps past its lease."""
+    async def disturb(self, blows: int, pause: float, seed: int = 0) -> None:
+        """SIGKILL and SIGSTOP in turn, spread over all runs, with this pause between two at the least; who is killed is
+        replaced at once, who is stopped sleeps past its lease."""
         chance, asleep = random.Random(seed), dict[str, asyncio.Task[None]]()
         for number in range(blows):
-            await asyncio.sleep(every)
+            await asyncio.sleep(pause)
+            while self._share_done() < (number + 1) / (blows + 1):  # noqa: ASYNC110  # a table of the database
+                await asyncio.sleep(0.5)
             awake = [name for name in self._workers if name not in asleep or asleep[name].done()]
             if not awake:
                 continue
@@ -215,6 +218,11 @@ class Fleet:
                 self.kill(name)
                 self.start()
         await asyncio.gather(*asleep.values())
+
+    def _share_done(self) -> float:
+        counts = self.counts()
+        left = sum(counts.get(status, 0) for status in ("queued", "running"))
+        return 1 - left / max(sum(counts.values()), 1)
 
     # -- runs ---------------------------------------------------------------------------------------------
 

@@ -5,15 +5,15 @@ The two halves share no document: rules were tuned on the first, figures are rep
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.evaluation.data import place
 from assay.harvest import pdf
 
-DATA = Path(os.environ.get("ASSAY_EVAL_DATA", "../shared/data"))
+DATA = place()
 SHORTEST, LONGEST = 8, 45  # words
 MOST_EACH = 12  # sentences of a document
 _END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(]?[A-Z])")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 if TYPE_CHECKING:
-    from assay.bootstrap import aresearch, research
+    from assay.api import aresearch, research
     from assay.client import AsyncClient, Client
     from assay.errors import AssayError
     from assay.export.report import Report
@@ -24,8 +24,8 @@ _HOMES = {
     "AsyncClient": "assay.client",
     "Client": "assay.client",
     "Report": "assay.export.report",
-    "aresearch": "assay.bootstrap",
-    "research": "assay.bootstrap",
+    "aresearch": "assay.api",
+    "research": "assay.api",
 }
 
 

@@ -3,14 +3,11 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from assay.checkpoints.recorder import Recorder, Stores
 from assay.checkpoints.saver import Checkpoints
@@ -20,20 +17,15 @@ from assay.embedding.entailment import CrossEncoder
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.errors import AssayError, ConfigurationError, NotFoundError, UsageError
-from assay.export.report import Report
-from assay.memory import FILE, StoreMemory, all_memories, open_memory, shared_memory
-from assay.model.event import RunStatus
-from assay.model.question import Mode
-from assay.model.thread import Options
-from assay.ports import Cache, Pages, RunLocks, Source
+from assay.memory import FILE, StoreMemory, open_memory, shared_memory
+from assay.ports import Cache, Choose, Pages, RunLocks
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.runs.runner import Runner
 from assay.search.http import Http
 from assay.search.mcp_link import Links
 from assay.search.ranker import IndexRanker
 from assay.search.registry import check_names
-from assay.settings import Settings, load
+from assay.settings import Settings
 from assay.storage.artifacts import SqlArtifacts
 from assay.storage.cache import OpenCache
 from assay.storage.chats import SqlChats
@@ -55,13 +47,12 @@ from assay.storage.postgres import PostgresDatabase
 from assay.storage.replies import SqlReplies
 from assay.storage.reviews import SqlReviews
 from assay.storage.rows import Rows
-from assay.storage.sealing import adopt, reseal, sealing
+from assay.storage.sealing import adopt
 from assay.storage.seals import Seals
 from assay.storage.shares import SqlShares
 from assay.storage.shelf import private, shelved
 from assay.storage.sqlite import SqliteDatabase
 from assay.storage.threads import SqlThreads
-from assay.storage.transfer import transfer
 from assay.storage.uploads import SqlUploads
 from assay.storage.users import SqlUsers
 from assay.storage.webhooks import SqlWebhooks
@@ -70,8 +61,6 @@ from assay.text.redaction import redaction
 from assay.trust.support import WordsAndMeaning
 
 _log = logging.getLogger("assay")
-
-Choose = Callable[[Options], tuple[list[Source], dict[str, str]]]  # the sources of a run, and notices about them
 
 
 class World(NamedTuple):
@@ -96,7 +85,7 @@ async def open_world(settings: Settings) -> AsyncIterator[World]:
     check_names(settings)
     async with AsyncExitStack() as stack:
         stack.enter_context(redaction(settings).logs())
-        folder = _data_dir(settings, stack)
+        folder = data_dir(settings, stack)
         rows, locks = open_rows(settings, folder, stack)
         documents = SqlDocuments(rows)
         embedder = CachedEmbedder(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
@@ -198,7 +187,7 @@ async def open_users(settings: Settings) -> AsyncIterator[SqlUsers]:
     """Who may come in, and nothing else."""
     async with AsyncExitStack() as stack:
         stack.enter_context(redaction(settings).logs())
-        rows, _ = open_rows(settings, _data_dir(settings, stack), stack)
+        rows, _ = open_rows(settings, data_dir(settings, stack), stack)
         yield SqlUsers(rows)
 
 
@@ -206,7 +195,7 @@ async def open_users(settings: Settings) -> AsyncIterator[SqlUsers]:
 async def open_remembered(settings: Settings) -> AsyncIterator[StoreMemory]:
     """What people want remembered, and nothing else."""
     async with AsyncExitStack() as stack:
-        folder = _data_dir(settings, stack)
+        folder = data_dir(settings, stack)
         rows, _ = open_rows(settings, folder, stack)
         yield await stack.enter_async_context(_remembered(rows, folder))
 
@@ -258,7 +247,7 @@ def _passing_index() -> Iterator[LibraryIndex]:
         yield index
 
 
-def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
+def data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
     if settings.persistence.backend == "memory":
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-")))
     return private(settings.data_dir)
@@ -266,14 +255,14 @@ def _data_dir(settings: Settings, stack: AsyncExitStack) -> Path:
 
 def open_rows(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Rows, RunLocks]:
     """The database of the settings, sealed as they say, and the locks that go with it."""
-    database, locks = _database(settings, folder, stack)
+    database, locks = open_database(settings, folder, stack)
     key = settings.keys.assay_storage_key
     rows = Rows(database, Seals(key.get_secret_value() if key else None, encrypt=settings.persistence.encrypt))
     adopt(rows)
     return rows, locks
 
 
-def _database(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Database, RunLocks]:
+def open_database(settings: Settings, folder: Path, stack: AsyncExitStack) -> tuple[Database, RunLocks]:
     if settings.persistence.backend == "postgres":
         server = PostgresDatabase(database_address(settings), idle_seconds=settings.fleet.lease_seconds / 2)
         stack.callback(server.close)
@@ -290,100 +279,3 @@ def _files(settings: Settings, rows: Rows, folder: Path) -> Files:
     if settings.persistence.backend == "postgres":
         return SharedFiles(rows, folder / "copies")
     return FolderFiles(folder / "uploads")
-
-
-async def copy_from(settings: Settings, folder: Path) -> int:
-    """Everything that one machine keeps in a data directory, into the empty PostgreSQL database of the settings; how
-    many rows. The directory stays as it is, and nothing may be at work on it."""
-    if settings.persistence.backend != "postgres":
-        raise ConfigurationError(
-            f"persistence.backend is {settings.persistence.backend}, and the copy goes into PostgreSQL",
-            help="Set it to postgres, and DATABASE_URL to its address.",
-        )
-    if not (folder / DATABASE).is_file():
-        raise NotFoundError(f"{folder} holds no {DATABASE}", help="Name the data directory of that machine.")
-    async with AsyncExitStack() as stack:
-        file = stack.enter_context(SqliteDatabase(folder / DATABASE))
-        target, _ = open_rows(settings, folder, stack)
-        source = Rows(file, target.seals)
-        adopt(source)
-        _refuse_while_at_work(source, FileLocks(folder / "locks"))
-        files = (FolderFiles(folder / "uploads"), SharedFiles(target, settings.data_dir / "copies"))
-        return await asyncio.to_thread(transfer, source, target, files, await all_memories(folder / FILE))
-
-
-async def seal(settings: Settings, *, encrypt: bool, trust_unsealed: bool = False) -> int:
-    """Write everything anew with the key of the settings, or without one; how many rows. The key before it, if there
-    was one, is ASSAY_STORAGE_KEY_BEFORE. Nothing may be at work meanwhile. Rows without seals are taken for what was
-    written only if they are to be trusted."""
-    key, before = settings.keys.assay_storage_key, settings.keys.assay_storage_key_before
-    async with AsyncExitStack() as stack:
-        folder = _data_dir(settings, stack)
-        database, locks = _database(settings, folder, stack)
-        held = sealing(database)
-        old = Seals(
-            before.get_secret_value() if before else key.get_secret_value() if key and held and held.key else None,
-            encrypt=held.encrypt if held else False,
-        )
-        if held and held.key != old.key_id:
-            raise ConfigurationError(
-                f"{database.name} is sealed with another key",
-                help="Set ASSAY_STORAGE_KEY_BEFORE to the one it has now.",
-            )
-        new = Seals(key.get_secret_value() if key else None, encrypt=encrypt)
-        _refuse_while_at_work(Rows(database, old), locks)
-        count = await asyncio.to_thread(reseal, database, old, new, trust_unsealed=trust_unsealed)
-        await open_journal(settings, Rows(database, new), folder).renew()
-        return count
-
-
-def _refuse_while_at_work(rows: Rows, locks: RunLocks) -> None:
-    with rows.database.connection() as connection:
-        threads = connection.execute("SELECT thread FROM runs WHERE status IN ('running', 'queued')").fetchall()
-    for row in threads:
-        locks.take(row["thread"])
-        locks.release(row["thread"])
-
-
-async def aresearch(
-    question: str,
-    *,
-    docs: Sequence[str | Path] = (),
-    depth: Literal["quick", "standard", "comprehensive"] | None = None,
-    source: str | None = None,
-    web: bool = False,
-    thread: str | None = None,
-    model: str | None = None,
-    budget_usd: float | None = None,
-    **settings: Any,
-) -> Report:
-    """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
-    chosen = load(depth=depth, source=source, **settings)
-    options = _unattended(chosen, docs, model, budget_usd).model_copy(update={"web": web})
-    async with open_engine(chosen) as engine:
-        run = await engine.start(question, options, thread=thread)
-        outcome = await engine.wait(run.id)
-    if outcome.report is None:
-        reason = outcome.run.error or f"the run ended as {RunStatus(outcome.run.status)}"
-        raise AssayError(reason, help=f"Go on with: assay resume {run.thread}")
-    return outcome.report
-
-
-def _unattended(settings: Settings, docs: Sequence[str | Path], model: str | None, usd: float | None) -> Options:
-    try:
-        return Options(
-            depth=settings.depth, mode=Mode.AUTO, user=settings.user,
-            docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source, model=model, usd=usd,
-        )  # fmt: skip
-    except ValidationError as error:
-        raise UsageError("budget_usd or model is not valid", help="A budget is 0 to 10,000, a model a name.") from error
-
-
-def research(question: str, **options: Any) -> Report:
-    """`aresearch` for code that does not await; in a notebook, whose event loop is taken, it runs in a thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(aresearch(question, **options))
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(aresearch(question, **options))).result()

@@ -18,7 +18,7 @@ from assay.llm.tracing import is_on as traced
 from assay.model.spend import MICRO, Caps, Quote
 from assay.model.thread import Options, Run
 from assay.model.upload import SCHEME
-from assay.ports import Account, Cache, DocumentStore, Emit, Folder, Ledger, Rates, Source
+from assay.ports import Account, Cache, Choice, DocumentStore, Emit, Folder, Ledger, Rates, Source
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.reasoning.language import LanguageReasoner
 from assay.reasoning.protocol import Reasoner
@@ -53,7 +53,7 @@ class SourceChooser:
         self._libraries = libraries
         self.reader = file_reader(settings, files.folder)
 
-    def __call__(self, options: Options) -> tuple[list[Source], dict[str, str]]:
+    def __call__(self, options: Options) -> Choice:
         """The sources, and notices about the choice that the person must see."""
         bench = self._bench(options.docs)
         sources, notices = choose(options, bench)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
+from collections.abc import AsyncIterator, Container, Iterator, Mapping
 from typing import Any, cast
 
 from langgraph.types import Command
@@ -25,7 +25,7 @@ from assay.model.plan import Plan
 from assay.model.question import Mode
 from assay.model.review import By, Decision, Review
 from assay.model.thread import Options, Run, chosen
-from assay.ports import Source
+from assay.ports import Choose, Source
 from assay.questions import OpenQuestion
 from assay.runs.holding import Hold
 from assay.runs.runner import Runner
@@ -40,7 +40,7 @@ LOOK = 5.0  # seconds after which the timer looks whether another process has as
 
 
 class Desk:
-    def __init__(self, runner: Runner, sources: Callable[[Options], tuple[list[Source], dict[str, str]]]) -> None:
+    def __init__(self, runner: Runner, sources: Choose) -> None:
         self._runner = runner
         self._sources = sources
         self._unsettled: set[str] = set()  # threads with an overdue question whose run cannot go on; told once

@@ -25,7 +25,7 @@ from assay.model.source import Document
 from assay.model.spend import Quote
 from assay.model.thread import Cursor, Options, Run, Thread, ThreadSummary
 from assay.model.veto import Consequences
-from assay.ports import Source
+from assay.ports import Choose
 from assay.questions import OpenQuestion
 from assay.runs.runner import DRAIN, Runner
 from assay.runs.workplace import Ceiling
@@ -61,7 +61,7 @@ class Engine:
     def __init__(
         self,
         runner: Runner,
-        sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
+        sources: Choose,
         forget: Callable[[set[str]], None] = lambda folders: None,
     ) -> None:
         check(runner.settings)

@@ -48,7 +48,7 @@ from assay.stages.consolidate import consolidate
 from assay.stages.dispatch import dispatch
 from assay.stages.failures import RETRY, harvest_failed, read_failed, search_failed
 from assay.stages.fallback import fallback
-from assay.stages.fuse import fuse, unread
+from assay.stages.fuse import fuse
 from assay.stages.gate import gate
 from assay.stages.harvest import harvest
 from assay.stages.plan import plan
@@ -59,7 +59,7 @@ from assay.stages.review import review, revisions_left
 from assay.stages.search import search
 from assay.stages.select import select
 from assay.stages.understand import understand
-from assay.stages.unread import done
+from assay.stages.unread import done, unread
 from assay.stages.verify import verify
 from assay.stages.withdraw import withdraw
 from assay.stages.write import write

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy  # noqa: F401  # while a thread is still importing it, the serialiser refuses exceptions
 import pytest
 
-from assay.bootstrap import aresearch
+from assay.api import aresearch
 from assay.checkpoints.saver import Checkpoints
 from assay.companies import open_companies
 from assay.embedding.minilm import MiniLM

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import aresearch, open_engine
+from assay.api import aresearch
+from assay.bootstrap import open_engine
 from assay.errors import PathError, StorageError, ThreadBusyError, UsageError
 from assay.model.thread import Options
 from assay.settings import load

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from assay.bootstrap import open_engine, open_journal, open_rows, seal
+from assay.bootstrap import open_engine, open_journal, open_rows
 from assay.engine import Engine
 from assay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from assay.export.report import Report
@@ -25,6 +25,7 @@ from assay.settings import load
 from assay.storage.seals import Seals
 from assay.storage.threads import SqlThreads
 from assay.testing import FakeProvider, ScriptedModel
+from assay.upkeep import seal
 from tests.scenario.checking import check_report, stored_texts
 
 QUESTION = "What's happening with Tesla and its stock?"

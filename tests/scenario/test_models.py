@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine, research
+from assay.api import research
+from assay.bootstrap import open_engine
 from assay.engine import Engine, Outcome
 from assay.errors import BudgetError, ConfigurationError, UsageError
 from assay.export.report import Report

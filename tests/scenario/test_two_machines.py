@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from assay.bootstrap import Premises, copy_from, open_engine, open_premises
+from assay.bootstrap import Premises, open_engine, open_premises
 from assay.engine import Engine, Outcome
 from assay.errors import IntegrityError, NotFoundError, UsageError
 from assay.journal import read
@@ -24,6 +24,7 @@ from assay.model.upload import Upload
 from assay.settings import Settings, load
 from assay.storage.seals import Seals
 from assay.storage.uploads import Room
+from assay.upkeep import copy_from
 from tests.conftest import PostgresServer
 from tests.scenario.checking import check_report
 

@@ -24,7 +24,7 @@ async def test_no_run_is_lost_and_nobody_writes_for_another(postgres_address: st
         for _ in range(2):
             fleet.start()
         await asyncio.to_thread(fleet.wait_for_all)
-        await fleet.disturb(3, every=1.5)
+        await fleet.disturb(3, pause=1.5)
         await fleet.done(PATIENCE)
         found = fleet.found(time.monotonic() - began)
     finally:

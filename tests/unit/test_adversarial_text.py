@@ -20,6 +20,8 @@ def test_a_page_of_comments_is_recognised_at_once() -> None:
 def test_a_long_row_of_figures_is_read_at_once() -> None:
     row = "  ".join(str(n) for n in range(60))
     assert reflow(f"{row}  Total") == f"{row}  Total"
+    long = " ".join(["17"] * 200_000)
+    assert reflow(f"{long} Total\nand more") == f"{long} Total and more"
     rows = "Revenue  $ 1,200  (3.5) %  — 7\nProfit   $ 1,100  (2.5) %  — 6"
     assert reflow(rows) == rows
 

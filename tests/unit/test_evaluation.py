@@ -199,6 +199,7 @@ def test_the_page_of_figures_is_what_its_record_says() -> None:
 
 def test_measures_on_the_page_were_taken_in_full_and_hold() -> None:
     record = read(record_of(PAGE))
+    assert set(record.measures) == set(MODULES)
     for name, one in record.measures.items():
         assert not one.quick
         assert measure(name).missed(one.values(), False) == []

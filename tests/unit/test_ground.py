@@ -4,6 +4,8 @@ import os
 import re
 import socket
 import subprocess
+import symtable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,26 @@ def test_tests_see_no_setting_of_the_person_running_them(tmp_path: Path) -> None
     ours = {name for name in os.environ if name.startswith(("ASSAY_", "LANGSMITH_")) or name.endswith("_API_KEY")}
     assert ours == {"ASSAY_CONFIG", "ASSAY_DATA_DIR"}
     assert Path(os.environ["ASSAY_DATA_DIR"]).is_relative_to(tmp_path)
+
+
+_COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp")
+
+
+def _confused(scope: symtable.SymbolTable) -> Iterator[str]:
+    """Functions in which one comprehension binds a name that another reads as a global."""
+    inside = [child for child in scope.get_children() if child.get_name() in _COMPREHENSIONS]
+    for one in inside:
+        bound = {symbol.get_name() for symbol in one.get_symbols() if symbol.is_local()}
+        read = {s.get_name() for other in inside if other is not one for s in other.get_symbols() if s.is_global()}
+        yield from (f"{scope.get_name()}, line {one.get_lineno()}: {name}" for name in bound & read)
+    for child in scope.get_children():
+        yield from _confused(child)
+
+
+def test_no_comprehension_takes_a_name_that_another_beside_it_reads() -> None:
+    """Python 3.12 (tried: 3.12.1, 3.12.3) then reads the local one, and ends with an UnboundLocalError."""
+    example = "def f(xs): return {stem for stem in xs} | {x for x in xs if stem(x)}"
+    assert list(_confused(symtable.symtable(example, "example", "exec")))
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        found = list(_confused(symtable.symtable(file.read_text(encoding="utf-8"), str(file), "exec")))
+        assert not found, f"{file.relative_to(ROOT)}: {found}"

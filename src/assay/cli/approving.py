@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from assay.cli.dialogue import Said
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import one_line
 from assay.cli.reviewed import LETTERS, seen
 from assay.cli.screen import item, listed
 from assay.model.review import Decision
 from assay.questions import OpenQuestion
+from assay.text.words import counted
 
 _SYNONYMS = {"yes": "approve", "y": "approve", "ok": "approve", "no": "reject", "n": "reject", "?": "help"}
 _DECISIONS = {

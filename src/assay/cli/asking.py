@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from assay.cli.dialogue import Dialogue, Said
-from assay.cli.lines import counted, is_command, one_line
+from assay.cli.lines import is_command, one_line
 from assay.cli.lines import said as meant
 from assay.cli.screen import item, open_console, tell
 from assay.engine import Engine
 from assay.errors import AnswerError
 from assay.questions import OpenQuestion
 from assay.stages.question import ALL, CUSTOM
+from assay.text.words import counted
 
 MEANWHILE = {
     "approve": "the run goes on as if it were approved",

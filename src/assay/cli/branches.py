@@ -8,7 +8,7 @@ from typing import TypeVar
 import typer
 from pydantic import ValidationError
 
-from assay.cli.lines import counted, cut, dollars, fitted, one_line
+from assay.cli.lines import cut, dollars, fitted, one_line
 from assay.cli.research import Wishes, conduct
 from assay.cli.review import read_edits
 from assay.cli.screen import tell
@@ -19,6 +19,7 @@ from assay.model.branch import Changes, Moment, Tree
 from assay.model.plan import Style
 from assay.model.question import Depth
 from assay.model.thread import Run
+from assay.text.words import counted
 from assay.threads.history import PAGE
 from assay.view.diff import Changed, Header, ReportDiff, SourceRef, Statement
 

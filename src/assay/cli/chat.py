@@ -10,7 +10,7 @@ import typer
 from assay.bootstrap import open_engine
 from assay.cli.asking import can_ask, how_to_answer
 from assay.cli.chat_commands import BESIDE, MEANINGS, carry_out, show_help
-from assay.cli.lines import counted, is_command, one_line, said
+from assay.cli.lines import is_command, one_line, said
 from assay.cli.progress import Progress
 from assay.cli.research import OPEN, Wishes, converse, options, told_before
 from assay.cli.screen import show_report, tell
@@ -21,6 +21,7 @@ from assay.model.question import Depth
 from assay.model.thread import Run
 from assay.questions import OpenQuestion
 from assay.settings import Settings, load
+from assay.text.words import counted
 
 if TYPE_CHECKING:
     from assay.cli.prompting import Prompt

@@ -21,14 +21,13 @@ from assay.cli.screen import listed, open_console, show_sources, tell
 from assay.cli.veto import told
 from assay.errors import NotFoundError, PathError, UsageError
 from assay.export.report import Report
-from assay.model.plan import Plan
+from assay.model.plan import MOST_USD, Plan
 from assay.model.question import Depth, Mode
 from assay.model.spend import MICRO
 
 if TYPE_CHECKING:
     from assay.cli.chat import Talk
 
-MOST_USD = 10_000
 LISTED = 15  # threads
 
 

@@ -7,13 +7,14 @@ import signal
 import typer
 
 from assay.bootstrap import open_engine
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import one_line
 from assay.cli.review import THEN, left
 from assay.cli.screen import tell
 from assay.engine import Engine, Outcome
 from assay.errors import AssayError
 from assay.model.thread import Run
 from assay.settings import load
+from assay.text.words import counted
 
 AGAIN = 10.0  # seconds after which a database is asked again that could not say when something is due
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from assay.cli.lines import counted, fitted
+from assay.cli.lines import fitted
 from assay.cli.screen import tell
 from assay.errors import install
 from assay.settings import load
@@ -16,6 +16,7 @@ from assay.storage.inspection import Connections, Inspection, TableSize, inspect
 from assay.storage.opening import open_database
 from assay.storage.postgres import PostgresDatabase
 from assay.storage.upgrade import migrate as upgrade
+from assay.text.words import counted
 from assay.worker.schema import prepare
 
 QUEUE = "queue_migrations"  # a table that is there once the queue was prepared
@@ -42,7 +43,7 @@ def migrate() -> None:
 
 
 def copy(folder: Path) -> None:
-    from assay.bootstrap import copy_from
+    from assay.upkeep import copy_from
 
     rows = asyncio.run(copy_from(load(), folder))
     tell(f"{counted(rows, 'row')} copied. {folder} is as it was; journals and indexes of folders stay there.")

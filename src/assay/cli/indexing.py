@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assay.choosing import file_reader, folder_at
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import one_line
 from assay.cli.screen import open_console, tell
 from assay.errors import NotFoundError, PathError, StorageError
 from assay.ports import Folder, Holdings, Indexed, PassageIndex
@@ -21,6 +21,7 @@ from assay.search.indexing import Progress, add_vectors, synchronise
 from assay.settings import Settings, load
 from assay.storage.libraries import Library
 from assay.storage.shelf import Shelf, open_shelf
+from assay.text.words import counted
 
 LISTED = 50  # files that were left out, by name; --json has them all
 EVERY = 10.0  # seconds between two lines of a log

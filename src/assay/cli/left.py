@@ -13,13 +13,14 @@ from assay.bootstrap import open_engine
 from assay.cli import STOPPED
 from assay.cli.clock import standing
 from assay.cli.ending import heeded
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import one_line
 from assay.cli.screen import tell
 from assay.engine import Engine
 from assay.errors import AssayError
 from assay.model.event import RunStatus
 from assay.model.thread import Run
 from assay.settings import load
+from assay.text.words import counted
 
 MOST_TOLD = 20  # threads that are left and named
 

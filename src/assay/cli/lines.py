@@ -47,10 +47,6 @@ def said(line: str) -> str:
     return line[1:] if line.startswith("//") else line
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def quoted(quote: Quote) -> str:
     """A quote as one line a person can decide by."""
     searching = f"up to {quote.searches} paid searches a round, {dollars(quote.search_usd)}" if quote.searches else ""

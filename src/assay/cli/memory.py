@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import one_line
 from assay.cli.screen import open_console
 from assay.errors import ConfigurationError, NotFoundError, UsageError
 from assay.memory import FILE, StoreMemory, open_memory
@@ -25,6 +25,7 @@ from assay.search.party import party
 from assay.settings import Settings, load
 from assay.stages.taste import code
 from assay.text.clean import is_readable
+from assay.text.words import counted
 
 T = TypeVar("T")
 

@@ -10,14 +10,15 @@ from rich.text import Text
 
 from assay.cli.approving import Approval
 from assay.cli.dialogue import Said
-from assay.cli.lines import counted, dollars, one_line
+from assay.cli.lines import dollars, one_line
 from assay.cli.reviewed import LETTERS
 from assay.cli.screen import item
 from assay.errors import AnswerError
-from assay.model.edit import FEWEST_WORDS, MOST_EDITS, MOST_WORDS, Edit, apply, parse
-from assay.model.plan import MOST_USD, Plan, SubQuestion
+from assay.model.edit import MOST_EDITS, Edit, apply, parse
+from assay.model.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Plan, SubQuestion
 from assay.questions import OpenQuestion
 from assay.search.registry import available
+from assay.text.words import counted
 
 _USAGE = {
     "add TEXT": "one more sub-question",

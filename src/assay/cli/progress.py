@@ -9,11 +9,12 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from assay.cli.lines import counted, dollars, one_line, quoted
+from assay.cli.lines import dollars, one_line, quoted
 from assay.model.event import Event
 from assay.model.report import ReportStatus
 from assay.model.spend import Quote
 from assay.model.thread import Run
+from assay.text.words import counted
 
 _STAGES = {
     "understand": "Understanding the question", "gate": "Weighing whether to ask first",

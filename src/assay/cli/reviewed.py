@@ -7,8 +7,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from assay.cli.lines import counted, dollars, one_line
+from assay.cli.lines import dollars, one_line
 from assay.cli.screen import item
+from assay.text.words import counted
 
 MOST_LISTED = 20  # claims, issues, hosts
 

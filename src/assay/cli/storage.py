@@ -4,12 +4,13 @@ import asyncio
 
 import typer
 
-from assay import bootstrap
+from assay import upkeep
 from assay.bootstrap import open_engine
-from assay.cli.lines import counted, one_line
+from assay.cli.lines import one_line
 from assay.cli.screen import tell
 from assay.errors import UsageError
 from assay.settings import load
+from assay.text.words import counted
 
 
 def check(thread: str | None) -> None:
@@ -36,7 +37,7 @@ def seal(encrypt: bool | None, *, trust_unsealed: bool) -> None:
             help="Set ASSAY_STORAGE_KEY; to give a key up, set it as ASSAY_STORAGE_KEY_BEFORE instead.",
         )
     wanted = settings.persistence.encrypt if encrypt is None else encrypt
-    rows = asyncio.run(bootstrap.seal(settings, encrypt=wanted, trust_unsealed=trust_unsealed))
+    rows = asyncio.run(upkeep.seal(settings, encrypt=wanted, trust_unsealed=trust_unsealed))
     how = "with the key" if settings.keys.assay_storage_key else "without a key"
     tell(f"{counted(rows, 'row')} sealed {how}{', encrypted' if wanted else ''}.")
     if wanted != settings.persistence.encrypt:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from assay.bootstrap import open_engine
 from assay.cli.asking import can_ask
-from assay.cli.lines import age, counted, cut, dollars, fitted, one_line
+from assay.cli.lines import age, cut, dollars, fitted, one_line
 from assay.cli.passages import behind_claim
 from assay.cli.screen import open_console, show_report, tell
 from assay.cli.with_engine import with_engine
@@ -24,6 +24,7 @@ from assay.model.event import ACTIVE
 from assay.model.question import Mode
 from assay.model.thread import Run, ThreadSummary
 from assay.settings import load
+from assay.text.words import counted
 from assay.view import StateView
 from assay.view.short import shortened
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from assay.bootstrap import open_engine
-from assay.cli.lines import counted, cut, dollars, one_line
+from assay.cli.lines import cut, dollars, one_line
 from assay.settings import load
+from assay.text.words import counted
 from assay.view.timings import Clock, Party, Timings
 
 

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import typer
 
 from assay.bootstrap import open_users
-from assay.cli.lines import counted, dollars, one_line
+from assay.cli.lines import dollars, one_line
 from assay.cli.screen import tell
 from assay.errors import ConfigurationError, UsageError
 from assay.model.user import USUAL, Scope, Token, User
 from assay.settings import USER, load
 from assay.storage.users import SqlUsers
+from assay.text.words import counted
 
 T = TypeVar("T")
 LONGEST_LABEL = 100

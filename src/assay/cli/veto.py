@@ -7,12 +7,13 @@ from pathlib import Path
 import typer
 
 from assay.bootstrap import open_engine
-from assay.cli.lines import counted, fitted, one_line
+from assay.cli.lines import fitted, one_line
 from assay.cli.research import Wishes, conduct
 from assay.engine import Engine
 from assay.model.thread import Run
 from assay.model.veto import Consequences
 from assay.settings import load
+from assay.text.words import counted
 
 
 def veto(thread: str, sources: Sequence[str], *, json: bool, out: Path | None, quiet: bool) -> None:

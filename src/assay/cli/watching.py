@@ -12,7 +12,7 @@ from urllib.request import url2pathname
 import typer
 
 from assay.bootstrap import Premises, open_pages, open_premises
-from assay.cli.lines import counted, fitted, one_line
+from assay.cli.lines import fitted, one_line
 from assay.errors import NotFoundError, ReadError
 from assay.model.report import ReportData, SourceCard
 from assay.model.thread import Run
@@ -20,6 +20,7 @@ from assay.model.upload import SCHEME
 from assay.ports import Pages
 from assay.settings import load
 from assay.storage.cache import Forgetful
+from assay.text.words import counted
 from assay.threads.watch import Again, Watched, WatchedPassage, of_page
 from assay.threads.watch import watch as watched
 

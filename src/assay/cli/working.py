@@ -6,10 +6,10 @@ import socket
 
 from assay.cli import STOPPED
 from assay.cli.ending import heeded
-from assay.cli.lines import counted
 from assay.cli.screen import tell
 from assay.settings import Settings, load
 from assay.telemetry.logs import structured
+from assay.text.words import counted
 
 
 def work(concurrency: int | None, *, until_idle: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.embedding.minilm import DATA, MOST_THREADS
-from assay.embedding.session import available_cpus, encodable, loaded
+from assay.embedding.session import available_cpus, encodable, loaded, nothing, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Encoding
 
 MODEL_FILE = "entailment.int8.onnx"
 # Written down as for the encoder; a test compares it with the file.
@@ -36,31 +35,12 @@ class CrossEncoder:
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each (statement, evidence), in order: logits of supported, refuted and neither."""
-        import numpy as np
-
-        rows = np.empty((len(pairs), OUTPUTS), np.float32)
         if not pairs:
-            return rows
-        tokenizer, session = loaded(self._data, MODEL_FILE, self._threads, LONGEST, "only_second")
-        encodings = [tokenizer.encode(_opening(statement), encodable(evidence)) for statement, evidence in pairs]
-        # Neighbours in length share a batch, so that little of it is padding.
-        order = sorted(range(len(pairs)), key=lambda index: len(encodings[index].ids))
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            rows[batch] = session.run(None, _padded([encodings[index] for index in batch]))[0]
-        return rows
+            return nothing(OUTPUTS)
+        model = loaded(self._data, MODEL_FILE, self._threads, LONGEST, "only_second")
+        encodings = [model.tokenizer.encode(_opening(statement), encodable(evidence)) for statement, evidence in pairs]
+        return rows(model, encodings, OUTPUTS, BATCH)
 
 
 def _opening(statement: str) -> str:
     return " ".join(encodable(statement).split()[:STATEMENT])
-
-
-def _padded(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
-    import numpy as np
-
-    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
-    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
-    for row, encoding in enumerate(encodings):
-        length = len(encoding.ids)
-        ids[row, :length], mask[row, :length], types[row, :length] = encoding.ids, 1, encoding.type_ids
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.embedding.session import available_cpus, encodable, loaded
+from assay.embedding.session import available_cpus, encodable, loaded, nothing, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Encoding
 
 DATA = Path(__file__).parent / "data"
 MODEL_FILE = "minilm.int8.onnx"
@@ -36,29 +35,9 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row for each text, in their order; what lies beyond 256 tokens of a text is not seen."""
-        import numpy as np
-
-        rows = np.empty((len(texts), DIMENSIONS), np.float32)
         if not texts:
-            return rows
-        tokenizer, session = loaded(self._data, MODEL_FILE, self._threads, LONGEST)
+            return nothing(DIMENSIONS)
+        model = loaded(self._data, MODEL_FILE, self._threads, LONGEST)
         # One by one: `encode_batch` starts a thread pool that warns and may hang after a fork, and
         # tokenising takes 0.3 ms of the 11 ms that a passage of 60 words takes.
-        encodings = [tokenizer.encode(encodable(text)) for text in texts]
-        # Neighbours in length share a batch, so that little of it is padding.
-        order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            rows[batch] = session.run(None, _padded([encodings[i] for i in batch]))[0]
-        return rows
-
-
-def _padded(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
-    import numpy as np
-
-    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
-    ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    for row, encoding in enumerate(encodings):
-        ids[row, : len(encoding.ids)] = encoding.ids
-        mask[row, : len(encoding.ids)] = 1
-    return {"input_ids": ids, "attention_mask": mask}
+        return rows(model, [model.tokenizer.encode(encodable(text)) for text in texts], DIMENSIONS, BATCH)

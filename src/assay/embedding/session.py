@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
 _loading = Lock()
@@ -22,6 +25,39 @@ _loading = Lock()
 class Model(NamedTuple):
     tokenizer: Tokenizer
     session: InferenceSession
+
+
+def rows(model: Model, encodings: Sequence[Encoding], width: int, batch: int) -> NDArray[np.float32]:
+    """What the model says of each text, in their order."""
+    import numpy as np
+
+    found = np.empty((len(encodings), width), np.float32)
+    # Neighbours in length share a batch, so that little of it is padding.
+    order = sorted(range(len(encodings)), key=lambda index: len(encodings[index].ids))
+    inputs = {one.name for one in model.session.get_inputs()}
+    for start in range(0, len(order), batch):
+        some = order[start : start + batch]
+        padded = _padded([encodings[index] for index in some])
+        found[some] = model.session.run(None, {name: padded[name] for name in inputs})[0]
+    return found
+
+
+def nothing(width: int) -> NDArray[np.float32]:
+    """What is said of no text, for which no model need be loaded."""
+    import numpy as np
+
+    return np.empty((0, width), np.float32)
+
+
+def _padded(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
+    import numpy as np
+
+    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
+    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+    for row, encoding in enumerate(encodings):
+        length = len(encoding.ids)
+        ids[row, :length], mask[row, :length], types[row, :length] = encoding.ids, 1, encoding.type_ids
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
 
 def loaded(data: Path, name: str, threads: int, longest: int, cut: str = "longest_first") -> Model:

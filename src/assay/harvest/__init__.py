@@ -7,5 +7,7 @@ fetching/       the guarded client, robots.txt, politeness, and a browser behind
 workshop.py     the processes in which pages are read (worker.py), bounded in time and memory
 formats.py      what a body is; charset.py: in which characters
 html/ pdf/      the two large formats; docx.py, tabular.py and text.py: the others
+extracted.py    what a reader gives; reflow.py and rows.py: paragraphs and tables made whole
+given.py        a file that somebody has uploaded
 quality.py      how much a text reads like content
 """

@@ -18,6 +18,7 @@ _LOWER = re.compile(r"[^\W\d_A-Z](?![A-Z])")  # not iPhone
 _HYPHEN = re.compile(r"\b([A-Za-z]?[a-z]{2,})-$")
 _HYPHENATED_NEXT = re.compile(r"[a-z]{2,}(?![a-z]*-)")
 
+_END_OF_ROW = 2_000  # characters
 _NARROWEST = 40  # below this a column of short lines is an address or a poem, not wrapped prose
 _WIDEST = 200  # above this a line is a whole paragraph already
 
@@ -55,7 +56,7 @@ def _joined(block: list[str]) -> list[str]:
 
 
 def _continues(previous: str, line: str, width: int) -> bool:
-    if _ROW.search(previous) or _ROW.search(line):
+    if _is_row(previous) or _is_row(line):
         return False
     previous, line = previous.strip(), line.strip()
     if _ITEM.match(line):
@@ -70,6 +71,11 @@ def _continues(previous: str, line: str, width: int) -> bool:
     if _LOWER.match(line) and line[0].islower():
         return True
     return width <= _WIDEST and _was_full(previous, line, 0.7 * width)
+
+
+def _is_row(line: str) -> bool:
+    """By its end: what stands before that need not be gone through once for each of its figures."""
+    return bool(_ROW.search(line[-_END_OF_ROW:]))
 
 
 def is_open(line: str) -> bool:

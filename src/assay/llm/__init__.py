@@ -12,5 +12,5 @@
     local.py      a .gguf file served in a process of its own
     nearby.py     model servers that happen to run on this machine
 
-Nothing here reads the environment, and no SDK is imported before a model is asked.
+Only tracing.py asks the environment, through LangSmith, and no SDK is imported before a model is asked.
 """

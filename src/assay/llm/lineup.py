@@ -84,13 +84,11 @@ def _candidates(role: Role, settings: Settings, options: Options, private: bool)
 
 def _tiers(role: Role, settings: Settings, options: Options) -> Iterator[_Tier]:
     llm, given = settings.llm, settings.llm.model_fields_set
-    own = getattr(settings, f"{role}_model")
     if options.model:
         yield _Tier(parse(options.model), True, first=True)
-    elif own:
-        yield _Tier(parse(own), True, first=True)
     else:
-        yield _Tier(parse(llm.model), "model" in given, first=True)
+        was_named = bool(getattr(settings, f"{role}_model")) or "model" in given
+        yield _Tier(parse(settings.model_for(role)), was_named, first=True)
     for tier in ("fallback_model", "budget_model"):
         if (name := getattr(llm, tier)) != NONE:
             yield _Tier(parse(name), tier in given)

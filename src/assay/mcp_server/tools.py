@@ -17,6 +17,7 @@ from assay.mcp_server.asking import Answer, Threads, Wishes
 from assay.mcp_server.checking import Given, Verified
 from assay.mcp_server.house import Guest, House, own
 from assay.mcp_server.looking import Results, Text
+from assay.model.plan import MOST_USD
 from assay.model.question import Depth
 from assay.model.user import Scope
 
@@ -98,7 +99,7 @@ class Tools:
         web: Annotated[bool, Field(description="Search the web as well as the documents.")] = False,
         thread: Annotated[str | None, Field(description="A follow-up question on this thread.")] = None,
         model: Annotated[str | None, Field(description="Who thinks, as anthropic:NAME; embedded: no model.")] = None,
-        budget: Annotated[float | None, Field(description="The most it may cost, in USD.", ge=0, le=10_000)] = None,
+        budget: Annotated[float | None, Field(description="The most it may cost, in USD.", ge=0, le=MOST_USD)] = None,
         wait_seconds: Annotated[
             float | None,
             Field(description="Wait no longer; it goes on, and `threads` has the answer.", gt=0, le=86_400),

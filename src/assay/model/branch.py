@@ -6,7 +6,7 @@ from enum import IntEnum
 from pydantic import Field
 
 from assay.model.event import RunStatus
-from assay.model.plan import MOST_USD, Style
+from assay.model.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Style
 from assay.model.question import Depth
 from assay.model.record import Record
 
@@ -54,7 +54,7 @@ class Changes(Record):
     edits: tuple[dict[str, object], ...] = ()  # of the plan, as in model.edit
     deliverable: str | None = Field(default=None, min_length=1, max_length=LONGEST_DELIVERABLE)
     style: Style | None = None
-    words: int | None = Field(default=None, ge=50, le=20_000)
+    words: int | None = Field(default=None, ge=FEWEST_WORDS, le=MOST_WORDS)
     source: str | None = None
     docs: tuple[str, ...] | None = None
     web: bool | None = None

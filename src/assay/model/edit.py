@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, Valida
 
 from assay.errors import AnswerError
 from assay.model.outline import known, numbered, place, rebuilt, section, titled, topic, unasked, without
-from assay.model.plan import MOST_QUESTIONS, MOST_USD, Plan, SubQuestion
+from assay.model.plan import FEWEST_WORDS, MOST_QUESTIONS, MOST_USD, MOST_WORDS, Plan, SubQuestion
 from assay.model.question import Depth
 from assay.model.record import Record
 
@@ -23,7 +23,6 @@ MOST_EDITS = 50
 FEWEST_LETTERS = 4  # of a sub-question: five signs ask a whole one in Chinese
 LONGEST_TEXT = 500  # characters of a sub-question
 LONGEST_TITLE = 120
-FEWEST_WORDS, MOST_WORDS = 50, 20_000  # of a report
 
 
 def line(value: object) -> object:

@@ -1,10 +1,10 @@
 """What is remembered of a person beyond one thread."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import Field
 
+from assay.model.plan import FEWEST_WORDS, MOST_WORDS, Style
 from assay.model.record import Record
 
 LONGEST_FACT = 500  # characters
@@ -14,8 +14,8 @@ MOST_NAMED = 50  # sources that may be preferred, or avoided
 class Preferences(Record):
     """None or nothing: no preference, so the settings decide. What a question itself asks for always comes first."""
 
-    style: Literal["academic", "technical", "executive"] | None = None
-    words: int | None = Field(default=None, ge=50, le=20_000)
+    style: Style | None = None
+    words: int | None = Field(default=None, ge=FEWEST_WORDS, le=MOST_WORDS)
     prefer: tuple[str, ...] = Field(default=(), max_length=MOST_NAMED)  # hosts, or names of sources
     avoid: tuple[str, ...] = Field(default=(), max_length=MOST_NAMED)
     region: str | None = Field(default=None, max_length=80)

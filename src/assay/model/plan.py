@@ -12,6 +12,7 @@ Style = Literal["academic", "technical", "executive"]
 
 MOST_QUESTIONS, MOST_QUERIES = 7, 15
 MOST_USD = 10_000
+FEWEST_WORDS, MOST_WORDS = 50, 20_000  # of a report
 
 # Which kinds of source a depth may ask.
 TYPES_BY_DEPTH: dict[Depth, tuple[QueryType, ...]] = {

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from assay.errors import StorageError
 from assay.model.event import ACTIVE, RunStatus, Status
 from assay.model.memory import Preferences
-from assay.model.plan import Plan, Style
+from assay.model.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Plan, Style
 from assay.model.question import Depth, Mode
 from assay.model.record import Record
 
@@ -116,7 +116,7 @@ class Options(Record):
     web: bool = False  # search the open web too, where documents are given
     private: bool = False  # the thread has been about documents: no model sees it that was not asked for by name
     style: Style | None = None  # None: the person's preference, or what the settings say
-    words: int | None = Field(default=None, ge=50, le=20_000)
+    words: int | None = Field(default=None, ge=FEWEST_WORDS, le=MOST_WORDS)
     preferences: Preferences = Preferences()  # what was remembered of the person when the run began
     veto: tuple[str, ...] = ()  # documents this run takes out of the thread's last report; it asks nothing new
     lineage: tuple[str, ...] = ()  # runs this one continues: what they paid for is not paid again
@@ -127,7 +127,7 @@ class Options(Record):
     request: str = ""  # the id of the request that began it
     trace: str = ""  # where that request stands in a trace, as a W3C traceparent
     usd: float | None = Field(
-        default=None, ge=0, le=10_000, allow_inf_nan=False
+        default=None, ge=0, le=MOST_USD, allow_inf_nan=False
     )  # the most this run may cost; None: what the settings say
 
     def by_plan(self, plan: Plan, before: Plan) -> "Options":

@@ -44,7 +44,20 @@ from assay.ports.library import (
     PassageRanker,
 )
 from assay.ports.shared import Bucket, Cache, Rates, Signals, Taken
-from assay.ports.sources import Answer, Assessed, Companies, Indexed, Page, Pages, Prepared, Purse, Remote, Source
+from assay.ports.sources import (
+    Answer,
+    Assessed,
+    Choice,
+    Choose,
+    Companies,
+    Indexed,
+    Page,
+    Pages,
+    Prepared,
+    Purse,
+    Remote,
+    Source,
+)
 from assay.ports.thinking import (
     Account,
     Embedder,
@@ -65,6 +78,8 @@ __all__ = [
     "BarePassage",
     "Bucket",
     "Cache",
+    "Choice",
+    "Choose",
     "Companies",
     "Dispatch",
     "DocumentStore",

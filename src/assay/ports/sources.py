@@ -8,6 +8,7 @@ from assay.model.inquiry import Inquiry, Terms
 from assay.model.plan import QueryType
 from assay.model.source import Document, Hit, Kind
 from assay.model.spend import Fee
+from assay.model.thread import Options
 
 
 @runtime_checkable
@@ -99,6 +100,10 @@ class Assessed(Protocol):
     """A source that can tell how complete its data on a subject are, 0 to 1; None for one it does not know."""
 
     def confidence(self, subject: str) -> float | None: ...
+
+
+Choice = tuple[list[Source], dict[str, str]]  # the sources of a run, and notices about them that the person must see
+Choose = Callable[[Options], Choice]
 
 
 class Companies(Protocol):

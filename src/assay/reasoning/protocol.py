@@ -6,14 +6,14 @@ spans, plans are validated. It raises ReasoningError when it has no usable answe
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pydantic import Field
 
 from assay.model.claim import Claim, Judgement
 from assay.model.evidence import Analysis, Disagreement, Finding
 from assay.model.memory import Preferences
-from assay.model.plan import Plan, QueryType, SubQuestion
+from assay.model.plan import Plan, QueryType, Style, SubQuestion
 from assay.model.question import Depth, PlannerQuestion, Turn, Understanding
 from assay.model.record import Record
 from assay.model.report import Critique, Issue, Role, SourceCard
@@ -155,7 +155,7 @@ class WriteRequest(Record):
     claims: tuple[Claim, ...]
     disagreements: tuple[Disagreement, ...] = ()  # sides name claims here
     unanswered: tuple[str, ...] = ()
-    style: Literal["academic", "technical", "executive"] = "academic"
+    style: Style = "academic"
     words: int = 2000
     language: str | None = None  # the person's; None: that of the question
     banned: tuple[str, ...] = ()

@@ -13,10 +13,8 @@ from assay.errors import ConfigurationError, UsageError
 from assay.model.plan import TYPES_BY_DEPTH
 from assay.model.question import Depth
 from assay.model.thread import Options
-from assay.ports import Remote, Source
+from assay.ports import Choice, Remote, Source
 from assay.search.registry import Bench, available, build
-
-Choice = tuple[list[Source], dict[str, str]]  # the sources, and notices about them that the person must see
 
 REACH_SECONDS = 2.0
 OFFLINE = "offline is set"

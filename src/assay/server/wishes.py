@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from assay.model.plan import Style
+from assay.model.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Style
 from assay.model.question import Depth
 from assay.model.thread import Options
 from assay.server.access import Principal
@@ -15,11 +15,10 @@ from assay.server.service import Service
 
 LONGEST_CONTEXT = 20_000  # characters
 MOST_DOMAINS, MOST_DOCUMENTS = 20, 100
-LEAST_WORDS, MOST_WORDS = 50, 20_000  # of a report
 EXAMPLE: JsonDict = {"goal": "How did Tesla's deliveries change over 2023?", "depth": "quick"}
 
-Words = Annotated[Whole, Field(ge=LEAST_WORDS, le=MOST_WORDS)]
-Usd = Annotated[Number, Field(ge=0, le=10_000, allow_inf_nan=False)]
+Words = Annotated[Whole, Field(ge=FEWEST_WORDS, le=MOST_WORDS)]
+Usd = Annotated[Number, Field(ge=0, le=MOST_USD, allow_inf_nan=False)]
 Name = Annotated[Text, Field(min_length=1, max_length=200)]
 Documents = Annotated[tuple[Id, ...], Field(max_length=MOST_DOCUMENTS, description="Ids of documents you uploaded.")]
 

@@ -17,6 +17,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from assay.errors import ConfigurationError
 from assay.model.exchange import Role
+from assay.model.plan import FEWEST_WORDS, MOST_WORDS, Style
 from assay.model.question import Depth, Mode
 from assay.settings.faults import explain, nearest
 from assay.settings.parts import (
@@ -97,8 +98,8 @@ class Settings(BaseSettings):
     mode: Mode = Mode.AUTO
     auto_gate: bool = True
     user: str = Field(default="local", pattern=USER)  # whose memory is used
-    style_guide: Literal["academic", "technical", "executive"] = "academic"
-    target_length: int = Field(default=2000, ge=50, le=20_000)
+    style_guide: Style = "academic"
+    target_length: int = Field(default=2000, ge=FEWEST_WORDS, le=MOST_WORDS)
     banned_words: tuple[str, ...] = (
         "delve", "realm", "harness", "unlock", "tapestry", "paradigm", "cutting-edge", "revolutionize",
         "landscape", "crucial", "pivotal", "groundbreaking", "leverage", "synergy", "innovative",

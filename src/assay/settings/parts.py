@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
+from assay.model.plan import MOST_USD
+
 USER = r"^[A-Za-z0-9_-]{1,64}$"
 NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 FIELD = r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9][A-Za-z0-9_]*)*$"
@@ -57,7 +59,7 @@ class Models(Part):
 
 
 class Budget(Part):
-    usd: float = Field(default=2.0, ge=0, le=10_000, allow_inf_nan=False)
+    usd: float = Field(default=2.0, ge=0, le=MOST_USD, allow_inf_nan=False)
     tokens: int = Field(default=2_000_000, ge=0)
     requests: int = Field(default=2_000, ge=0)
     verification_share: float = Field(default=0.15, ge=0, lt=1)

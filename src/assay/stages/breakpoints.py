@@ -14,10 +14,9 @@ from assay.errors import ConfigurationError
 from assay.llm.quoting import STEPS
 from assay.model.review import Decision
 from assay.settings import Condition, CustomBreakpoint, Operator, Place, Settings
-from assay.stages.fuse import unread
 from assay.stages.publish import edited
 from assay.stages.question import was_cut_short
-from assay.stages.unread import done
+from assay.stages.unread import done, unread
 from assay.state import State
 from assay.text.urls import host_of
 

@@ -146,14 +146,6 @@ def _of_pages(places: Sequence[Plain], harvested: Mapping[str, Plain]) -> list[P
     return [place for place in places if place["document"] in read]
 
 
-def unread(state: State, question: str) -> list[Plain]:
-    """Passages chosen for a sub-question that no round has read for it."""
-    before = {
-        tuple(place) for key, places in state["perused"].items() if key.endswith(f":{question}") for place in places
-    }
-    return [p for p in state["selected"].get(question, ()) if (p["document"], p["start"]) not in before]
-
-
 def to_fetch(fused: Mapping[str, Sequence[Hit]], harvested: Mapping[str, Plain], most: int) -> dict[str, list[Plain]]:
     """The best pages of each sub-question. One that was tried in vain does not keep its place; one that an earlier
     round has read is not fetched again, but chosen from once more."""

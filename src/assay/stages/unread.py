@@ -1,4 +1,5 @@
-"""What a report could not use: searches that failed, and pages that were found but not read."""
+"""What was chosen or found and not read yet, and what a report could not use: searches that failed, and pages that were
+found but not read."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,6 +12,14 @@ MOST_REASONS = 4
 def done(harvested: Mapping[str, Plain]) -> set[str]:
     """Addresses that need not be fetched any more: they were read, or trying again would not help."""
     return {key for key, outcome in harvested.items() if not outcome["again"]}
+
+
+def unread(state: State, question: str) -> list[Plain]:
+    """Passages chosen for a sub-question that no round has read for it."""
+    before = {
+        tuple(place) for key, places in state["perused"].items() if key.endswith(f":{question}") for place in places
+    }
+    return [p for p in state["selected"].get(question, ()) if (p["document"], p["start"]) not in before]
 
 
 def unused(state: State) -> list[str]:

@@ -78,3 +78,8 @@ def _snowball() -> Any:
     from snowballstemmer import stemmer
 
     return stemmer("english")
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """As in "1 source", "2,000 sources"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,7 +1,7 @@
 """A question that becomes a run: all that can be refused is refused before anything is written."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from assay.llm.lineup import is_private
 from assay.model.event import RunStatus
 from assay.model.question import Mode
 from assay.model.thread import Options, Run, Thread, chosen
-from assay.ports import Source
+from assay.ports import Choose, Source
 from assay.runs.holding import Hold
 from assay.runs.runner import Runner
 from assay.storage.threads import busy
@@ -24,7 +24,7 @@ TAKEN_OUT = "A secret of the settings stood in your question and was taken out."
 class Beginnings:
     """`sources` chooses those of a run, with notices about the choice that the person must see."""
 
-    def __init__(self, runner: Runner, sources: Callable[[Options], tuple[list[Source], dict[str, str]]]) -> None:
+    def __init__(self, runner: Runner, sources: Choose) -> None:
         self._runner = runner
         self._threads = runner.threads
         self._sources = sources

@@ -4,7 +4,7 @@ A branch is a thread of its own; its parent is read and never written. docs/deci
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ from assay.model.branch import Changes, Moment, Tree
 from assay.model.event import RunStatus
 from assay.model.plan import Plan
 from assay.model.thread import Branch, Options, Run, Thread, chosen
-from assay.ports import Source
+from assay.ports import Choose, Source
 from assay.runs.runner import Runner
 from assay.stages.taste import eligible, taste
 from assay.state import new_question
@@ -48,9 +48,7 @@ class Found(NamedTuple):
 
 
 class Branches:
-    def __init__(
-        self, runner: Runner, history: History, sources: Callable[[Options], tuple[list[Source], dict[str, str]]]
-    ) -> None:
+    def __init__(self, runner: Runner, history: History, sources: Choose) -> None:
         self._runner = runner
         self._history = history
         self._sources = sources

@@ -8,8 +8,8 @@ from assay.admission import unasked
 from assay.checkpoints import restoration
 from assay.errors import AssayError, ThreadBusyError, UsageError
 from assay.model.event import AT_WORK, RunStatus
-from assay.model.thread import Options, Run, Stop, chosen
-from assay.ports import Source
+from assay.model.thread import Run, Stop, chosen
+from assay.ports import Choice, Choose
 from assay.runs.holding import Hold
 from assay.runs.runner import Runner
 from assay.storage.threads import busy
@@ -24,7 +24,7 @@ class Resumption:
         self,
         runner: Runner,
         vetoes: Vetoes,
-        sources: Callable[[Options], tuple[list[Source], dict[str, str]]],
+        sources: Choose,
         ask_again: Callable[[Run, Hold], Awaitable[Run]],
     ) -> None:
         self._runner = runner
@@ -58,7 +58,7 @@ class Resumption:
         self._runner.spawn(run, sources, given, hold, notices)
         return run
 
-    async def _equipped(self, run: Run, untouched: bool) -> tuple[list[Source], dict[str, str]]:
+    async def _equipped(self, run: Run, untouched: bool) -> Choice:
         options = chosen(run)
         if untouched and options.veto:  # it asks nobody: all it needs was read
             return [], {}

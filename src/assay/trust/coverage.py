@@ -16,6 +16,7 @@ from assay.model.source import Document
 from assay.text.asked import Years, has_name, kinds, matter, named, proper, shows, span
 from assay.text.language import language
 from assay.text.relations import relate, years
+from assay.text.turns import in_turn
 from assay.text.words import stems
 from assay.trust.verdict import combined
 
@@ -52,12 +53,8 @@ def witness(finding: Finding, document: Document, group: str, credibility: float
 
 def weighed(findings: Iterable[Finding]) -> list[Finding]:
     """Those of one sub-question that its confidence is counted from: the best of every document, then the next."""
-    rank: dict[str, int] = {}
-    order = []
-    for finding in sorted(findings, key=lambda finding: (-finding.relevance, finding.id)):
-        place = rank[finding.span.document] = rank.get(finding.span.document, 0) + 1
-        order.append((place, finding))
-    return [finding for _, finding in sorted(order, key=lambda item: item[0])][:MOST]
+    best = sorted(findings, key=lambda finding: (-finding.relevance, finding.id))
+    return in_turn(best, lambda finding: finding.span.document)[:MOST]
 
 
 def confidence_of(question: SubQuestion, witnesses: Sequence[Witness], today: date | None = None) -> float:

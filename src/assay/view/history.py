@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.text.words import counted
+
 LONGEST = 100  # characters of what others have written
 # What reading a state of another shape raises: written by another version, or by hand.
 _ODD = (AttributeError, LookupError, TypeError, ValueError)
@@ -19,10 +21,6 @@ def summary(values: Values, after: Sequence[str]) -> str:
         except _ODD:
             continue
     return ""
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _asked(values: Values) -> str:

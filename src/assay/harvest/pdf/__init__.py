@@ -59,7 +59,7 @@ def _corrupt(detail: str) -> ReadError:
 
 def _run(source: Path | bytes, seconds: int, megabytes: int) -> Mapping[str, object]:
     path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
-    # By path and with -P: `-m` would import the packages above it, and the child's folder holds an html.py.
+    # By path and with -P: `-m` would import the packages above it, and files beside the child could hide other modules.
     command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)

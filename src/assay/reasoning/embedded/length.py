@@ -2,10 +2,11 @@
 
 import re
 
+from assay.model.plan import FEWEST_WORDS, MOST_WORDS
+
 _ONE_PAGE, _SHORT, _FULL, _ALL = "A one-page", "A short", "A full", "All there is"
 _OPTIONS: dict[str, int | None] = {_ONE_PAGE: 350, _SHORT: 800, _FULL: 2000, _ALL: None}
 _NOUNS = {"comparison": "comparison", "procedure": "guide", "cause": "explanation"}  # else an answer, or a report
-SHORTEST, LONGEST = 50, 20_000
 PER_PAGE, PER_MINUTE = 400, 200  # words; of a page, and of a minute's reading
 
 _NUMBER = r"(\d{1,2}[,.’ ]\d{3}|\d{1,5}|one|two|three|four|five|six|eight|ten|half a|a)"
@@ -36,7 +37,7 @@ def length_of(answer: str) -> int | None:
             return words
     for measure, words_of in _MEASURES:
         if named := re.search(rf"\b{_NUMBER}[ -]{measure}\b", answer, re.I):
-            return max(SHORTEST, min(LONGEST, round(_count(named[1]) * words_of)))
+            return max(FEWEST_WORDS, min(MOST_WORDS, round(_count(named[1]) * words_of)))
     return next((words for pattern, words in _ABOUT if re.search(pattern, answer, re.I)), None)
 
 

@@ -43,7 +43,7 @@ def _sides(plan: Plan, quotes: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _missing(question: SubQuestion, quotes: Sequence[str]) -> tuple[str, ...]:
     """The kind of answer that is asked for, the period, then words of the question that nothing found has."""
     wanted = [kind for kind in kinds(question.text) if not any(shows(kind, quote) for quote in quotes)]
-    there = {stem for quote in quotes for stem in stems(quote)}
+    there = {known for quote in quotes for known in stems(quote)}  # called `stem`, Python 3.12 takes it below
     words = [word for word in content_words(question.text) if stem(word) not in there | ASKING] if quotes else NOTHING
     return tuple(dict.fromkeys((*wanted, *_period(question, quotes), *words)))[:MOST]
 

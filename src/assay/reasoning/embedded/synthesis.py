@@ -7,6 +7,7 @@ from assay.model.plan import SubQuestion
 from assay.reasoning.protocol import Evidence
 from assay.text.names import names
 from assay.text.relations import relate, same
+from assay.text.turns import in_turn
 from assay.text.words import fold, stems
 
 MOST_FINDINGS = 10
@@ -36,13 +37,9 @@ def key_findings(
 def _in_turn(questions: Sequence[SubQuestion], evidence: Sequence[Evidence]) -> list[Evidence]:
     """The best of each sub-question, then the second best of each, and so on."""
     known = {question.id for question in questions}
-    place: dict[str, int] = {}
-    ranked = []
-    for item in sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id)):
-        if item.finding.question in known:
-            turn = place[item.finding.question] = place.get(item.finding.question, 0) + 1
-            ranked.append((turn, item))
-    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
+    asked = [item for item in evidence if item.finding.question in known]
+    best = sorted(asked, key=lambda item: (-item.finding.relevance, item.finding.id))
+    return in_turn(best, lambda item: item.finding.question)
 
 
 def _grade(item: Evidence, evidence: Sequence[Evidence], disputed: set[str], lacking: set[str]) -> str:

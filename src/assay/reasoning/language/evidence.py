@@ -6,6 +6,7 @@ from typing import NamedTuple
 from assay.model.plan import Plan
 from assay.reasoning.language.prompt import numbered, tagged
 from assay.reasoning.protocol import Evidence
+from assay.text.turns import in_turn
 
 LONGEST_QUOTE = 600  # characters
 
@@ -22,12 +23,8 @@ class Listed(NamedTuple):
 
 def balanced(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """The best of every sub-question first, then the second best of each: whatever room there is, none is left out."""
-    seen: dict[str, int] = {}
-    ranked = []
-    for item in sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id)):
-        place = seen[item.finding.question] = seen.get(item.finding.question, 0) + 1
-        ranked.append((place, item))
-    return tuple(item for _, item in sorted(ranked, key=lambda pair: pair[0]))
+    best = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
+    return tuple(in_turn(best, lambda item: item.finding.question))
 
 
 def listed(shown: Sequence[Evidence]) -> Listed:

@@ -12,6 +12,7 @@ from assay.reasoning.language.revising import answered, fixes, ignored, wanted
 from assay.reasoning.language.step import Job, Step
 from assay.reasoning.protocol import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
 from assay.text.sentences import sentences
+from assay.text.turns import in_turn
 from assay.text.words import fold, stems
 
 STEP = Step("write", stage="write", role="writer", thing="draft",
@@ -94,12 +95,7 @@ class Places:
 
     def ranked(self, claims: Sequence[Claim]) -> list[Claim]:
         """The best of each section first, so that whatever room there is, none is left out."""
-        count: dict[str, int] = {}
-        ranked = []
-        for claim in sorted(claims, key=lambda claim: (-claim.relevance, claim.id)):
-            place = count[self.of(claim)] = count.get(self.of(claim), 0) + 1
-            ranked.append((place, claim))
-        return [claim for _, claim in sorted(ranked, key=lambda pair: pair[0])]
+        return in_turn(sorted(claims, key=lambda claim: (-claim.relevance, claim.id)), self.of)
 
 
 def abstract_title(depth: Depth) -> str:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from assay.errors import AssayError
 from assay.harvest.files import SUFFIXES
 from assay.llm.lineup import EMBEDDED, Lineup, lineup
-from assay.model.plan import TYPES_BY_DEPTH, QueryType, Style
+from assay.model.plan import FEWEST_WORDS, MOST_WORDS, TYPES_BY_DEPTH, QueryType, Style
 from assay.model.question import LONGEST, Depth, Mode
 from assay.model.thread import Options
 from assay.ports import Remote, Source
@@ -21,7 +21,7 @@ from assay.search.choice import OFFLINE
 from assay.server.access import Reader
 from assay.server.bodies import Body, refusals
 from assay.server.service import Service, Serving
-from assay.server.wishes import LEAST_WORDS, MOST_DOCUMENTS, MOST_WORDS
+from assay.server.wishes import MOST_DOCUMENTS
 from assay.settings import Settings
 from assay.stages.analyse import most_rounds
 
@@ -68,7 +68,7 @@ class Choices(Body):
             "examples": [
                 {
                     "depths": [{"name": "quick", "about": "An answer of up to 220 words: one sub-question, ..."}],
-                    "styles": ["academic", "technical", "executive"],
+                    "styles": list(get_args(Style)),
                     "modes": ["auto", "plan"],
                     "sources": [
                         {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY",
@@ -118,7 +118,7 @@ def _choices(service: Service) -> Choices:
             suffixes=tuple(sorted(SUFFIXES)), max_mb=min(server.upload_mb, settings.reading.max_file_mb),
             most=min(MOST_DOCUMENTS, server.uploads),
         ),
-        words=(LEAST_WORDS, MOST_WORDS),
+        words=(FEWEST_WORDS, MOST_WORDS),
         longest_question=LONGEST,
         share_days=server.share_days,
     )  # fmt: skip

@@ -1,13 +1,14 @@
 """What is remembered of the person who calls, across threads: shown, changed and forgotten by them alone."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 from pydantic import AfterValidator, Field, field_validator
 
 from assay.errors import UsageError
 from assay.model.memory import LONGEST_FACT, MOST_NAMED, Fact, Preferences
+from assay.model.plan import FEWEST_WORDS, MOST_WORDS, Style
 from assay.search.party import party
 from assay.server.access import Reader, Writer
 from assay.server.bodies import Body, Text, refusals
@@ -36,8 +37,8 @@ FactId = Annotated[str, Path(alias="factId", description="The id of a fact.", ex
 class Preferred(Body):
     """Nothing: no preference, so the settings decide."""
 
-    style: Literal["academic", "technical", "executive"] | None = Field(default=None, examples=["executive"])
-    words: int | None = Field(default=None, ge=50, le=20_000, examples=[800])
+    style: Style | None = Field(default=None, examples=["executive"])
+    words: int | None = Field(default=None, ge=FEWEST_WORDS, le=MOST_WORDS, examples=[800])
     prefer: list[Party] = Field(default=[], max_length=MOST_NAMED, examples=[["nasa.gov", "arxiv"]])
     avoid: list[Party] = Field(default=[], max_length=MOST_NAMED, examples=[["reddit.com"]])
     region: Annotated[Words, Field(max_length=80)] | None = Field(default=None, examples=["Switzerland"])
