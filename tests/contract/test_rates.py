@@ -205,7 +205,8 @@ def test_no_more_than_the_limit_and_what_was_saved_up_pass_in_any_time(
 
 @pytest.fixture(scope="module", autouse=True)
 def _database_of_rates(postgres_server: PostgresServer) -> None:
-    """One for all examples: a name is used once."""
+    """One for all examples: a name is used once. A worker may come back to this file."""
+    postgres_server.execute("DROP DATABASE IF EXISTS template_of_rates")
     postgres_server.execute("CREATE DATABASE template_of_rates TEMPLATE template_of_tests STRATEGY file_copy")
 
 
