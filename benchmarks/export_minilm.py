@@ -289,7 +289,7 @@ def check_upstream(model: Path) -> None:
 
 def print_agreement(title: str, left: Floats, right: Floats) -> None:
     cosine = (left * right).sum(axis=1)
-    print(f"{title:32} mean {cosine.mean():.5f}  min {cosine.min():.5f}")
+    print(f"{title:32} mean {cosine.mean():.5f}  min {np.min(cosine):.5f}")
 
 
 def main() -> None:

@@ -63,7 +63,7 @@ def is_deep(body: bytes) -> bool:
     if body.count(b"[") + body.count(b"{") <= DEEPEST:
         return False
     left = _TEXTS.sub(b"", body).translate(_STEPS, _NOT_BRACKETS)
-    return bool(left) and int(numpy.frombuffer(left, numpy.int8).cumsum(dtype=numpy.int32).max()) > DEEPEST
+    return bool(left) and int(numpy.max(numpy.frombuffer(left, numpy.int8).cumsum(dtype=numpy.int32))) > DEEPEST
 
 
 async def _whole(receive: Receive, most: int) -> bytes:
