@@ -16,7 +16,7 @@ BARE = """
 SELECT id, title, text FROM passages
 WHERE id > ? AND NOT EXISTS (SELECT 1 FROM vectors WHERE passage = passages.id) ORDER BY id LIMIT ?
 """
-STORE = "INSERT OR REPLACE INTO vectors (passage, vector) SELECT id, ?1 FROM passages WHERE id = ?2"
+STORE = "INSERT OR REPLACE INTO vectors (passage, vector) SELECT id, ? FROM passages WHERE id = ?"
 _MODEL = "SELECT value FROM about WHERE name = 'model'"
 
 
