@@ -3,12 +3,21 @@
 import asyncio
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from assay.cli.ending import heeded
 
 pytestmark = pytest.mark.requirement("W-16")
+
+
+@pytest.fixture(autouse=True)
+def hang_up() -> Iterator[None]:
+    """As in a terminal, also where the tests themselves were started with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 async def told(number: signal.Signals) -> list[str]:
@@ -29,11 +38,8 @@ async def test_each_signal_is_heeded(number: signal.Signals, called: str) -> Non
 
 
 async def test_nohup_is_respected() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        assert await told(signal.SIGHUP) == []
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert await told(signal.SIGHUP) == []
 
 
 async def test_a_terminal_that_is_gone_is_not_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
