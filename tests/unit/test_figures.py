@@ -104,6 +104,9 @@ WRONG = [
     ("Sales are expected to grow 5% in 2025.", "Sales grow 5% in 2025.", "hedge"),
     ("The firm plans to open a plant in Ohio.", "The firm opened a plant in Ohio.", "hedge"),
     ("The minister was reportedly paid by the firm.", "The minister was paid by the firm.", "hedge"),
+    # scope
+    ("There was just one problem with the film.", "There was not just one problem with the film.", "scope"),
+    ("Only members of the union voted.", "Not only members of the union voted.", "scope"),
 ]
 
 RIGHT = [
@@ -143,6 +146,8 @@ RIGHT = [
     ("It weighs 300 pounds.", "It weighs 300 lb."),
     ("The firm has 5m users.", "The firm has 5 million users."),
     ("It fell to −5 °C.", "It fell to -5 °C."),
+    ("Members and guests voted.", "Not only members voted, but guests, too."),
+    ("Not only members voted.", "Not just members voted."),
 ]
 
 

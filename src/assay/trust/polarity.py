@@ -195,16 +195,21 @@ _SCOPES = tuple(
 )
 
 
-def _affirmed(text: str) -> set[str]:
-    """The words that no "not" stands before: "not only" narrows nothing."""
+def _scoped(text: str) -> tuple[set[str], set[str]]:
+    """The words that no "not" stands before, and the others: "not only" narrows nothing."""
     found = words(text)
     denied = {at + 1 for at, word in enumerate(found) if word.text == "not" or word.text.endswith("n't")}
-    return {word.text for at, word in enumerate(found) if at not in denied}
+    affirmed = {word.text for at, word in enumerate(found) if at not in denied}
+    return affirmed, {found[at].text for at in denied if at < len(found)}
 
 
 def _scope_problems(ours: _Reading, readings: Sequence[_Reading]) -> Iterator[Problem]:
-    offered = {word for reading in readings for word in _affirmed(reading.text)}
-    said = _affirmed(ours.text)
+    behind = [_scoped(reading.text) for reading in readings]
+    offered, refused = ({word for one in behind for word in one[side]} for side in (0, 1))
+    said, denied = _scoped(ours.text)
     for family in _SCOPES:
         if (widened := said & family) and not offered & family:
             yield Problem("scope", f'the statement says "{min(widened)}" and the quoted passage does not')
+        elif (turned := denied & family) and (flat := offered & family) and not refused & family:
+            said_there = f'where the quoted passage says "{min(flat)}"'
+            yield Problem("scope", f'the statement says "not {min(turned)}" {said_there}')
