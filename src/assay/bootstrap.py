@@ -17,7 +17,9 @@ from assay.embedding.entailment import CrossEncoder
 from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine
-from assay.memory import FILE, StoreMemory, open_memory, shared_memory
+from assay.memory.file import FILE
+from assay.memory.opening import open_memory, shared_memory
+from assay.memory.remembered import StoreMemory
 from assay.ports import Cache, Choose, Pages, RunLocks
 from assay.reasoning.embedded import EmbeddedReasoner
 from assay.runs.runner import Runner

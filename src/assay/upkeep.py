@@ -6,7 +6,7 @@ from pathlib import Path
 
 from assay.bootstrap import data_dir, open_database, open_journal, open_rows
 from assay.errors import ConfigurationError, NotFoundError
-from assay.memory import FILE, all_memories
+from assay.memory.file import FILE, all_memories
 from assay.ports import RunLocks
 from assay.settings import Settings
 from assay.storage.files import FolderFiles, SharedFiles

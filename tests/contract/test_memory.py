@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from assay.errors import NotFoundError, StorageError, UsageError
-from assay.memory import MOST_FACTS, StoreMemory, open_memory, shared_memory
+from assay.memory.opening import open_memory, shared_memory
+from assay.memory.remembered import MOST_FACTS, StoreMemory
 from assay.model.memory import LONGEST_FACT, Fact, Preferences
 from assay.ports import Memory
 from assay.storage.integrity import SqlIntegrity
@@ -347,7 +348,7 @@ async def test_only_its_owner_may_read_the_file_and_what_is_forgotten_is_gone_fr
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from assay.memory import open_memory
+from assay.memory.opening import open_memory
 
 async def write():
     async with open_memory(Path(sys.argv[1])) as memory:
@@ -461,7 +462,7 @@ async def test_facts_are_sealed_and_encrypted_in_the_database(database: Postgres
 async def test_whoever_writes_is_waited_for_and_then_told_of(
     database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.memory.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("assay.memory.file.BUSY_SECONDS", 0.2)
     memory = shared_memory(Rows(database), database)
     with database.alone("assay memory", 1):
         with pytest.raises(StorageError, match="lock timeout") as told:

@@ -20,7 +20,7 @@ from assay.embedding.minilm import MiniLM
 from assay.embedding.vectors import CachedEmbedder
 from assay.engine import Engine, Outcome
 from assay.export.report import Report
-from assay.memory import StoreMemory
+from assay.memory.remembered import StoreMemory
 from assay.model.event import Event
 from assay.model.source import Document
 from assay.model.thread import Options

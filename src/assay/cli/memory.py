@@ -18,7 +18,9 @@ from rich.text import Text
 from assay.cli.lines import one_line
 from assay.cli.screen import open_console
 from assay.errors import ConfigurationError, NotFoundError, UsageError
-from assay.memory import FILE, StoreMemory, open_memory
+from assay.memory.file import FILE
+from assay.memory.opening import open_memory
+from assay.memory.remembered import StoreMemory
 from assay.model.memory import Fact, Preferences
 from assay.ports import Memory
 from assay.search.party import party

@@ -15,7 +15,7 @@
     RunLocks        one worker a thread              storage/
     Dispatch        who takes up runs in line        server/ worker/
     ReviewStore     questions put to people          storage/
-    Memory          what is remembered of a person   memory.py
+    Memory          what is remembered of a person   memory/
     Companies       a name, ticker or description -> a company  companies/
     EventLog        what happened, in order          storage/
     Integrity       whether what is stored was written so  storage/
