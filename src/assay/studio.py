@@ -40,27 +40,27 @@ QUESTION = {
 async def graph(config: RunnableConfig) -> AsyncIterator[Any]:
     """What langgraph.json names: opened for as long as it is used."""
     async with open_premises(load(), expire=False) as premises:
-        yield bound(Desk(premises))
+        yield bound(Outfit(premises))
 
 
-def bound(desk: "Desk") -> Any:
+def bound(outfit: "Outfit") -> Any:
     """The compiled graph, which takes a question and has what its steps need."""
     plain = build()
-    kind = type("Assay", (ByQuestion, type(plain)), {"desk": desk})
+    kind = type("Assay", (ByQuestion, type(plain)), {"outfit": outfit})
     return kind(**{name: value for name, value in vars(plain).items() if name != "__orig_class__"})
 
 
 class ByQuestion:
     """What is mixed into the graph: its context is made here, since no tool can send one."""
 
-    desk: ClassVar["Desk"]
+    outfit: ClassVar["Outfit"]
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **more: Any
     ) -> AsyncIterator[Any]:
         thread = str((config or {}).get("configurable", {}).get("thread_id", ""))
         held = {} if _is_question(input) else (await self.aget_state(config)).values  # type: ignore[attr-defined]
-        given, deps = await self.desk.ready(input, held, thread)
+        given, deps = await self.outfit.ready(input, held, thread)
         async for part in super().astream(given, config, context=deps, **more):  # type: ignore[misc]
             yield part
 
@@ -72,7 +72,7 @@ def _is_question(given: object) -> bool:
     return isinstance(given, Mapping) and "question" in given
 
 
-class Desk:
+class Outfit:
     """Makes what the steps of a run work with."""
 
     def __init__(self, premises: Premises) -> None:

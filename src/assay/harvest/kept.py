@@ -28,7 +28,7 @@ class Kept(Record):
         return Freshness(0.0, self.etag, self.modified)
 
 
-class Shelf:
+class KeptPages:
     """Pages by address. `terms` are the settings a reading depends on: under others nothing is found."""
 
     def __init__(self, cache: Cache, *terms: object) -> None:

@@ -14,7 +14,7 @@ from assay.harvest.fetching.answer import Fetched
 from assay.harvest.fetching.rendered import Render
 from assay.harvest.formats import Format, recognise
 from assay.harvest.freshness import Freshness, freshness
-from assay.harvest.kept import Kept, Shelf
+from assay.harvest.kept import Kept, KeptPages
 from assay.harvest.visits import Visits
 from assay.harvest.workshop import Reading, Workshop
 from assay.model.source import Document, Kind
@@ -60,7 +60,7 @@ class WebPages:
         # What one may fetch, or is shown under its name, is not for another who shares the cache.
         asking = (settings.user_agent, sorted(settings.allow_addresses))
         sizes = (settings.page_mb, settings.pdf_mb)
-        self._shelf = Shelf(cache, settings.least_quality, render is not None, *sizes, *asking)
+        self._kept = KeptPages(cache, settings.least_quality, render is not None, *sizes, *asking)
         self._readings: dict[str, _Shared] = {}
         self._waiting = asyncio.Semaphore(settings.at_once)
 
@@ -93,7 +93,7 @@ class WebPages:
             del self._readings[url]
 
     async def _remembered(self, url: str) -> Outcome:
-        kept = await self._shelf.find(url)
+        kept = await self._kept.find(url)
         if kept is not None and kept.until > self._now():
             return Outcome(kept.document, kept.reason, cached=True)
         self._workshop.warm()  # it starts while the page is fetched
@@ -103,9 +103,9 @@ class WebPages:
             return Outcome(reason=error.message)
         except ReadError as error:
             if not error.retryable:
-                await self._shelf.refuse(url, error.message, self._now())
+                await self._kept.refuse(url, error.message, self._now())
             return Outcome(reason=error.message, again=error.retryable)
-        await self._shelf.keep(url, found.document, found.place, found.fresh, self._now())
+        await self._kept.keep(url, found.document, found.place, found.fresh, self._now())
         return Outcome(found.document, cached=found.confirmed, seconds=found.seconds)
 
     async def _found(self, url: str, kept: Kept | None, *, hops: int = 1) -> "_Found":

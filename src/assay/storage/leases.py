@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import StorageError, ThreadBusyError
 from assay.ports import Lease
 from assay.storage.database import Connection
-from assay.storage.locks import busy
+from assay.storage.locks import in_other_hands
 
 if TYPE_CHECKING:
     from psycopg import Connection as PsycopgConnection
@@ -131,7 +131,7 @@ class Leases:
     def _refusal(self, connection: Connection, thread: str) -> ThreadBusyError:
         row = connection.execute(_LEFT, (thread,)).fetchone()
         seconds = max(math.ceil(row["seconds"]), 1) if row else 1
-        return busy(thread, f". If that process is gone, the thread is free in at most {seconds} s.")
+        return in_other_hands(thread, f". If that process is gone, the thread is free in at most {seconds} s.")
 
     # -- staying ------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class FileLocks:
             lock(handle)
         except BlockingIOError as error:
             os.close(handle)
-            raise busy(thread) from error
+            raise in_other_hands(thread) from error
         except OSError as error:
             os.close(handle)
             raise unlockable(path, error) from error
@@ -103,7 +103,7 @@ def _write(handle: int, content: str) -> None:
     os.pwrite(handle, content.encode(), 0)
 
 
-def busy(thread: str, help: str = "") -> ThreadBusyError:
+def in_other_hands(thread: str, help: str = "") -> ThreadBusyError:
     return ThreadBusyError(
         f"thread {thread} is being worked on by another process",
         help=f"Wait for it to end, or stop it: assay stop {thread}{help}",

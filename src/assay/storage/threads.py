@@ -219,7 +219,7 @@ class SqlThreads:
             try:
                 writer.update(RUNS, (id,), changes(before) if callable(changes) else changes)
             except ConstraintError as error:
-                raise busy(id, before["thread"]) from error
+                raise another_is_active(id, before["thread"]) from error
             self._touch(writer, before["thread"])
 
     def _touch(self, writer: Writer, thread: str) -> None:
@@ -301,7 +301,7 @@ def taken(noun: str, id: str) -> StorageError:
     return StorageError(f"there is a {noun} {id} already", help="Choose an id that was not used before.")
 
 
-def busy(run: str, thread: str) -> ThreadBusyError:
+def another_is_active(run: str, thread: str) -> ThreadBusyError:
     return ThreadBusyError(
         f"run {run} has to wait: another run is active on its thread",
         help=f"Wait for it to end; if it was stopped or waits for an answer, go on with: assay resume {thread}",
@@ -317,7 +317,7 @@ def _refusal(error: ConstraintError, run: Run) -> AssayError:
         case "primary":
             return taken("run", run.id)
         case _:
-            return busy(run.id, run.thread)
+            return another_is_active(run.id, run.thread)
 
 
 def _restored(row: Row) -> Run:

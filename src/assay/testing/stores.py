@@ -20,7 +20,7 @@ from assay.storage.documents import check_hash, checked_prefix, the_only
 from assay.storage.events import plain_data
 from assay.storage.notes import name_of, no_note, written
 from assay.storage.reviews import no_review, plain_answer, refusal
-from assay.storage.threads import busy, is_still_asked, no_run, no_thread, taken
+from assay.storage.threads import another_is_active, is_still_asked, no_run, no_thread, taken
 
 
 class MemoryDocuments:
@@ -197,7 +197,7 @@ class MemoryThreads:
     def _keep(self, run: Run) -> None:
         others = (other for other in self._runs.values() if other.thread == run.thread and other.id != run.id)
         if run.active and any(other.active for other in others):
-            raise busy(run.id, run.thread)
+            raise another_is_active(run.id, run.thread)
         self._runs[run.id] = run
         touched = self._threads[run.thread].model_copy(update={"updated": self._now()})
         self._threads[run.thread] = touched

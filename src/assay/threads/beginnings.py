@@ -14,7 +14,7 @@ from assay.model.thread import Options, Run, Thread, chosen
 from assay.ports import Choose, Source
 from assay.runs.holding import Hold
 from assay.runs.runner import Runner
-from assay.storage.threads import busy
+from assay.storage.threads import another_is_active
 from assay.text.redaction import GONE
 
 UNTITLED = "Untitled"
@@ -86,7 +86,7 @@ class Beginnings:
         one is the thread's."""
         before = await self._threads.runs(run.thread)
         if before and before[-1].active:
-            raise busy(run.id, run.thread)
+            raise another_is_active(run.id, run.thread)
         if not before and (await self._threads.get(run.thread)).title == UNTITLED:
             await self._threads.rename(run.thread, title(run.question))
         if mode:

@@ -12,7 +12,7 @@ from assay.model.thread import Run, Stop, chosen
 from assay.ports import Choice, Choose
 from assay.runs.holding import Hold
 from assay.runs.runner import Runner
-from assay.storage.threads import busy
+from assay.storage.threads import another_is_active
 from assay.threads.beginnings import taken_out
 from assay.threads.vetoes import Vetoes
 
@@ -106,7 +106,7 @@ class Resumption:
         if run.status is RunStatus.WAITING:
             raise UsageError("this thread waits for an answer", help="Answer the question that is open.")
         if run.status is RunStatus.RUNNING:
-            raise busy(run.id, thread)
+            raise another_is_active(run.id, thread)
         if run.status is RunStatus.QUEUED:
             raise ThreadBusyError("this thread waits in line already", help="It is taken up in its turn.")
         return run

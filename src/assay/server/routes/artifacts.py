@@ -18,7 +18,7 @@ from assay.server.bodies import Body, Text, refusals
 from assay.server.etags import Match, answer, content_of, is_among, refuse_other, tag_of
 from assay.server.problems import ConditionMissingError, MalformedError, PreconditionError, TooLargeError
 from assay.server.service import Serving
-from assay.server.shelf import Shelf
+from assay.server.thread_artifacts import ThreadArtifacts
 from assay.storage.artifacts import MOST_NAMES, Draft
 from assay.view.artifacts import Current
 
@@ -99,7 +99,7 @@ class NewArtifact(Body):
     responses=refusals(404),
 )  # fmt: skip
 async def list_artifacts(thread: OwnThread, service: Serving) -> ListedArtifacts:
-    found = await Shelf(service, thread).all()
+    found = await ThreadArtifacts(service, thread).all()
     return ListedArtifacts(artifacts=[ListedArtifact(**_listed(one)) for one in found.values()])
 
 
@@ -110,14 +110,14 @@ async def list_artifacts(thread: OwnThread, service: Serving) -> ListedArtifacts
 async def add_artifact(
     thread: ChangedThread, caller: Writer, service: Serving, response: Response, body: NewArtifact
 ) -> ShownArtifact:
-    shelf = Shelf(service, thread)
-    found = await shelf.all()
+    artifacts = ThreadArtifacts(service, thread)
+    found = await artifacts.all()
     if body.name in found:
         raise UsageError(f"there is an artifact {body.name} already", help="Choose another name, or change it.")
     if len(found) >= MOST_NAMES:
         raise UsageError(f"a thread has at most {MOST_NAMES} artifacts", help="Delete one of them.")
     draft = Draft(body.name or _new_name(body.title, found), *_written(body.title, body.content), caller.user)
-    return _told(response, await shelf.keep(draft, None))
+    return _told(response, await artifacts.keep(draft, None))
 
 
 @router.get(
@@ -138,8 +138,8 @@ async def get_artifact(
     format: Format = Format.JSON,
 ) -> Response:
     """The latest version, or another. Its ETag as JSON is what PUT asks for."""
-    shelf = Shelf(service, thread)
-    found = await shelf.one(name) if version is None else await shelf.version(name, version)
+    artifacts = ThreadArtifacts(service, thread)
+    found = await artifacts.one(name) if version is None else await artifacts.version(name, version)
     if format is Format.JSON:
         return answer(request, _shown(found))
     return _rendered(request, found.artifact, format)
@@ -154,8 +154,8 @@ async def edit_artifact(
     match: Match = None,
 ) -> ShownArtifact:  # fmt: skip
     """Say in If-Match which version you have seen. Where there is none of this name, one is added."""
-    shelf = Shelf(service, thread)
-    found = (await shelf.all()).get(name)
+    artifacts = ThreadArtifacts(service, thread)
+    found = (await artifacts.all()).get(name)
     _refuse_unseen(found, name, match)
     draft = Draft(
         name, *_written(body.title or (found.artifact.title if found else name), body.content), caller.user
@@ -164,7 +164,7 @@ async def edit_artifact(
         response.status_code = 201
     elif draft.kind != found.artifact.kind:
         raise MalformedError(f"this is a {found.artifact.kind}", help="Add another one for another kind of content.")
-    return _told(response, await shelf.keep(draft, found))
+    return _told(response, await artifacts.keep(draft, found))
 
 
 @router.get(
@@ -176,7 +176,7 @@ async def list_artifact_versions(thread: OwnThread, name: Name, service: Serving
     return Versions(
         versions=[
             Version(version=one.version, title=one.title, created=one.created, by="person" if one.author else "assay")
-            for one in await Shelf(service, thread).versions(name)
+            for one in await ThreadArtifacts(service, thread).versions(name)
         ]
     )
 
@@ -187,9 +187,9 @@ async def list_artifact_versions(thread: OwnThread, name: Name, service: Serving
 )  # fmt: skip
 async def delete_artifact(thread: ChangedThread, name: Name, service: Serving, match: Match = None) -> Response:
     """Every version a person has made of it goes; one of a person's own goes altogether."""
-    shelf = Shelf(service, thread)
-    refuse_other(match, _shown(await shelf.one(name)))
-    await shelf.reset(name)
+    artifacts = ThreadArtifacts(service, thread)
+    refuse_other(match, _shown(await artifacts.one(name)))
+    await artifacts.reset(name)
     return Response(status_code=204)
 
 

@@ -13,7 +13,7 @@ from assay.storage.artifacts import Draft, no_artifact
 from assay.view.artifacts import Current, Made, current, offered
 
 
-class Shelf:
+class ThreadArtifacts:
     def __init__(self, service: Service, thread: Thread) -> None:
         self._service = service
         self._store = service.premises.artifacts
