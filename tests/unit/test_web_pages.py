@@ -656,6 +656,19 @@ async def test_only_a_pdf_may_be_as_large_as_one(scene: Scene) -> None:
     assert sent < 40_000_000  # buffers on the way take some
 
 
+async def test_a_body_that_does_not_fit_leaves_the_next_page_whole() -> None:
+    """One worker: what is left of the first in the pipe would be taken for the second."""
+    workshop = Workshop(workers=1, megabytes=4)
+    try:
+        large = "<html><body>" + "<p>tide</p>" * 2_000_000
+        with pytest.raises(ReadError):
+            await workshop.extract(large.encode(), format=Format.HTML, url=HOST, seconds=60)
+        read = await workshop.extract(HTML.encode(), format=Format.HTML, url=HOST, seconds=30)
+        assert FIRST in read.text
+    finally:
+        await workshop.close()
+
+
 async def test_who_gives_up_starts_no_worker() -> None:
     """It might be killed in the next moment: whoever gives up one page may be giving up all of them."""
     before = children()

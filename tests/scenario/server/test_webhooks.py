@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import json
+import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -224,6 +225,24 @@ async def test_what_ended_while_the_server_was_away_is_told(
         await receiver.heard(1)
         await asyncio.sleep(0.3)
     assert [post.told["data"]["threadId"] for post in receiver.posts] == [runs[0].thread]
+
+
+async def test_of_a_thread_that_was_altered_nobody_is_told_and_it_is_not_tried_for_ever(
+    serve: Open, http: Http, receiver: Receiver, tmp_path: Path
+) -> None:
+    async with open_server(load(data_dir=tmp_path, source="demo", server={"port": 0, **HERE})) as server:
+        made = await added(http(server), receiver, events=["finished"])
+        run = await server.service.engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        await server.service.engine.wait(run.id)
+    again = await serve(server=HERE)
+    receiver.answers = [500, 500, 500, 500]
+    async with telling(again, first=0.2):
+        await receiver.heard(1)
+        with sqlite3.connect(tmp_path / "assay.sqlite3") as database:
+            database.execute("UPDATE threads SET title = 'of somebody else' WHERE id = ?", (run.thread,))
+        await until(lambda: stands(http(again), made["id"], "given up"))
+    [delivery] = await deliveries(http(again), made["id"])
+    assert (len(receiver.posts), delivery["error"]) == (1, "its thread or its webhook is gone")
 
 
 async def test_only_safe_addresses_are_taken(serve: Open, http: Http) -> None:

@@ -1,0 +1,52 @@
+"""`assay review timers` outlives a database that is away for a while."""
+
+import asyncio
+
+import pytest
+
+from assay.cli import clock as clocks
+from assay.cli.clock import Clock
+from assay.engine import Engine
+from assay.errors import StorageError
+from assay.model.review import Review
+from assay.model.thread import Run
+
+
+class Away(Engine):
+    """An engine whose database cannot be reached the first few times it is asked for anything."""
+
+    def __init__(self, faults: int) -> None:
+        self.faults = faults
+        self.asked = 0
+
+    def _database(self) -> None:
+        self.asked += 1
+        if self.asked <= self.faults:
+            raise StorageError("the database cannot be reached", help="Start it.", retryable=True)
+
+    async def until_due(self) -> float:
+        self._database()
+        return 0.0
+
+    async def reviews(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
+        self._database()
+        return []
+
+    async def settle_overdue(self, *, queued: bool = False) -> list[Run]:
+        return []
+
+
+@pytest.mark.requirement("F-09")
+async def test_timers_go_on_after_a_database_was_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(clocks, "AGAIN", 0.01)
+    engine = Away(faults=3)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as runs:
+        clock = Clock(engine, runs)
+        looks = []
+        for _ in range(3):
+            await clock.wait()
+            looks.append(await clock.look())
+    assert looks == [False, True, True]
+    assert capsys.readouterr().err.count("the database cannot be reached") == 1
