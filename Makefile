@@ -71,7 +71,7 @@ requirements: dev ## writes docs/traceability.md; fails where a requirement has 
 bench: dev ## take every figure of docs/quality.md again (hours)
 	@status=0; $(BIN)/assay eval --out docs/quality.md || status=1; \
 	for file in benchmarks/bench_*.py benchmarks/arena.py; do \
-		echo "== $$file"; PYTHONPATH=. $(BIN)/python "$$file" || status=1; done; exit $$status
+		echo "== $$file"; FIGURES=docs/quality.md PYTHONPATH=. $(BIN)/python "$$file" || status=1; done; exit $$status
 
 lock: $(STAMPS)/bootstrap ## compile the locks again (UPGRADE=--upgrade for newer versions)
 	$(COMPILE) pyproject.toml --extra export -o requirements/runtime.lock

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from benchmarks.damaging import trial
+from benchmarks.figures import keep
 
 SEED = 11
 COUNTS = (1_200, 800, 500)
@@ -15,7 +16,7 @@ COUNTS = (1_200, 800, 500)
 
 def main() -> int:
     in_database, in_journal, forged = map(int, sys.argv[1:4]) if len(sys.argv) > len(COUNTS) else COUNTS
-    wrong = 0
+    wrong, rows = 0, []
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
         for title, tally in trial(Path(folder), in_database, in_journal, forged, SEED):
@@ -23,6 +24,9 @@ def main() -> int:
             for problem in tally.wrong[:10]:
                 print(f"    {problem}")
             wrong += len(tally.wrong)
+            counts = tally.outcomes
+            rows.append((title, counts.total(), counts["refused"], counts["harmless"], len(tally.wrong)))
+    keep("damage", ("", "alterations", "refused", "harmless", "silently wrong"), rows)
     return int(wrong > 0)
 
 

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from statistics import quantiles
 
+from benchmarks.figures import keep
 from benchmarks.fleet import Fleet, Found
 from benchmarks.postgres import server
 
@@ -41,34 +42,47 @@ async def disturbed(fleet: Fleet, jobs: int, blows: int) -> Found:
 
 
 def shown(found: Found) -> None:
+    lines = table(found)
+    for name, value in lines.items():
+        print(f"{name:72} {value}")
+    for line in found.slow:
+        print(f"  {line}")
+    keep("fleet", ("", ""), lines.items())
+
+
+def table(found: Found) -> dict[str, str]:
     kinds = [blow.kind for blow in found.blows]
     times = [blow.at for blow in found.blows]
     apart = (times[-1] - times[0]) / max(len(times) - 1, 1) if times else 0.0
-    print(f"blows                               every {apart:.1f} s")
-    print(f"runs                                {found.runs} in {found.seconds:.0f} s, {found.starts} worker starts")
-    print(f"SIGKILL, SIGSTOP                    {kinds.count('kill')}, {kinds.count('stop')}")
-    print(f"runs lost                           {sum(found.runs.values()) - found.runs.get('done', 0)}")
-    print(f"threads taken before their lease had ended  {found.early}")
-    print(f"writes of another accepted          {len(found.foreign)} {found.foreign[:3] if found.foreign else ''}")
-    print(f"runs given up by one that had lost them     {found.refused}")
+    done = found.runs.get("done", 0)
+    lines = {
+        "runs done": f"{done:,} in {found.seconds:,.0f} s, {found.starts} starts of a worker",
+        "SIGKILL, SIGSTOP": f"{kinds.count('kill')}, {kinds.count('stop')}, one every {apart:.1f} s",
+        "runs lost": f"**{sum(found.runs.values()) - done}**",
+        "threads taken before their lease had ended": f"**{found.early}**",
+        "writes of a worker accepted whose thread was another's": f"**{len(found.foreign)}**",
+        "times one was refused and gave up its run": f"{found.refused:,}",
+        "threads held after a blow": f"{len(found.rescues):,}",
+    }
     if found.rescues:
-        print(
-            f"threads held at a blow              {len(found.rescues)}, gone on with within one lease "
-            f"{found.within(LEASE):.1%}, two {found.within(2 * LEASE):.1%}, longest {max(found.rescues):.1f} s"
-        )
         marks = quantiles(found.rescues, n=100)
-        print(f"half of them within {marks[49]:.1f} s, 90% {marks[89]:.1f} s, 99% {marks[98]:.1f} s")
-    for line in found.slow:
-        print(f"  {line}")
+        lines["gone on with by another within two leases"] = f"**{found.within(2 * LEASE):.1%}**"
+        lines["half of them, 90%, 99%, all within"] = (
+            f"{marks[49]:.1f} s, {marks[89]:.1f} s, {marks[98]:.1f} s, {max(found.rescues):.1f} s"
+        )
+    return lines
 
 
 def main(jobs: int, blows: int) -> None:
     with server() as address, tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(address, Path(folder), lease=LEASE)
         try:
-            shown(asyncio.run(disturbed(fleet, jobs, blows)))
+            found = asyncio.run(disturbed(fleet, jobs, blows))
         finally:
             fleet.close()
+    shown(found)
+    if found.early or found.foreign or found.runs.get("done") != jobs:
+        sys.exit("not as it should be")
 
 
 if __name__ == "__main__":

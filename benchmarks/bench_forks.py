@@ -28,6 +28,7 @@ from assay.storage.rows import Rows
 from assay.storage.sqlite import SqliteDatabase
 from assay.storage.tables import ALL, CHECKPOINTS
 from assay.testing import FakeProvider, ScriptedModel
+from benchmarks.figures import keep
 
 LIBRARY = Path(__file__).resolve().parent.parent / "examples" / "library"
 ASKED = ("What is the value of the Hubble constant, and why do measurements of it disagree?", Depth.STANDARD)
@@ -61,7 +62,7 @@ def kept(path: Path, thread: str) -> list[Any]:
         return [
             tuple(row)
             for table in ALL
-            if table.scope
+            if table.scope in ("thread", "run", "ledger")
             for row in connection.execute(
                 f"SELECT * FROM {table.name} WHERE "  # noqa: S608  # names of ours
                 + (f"{table.owner} = ?" if table.scope == "thread" else of_runs),
@@ -144,32 +145,50 @@ def told(name: str, found: Forked) -> bool:
     return found.done == found.alike == found.moments and found.unchanged
 
 
+async def without_model(folder: Path) -> tuple[Forked, int]:
+    """Forks at each checkpoint of two questions, and how many of the changes were finished."""
+    async with open_engine(load(data_dir=folder, llm={"model": "embedded"}, log_level="error")) as engine:
+        options = Options(docs=(str(LIBRARY),))
+        thread = await ask(engine, ASKED, options)
+        await ask(engine, THEN, options, thread)
+        return await at_each(engine, thread, folder / "assay.sqlite3"), await with_changes(engine, thread)
+
+
+async def with_model(folder: Path) -> tuple[Forked, int, int]:
+    """Forks at each checkpoint of a question; the calls that the parent paid, and all branches."""
+    async with FakeProvider(ScriptedModel()) as provider, modelled(provider, folder) as engine:
+        thread = await ask(engine, COMPANY, Options(source="demo"))
+        paid = len(provider.billed)
+        return await at_each(engine, thread, folder / "assay.sqlite3"), paid, len(provider.billed) - paid
+
+
 async def main() -> None:
     os.environ["OPENAI_API_KEY"] = "sk-bench-not-a-key"
-    good = True
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        async with open_engine(load(data_dir=folder, llm={"model": "embedded"}, log_level="error")) as engine:
-            options = Options(docs=(str(LIBRARY),))
-            thread = await ask(engine, ASKED, options)
-            await ask(engine, THEN, options, thread)
-            good &= told("no model, two questions", await at_each(engine, thread, folder / "assay.sqlite3"))
-            changed = await with_changes(engine, thread)
-            print(f"{'':24} {len(CHANGES):3} changes      {changed:3} finished")
-            good &= changed == len(CHANGES)
+        plain, changed = await without_model(Path(name))
+    good = told("no model, two questions", plain) and changed == len(CHANGES)
+    print(f"{'':24} {len(CHANGES):3} changes      {changed:3} finished")
     with tempfile.TemporaryDirectory() as name:
-        async with FakeProvider(ScriptedModel()) as provider, modelled(provider, Path(name)) as engine:
-            thread = await ask(engine, COMPANY, Options(source="demo"))
-            paid = len(provider.billed)
-            good &= told("a model, one question", await at_each(engine, thread, Path(name) / "assay.sqlite3"))
-            print(f"{'':24} {paid} calls paid for by the parent, {len(provider.billed) - paid} by all branches")
-            good &= paid > 0 and len(provider.billed) == paid
+        paying, paid, again = await with_model(Path(name))
+    good = told("a model, one question", paying) and good and paid > 0 and not again
+    print(f"{'':24} {paid} calls paid for by the parent, {again} by all branches")
     with tempfile.TemporaryDirectory() as name:
         page, whole = await long_history(Path(name))
-        print(f"history of {MANY:,} checkpoints  a page {page:.3f} s  all of it {whole:.3f} s")
-        good &= page < 1.0
-    if not good:
+    print(f"history of {MANY:,} checkpoints  a page {page:.3f} s  all of it {whole:.3f} s")
+    keep("forks", ("", ""), [
+        ("forks at each checkpoint of two questions", _in_words(plain)),
+        ("forks at each checkpoint with a paid model", _in_words(paying)),
+        ("calls that the parent paid, and all its branches", f"{paid}, **{again}**"),
+        ("one fork for each kind of change", f"{changed} of {len(CHANGES)} finished"),
+        (f"history of {MANY:,} checkpoints", f"a page of it in {1000 * page:.0f} ms, all in {1000 * whole:.0f} ms"),
+    ])  # fmt: skip
+    if not good or page >= 1.0:
         sys.exit("not as it should be")
+
+
+def _in_words(found: Forked) -> str:
+    parent = "unchanged" if found.unchanged else "CHANGED"
+    return f"{found.done} of {found.moments} finished, {found.alike} state the same, parent {parent}"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.figures import keep
 from benchmarks.fuzzing import Effort, fuzz
 
 CASES = 20_000
@@ -45,11 +46,13 @@ def main(cases: int) -> None:
 def _report(url: str, token: str, cases: int) -> None:
     total, server_errors, begun = 0, 0, time.monotonic()
     failures: dict[str, str] = {}
+    operations: set[str] = set()
     for seed in range(SEEDS):
         found = fuzz(url, token, Effort(examples=60, chains=150, cases=cases - total), seed)
         total += found.cases
         server_errors += found.server_errors
         failures |= found.failures
+        operations |= found.operations
         print(f"seed {seed}: {found.cases} cases, {len(found.operations)} operations, {dict(found.statuses)}")
         if total >= cases:
             break
@@ -57,6 +60,10 @@ def _report(url: str, token: str, cases: int) -> None:
           f"{time.monotonic() - begun:.0f} s")  # fmt: skip
     for place, shown in failures.items():
         print(f"- {place}\n    {shown}".replace("\n", "\n    "))
+    keep("fuzz", ("requests", "operations", "server errors", "answers that are not as described"),
+         [(total, len(operations), f"**{server_errors}**", len(failures))])  # fmt: skip
+    if server_errors or failures:
+        sys.exit("not as it should be")
 
 
 def _secret(printed: str) -> str:

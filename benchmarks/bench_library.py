@@ -38,11 +38,20 @@ from assay.storage.postgres import PostgresDatabase
 from assay.storage.postgres_libraries import PostgresLibraries
 from assay.storage.postgres_library import Names, PostgresLibrary
 from benchmarks.bench_index import PASSAGES_A_DOCUMENT, WORDS_A_PASSAGE, Language
+from benchmarks.figures import keep, keep_curve
 from benchmarks.postgres import server
 
 SIZES, VECTORS = (10_000, 100_000, 1_000_000), 10_000
 ENCODED = 400  # passages, to see how long the encoder takes
 VOCABULARY, COMMONEST, QUESTIONS, HITS, BATCH = 200_000, 100, 200, 150, 4_000
+PLACES = ("SQLite", "PostgreSQL")
+CURVES = (
+    ("build", "Building an index of documents", "seconds", "build, s",
+     "Ten times as many passages should take ten times as long."),
+    ("size", "Size of an index of documents", "MB", "MB", "The text is a part of it."),
+    ("ask", "A question to documents, 95th percentile", "milliseconds", "p95, ms",
+     "At most 3,000 passages are scored, chosen by the rarer words of the question."),
+)  # fmt: skip
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 Figures = dict[str, float]
@@ -201,23 +210,23 @@ def with_vectors(opened: Opened, passages: int) -> Figures:
 
 
 def run(sizes: tuple[int, ...], vectors: int, on: str | None = None) -> dict[str, Figures]:
+    """The encoder last: the memory it takes would be everybody's."""
     found: dict[str, Figures] = {}
-    if vectors:
-        found["passages encoded"] = encoded_a_second()
-        _tell(found)
     with tempfile.TemporaryDirectory() as folder, server() as address, PostgresDatabase(address) as database:
-        opens = {"SQLite": partial(on_sqlite, Path(folder)), "PostgreSQL": partial(on_postgres, database)}
+        all_opens = {"SQLite": partial(on_sqlite, Path(folder)), "PostgreSQL": partial(on_postgres, database)}
+        opens = {name: opened for name, opened in all_opens.items() if on in (None, name)}
         for name, opened in opens.items():
-            if on not in (None, name):
-                continue
             for passages in sizes:
                 with opened(f"passages{passages}") as index:
                     found[f"{name}, {passages:,} passages"] = measure(index, passages)
                 _tell(found)
-            if vectors:
-                with opened("vectors") as index:
-                    found[f"{name}, {vectors:,} vectors"] = with_vectors(index, vectors)
-                _tell(found)
+        for name, opened in opens.items() if vectors else ():
+            with opened("vectors") as index:
+                found[f"{name}, {vectors:,} vectors"] = with_vectors(index, vectors)
+            _tell(found)
+    if vectors:
+        found["passages encoded"] = encoded_a_second()
+        _tell(found)
     return found
 
 
@@ -230,14 +239,41 @@ def _tell(found: dict[str, Figures]) -> None:
         print(f"{'':30}", "  ".join(f"{name} x{value:.1f}" for name, value in times.items()), flush=True)
 
 
+def put_down(found: dict[str, Figures], sizes: Sequence[int], vectors: int) -> None:
+    """For the page of figures."""
+    there = [where for where in PLACES if any(name.startswith(where) for name in found)]
+    of = {(where, size): found[f"{where}, {size:,} passages"] for where in there for size in sizes}
+    keep(
+        "documents",
+        ("kept in", "passages", "built in", "takes", "question, median", "95th percentile", "memory of the process"),
+        [(*place, *_cells(one), f"{one['memory, MB']:.0f} MB") for place, one in of.items()],
+    )
+    if vectors:
+        keep(
+            "vectors", ("kept in", "passages", "stored in", "takes", "the nearest 150, median", "95th percentile"),
+            [(where, vectors, *_cells(found[f"{where}, {vectors:,} vectors"])) for where in there],
+            f"The encoder made {found['passages encoded']['a second']:.0f} vectors a second.",
+        )  # fmt: skip
+    for name, title, unit, figure, note in CURVES:
+        lines = {where: [(float(size), of[where, size][figure]) for size in sizes] for where in there}
+        keep_curve(f"documents-{name}", (title, "passages", unit), lines, note=note)
+
+
+def _cells(one: Figures) -> tuple[str, ...]:
+    takes = f"{one['MB'] / 1000:.1f} GB" if one["MB"] >= 1000 else f"{one['MB']:.1f} MB"
+    return f"{one['build, s']:,.1f} s", takes, f"{one['p50, ms']:.0f} ms", f"{one['p95, ms']:.0f} ms"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON at the end")
-    parser.add_argument("--on", choices=["SQLite", "PostgreSQL"], help="only there")
+    parser.add_argument("--on", choices=PLACES, help="only there")
     parser.add_argument("--vectors", type=int, default=VECTORS, help="passages that get one; 0: none")
     parser.add_argument("--passages", type=int, nargs="*", help="other sizes than these")
     wanted = parser.parse_args()
-    found = run(SIZES if wanted.passages is None else tuple(wanted.passages), wanted.vectors, wanted.on)
+    sizes = SIZES if wanted.passages is None else tuple(wanted.passages)
+    found = run(sizes, wanted.vectors, wanted.on)
+    put_down(found, sizes, wanted.vectors)
     if wanted.json:
         print(json.dumps(found, indent=2))
 

@@ -20,6 +20,8 @@ from typing import Any
 
 import httpx2
 
+from benchmarks.figures import keep
+
 MANY = 300
 AT_ONCE = os.environ.get("RUNS_AT_ONCE", "")  # another number than the server's own
 QUESTION = "What's happening with Tesla and its stock?"
@@ -167,18 +169,25 @@ def address(server: subprocess.Popen[str]) -> str:
 
 
 def shown(load: Load, count: int) -> None:
-    ordered = sorted(load.health)
-    p99 = ordered[int(len(ordered) * 0.99)] * 1000
-    print(f"threads started at once      {load.started - 1} of {count}")
-    print(f"runs by status (with one to warm up)  {load.statuses}")
-    print(f"errors                       {len(load.failed)} {load.failed[:3] if load.failed else ''}")
-    print(f"seconds                      {load.seconds:.1f}")
-    print(f"own CPU a run                {load.cpu / count:.3f} s")
-    print(f"most memory                  {load.peak_mb:.0f} MB")
-    print(
-        f"/healthz                     p50 {statistics.median(ordered) * 1000:.0f} ms, p99 {p99:.0f} ms, "
-        f"longest {ordered[-1] * 1000:.0f} ms, asked {len(ordered)} times"
-    )
+    health = sorted(1000 * seconds for seconds in load.health)
+    p99 = health[int(len(health) * 0.99)]
+    lines = {
+        "threads started at once": f"{load.started - 1} of {count}",
+        "runs by status, with one to warm up": ", ".join(f"{number} {name}" for name, number in load.statuses.items()),
+        "errors": f"**{len(load.failed)}**",
+        "seconds": f"{load.seconds:.0f}",
+        "CPU of the server a run": f"{load.cpu / count:.3f} s",
+        "most memory": f"{load.peak_mb:.0f} MB",
+        f"`/healthz` meanwhile, asked {len(health):,} times": (
+            f"{statistics.median(health):.0f} ms median, {p99:.0f} ms at the 99th percentile, "
+            f"{health[-1]:.0f} ms at the most"
+        ),
+    }
+    for name, value in lines.items():
+        print(f"{name:36} {value}")
+    for failure in load.failed[:3]:
+        print(f"    {failure}")
+    keep("load", ("", ""), lines.items())
 
 
 def main(count: int) -> None:
@@ -190,7 +199,10 @@ def main(count: int) -> None:
         assert provider.stdout is not None
         environment = server_environment(folder, provider.stdout.readline().strip())
         with process([assay, "serve"], env=environment) as server:
-            shown(asyncio.run(loaded(address(server), server.pid, count)), count)
+            load = asyncio.run(loaded(address(server), server.pid, count))
+    shown(load, count)
+    if load.failed or load.statuses != {"done": count + 1}:
+        sys.exit("not everything was done")
 
 
 if __name__ == "__main__":

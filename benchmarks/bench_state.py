@@ -7,15 +7,8 @@ stages see it.
 
 Turns: questions at quick depth about the companies that come with Assay, on one thread. Opening is the view, the
 report, the runs and the first page of the history, best of five; a further question is timed in turn with one on a
-fresh thread, best of five each. Measured (two shared cores):
-
-    pages read  whole KB  most held KB  most stored KB  checkpoints
-            50       393          11.9            19.5           23
-           510       783          12.4            37.7           25
-
-         turns  opening ms  a question ms  of a fresh one
-             1          25            314            1.00
-           100         169            400            1.28
+fresh thread, best of five each;
+docs/quality.md shows what was measured.
 """
 
 import asyncio
@@ -42,6 +35,7 @@ from assay.storage.rows import Rows
 from assay.storage.sqlite import SqliteDatabase
 from assay.testing import FakePages
 from assay.testing.wide_web import WideWeb
+from benchmarks.figures import keep, keep_curve
 
 QUESTION = (
     "How deep is Lake Marrow, which fish live in it, how cold is its water, how many stations are there, "
@@ -127,11 +121,23 @@ def wide(data: Path, per_question: int) -> Settings:
 
 def measure_sizes() -> None:
     print(f"{'pages read':>10} {'whole KB':>9} {'most held KB':>13} {'most stored KB':>15} {'checkpoints':>12}")
+    found: list[tuple[int, float, float, float, int]] = []
     for pages, per_question in ((50, 50), (5_000, 120)):
         with tempfile.TemporaryDirectory() as folder:
             done = asyncio.run(reading(wide(Path(folder), per_question), WideWeb(pages), QUESTION))
         held, stored = (max(sizes) / 1024 for sizes in list(zip(*done.steps, strict=True))[1:])
-        print(f"{done.read:>10} {done.whole / 1024:>9.0f} {held:>13.1f} {stored:>15.1f} {len(done.steps):>12}")
+        found.append((done.read, done.whole / 1024, held, stored, len(done.steps)))
+        print("{:>10} {:>9.0f} {:>13.1f} {:>15.1f} {:>12}".format(*found[-1]), flush=True)
+    keep(
+        "state",
+        ("pages read", "held at a checkpoint, at most", "stored for it, at most", "the state as stages see it"),
+        [(read, f"{held:.1f} KB", f"{stored:.1f} KB", f"{whole:.0f} KB") for read, whole, held, stored, _ in found],
+    )  # fmt: skip
+    keep_curve(
+        "state-size", ("State of a run at a checkpoint", "pages read", "KB"),
+        {"stored": [(one[0], one[3]) for one in found], "held": [(one[0], one[2]) for one in found]},
+        note="Pages, passages and claims are rows of the database; a checkpoint names them.",
+    )  # fmt: skip
 
 
 # Turns ------------------------------------------------------------------------------------------------
@@ -178,9 +184,15 @@ async def measure_turns(data: Path, turns: int) -> None:
         question = "What's happening with Tesla?"
         opening = await best(lambda: opened(engine, short), lambda: opened(engine, thread))
         asking = await best(lambda: ask(engine, question, None), lambda: ask(engine, question, thread))
+    times = asking[1] / asking[0]
+    rows = [(1, opening[0] * 1000, asking[0] * 1000, 1.0), (turns, opening[1] * 1000, asking[1] * 1000, times)]
     print(f"\n{'turns':>10} {'opening ms':>11} {'a question ms':>14} {'of a fresh one':>15}")
-    print(f"{1:>10} {opening[0] * 1000:>11.0f} {asking[0] * 1000:>14.0f} {1:>15.2f}")
-    print(f"{turns:>10} {opening[1] * 1000:>11.0f} {asking[1] * 1000:>14.0f} {asking[1] / asking[0]:>15.2f}")
+    for row in rows:
+        print("{:>10} {:>11.0f} {:>14.0f} {:>15.2f}".format(*row))
+    keep(
+        "turns", ("turns of the thread", "opens in", "a question takes", "against one on a fresh thread"),
+        [(count, f"{opens:.0f} ms", f"{takes:.0f} ms", f"{of:.2f}") for count, opens, takes, of in rows],
+    )  # fmt: skip
 
 
 def main(turns: int) -> None:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.figures import keep
 from benchmarks.streaming import trial
 
 RUNS, READERS, CUTS, LATENCY, SEED = 8, 200, 10, 0.8, 7
@@ -29,6 +30,14 @@ def main() -> int:
     for thread, reader in tally.again.items():
         hashes = tally.hashes(thread)
         print(f"    {thread}  {reader.told} events  {len(hashes)} distinct transcripts  {sorted(hashes)[0][:16]}")
+    keep("streams", ("", ""), [
+        ("readers, of so many runs", f"{len(tally.readers)}, {len(tally.again)}"),
+        ("cuts at random", tally.cuts),
+        ("restarts of the server (SIGTERM, then SIGKILL)", tally.restarts),
+        ("events told", sum(reader.told for reader in tally.readers)),
+        ("runs of which all readers were told the same, as was one who read undisturbed",
+         f"**{sum(len(tally.hashes(thread)) == 1 for thread in tally.again)}**"),
+    ])  # fmt: skip
     return int(not tally.sound() or tally.cuts < READERS * CUTS)
 
 

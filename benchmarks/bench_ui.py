@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from benchmarks.figures import keep
 from tests.browser.conftest import QUIET
 from tests.browser.ui.site import Site
 from tests.browser.ui.test_large import measured
@@ -20,9 +21,11 @@ def main() -> None:
         thread = site.research("What's happening with Tesla and its stock?", depth="quick")
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=QUIET)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
-        for act, ms in measured(page, f"{site.url}/t/{thread}", rounds=5).items():
-            print(f"{ms:6.0f} ms  {act}")
+        found = measured(page, f"{site.url}/t/{thread}", rounds=5)
         browser.close()
+    for act, ms in found.items():
+        print(f"{ms:6.0f} ms  {act}")
+    keep("page", ("a person", "ms"), [(act, f"{ms:.0f}") for act, ms in found.items()])
 
 
 if __name__ == "__main__":

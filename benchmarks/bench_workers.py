@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.bench_load import LATENCY, PROVIDER, cpu_seconds, process
+from benchmarks.figures import keep, keep_curve
 from benchmarks.fleet import Fleet
 from benchmarks.postgres import server
 
@@ -48,14 +49,21 @@ def provider_of(child: "subprocess.Popen[str]") -> str:
 
 def main(runs: int) -> None:
     print(f"{os.cpu_count()} cores, {runs} runs, {CONCURRENCY} at once a worker, a provider that takes {LATENCY} s")
-    first = 0.0
+    found: dict[int, tuple[float, float]] = {}
     with process([sys.executable, "-c", PROVIDER.format(latency=LATENCY)]) as child:
         provider = provider_of(child)
         for workers in NUMBERS:
             with server() as address:
-                pace, cpu = asyncio.run(measured(address, provider, workers, runs))
-            first = first or pace
-            print(f"{workers} workers  {pace:.2f} runs/s  x{pace / first:.2f}  {cpu:.2f} s of CPU a run", flush=True)
+                found[workers] = pace, cpu = asyncio.run(measured(address, provider, workers, runs))
+            gained = pace / found[NUMBERS[0]][0]
+            print(f"{workers} workers  {pace:.2f} runs/s  x{gained:.2f}  {cpu:.2f} s of CPU a run", flush=True)
+    rows = [(workers, f"{pace:.2f}", f"{cpu:.2f} s") for workers, (pace, cpu) in found.items()]
+    keep("workers", ("workers", "runs a second", "CPU of the workers a run"), rows)
+    keep_curve(
+        "workers", ("Runs with more workers", "workers", "runs a second"),
+        {f"{os.cpu_count()} cores": [(workers, pace) for workers, (pace, _) in found.items()]}, log=False,
+        note="Workers, PostgreSQL and the provider share them.",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

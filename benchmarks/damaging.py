@@ -215,7 +215,10 @@ def trial(folder: Path, in_database: int, in_journal: int, forged: int, seed: in
     chance = random.Random(seed)
     plain, keyed, work = Place(folder / "plain"), Place(folder / "keyed", keyed=True), folder / "work"
     asyncio.run(prepare(plain))
-    yield "bits of the database", asyncio.run(flips(plain, work, in_database, chance))
-    yield "bits of the journal", journal_flips(plain, work, in_journal, chance)
+    yield "single bits of the database, no key", asyncio.run(flips(plain, work, in_database, chance))
+    yield "single bits of the journal, no key", journal_flips(plain, work, in_journal, chance)
     earlier = asyncio.run(prepare(keyed))
-    yield "with a key: edits, swaps, roll-backs", asyncio.run(forgeries(keyed, work, earlier, forged, chance))
+    yield (
+        "rows edited, exchanged, put back, removed; with a key",
+        asyncio.run(forgeries(keyed, work, earlier, forged, chance)),
+    )

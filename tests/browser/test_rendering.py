@@ -121,7 +121,7 @@ async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> Non
             "<body><script>for (let i = 0; i < 3e5; i++) document.write('<p>' + 'x'.repeat(100))</script>",
         )
         web.page(f"{SHOP}/", "<p>Quiet.</p>")
-        async with rendering(web, page_seconds=4, page_mb=1) as render:
+        async with rendering(web, page_seconds=8, page_mb=1) as render:
             with pytest.raises(FetchError, match="browser"):
                 await render(f"{SHOP}/loop")
             with contextlib.suppress(FetchError):  # on a slow machine there is not even time for a part of it

@@ -15,13 +15,12 @@ from assay.cli.screen import open_console, tell
 from assay.errors import PathError, UsageError
 from assay.evaluation.data import folder, place
 from assay.evaluation.measure import Measure
-from assay.evaluation.page import EMPTY, pictures, record_of, written
-from assay.evaluation.record import Record, Taken, as_json, read, taken
+from assay.evaluation.page import PAGE, keep, record_for, record_of, text_of, written
+from assay.evaluation.record import Record, Taken, read, taken
 from assay.evaluation.registry import MODULES, every, measure
 from assay.evaluation.table import COLUMNS, rows
-from assay.export.whole import write_whole
 
-PAGE, RECORD = ".md", ".json"
+RECORD = ".json"
 UNBROKEN = 10_000  # columns where nobody looks: a script wants a line a figure
 
 
@@ -80,7 +79,7 @@ def _taken(one: Measure, data: Path, wishes: Wishes, kept: Record) -> Done:
         ) from error
     kept.measures[one.name] = found
     if wishes.out is not None:
-        _keep(wishes.out, kept)
+        keep(wishes.out, kept)
     tell(f"{one.name}: {found.seconds:.0f} s", "dim")
     return Done(one, found)
 
@@ -94,30 +93,10 @@ def _kept(out: Path | None) -> Record:
     if out.suffix not in (PAGE, RECORD):
         raise UsageError(f"--out {out} is neither a page nor a record", help="Name a file that ends in .md or .json.")
     check_place(out)
-    record = read(_record(out))
+    record = read(record_for(out))
     if out.suffix == PAGE:
-        written(_page(out), Record())  # a page without a place for figures is refused now
+        written(text_of(out), Record())  # a page without a place for figures is refused now
     return record
-
-
-def _record(out: Path) -> Path:
-    return record_of(out) if out.suffix == PAGE else out
-
-
-def _page(out: Path) -> str:
-    return out.read_text(encoding="utf-8") if out.exists() else EMPTY
-
-
-def _keep(out: Path, record: Record) -> None:
-    files = {_record(out): as_json(record)}
-    if out.suffix == PAGE:
-        files |= {**pictures(out, record), out: written(_page(out), record)}
-    for file, text in files.items():
-        try:
-            file.parent.mkdir(exist_ok=True)
-            write_whole(file, text.encode())
-        except OSError as error:
-            raise PathError(f"cannot write {file}: {error.strerror}", help="Choose another --out.") from error
 
 
 def render(wishes: Wishes) -> None:
@@ -125,7 +104,7 @@ def render(wishes: Wishes) -> None:
         raise UsageError("--render writes a page again", help="Name it: assay eval --render --out docs/quality.md")
     if not record_of(wishes.out).is_file():
         raise PathError(f"{record_of(wishes.out)} is not there", help="Measure first: leave out --render.")
-    _keep(wishes.out, _kept(wishes.out))
+    keep(wishes.out, _kept(wishes.out))
     tell(f"{wishes.out} says what {record_of(wishes.out)} has.")
 
 

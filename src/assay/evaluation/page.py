@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from assay.errors import UsageError
+from assay.errors import PathError, UsageError
 from assay.evaluation.curves import drawn, shown
-from assay.evaluation.record import Record
+from assay.evaluation.record import Record, as_json
 from assay.evaluation.registry import every
-from assay.evaluation.table import markdown
+from assay.evaluation.table import laid_out, markdown
+from assay.export.whole import write_whole
 
 EMPTY = "# How well it does, in figures\n\n<!-- eval -->\n<!-- /eval -->\n"
-PICTURES = "images"
+PAGE, PICTURES = ".md", "images"
 
 
 def record_of(page: Path) -> Path:
@@ -18,11 +19,35 @@ def record_of(page: Path) -> Path:
 
 
 def written(text: str, record: Record) -> str:
-    """The page with what the record says: all figures in one place, each curve where the page wants it."""
+    """The page with what the record says: all measures in one place, each table and curve where the page wants it."""
     text = _put(text, "eval", markdown(every(), record))
     for name, curve in record.curves.items():
         text = _put(text, f"curve {name}", shown(name, curve, PICTURES))
+    for name, table in record.tables.items():
+        text = _put(text, f"table {name}", laid_out(table))
     return text
+
+
+def record_for(out: Path) -> Path:
+    """Where the record is, for a page or the record itself."""
+    return record_of(out) if out.suffix == PAGE else out
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8") if page.exists() else EMPTY
+
+
+def keep(out: Path, record: Record) -> None:
+    """The record, and where that is a page, the page and its pictures."""
+    files = {record_for(out): as_json(record)}
+    if out.suffix == PAGE:
+        files |= {**pictures(out, record), out: written(text_of(out), record)}
+    for file, text in files.items():
+        try:
+            file.parent.mkdir(exist_ok=True)
+            write_whole(file, text.encode())
+        except OSError as error:
+            raise PathError(f"cannot write {file}: {error.strerror}", help="Choose another --out.") from error
 
 
 def pictures(page: Path, record: Record) -> dict[Path, str]:

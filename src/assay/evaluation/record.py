@@ -55,9 +55,22 @@ class Curve(Part):
     note: str = ""
 
 
+class Table(Part):
+    """What a benchmark found, a row for each thing it looked at."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    date: date
+    command: str
+    versions: dict[str, str]
+    machine: str
+    note: str = ""
+
+
 class Record(Part):
     measures: dict[str, Taken] = {}
     curves: dict[str, Curve] = Field(default={}, description="by the name of the picture")
+    tables: dict[str, Table] = {}
 
 
 def taken(measure: Measure, data: Path, *, quick: bool) -> Taken:
@@ -70,11 +83,19 @@ def taken(measure: Measure, data: Path, *, quick: bool) -> Taken:
         quick=quick,
         sample=measure.sample(quick),
         seconds=round(seconds, 1),
-        versions={"python": platform.python_version(), **{name: version(name) for name in WITH}},
-        machine=f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        versions=versions(),
+        machine=machine(),
         data=digest(data, measure.needs),
         figures={name: _value(one) for name, one in values.items()},
     )
+
+
+def versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in WITH}}
+
+
+def machine() -> str:
+    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
 
 
 def _value(one: Measured) -> Value:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from assay.evaluation.measure import Figure, Measure
-from assay.evaluation.record import Record, Taken
+from assay.evaluation.record import Record, Table, Taken
 
 COLUMNS = ("measure", "figure", "Assay", "to beat", "must be")
 
@@ -56,6 +56,15 @@ def markdown(measures: Iterable[Measure], record: Record) -> str:
     common, _ = Counter(_made_with(taken) for _, taken in known).most_common(1)[0]
     parts = ["\n".join(lines), f"Measured with {common}, unless said.", *(_about(*one, common) for one in known)]
     return "\n\n".join(parts)
+
+
+def laid_out(table: Table) -> str:
+    """A table of a benchmark, with how it was made."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (table.columns, *table.rows)]
+    lines.insert(1, "|---" * len(table.columns) + "|")
+    note = f" {table.note}" if table.note else ""
+    made_with = ", ".join(f"{name} {table.versions[name]}" for name in ("python", "assay"))
+    return "\n".join(lines) + f"\n\n`{table.command}`, {table.date}, {made_with}, {table.machine}.{note}"
 
 
 def _made_with(taken: Taken) -> str:

@@ -1,0 +1,67 @@
+"""What benchmarks find, for a page: FIGURES=docs/quality.md python benchmarks/bench_kills.py puts it there.
+
+`make bench` names the page; without FIGURES a benchmark only prints. How it was called is kept with what it found, so
+that a short trial cannot pass for a whole one.
+"""
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assay.evaluation.page import keep as keep_record
+from assay.evaluation.page import record_for
+from assay.evaluation.record import Curve, Record, Table, machine, read, versions
+
+Points = Sequence[tuple[float, float]]
+DIGITS = 3  # of a point
+
+
+def keep(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> None:
+    """A table, between <!-- table NAME --> and <!-- /table NAME --> of the page."""
+    with _changing() as record:
+        if record:
+            record.tables[name] = Table(
+                columns=list(columns), rows=[[_shown(cell) for cell in row] for row in rows], note=note,
+                date=datetime.now(UTC).date(), command=_command(), versions=versions(), machine=machine(),
+            )  # fmt: skip
+
+
+def keep_curve(
+    name: str, axes: tuple[str, str, str], lines: Mapping[str, Points], *, log: bool = True, note: str = ""
+) -> None:
+    """A picture, where the page has its marks. The axes: what all of it shows, what is across, what is up."""
+    with _changing() as record:
+        if record:
+            title, across, up = axes
+            record.curves[name] = Curve(
+                title=title, x=across, y=up, log=log, note=note, date=datetime.now(UTC).date(), command=_command(),
+                lines={line: [(x, float(f"{y:.{DIGITS}g}")) for x, y in points] for line, points in lines.items()},
+            )  # fmt: skip
+
+
+@contextmanager
+def _changing() -> Iterator[Record | None]:
+    """One at a time, since two benchmarks may end at once."""
+    if not (page := os.environ.get("FIGURES")):
+        yield None
+        return
+    folder = os.open(Path(page).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        record = read(record_for(Path(page)))
+        yield record
+        keep_record(Path(page), record)
+    finally:
+        os.close(folder)
+
+
+def _shown(cell: object) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell).replace("|", "\\|")
+
+
+def _command() -> str:
+    return " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]])
