@@ -19,6 +19,9 @@ from assay.evaluation.record import Curve, Record, Table, machine, read, version
 Points = Sequence[tuple[float, float]]
 DIGITS = 3  # of a point
 
+if (_named := os.environ.get("FIGURES")) and not Path(_named).is_file():  # now, and not after hours of measuring
+    sys.exit(f"FIGURES={_named}: there is no such page")
+
 
 def keep(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> None:
     """A table, between <!-- table NAME --> and <!-- /table NAME --> of the page."""

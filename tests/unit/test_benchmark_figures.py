@@ -1,5 +1,6 @@
 """What a benchmark finds is put on a page by the benchmark itself, with how it was called."""
 
+import os
 import re
 import subprocess
 import sys
@@ -66,6 +67,15 @@ def test_without_a_page_nothing_is_kept(page: Path, monkeypatch: pytest.MonkeyPa
     figures.keep("made", ("runs",), [(1,)])
     assert page.read_text(encoding="utf-8") == PLACES
     assert not record_of(page).exists()
+
+
+def test_a_page_that_is_not_there_is_told_before_anything_is_measured(page: Path) -> None:
+    page.unlink()
+    tried = subprocess.run(
+        [sys.executable, "benchmarks/bench_kills.py"], cwd=ROOT, env={**os.environ, "PYTHONPATH": "."}, check=False,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (tried.returncode, tried.stderr.strip()) == (1, f"FIGURES={page}: there is no such page")
 
 
 def test_benchmarks_that_end_at_once_do_not_lose_each_others(page: Path) -> None:
