@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assay.evaluation.page import keep as keep_record
-from assay.evaluation.page import record_for
+from assay.evaluation.page import record_of
 from assay.evaluation.record import Curve, Record, Table, machine, read, versions
 
 Points = Sequence[tuple[float, float]]
@@ -55,7 +55,7 @@ def _changing() -> Iterator[Record | None]:
     folder = os.open(Path(page).parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        record = read(record_for(Path(page)))
+        record = read(record_of(Path(page)))
         yield record
         keep_record(Path(page), record)
     finally:

@@ -15,7 +15,7 @@ from assay.cli.screen import open_console, tell
 from assay.errors import PathError, UsageError
 from assay.evaluation.data import folder, place
 from assay.evaluation.measure import Measure
-from assay.evaluation.page import PAGE, keep, record_for, record_of, text_of, written
+from assay.evaluation.page import PAGE, keep, record_of, text_of, written
 from assay.evaluation.record import Record, Taken, read, taken
 from assay.evaluation.registry import MODULES, every, measure
 from assay.evaluation.table import COLUMNS, rows
@@ -93,7 +93,7 @@ def _kept(out: Path | None) -> Record:
     if out.suffix not in (PAGE, RECORD):
         raise UsageError(f"--out {out} is neither a page nor a record", help="Name a file that ends in .md or .json.")
     check_place(out)
-    record = read(record_for(out))
+    record = read(record_of(out))
     if out.suffix == PAGE:
         written(text_of(out), Record())  # a page without a place for figures is refused now
     return record

@@ -14,7 +14,7 @@ PAGE, PICTURES = ".md", "images"
 
 
 def record_of(page: Path) -> Path:
-    """docs/quality.json stands beside docs/quality.md."""
+    """docs/quality.json stands beside docs/quality.md; of a record that is the record itself."""
     return page.with_suffix(".json")
 
 
@@ -28,18 +28,13 @@ def written(text: str, record: Record) -> str:
     return text
 
 
-def record_for(out: Path) -> Path:
-    """Where the record is, for a page or the record itself."""
-    return record_of(out) if out.suffix == PAGE else out
-
-
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8") if page.exists() else EMPTY
 
 
 def keep(out: Path, record: Record) -> None:
     """The record, and where that is a page, the page and its pictures."""
-    files = {record_for(out): as_json(record)}
+    files = {record_of(out): as_json(record)}
     if out.suffix == PAGE:
         files |= {**pictures(out, record), out: written(text_of(out), record)}
     for file, text in files.items():
