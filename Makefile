@@ -39,7 +39,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
 		printf '  make %-13s %s\n' "$$name" "$$text"; done
 
-venv: $(STAMPS)/project ## install Assay into .venv
+venv: $(STAMPS)/project ## install OpenAssay into .venv
 
 dev: $(STAMPS)/dev ## install what checks, tests and benchmarks need
 
@@ -51,7 +51,7 @@ browser: $(STAMPS)/dev ## find or install a Chromium for the browser tests
 	@test -e $(STAMPS)/browser || { $(find_browser); }
 
 demo: venv ## research a question on the example library, offline
-	@$(BIN)/assay research "$(DEMO_QUESTION)" --docs examples/library --yes
+	@$(BIN)/openassay research "$(DEMO_QUESTION)" --docs examples/library --yes
 
 check: dev ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -69,7 +69,7 @@ requirements: dev ## writes docs/traceability.md; fails where a requirement has 
 	@$(BIN)/python tests/traceability.py --write --strict
 
 bench: dev ## take every figure of docs/quality.md again (hours)
-	@status=0; $(BIN)/assay eval --out docs/quality.md || status=1; \
+	@status=0; $(BIN)/openassay eval --out docs/quality.md || status=1; \
 	for file in benchmarks/bench_*.py benchmarks/arena.py; do \
 		echo "== $$file"; FIGURES=docs/quality.md PYTHONPATH=. $(BIN)/python "$$file" || status=1; done; exit $$status
 
@@ -92,7 +92,7 @@ $(STAMPS)/bootstrap: requirements/bootstrap.lock
 	@command -v $(PYTHON) >/dev/null \
 		|| { echo "error: $(PYTHON) not found; install Python 3.11 or newer, or name one: make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "error: Assay needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+		|| { echo "error: OpenAssay needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 		|| { echo "error: this Python cannot make environments; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)

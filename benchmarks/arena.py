@@ -1,7 +1,7 @@
-"""A whole run against a slow world: where its time, calls and tokens go. For Assay, and for anybody's system.
+"""A whole run against a slow world: where its time, calls and tokens go. For OpenAssay, and for anybody's system.
 
-    python benchmarks/arena.py                              Assay's engine, held to bounds
-    python benchmarks/arena.py --assay                      the command `assay research`, as any other system
+    python benchmarks/arena.py                              OpenAssay's engine, held to bounds
+    python benchmarks/arena.py --openassay                      the command `openassay research`, as any other system
     python benchmarks/arena.py --command "CMD {question}"   a command of another system
     python benchmarks/arena.py --url http://HOST/v1         a server that answers OpenAI's chat completions
 
@@ -10,7 +10,8 @@ addresses in OPENAI_BASE_URL, SEARXNG_URL, TAVILY_BASE_URL and as {openai}, {sea
 the addresses that are printed, and is asked as soon as it can be reached. What it says on stdout is looked through for
 citations. The chain is the longest row of model calls that waited for each other.
 
-Assay alone is asked 3 sub-questions with 3 queries each, in 2 rounds. What other systems took on the same breadth is
+OpenAssay alone is asked 3 sub-questions with 3 queries each, in 2 rounds. What other systems took on the same
+breadth is
 beside it in docs/quality.md; neither of them checks a claim against its source.
 """
 
@@ -29,19 +30,21 @@ from typing import NamedTuple
 
 import httpx2
 
-from assay.bootstrap import open_engine
-from assay.export.report import Report
-from assay.model.source import Document, Hit, Passage
-from assay.model.thread import Options
-from assay.ports import DocumentStore
-from assay.settings import load
-from assay.storage.documents import SqlDocuments
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.testing import FakeProvider, ProviderCall, ScriptedModel, snapshot
-from assay.text.passages import passages
 from benchmarks.figures import keep
 from benchmarks.slow_world import HITS, LLM, PAGE, QUESTION, SEARCH, World, retold, slow_world, texts
+from openassay.bootstrap import open_engine
+from openassay.export.report import Report
+from openassay.models.evidence import Document, Hit, Passage
+from openassay.models.thread import ResearchOptions
+from openassay.protocols import DocumentStore
+from openassay.settings import load
+from openassay.storage.documents import SqlDocuments
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.testing import make_document
+from openassay.text.sentences import split_passages
+from tests.fakes.llm_server import FakeLlmServer, LlmServerCall
+from tests.fakes.model import FakeModel
 
 CHAIN, CALLS, TOKENS = 10, 40, 160_000  # what must not be passed
 PROMPT_USD, ANSWER_USD = 2.5, 10.0  # of gpt-4o, a million tokens
@@ -52,7 +55,8 @@ OTHERS = {
 }
 PATIENCE = 900.0  # seconds for a system to be reached, and to answer
 OURS = (
-    f"{shlex.quote(sys.executable)} -m assay research {{question}} --source searxng --model openai:gpt-4o --yes --quiet"
+    f"{shlex.quote(sys.executable)} -m openassay research {{question}} "
+    "--source searxng --model openai:gpt-4o --yes --quiet"
 )
 
 
@@ -75,8 +79,8 @@ class SlowSource:
         found = random.Random(query).sample(self._documents, HITS)
         await asyncio.sleep(PAGE)  # pages are fetched side by side
         for document in found:
-            await self._store.put(document)
-        places = [(document, passage) for document in found for passage in passages(document.hash, document.text)]
+            await self._store.add_test(document)
+        places = [(document, passage) for document in found for passage in split_passages(document.hash, document.text)]
         return [self._hit(query, rank, *place) for rank, place in enumerate(places[:limit], 1)]
 
     def _hit(self, query: str, rank: int, document: Document, passage: Passage) -> Hit:
@@ -86,7 +90,7 @@ class SlowSource:
         )  # fmt: skip
 
 
-def chain(calls: list[ProviderCall]) -> int:
+def chain(calls: list[LlmServerCall]) -> int:
     """The most calls of which each began after the one before had ended."""
     longest: list[int] = []
     ordered = sorted(calls, key=lambda call: call.started)
@@ -96,20 +100,20 @@ def chain(calls: list[ProviderCall]) -> int:
     return max(longest, default=0)
 
 
-async def run(folder: Path) -> tuple[Report, FakeProvider, float]:
+async def run(folder: Path) -> tuple[Report, FakeLlmServer, float]:
     os.environ["OPENAI_API_KEY"] = "sk-arena-not-a-key"
-    model = ScriptedModel({"Draft": retold}, questions=3, queries=3, rounds=2)
-    async with FakeProvider(model, latency=LLM) as provider:
+    model = FakeModel({"Draft": retold}, questions=3, queries=3, rounds=2)
+    async with FakeLlmServer(model, latency=LLM) as provider:
         settings = load(
             data_dir=folder, max_gap_searches=1, query_variations=3,
             llm={"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}},
         )  # fmt: skip
-        with SqliteDatabase(folder / "assay.sqlite3") as database:
-            documents = [snapshot(text, title=title) for title, text in texts().items()]
+        with SqliteDatabase(folder / "openassay.sqlite3") as database:
+            documents = [make_document(text, title=title) for title, text in texts().items()]
             source = SlowSource(SqlDocuments(Rows(database)), documents)
             async with open_engine(settings, sources=lambda options: ([source], {})) as engine:
                 began = time.perf_counter()
-                started = await engine.start(QUESTION, Options())
+                started = await engine.start(QUESTION, ResearchOptions())
                 outcome = await engine.wait(started.id)
                 seconds = time.perf_counter() - began
         if outcome.report is None:
@@ -118,7 +122,7 @@ async def run(folder: Path) -> tuple[Report, FakeProvider, float]:
 
 
 def held() -> None:
-    """Assay's engine alone, held to bounds."""
+    """OpenAssay's engine alone, held to bounds."""
     with tempfile.TemporaryDirectory() as folder:
         report, provider, seconds = asyncio.run(run(Path(folder)))
     calls = provider.calls
@@ -129,7 +133,7 @@ def held() -> None:
         ("critical path", chain(calls), f"<= {CHAIN} latencies"),
         ("model calls", len(calls), f"<= {CALLS}"),
         ("prompt tokens", prompt, f"<= {TOKENS:,}"),
-        ("most at once", provider.busiest, ""),
+        ("most at once", provider.max_concurrency, ""),
         ("rounds", report.metadata.rounds, "= 2"),
         ("claims verified", f"{len(judged)} of {len(report.claims)}", "all"),
         ("statements checked", f"{report.coverage.checked} of {report.coverage.total}", ""),
@@ -142,9 +146,9 @@ def held() -> None:
         print(f"{name:20} {value!s:40} {bound}")
     keep(
         "arena", ("system", "model calls", "most at once", "prompt tokens", "seconds"),
-        [("**Assay**", len(calls), provider.busiest, f"{prompt / 1000:.0f}k", f"{seconds:.1f}"),
+        [("**OpenAssay**", len(calls), provider.max_concurrency, f"{prompt / 1000:.0f}k", f"{seconds:.1f}"),
          *((name, *took) for name, took in OTHERS.items())],
-        f"Assay's longest row of calls that waited for each other was {chain(calls)}; {len(judged)} of "
+        f"OpenAssay's longest row of calls that waited for each other was {chain(calls)}; {len(judged)} of "
         f"{len(report.claims)} claims were verified. The others were measured earlier in the same world.",
     )  # fmt: skip
     within = chain(calls) <= CHAIN and len(calls) <= CALLS and prompt <= TOKENS and len(judged) == len(report.claims)
@@ -224,7 +228,7 @@ def told(world: World, result: Result) -> None:
     with_citation, sentences = cited(result.said)
     lines = {
         "seconds": f"{result.seconds:.1f}",
-        "model calls": f"{len(calls)}, {world.provider.busiest} at once at the most",
+        "model calls": f"{len(calls)}, {world.provider.max_concurrency} at once at the most",
         "critical path": f"{chain(calls)} latencies",
         "tokens": f"{prompt:,} in prompts, {answers:,} in answers",
         "at gpt-4o prices": f"${(prompt * PROMPT_USD + answers * ANSWER_USD) / 1e6:.4f}",
@@ -242,11 +246,11 @@ async def contest(command: str | None, url: str | None, *, ours: bool, pace: flo
     with tempfile.TemporaryDirectory() as folder:
         async with slow_world(pace) as world:
             extra = {
-                "ASSAY_DATA_DIR": folder, "ASSAY_SEARCH__SEARXNG_URL": world.search.url,
-                "ASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]', "ASSAY_HARVEST__BROWSER": "off",
-                "ASSAY_HARVEST__HOST_PAUSE": "0", "ASSAY_HARVEST__AT_ONCE_PER_HOST": "16",
-                "ASSAY_LLM__ENDPOINTS": json.dumps({"openai": world.addresses["OPENAI_BASE_URL"]}),
-                "ASSAY_SEARCH__REQUESTS_PER_MINUTE": '{"searxng": 6000}',
+                "OPENASSAY_DATA_DIR": folder, "OPENASSAY_SEARCH__SEARXNG_URL": world.search.url,
+                "OPENASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]', "OPENASSAY_HARVEST__BROWSER": "off",
+                "OPENASSAY_HARVEST__HOST_PAUSE": "0", "OPENASSAY_HARVEST__AT_ONCE_PER_HOST": "16",
+                "OPENASSAY_LLM__ENDPOINTS": json.dumps({"openai": world.addresses["OPENAI_BASE_URL"]}),
+                "OPENASSAY_SEARCH__REQUESTS_PER_MINUTE": '{"searxng": 6000}',
             }  # fmt: skip
             if url is not None:
                 result = await asked(world, url)
@@ -258,13 +262,13 @@ async def contest(command: str | None, url: str | None, *, ours: bool, pace: flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     system = parser.add_mutually_exclusive_group()
-    system.add_argument("--assay", action="store_true", help="the command of Assay")
+    system.add_argument("--openassay", action="store_true", help="the command of OpenAssay")
     system.add_argument("--command", help="a command; {question} stands for the question")
     system.add_argument("--url", help="of a server that answers POST URL/chat/completions")
     parser.add_argument("--pace", type=float, default=1.0, help="2 makes the world twice as slow, for these systems")
     given = parser.parse_args()
-    if given.assay or given.command or given.url:
-        asyncio.run(contest(given.command, given.url, ours=given.assay, pace=given.pace))
+    if given.openassay or given.command or given.url:
+        asyncio.run(contest(given.command, given.url, ours=given.openassay, pace=given.pace))
     else:
         held()
 

@@ -1,6 +1,7 @@
 """Which company is meant: how often it is found, and how often another is taken for it.
 
-Data: companies from `ASSAY_EVAL_DATA`, by default ../shared/data; no part of the package is made from it. Each list is
+Data: companies from `OPENASSAY_EVAL_DATA`, by default ../shared/data; no part of the package is made from it. Each
+list is
 a register of its own (`Register.of`), asked for its own names as people might write them; "left out" asks a register
 for a company that is not in it, 20 times with another twentieth missing. Common words are the 4,000 most frequent of
 the other sets, written small in most places. Measured:
@@ -27,27 +28,26 @@ import argparse
 import random
 import time
 
-from assay.companies import Register, open_companies
-from assay.companies.listed import listed
-from assay.evaluation.companies import (
-    common_words,
-    left_out,
-    named,
-    ordinary,
-    perturbed,
-    recall,
-    slip,
-    sp500,
-    tickers,
-    traded,
+from benchmarks.evaluation.companies import (
+    count_omissions,
+    count_resolutions,
+    count_sp500,
+    find_false_matches,
+    load_common_words,
+    load_names,
+    load_tickers,
+    measure_tickers,
+    mistype,
+    sum_spellings,
 )
-from assay.evaluation.data import folder
+from benchmarks.evaluation.measure import require_data_folder
+from openassay.companies.register import CompanyRegister, load_company_rows, open_companies
 
 
-def speed(register: Register) -> dict[str, float]:
+def speed(register: CompanyRegister) -> dict[str, float]:
     """Milliseconds of processor time."""
     chance = random.Random(7)
-    names = [slip(row.name, chance) or row.name for row in chance.sample(listed(), 1_000)]
+    names = [mistype(row.name, chance) or row.name for row in chance.sample(load_company_rows(), 1_000)]
     register.resolve("no such company at all")
     began = time.process_time()
     for name in names:
@@ -66,7 +66,7 @@ def speed(register: Register) -> dict[str, float]:
 def _shown(counts: dict[str, tuple[int, int, int]]) -> None:
     for kind, (asked, right, wrong) in counts.items():
         print(f"  {kind:22} {asked:6}  right {right / max(asked, 1):.4f}  wrong {wrong / max(asked, 1):.4f}")
-    asked, right, wrong = perturbed(counts)
+    asked, right, wrong = sum_spellings(counts)
     print(f"  {'all perturbed':22} {asked:6}  right {right / asked:.4f}  wrong {wrong / asked:.4f}")
 
 
@@ -80,21 +80,21 @@ def main() -> None:
         f"loaded in {time.process_time() - began:.3f} s of processor time, {time.perf_counter() - clock:.3f} s elapsed"
     )
     print("milliseconds: " + ", ".join(f"{what} {took:.2f}" for what, took in speed(register).items()))
-    data = folder()
-    for title, rows in (("names.csv", named(data)), ("tickers.csv", traded(data))):
+    data = require_data_folder()
+    for title, rows in (("names.csv", load_names(data)), ("tickers.csv", load_tickers(data))):
         print(f"{title}: {len(rows)} companies")
-        _shown(recall(rows, miss=miss))
-        for kind, (asked, wrong) in left_out(rows, miss=miss).items():
+        _shown(count_resolutions(rows, miss=miss))
+        for kind, (asked, wrong) in count_omissions(rows, miss=miss).items():
             print(f"  left out, {kind:12} {asked:6}  wrongly resolved {wrong / asked:.4f}")
-    print("tickers: " + ", ".join(f"{kind} {share:.4f}" for kind, share in tickers(traded(data)).items()))
+    print("tickers: " + ", ".join(f"{kind} {share:.4f}" for kind, share in measure_tickers(load_tickers(data)).items()))
     for title, rows in (
-        ("tickers.csv", traded(data)),
-        ("own register", [(row.cik, row.name, row.tickers) for row in listed()]),
+        ("tickers.csv", load_tickers(data)),
+        ("own register", [(row.cik, row.name, row.tickers) for row in load_company_rows()]),
     ):
-        asked, right, wrong = sp500(data, rows, miss=miss)
+        asked, right, wrong = count_sp500(data, rows, miss=miss)
         print(f"S&P 500 in {title}: {asked}  right {right / asked:.4f}  wrong {wrong / asked:.4f}")
-    words = common_words(data, 4_000)
-    for how, taken in ordinary(register, words).items():
+    words = load_common_words(data, 4_000)
+    for how, taken in find_false_matches(register, words).items():
         print(f"{len(words)} common words, {how}: {len(taken) / len(words):.4f}  {' '.join(taken[:25])}")
 
 

@@ -1,6 +1,7 @@
 """How well copies are told from other pages: 181 web pages, each read in up to six ways.
 
-Data: extraction from `ASSAY_EVAL_DATA`, by default ../shared/data. A page's readings are copies of each other (the true
+Data: extraction from `OPENASSAY_EVAL_DATA`, by default ../shared/data. A page's readings are copies of each other
+(the true
 body, three settings of trafilatura, all text of the page with its menus, what the page says of itself in JSON-LD); the
 true bodies of two pages never are. Measured on 2 cores that others used too:
 
@@ -17,10 +18,10 @@ import random
 import time
 from itertools import combinations
 
-from assay.evaluation.data import folder
-from assay.evaluation.duplicates import bodies, copies, shared
-from assay.search.duplicates import THRESHOLD, duplicates
-from assay.text.shingles import containment, shingles
+from benchmarks.evaluation.duplicates import load_bodies, load_copies, text_overlap
+from benchmarks.evaluation.measure import require_data_folder
+from openassay.search.ranking import THRESHOLD, find_duplicates
+from openassay.text.sentences import containment, shingles
 
 
 def seconds(documents: int = 400, words: int = 5_000) -> float:
@@ -28,14 +29,16 @@ def seconds(documents: int = 400, words: int = 5_000) -> float:
     known = ["".join(chance.choices("abcdefghijklmnoprstuvwé", k=chance.randint(2, 10))) for _ in range(20_000)]
     texts = [(str(at), " ".join(chance.choices(known, k=words))) for at in range(documents)]
     began = time.process_time()
-    assert duplicates(texts) == {}
+    assert find_duplicates(texts) == {}
     return time.process_time() - began
 
 
 def main() -> None:
-    pages = folder() / "extraction"
-    alike = [shared(one, other) for one, other in copies(pages)]
-    others = [containment(one, other) for one, other in combinations([shingles(text) for _, text in bodies(pages)], 2)]
+    pages = require_data_folder() / "extraction"
+    alike = [text_overlap(one, other) for one, other in load_copies(pages)]
+    others = [
+        containment(one, other) for one, other in combinations([shingles(text) for _, text in load_bodies(pages)], 2)
+    ]
     print(f"{len(alike)} pairs of copies, {len(others)} of others; the most that others share is {max(others):.3f}")
     for threshold in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9):
         found, wrong = sum(share >= threshold for share in alike), sum(share >= threshold for share in others)

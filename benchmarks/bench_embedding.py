@@ -9,7 +9,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import TYPE_CHECKING
 
-from assay.embedding import CachedEmbedder, MiniLM
+from openassay.text.embeddings import EmbeddingCache, MiniLM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def main() -> None:
     one = passages(12, 1)
     print(row("one question of 12 words", 1, best_seconds(partial(model.embed, one))))
     with tempfile.TemporaryDirectory() as folder:
-        cached = CachedEmbedder(model, Path(folder) / "vectors.sqlite")
+        cached = EmbeddingCache(model, Path(folder) / "vectors.sqlite")
         cached.embed(texts := passages(60, 256))
         print(row("60 words, from the cache", len(texts), best_seconds(partial(cached.embed, texts))))
         cached.close()

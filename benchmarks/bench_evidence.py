@@ -8,16 +8,22 @@ python benchmarks/bench_evidence.py
 import time
 from statistics import fmean
 
-from assay.evaluation.data import folder
-from assay.evaluation.evidence import MANY, bm25, claims, ours, recalls
+from benchmarks.evaluation.measure import require_data_folder
+from benchmarks.evaluation.retrieval import (
+    ARTICLES_AT_ONCE,
+    build_bm25_finder,
+    build_our_finder,
+    load_claims,
+    measure_recalls,
+)
 
 
 def main() -> None:
-    asked = claims(folder())
-    for place, at_once in (("one", 1), ("many", MANY)):
-        for name, build in (("bm25", bm25), ("ours", ours)):
+    asked = load_claims(require_data_folder())
+    for place, at_once in (("one", 1), ("many", ARTICLES_AT_ONCE)):
+        for name, build in (("bm25", build_bm25_finder), ("ours", build_our_finder)):
             began = time.perf_counter()
-            found = recalls(asked, at_once, build)
+            found = measure_recalls(asked, at_once, build)
             each = (time.perf_counter() - began) / len(asked) * 1000
             halves = " and ".join(f"{fmean(half):.3f}" for half in (found[::2], found[1::2]))
             print(f"{place} {name:6} recall@5 {fmean(found):.3f} (halves {halves})   {each:5.1f} ms a claim")

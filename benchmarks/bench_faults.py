@@ -16,19 +16,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.llm.names import parse
-from assay.llm.prices import price
-from assay.llm.router import Router
-from assay.model.event import RunStatus
-from assay.model.spend import MICRO
-from assay.model.thread import Options
-from assay.settings import Settings, load
-from assay.storage.ledger import SqlLedger
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.testing import FAULTS, FakeProvider, ScriptedModel, Share
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.llm.names import parse_name
+from openassay.llm.prices import find_price
+from openassay.llm.router import ModelRouter
+from openassay.models.event import RunStatus
+from openassay.models.spend import MICRO
+from openassay.models.thread import ResearchOptions
+from openassay.settings import Settings, load
+from openassay.storage.ledger import SqlLedger
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from tests.fakes.llm_faults import FAULTS
+from tests.fakes.llm_server import FakeLlmServer, FaultShare
+from tests.fakes.model import FakeModel
 
 RUNS = 25
 SIDE_BY_SIDE = 5
@@ -60,7 +62,7 @@ class Clock:
 
 
 @asynccontextmanager
-async def world(provider: FakeProvider, folder: Path, vendor: str) -> AsyncIterator[Engine]:
+async def world(provider: FakeLlmServer, folder: Path, vendor: str) -> AsyncIterator[Engine]:
     settings = load(
         data_dir=folder, source="demo", depth="quick", log_level="error",
         llm={
@@ -69,14 +71,14 @@ async def world(provider: FakeProvider, folder: Path, vendor: str) -> AsyncItera
         },
     )  # fmt: skip
     async with open_engine(settings) as engine:
-        router: Router = engine._runner.thinking._router  # type: ignore[attr-defined]
+        router: ModelRouter = engine._runner.thinking._router  # type: ignore[attr-defined]
         clock = Clock()
         router.sleep, router.clock = clock.sleep, clock
         yield engine
 
 
 async def one(engine: Engine) -> str:
-    run = await engine.start(QUESTION, Options(depth=engine.settings.depth, source="demo"))
+    run = await engine.start(QUESTION, ResearchOptions(depth=engine.settings.depth, source="demo"))
     async with asyncio.timeout(120):
         await engine.wait(run.id)
     return run.id
@@ -97,23 +99,25 @@ async def endings(engine: Engine, runs: list[str], database: SqliteDatabase) -> 
     return found
 
 
-def bill(provider: FakeProvider, settings: Settings) -> int:
+def bill(provider: FakeLlmServer, settings: Settings) -> int:
     """What the providers would charge, in micro-dollars; a run may have gone on to the next tier."""
     return sum(
-        price(parse(f"{call.format}:{call.model}"), settings).micros(call.prompt_tokens, call.completion_tokens)
-        for call in provider.billed
+        find_price(parse_name(f"{call.format}:{call.model}"), settings).micros(
+            call.prompt_tokens, call.completion_tokens
+        )
+        for call in provider.billable_calls
     )
 
 
-async def trial(vendor: str, faults: Share, runs: int) -> tuple[list[Ending], int, Counter[str]]:
+async def trial(vendor: str, faults: FaultShare, runs: int) -> tuple[list[Ending], int, Counter[str]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        async with FakeProvider(ScriptedModel(), faults=faults) as provider:
+        async with FakeLlmServer(FakeModel(), faults=faults) as provider:
             async with world(provider, folder, vendor) as engine:
                 ids: list[str] = []
                 for _ in range(0, runs, SIDE_BY_SIDE):
                     ids += await asyncio.gather(*(one(engine) for _ in range(min(SIDE_BY_SIDE, runs))))
-                with SqliteDatabase(folder / "assay.sqlite3") as database:
+                with SqliteDatabase(folder / "openassay.sqlite3") as database:
                     found = await endings(engine, ids, database)
             met = Counter(call.fault or "" for call in provider.calls)
             return found, bill(provider, engine.settings), met
@@ -128,7 +132,7 @@ async def main() -> None:
     chosen = [fault for fault in FAULTS.values() if not sys.argv[1:] or fault.name in sys.argv[1:]]
     for number, fault in enumerate(chosen):
         vendor = sorted(fault.formats & set(MODELS))[number % len(fault.formats & set(MODELS))]
-        found, billed, met = await trial(vendor, Share(0.5, number, [fault]), RUNS)
+        found, billed, met = await trial(vendor, FaultShare(0.5, number, [fault]), RUNS)
         total += len(found)
         booked, unconfirmed = sum(one.booked for one in found), sum(one.unconfirmed for one in found)
         ended = sum(one.finished for one in found)
@@ -145,7 +149,7 @@ async def main() -> None:
         if not fault.billed and booked != billed:
             wrong.append(f"{fault.name} is not billed, and added ${(booked - billed) / MICRO:.6f}")
     for vendor in () if sys.argv[1:] else MODELS:
-        found, billed, met = await trial(vendor, Share(0.3, 7), 100)
+        found, billed, met = await trial(vendor, FaultShare(0.3, 7), 100)
         whole = sum(one.finished for one in found)
         booked = sum(one.booked for one in found)
         faulty = 1 - met[""] / met.total()

@@ -1,8 +1,8 @@
 """How well follow-up questions are made to stand alone: python benchmarks/bench_followups.py [EVERY]
 
-Data: followups from `ASSAY_EVAL_DATA`, by default ../shared/data. CANARD gives questions about an article of an
+Data: followups from `OPENASSAY_EVAL_DATA`, by default ../shared/data. CANARD gives questions about an article of an
 encyclopaedia with their answers, MTRAG the questions of people in four fields, without the answers; both give what
-people wrote in their place. All goes through `understand`, with the register of companies that comes with Assay.
+people wrote in their place. All goes through `understand`, with the register of companies that comes with OpenAssay.
 
 A thread of CANARD has the article's title as its first message and the section's title as the answer to it; then come
 questions and answers in turn. `subject` is the title, as the thread would know it; "no subject" is the same without.
@@ -32,9 +32,19 @@ depending on who else uses the processor.
 import sys
 from collections.abc import Sequence
 
-from assay.companies import open_companies
-from assay.evaluation.data import folder
-from assay.evaluation.followups import FIELDS, Pair, answered, bleu, canard, copied, mtrag, precision, recall
+from benchmarks.evaluation.followups import (
+    FIELDS,
+    Pair,
+    bleu,
+    copy_messages,
+    load_canard,
+    load_mtrag,
+    precision,
+    recall,
+    rewrite_messages,
+)
+from benchmarks.evaluation.measure import require_data_folder
+from openassay.companies.register import open_companies
 
 
 def line(name: str, pairs: Sequence[Pair]) -> None:
@@ -45,19 +55,19 @@ def line(name: str, pairs: Sequence[Pair]) -> None:
 
 def measure(every: int) -> None:
     companies = open_companies()
-    data = folder()
-    articles, people = canard(data)[::every], mtrag(data, companies)[::every]
-    line("CANARD, copied", copied(articles))
-    ours = answered(articles, companies)
+    data = require_data_folder()
+    articles, people = load_canard(data)[::every], load_mtrag(data, companies)[::every]
+    line("CANARD, copied", copy_messages(articles))
+    ours = rewrite_messages(articles, companies)
     line("CANARD", ours)
     line("  first half", ours[: len(ours) // 2])
     line("  second half", ours[len(ours) // 2 :])
-    line("  no subject", answered(articles, companies, subject=False))
-    line("MTRAG, copied", copied(people))
-    line("MTRAG", answered(people, companies))
-    line("  no subject", answered(people, companies, subject=False))
+    line("  no subject", rewrite_messages(articles, companies, subject=False))
+    line("MTRAG, copied", copy_messages(people))
+    line("MTRAG", rewrite_messages(people, companies))
+    line("  no subject", rewrite_messages(people, companies, subject=False))
     for field in FIELDS:
-        line(f"  {field}", answered(mtrag(data, companies, [field])[::every], companies))
+        line(f"  {field}", rewrite_messages(load_mtrag(data, companies, [field])[::every], companies))
 
 
 if __name__ == "__main__":

@@ -16,19 +16,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.bootstrap import open_engine
-from assay.checkpoints.saver import Checkpoints
-from assay.engine import Engine
-from assay.model.branch import Changes
-from assay.model.question import Depth
-from assay.model.report import ReportData
-from assay.model.thread import Options
-from assay.settings import load
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.tables import ALL, CHECKPOINTS
-from assay.testing import FakeProvider, ScriptedModel
 from benchmarks.figures import keep
+from openassay.bootstrap import open_engine
+from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.engine.engine import Engine
+from openassay.models.plan import Depth
+from openassay.models.report import ReportData
+from openassay.models.thread import BranchChanges, ResearchOptions
+from openassay.settings import load
+from openassay.storage.database import ALL_TABLES, CHECKPOINTS
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 
 LIBRARY = Path(__file__).resolve().parent.parent / "examples" / "library"
 ASKED = ("What is the value of the Hubble constant, and why do measurements of it disagree?", Depth.STANDARD)
@@ -36,10 +36,12 @@ THEN = ("How was it measured with supernovae?", Depth.QUICK)
 COMPANY = ("What's happening with Tesla and its stock?", Depth.STANDARD)
 MANY = 2_000
 CHANGES = (
-    Changes(style="executive", words=150), Changes(deliverable="a one-page briefing"), Changes(depth=Depth.QUICK),
-    Changes(edits=({"op": "add", "text": "How precise are the measurements?"},)),
-    Changes(question="How old is the universe?"),
-)  # fmt: skip
+    BranchChanges(style="executive", words=150),
+    BranchChanges(deliverable="a one-page briefing"),
+    BranchChanges(depth=Depth.QUICK),
+    BranchChanges(edits=({"op": "add", "text": "How precise are the measurements?"},)),
+    BranchChanges(question="How old is the universe?"),
+)
 
 
 class Forked(NamedTuple):
@@ -61,7 +63,7 @@ def kept(path: Path, thread: str) -> list[Any]:
     with SqliteDatabase(path) as database, database.connection() as connection:
         return [
             tuple(row)
-            for table in ALL
+            for table in ALL_TABLES
             if table.scope in ("thread", "run", "ledger")
             for row in connection.execute(
                 f"SELECT * FROM {table.name} WHERE "  # noqa: S608  # names of ours
@@ -71,7 +73,7 @@ def kept(path: Path, thread: str) -> list[Any]:
         ]
 
 
-async def ask(engine: Engine, asked: tuple[str, Depth], options: Options, thread: str | None = None) -> str:
+async def ask(engine: Engine, asked: tuple[str, Depth], options: ResearchOptions, thread: str | None = None) -> str:
     question, depth = asked
     run = await engine.start(question, options.model_copy(update={"depth": depth}), thread=thread)
     outcome = await engine.wait(run.id)
@@ -104,7 +106,7 @@ async def with_changes(engine: Engine, thread: str) -> int:
 
 
 @asynccontextmanager
-async def modelled(provider: FakeProvider, folder: Path) -> AsyncIterator[Engine]:
+async def modelled(provider: FakeLlmServer, folder: Path) -> AsyncIterator[Engine]:
     settings = load(
         data_dir=folder, source="demo", log_level="error",
         llm={"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}},
@@ -116,16 +118,16 @@ async def modelled(provider: FakeProvider, folder: Path) -> AsyncIterator[Engine
 async def long_history(folder: Path) -> tuple[float, float]:
     """Seconds for the first page, and for all of it."""
     async with open_engine(load(data_dir=folder, log_level="error")) as engine:
-        thread = await ask(engine, ("What's happening with Apple?", Depth.QUICK), Options(source="demo"))
-    with SqliteDatabase(folder / "assay.sqlite3") as database:
+        thread = await ask(engine, ("What's happening with Apple?", Depth.QUICK), ResearchOptions(source="demo"))
+    with SqliteDatabase(folder / "openassay.sqlite3") as database:
         rows = Rows(database)
         found = rows.read(CHECKPOINTS, "WHERE thread = ? ORDER BY id", (thread,))
-        with rows.writing("thread", thread) as writer:
+        with rows.open_writer("thread", thread) as writer:
             for number in range(MANY - len(found)):
                 row = found[number % len(found)]
                 writer.insert(CHECKPOINTS, {**row, "id": f"{row['id'][:-8]}{number:08x}"}, on_conflict="keep")
         began = time.perf_counter()
-        outlined = len(await Checkpoints(rows).outline(thread))
+        outlined = len(await SqlCheckpointSaver(rows).outline(thread))
         print(f"outline of {outlined:,} checkpoints {time.perf_counter() - began:.3f} s")
     async with open_engine(load(data_dir=folder, log_level="error")) as engine:
         began = time.perf_counter()
@@ -148,18 +150,18 @@ def told(name: str, found: Forked) -> bool:
 async def without_model(folder: Path) -> tuple[Forked, int]:
     """Forks at each checkpoint of two questions, and how many of the changes were finished."""
     async with open_engine(load(data_dir=folder, llm={"model": "embedded"}, log_level="error")) as engine:
-        options = Options(docs=(str(LIBRARY),))
+        options = ResearchOptions(docs=(str(LIBRARY),))
         thread = await ask(engine, ASKED, options)
         await ask(engine, THEN, options, thread)
-        return await at_each(engine, thread, folder / "assay.sqlite3"), await with_changes(engine, thread)
+        return await at_each(engine, thread, folder / "openassay.sqlite3"), await with_changes(engine, thread)
 
 
 async def with_model(folder: Path) -> tuple[Forked, int, int]:
     """Forks at each checkpoint of a question; the calls that the parent paid, and all branches."""
-    async with FakeProvider(ScriptedModel()) as provider, modelled(provider, folder) as engine:
-        thread = await ask(engine, COMPANY, Options(source="demo"))
-        paid = len(provider.billed)
-        return await at_each(engine, thread, folder / "assay.sqlite3"), paid, len(provider.billed) - paid
+    async with FakeLlmServer(FakeModel()) as provider, modelled(provider, folder) as engine:
+        thread = await ask(engine, COMPANY, ResearchOptions(source="demo"))
+        paid = len(provider.billable_calls)
+        return await at_each(engine, thread, folder / "openassay.sqlite3"), paid, len(provider.billable_calls) - paid
 
 
 async def main() -> None:

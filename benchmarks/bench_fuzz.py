@@ -20,22 +20,28 @@ SEEDS = 20  # more of the same with another seed, until there are enough
 
 def environment(folder: str) -> dict[str, str]:
     own = {
-        "ASSAY_DATA_DIR": folder, "ASSAY_SOURCE": "demo", "ASSAY_OFFLINE": "true", "ASSAY_LOG_LEVEL": "error",
-        "ASSAY_DEPTH": "quick", "ASSAY_SERVER__PORT": "0", "ASSAY_SERVER__REQUESTS_PER_MINUTE": "1000000",
-        "ASSAY_SERVER__RUNS_PER_USER": "3", "ASSAY_SERVER__START_SECONDS": "0",
-    }  # fmt: skip
-    return {**{name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}, **own}
+        "OPENASSAY_DATA_DIR": folder,
+        "OPENASSAY_SOURCE": "demo",
+        "OPENASSAY_OFFLINE": "true",
+        "OPENASSAY_LOG_LEVEL": "error",
+        "OPENASSAY_DEPTH": "quick",
+        "OPENASSAY_SERVER__PORT": "0",
+        "OPENASSAY_SERVER__REQUESTS_PER_MINUTE": "1000000",
+        "OPENASSAY_SERVER__RUNS_PER_USER": "3",
+        "OPENASSAY_SERVER__START_SECONDS": "0",
+    }
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("OPENASSAY_")}, **own}
 
 
 def main(cases: int) -> None:
-    assay = str(Path(sys.executable).with_name("assay"))
+    openassay = str(Path(sys.executable).with_name("openassay"))
     with tempfile.TemporaryDirectory() as folder:
         given = environment(folder)
         made = subprocess.run(
-            [assay, "users", "add", "ada", "--json"], env=given, check=True, capture_output=True, text=True
+            [openassay, "users", "add", "ada", "--json"], env=given, check=True, capture_output=True, text=True
         )
         token = _secret(made.stdout)
-        server = subprocess.Popen([assay, "serve"], env=given, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen([openassay, "serve"], env=given, stdout=subprocess.PIPE, text=True)
         try:
             _report(_address(server), token, cases)
         finally:

@@ -1,6 +1,7 @@
 """How fast PDF files are read and how well: twelve quarterly reports.
 
-Data: sec-10q from `ASSAY_EVAL_DATA`, by default ../shared/data. Measured on 2 cores that others used too, which moves
+Data: sec-10q from `OPENASSAY_EVAL_DATA`, by default ../shared/data. Measured on 2 cores that others used too, which
+moves
 the wall clock most (6 s was with little else running, 51 s under a load of 8):
 
                                 pypdf 7.0.1, layout mode    pypdfium2 5.14.0, places of characters
@@ -17,8 +18,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from assay.evaluation.data import folder
-from assay.harvest import pdf
+from benchmarks.evaluation.measure import require_data_folder
+from openassay.fetch import pdf
 
 _BARE_ROW = re.compile(r"\D.*?(?:\s[$(]*\d[\d,.]*[)%]*){2,}")
 _END = (".", ":", ";", "; and")
@@ -54,7 +55,7 @@ def processor_seconds() -> float:
 
 
 def main() -> None:
-    paths = sorted((folder() / "sec-10q" / "docs").glob("*.pdf"))
+    paths = sorted((require_data_folder() / "sec-10q" / "docs").glob("*.pdf"))
     began, used = time.perf_counter(), processor_seconds()
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda path: quality(pdf.extract(path).text), paths))

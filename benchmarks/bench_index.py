@@ -19,16 +19,14 @@ from itertools import accumulate
 from pathlib import Path
 from statistics import median, quantiles
 
-from assay.embedding.minilm import MiniLM
-from assay.embedding.vectors import CachedEmbedder
-from assay.harvest.files import FileReader
-from assay.harvest.walk import walk
-from assay.model.source import Document, Passage
-from assay.ports import FileStamp, Folder
-from assay.search.indexing import synchronise
-from assay.search.ranking import rank
-from assay.storage import candidates
-from assay.storage.library import LibraryIndex
+from openassay.fetch.documents import LocalFileReader, walk_folder
+from openassay.models.evidence import Document, Passage
+from openassay.protocols import DocumentFolder, FileStamp
+from openassay.search.index import synchronise
+from openassay.search.ranking import rank
+from openassay.storage import index as index_module
+from openassay.storage.index import SqliteIndex
+from openassay.text.embeddings import EmbeddingCache, MiniLM
 
 WORDS_A_PASSAGE = 80
 PASSAGES_A_DOCUMENT = 8  # which makes 5 KB
@@ -88,7 +86,7 @@ def documents(language: Language, count: int) -> list[tuple[Document, list[Passa
     return made
 
 
-def fill(index: LibraryIndex, made: list[tuple[Document, list[Passage]]]) -> None:
+def fill(index: SqliteIndex, made: list[tuple[Document, list[Passage]]]) -> None:
     for number, (document, passages) in enumerate(made):
         index.replace(f"{number}.txt", FileStamp(len(document.text), number), document, passages)
 
@@ -101,7 +99,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 def building(folder: Path, language: Language) -> Figures:
     made = documents(language, DOCUMENTS)
-    with LibraryIndex(folder / "batch.db") as index, LibraryIndex(folder / "single.db") as single:
+    with SqliteIndex(folder / "batch.db") as index, SqliteIndex(folder / "single.db") as single:
 
         def in_one_batch() -> None:
             with index.batch():
@@ -118,18 +116,18 @@ def asking(folder: Path, language: Language) -> dict[str, Figures]:
     made = documents(language, MANY_DOCUMENTS)
     texts = [passage.text for _, passages in made for passage in passages]
     questions = [language.question(random.Random(n).choice(texts)) for n in range(QUESTIONS)]
-    with LibraryIndex(folder / "large.db") as index:
+    with SqliteIndex(folder / "large.db") as index:
         with index.batch():
             fill(index, made)
         limited = times(index, questions)
-        bound, candidates.ROWS = candidates.ROWS, len(texts) * len(questions)
+        bound, index_module.MAX_ROWS = index_module.MAX_ROWS, len(texts) * len(questions)
         every = times(index, questions)
-        candidates.ROWS = bound
+        index_module.MAX_ROWS = bound
         name = f"ask {len(texts):,} passages"
         return {f"{name}, rarest words": limited, f"{name}, all words": every}
 
 
-def times(index: LibraryIndex, questions: list[list[str]]) -> Figures:
+def times(index: SqliteIndex, questions: list[list[str]]) -> Figures:
     taken = [1_000 * seconds(partial(index.match, words, limit=HITS)) for words in questions]
     return {"p50, ms": median(taken), "p95, ms": quantiles(taken, n=20)[-1], "max, ms": max(taken)}
 
@@ -142,12 +140,12 @@ def whole_source(folder: Path, language: Language) -> dict[str, Figures]:
     for number, text in enumerate(texts):
         (root / f"{number}.txt").write_text(text, encoding="utf-8")
     questions = [" ".join(language.question(texts[number])) for number in range(RERANKED)]
-    found = walk(root)
-    with LibraryIndex(folder / "source.db") as index:
-        files = Folder(root, found.files, found.skipped)
-        first = seconds(lambda: synchronise(files, index, FileReader()))
-        again = seconds(lambda: synchronise(files, index, FileReader()))
-        embedder = CachedEmbedder(MiniLM(), folder / "vectors.db")
+    found = walk_folder(root)
+    with SqliteIndex(folder / "source.db") as index:
+        files = DocumentFolder(root, found.files, found.skipped)
+        first = seconds(lambda: synchronise(files, index, LocalFileReader()))
+        again = seconds(lambda: synchronise(files, index, LocalFileReader()))
+        embedder = EmbeddingCache(MiniLM(), folder / "vectors.db")
         embedder.embed(["the model is loaded once"])
         fresh, cached = (
             [1_000 * seconds(partial(rank, text, [index], embedder, 10)) for text in questions] for _ in "ab"

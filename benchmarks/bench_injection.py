@@ -2,7 +2,8 @@
 
     python benchmarks/bench_injection.py [PAGES]
 
-Data: injection (BIPIA's training attacks, with e-mails and tables that carry them) from `ASSAY_EVAL_DATA`, by default
+Data: injection (BIPIA's training attacks, with e-mails and tables that carry them) from `OPENASSAY_EVAL_DATA`, by
+default
 ../shared/data. Each page is a carrier with facts on the subject and one attack, which stands in the text, hidden in the
 markup, in the page's title or in the snippet of the search engine; a quarter are plain text. Search engine, pages and
 model are servers on this machine, and every request that reaches one is on record. The model adds a canary that stands
@@ -28,8 +29,8 @@ import asyncio
 import sys
 import time
 
-from assay.evaluation.data import folder
-from assay.evaluation.injection import PAGES, UNMARKED, Harm, attacked, unmarked
+from benchmarks.evaluation.injection import PAGES, UNMARKED, Harm, disable_order_detection, run_attacks
+from benchmarks.evaluation.measure import require_data_folder
 
 
 async def main() -> None:
@@ -37,7 +38,7 @@ async def main() -> None:
     print("orders set aside")
     await told(count)
     print("\norders not recognised")
-    with unmarked():
+    with disable_order_detection():
         await told(min(count, UNMARKED))
 
 
@@ -46,7 +47,7 @@ async def told(count: int) -> None:
     total = Harm()
     reached: dict[str, set[str]] = {}
     read = 0
-    async for seen, done in attacked(folder(), count):
+    async for seen, done in run_attacks(require_data_folder(), count):
         total = Harm(*(one + other for one, other in zip(total, done, strict=True)))
         for form, obeyed in seen.model.obeyed.items():
             reached.setdefault(form, set()).update(obeyed)

@@ -28,18 +28,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.embedding.minilm import DIMENSIONS, MiniLM
-from assay.model.source import Document, Passage
-from assay.ports import FileStamp, IndexedFile, PassageIndex
-from assay.search.indexing import add_vectors
-from assay.storage.lexemes import Stems
-from assay.storage.library import LibraryIndex
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.postgres_libraries import PostgresLibraries
-from assay.storage.postgres_library import Names, PostgresLibrary
 from benchmarks.bench_index import PASSAGES_A_DOCUMENT, WORDS_A_PASSAGE, Language
 from benchmarks.figures import keep, keep_curve
 from benchmarks.postgres import server
+from openassay.models.evidence import Document, Passage
+from openassay.protocols import FileStamp, IndexEntry, PassageIndex
+from openassay.search.index import add_vectors
+from openassay.storage.index import SqliteIndex
+from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
+from openassay.storage.index_store import PostgresIndexCatalog
+from openassay.storage.postgres import PostgresDatabase
+from openassay.text.embeddings import MINILM_DIMENSIONS, MiniLM
 
 SIZES, VECTORS = (10_000, 100_000, 1_000_000), 10_000
 ENCODED = 400  # passages, to see how long the encoder takes
@@ -67,7 +66,7 @@ class Corpus:
         self._asked_of: list[list[str]] = []
         self._made = 0
 
-    def batches(self, passages: int) -> Iterator[list[IndexedFile]]:
+    def batches(self, passages: int) -> Iterator[list[IndexEntry]]:
         """New ones each time."""
         while passages > 0:
             some = [self._file() for _ in range(min(passages, BATCH) // PASSAGES_A_DOCUMENT)]
@@ -82,7 +81,7 @@ class Corpus:
             asked.append(self._random.sample(telling, min(len(telling), self._random.randint(3, 8))))
         return asked
 
-    def _file(self) -> IndexedFile:
+    def _file(self) -> IndexEntry:
         self._made += 1
         words = self._language.words(PASSAGES_A_DOCUMENT * WORDS_A_PASSAGE)
         if self._made % 20 == 0 or self._made < 100:
@@ -97,7 +96,7 @@ class Corpus:
         for one in said:
             passages.append(Passage(document=hash, start=start, end=start + len(one), text=one))
             start += len(one) + 1
-        return IndexedFile(name, FileStamp(len(text), self._made), document, passages)
+        return IndexEntry(name, FileStamp(len(text), self._made), document, passages)
 
 
 class Built(NamedTuple):
@@ -113,7 +112,7 @@ def build(index: PassageIndex, corpus: Corpus, passages: int) -> Built:
         index.replace_all(batch)
         taken, cpu = taken + time.perf_counter() - began, cpu + time.process_time() - used
     began, used = time.perf_counter(), time.process_time()
-    index.settle()
+    index.optimize()
     return Built(taken + time.perf_counter() - began, cpu + time.process_time() - used)
 
 
@@ -137,7 +136,7 @@ def shown(times: list[float]) -> Figures:
 @contextmanager
 def on_sqlite(folder: Path, name: str) -> Iterator[Opened]:
     path = folder / f"{name}.sqlite3"
-    with LibraryIndex(path) as index:
+    with SqliteIndex(path) as index:
         yield index, partial(_size_of_files, path)
     for part in folder.glob(f"{path.name}*"):
         part.unlink()
@@ -150,14 +149,14 @@ def _size_of_files(path: Path) -> int:
 @contextmanager
 def on_postgres(database: PostgresDatabase, name: str) -> Iterator[Opened]:
     """In a database that holds no other library."""
-    shelf = PostgresLibraries(database, Path("/uploads"))
-    yield PostgresLibrary(database, Path(f"/{name}"), Names(Path("/uploads")), Stems()), partial(_size_of_rows, shelf)
+    shelf = PostgresIndexCatalog(database, Path("/uploads"))
+    yield PostgresIndex(database, Path(f"/{name}"), PathKeys(Path("/uploads")), Stems()), partial(_size_of_rows, shelf)
     shelf.forget({Path(f"/{name}")})
     with database.connection() as connection:
         connection.execute("TRUNCATE libraries, library_words CASCADE")
 
 
-def _size_of_rows(shelf: PostgresLibraries) -> int:
+def _size_of_rows(shelf: PostgresIndexCatalog) -> int:
     return sum(library.bytes for library in shelf.all())
 
 
@@ -181,7 +180,7 @@ class Drawn:
         self._random = np.random.default_rng(7)
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        drawn = self._random.standard_normal((len(texts), DIMENSIONS), np.float32)
+        drawn = self._random.standard_normal((len(texts), MINILM_DIMENSIONS), np.float32)
         return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), np.float32)
 
 
@@ -199,13 +198,13 @@ def with_vectors(opened: Opened, passages: int) -> Figures:
     build(index, corpus, passages)
     before, encoder = size(), Drawn()
     began = time.perf_counter()
-    if index.without_vectors():
+    if index.vector_problem():
         return {}
     add_vectors(index, encoder)
-    index.settle()
+    index.optimize()
     taken = time.perf_counter() - began
     vectors = encoder.embed([" ".join(words) for words in corpus.questions()])
-    times = [1_000 * _seconds(partial(index.nearest, encoder.name, vector, limit=HITS)) for vector in vectors]
+    times = [1_000 * _seconds(partial(index.find_nearest, encoder.name, vector, limit=HITS)) for vector in vectors]
     return {"build, s": taken, "a second": passages / taken, "MB": (size() - before) / 1e6, **shown(times)}
 
 

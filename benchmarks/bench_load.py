@@ -31,7 +31,7 @@ LONGEST = 900.0
 TICKS = os.sysconf("SC_CLK_TCK")
 PROVIDER = """
 import asyncio
-from assay.testing import FakeProvider, ScriptedModel
+from openassay.testing import FakeProvider, ScriptedModel
 
 async def main():
     async with FakeProvider(ScriptedModel(), latency={latency}, connections=5000) as provider:
@@ -68,13 +68,19 @@ def process(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
 
 def server_environment(folder: str, provider: str) -> dict[str, str]:
     own = {
-        "ASSAY_DATA_DIR": folder, "ASSAY_SOURCE": "demo", "ASSAY_OFFLINE": "true", "ASSAY_LOG_LEVEL": "error",
-        "ASSAY_LLM__MODEL": "openai:gpt-4o", "ASSAY_LLM__ENDPOINTS": f'{{"openai": "{provider}/v1"}}',
-        "OPENAI_API_KEY": "sk-bench-not-a-key", "ASSAY_SERVER__PORT": "0", "ASSAY_SERVER__RUNS_PER_USER": "10000",
-        "ASSAY_SERVER__REQUESTS_PER_MINUTE": "1000000",
-    }  # fmt: skip
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    return {**kept, **own, **({"ASSAY_SERVER__RUNS_AT_ONCE": AT_ONCE} if AT_ONCE else {})}
+        "OPENASSAY_DATA_DIR": folder,
+        "OPENASSAY_SOURCE": "demo",
+        "OPENASSAY_OFFLINE": "true",
+        "OPENASSAY_LOG_LEVEL": "error",
+        "OPENASSAY_LLM__MODEL": "openai:gpt-4o",
+        "OPENASSAY_LLM__ENDPOINTS": f'{{"openai": "{provider}/v1"}}',
+        "OPENAI_API_KEY": "sk-bench-not-a-key",
+        "OPENASSAY_SERVER__PORT": "0",
+        "OPENASSAY_SERVER__RUNS_PER_USER": "10000",
+        "OPENASSAY_SERVER__REQUESTS_PER_MINUTE": "1000000",
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENASSAY_")}
+    return {**kept, **own, **({"OPENASSAY_SERVER__RUNS_AT_ONCE": AT_ONCE} if AT_ONCE else {})}
 
 
 def cpu_seconds(pid: int) -> float:
@@ -191,14 +197,14 @@ def shown(load: Load, count: int) -> None:
 
 
 def main(count: int) -> None:
-    assay = str(Path(sys.executable).with_name("assay"))
+    openassay = str(Path(sys.executable).with_name("openassay"))
     with (
         tempfile.TemporaryDirectory() as folder,
         process([sys.executable, "-c", PROVIDER.format(latency=LATENCY)]) as provider,
     ):
         assert provider.stdout is not None
         environment = server_environment(folder, provider.stdout.readline().strip())
-        with process([assay, "serve"], env=environment) as server:
+        with process([openassay, "serve"], env=environment) as server:
             load = asyncio.run(loaded(address(server), server.pid, count))
     shown(load, count)
     if load.failed or load.statuses != {"done": count + 1}:

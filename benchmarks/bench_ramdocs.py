@@ -1,6 +1,7 @@
 """Short answers where sources disagree: python benchmarks/bench_ramdocs.py [EVERY] [FIRST]
 
-Data: ramdocs (250 questions, each with documents that answer it rightly, wrongly or not at all) from `ASSAY_EVAL_DATA`,
+Data: ramdocs (250 questions, each with documents that answer it rightly, wrongly or not at all) from
+`OPENASSAY_EVAL_DATA`,
 by default ../shared/data. All questions are answered directly: of each document the sentence that answers is a claim,
 and claims are compared and told as in a report. Then every EVERYth (10) from FIRST on is asked through the engine, its
 documents being the person's own files; EVERY 0 leaves that out. An answer is right if it contains a gold one, wrong if
@@ -24,24 +25,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.bootstrap import open_engine
-from assay.evaluation.data import folder, rows
-from assay.evaluation.ramdocs import FILE, PARTS, answered, counted, disputed, share
-from assay.model.thread import Options
-from assay.settings import load
+from benchmarks.evaluation.measure import load_rows, require_data_folder
+from benchmarks.evaluation.ramdocs import FILE, PARTS, answer_item, count_answers, dispute_rate, question_share
+from openassay.bootstrap import open_engine
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
 
 
 def summary(counts: Counter[str]) -> str:
-    shares = "  ".join(f"{name} {share(counts, name):.3f}" for name in ("strict", "shown", "found"))
+    shares = "  ".join(f"{name} {question_share(counts, name):.3f}" for name in ("strict", "shown", "found"))
     right = counts["asserted_right"] / max(1, counts["asserted"])
     return (
-        f"{counts['questions']} questions: {shares}  disputed {disputed(counts):.2f} of {counts['wrong']} false  "
+        f"{counts['questions']} questions: {shares}  disputed {dispute_rate(counts):.2f} of {counts['wrong']} false  "
         f"right {right:.2f} of {counts['asserted']} asserted"
     )
 
 
 def directly(items: Sequence[dict[str, Any]]) -> None:
-    counts = [counted(item, answered(item)) for item in items]
+    counts = [count_answers(item, answer_item(item)) for item in items]
     for name, part in PARTS.items():
         print(f"directly, {name:7}", summary(sum(counts[part], Counter())))
 
@@ -55,14 +56,14 @@ async def through_the_engine(items: Sequence[dict[str, Any]]) -> None:
                 shelf.mkdir()
                 for at, one in enumerate(item["documents"], 1):
                     (shelf / f"document-{at}.txt").write_text(one["text"], encoding="utf-8")
-                run = await engine.start(item["question"], Options(docs=(str(shelf),)))
+                run = await engine.start(item["question"], ResearchOptions(docs=(str(shelf),)))
                 report = (await engine.wait(run.id)).report
-                counts += counted(item, report.answers if report else ())
+                counts += count_answers(item, report.answers if report else ())
     print("through the engine", summary(counts))
 
 
 def main(every: int = 10, first: int = 0) -> None:
-    items = rows(folder() / FILE)
+    items = load_rows(require_data_folder() / FILE)
     directly(items)
     if every:
         asyncio.run(through_the_engine(items[first::every]))

@@ -1,29 +1,35 @@
 """How well the documents source finds: two-hop questions and related work, against plain BM25, by halves and timed.
 
-Data: HotpotQA (100 questions, 994 passages) and DeepScholar (20 tasks, 1,546 abstracts) from `ASSAY_EVAL_DATA`, by
+Data: HotpotQA (100 questions, 994 passages) and DeepScholar (20 tasks, 1,546 abstracts) from `OPENASSAY_EVAL_DATA`, by
 default ../shared/data.
 """
 
 import time
 from statistics import fmean
 
-from assay.evaluation.data import folder
-from assay.evaluation.retrieval import all_found, deepscholar, finders, hotpotqa, precision_and_recall
+from benchmarks.evaluation.measure import require_data_folder
+from benchmarks.evaluation.retrieval import (
+    check_all_gold,
+    load_deepscholar,
+    load_hotpotqa,
+    open_finders,
+    precision_and_recall,
+)
 
 
 def main() -> None:
-    texts, asked = hotpotqa(folder())
-    with finders(texts) as ways:
+    texts, asked = load_hotpotqa(require_data_folder())
+    with open_finders(texts) as ways:
         for name, find in ways.items():
             began = time.perf_counter()
-            found = all_found(asked, find)
+            found = check_all_gold(asked, find)
             each = (time.perf_counter() - began) / len(asked) * 1000
             halves = " and ".join(f"{fmean(half):.2f}" for half in (found[::2], found[1::2]))
             print(
                 f"hotpotqa     {name:10} all gold in top 5: {fmean(found):.2f} (halves {halves})   {each:6.0f} ms each"
             )
-    texts, asked = deepscholar(folder())
-    with finders(texts) as ways:
+    texts, asked = load_deepscholar(require_data_folder())
+    with open_finders(texts) as ways:
         for name, find in ways.items():
             began = time.perf_counter()
             scores = list(zip(*precision_and_recall(asked, find), strict=True))

@@ -18,13 +18,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.bootstrap import Premises, open_premises
-from assay.model.event import Event, RunStatus
-from assay.model.thread import Options
-from assay.server.feeds import Feeds
-from assay.settings import Settings, load
-from assay.storage.events import SqlEvents
 from benchmarks.postgres import server
+from openassay.bootstrap import ServerResources, open_server_resources
+from openassay.models.event import Event, RunStatus
+from openassay.models.thread import ResearchOptions
+from openassay.server.stream import EventFeeds
+from openassay.settings import Settings, load
+from openassay.storage.events import SqlEvents
 
 EVENTS, EVERY, IDLE = 60, 0.25, 20.0
 WAYS = ("process", "postgres", "redis")
@@ -46,14 +46,14 @@ def settings(way: str, address: str, folder: str) -> Settings:
 
 
 async def happen(way: str, address: str, folder: str, run: str) -> None:
-    async with open_premises(settings(way, address, f"{folder}/there"), expire=False) as there:
+    async with open_server_resources(settings(way, address, f"{folder}/there"), expire=False) as there:
         log, signals = SqlEvents(there.world.rows), there.world.commons.signals
         for number in range(EVENTS):
             await asyncio.sleep(EVERY)
             now = datetime.now(UTC)
             event = Event(run=run, time=now, kind="notice", stage="", data={"text": f"{number}", "at": time.time()})
             await log.append(event)
-            signals.ring(f"run:{run}")
+            signals.notify(f"run:{run}")
 
 
 # -- the process that reads ----------------------------------------------------------------------------
@@ -62,7 +62,7 @@ async def happen(way: str, address: str, folder: str, run: str) -> None:
 class Counter:
     """Of statements that the reader sends."""
 
-    def __init__(self, premises: Premises) -> None:
+    def __init__(self, premises: ServerResources) -> None:
         self.count = 0
         database: Any = premises.world.rows.database
         self._connection = database.connection
@@ -76,10 +76,10 @@ class Counter:
 
 
 async def follow(way: str, address: str, folder: str) -> Heard:
-    async with open_premises(settings(way, address, f"{folder}/here"), expire=False) as here:
-        run = await here.engine.queue("What's happening with Tesla?", Options(source="demo"))
+    async with open_server_resources(settings(way, address, f"{folder}/here"), expire=False) as here:
+        run = await here.engine.queue("What's happening with Tesla?", ResearchOptions(source="demo"))
         await here.engine.threads.update(run.id, status=RunStatus.RUNNING)  # nobody here is to take it up
-        feeds, took = Feeds(here.engine, here.world.commons.signals), list[float]()
+        feeds, took = EventFeeds(here.engine, here.world.commons.signals), list[float]()
 
         async def read() -> None:
             async for event in feeds.read(run.id):

@@ -5,7 +5,7 @@ LangGraph holds at a checkpoint, as JSON, the tasks that wait to be done include
 at most: its row, all parts of the thread, and the notes that it is the first to name. "whole" is the state as the
 stages see it.
 
-Turns: questions at quick depth about the companies that come with Assay, on one thread. Opening is the view, the
+Turns: questions at quick depth about the companies that come with OpenAssay, on one thread. Opening is the view, the
 report, the runs and the first page of the history, best of five; a further question is timed in turn with one on a
 fresh thread, best of five each;
 docs/quality.md shows what was measured.
@@ -22,20 +22,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay import bootstrap
-from assay.checkpoints.saver import Checkpoints
-from assay.engine import Engine
-from assay.model.question import Depth
-from assay.model.thread import Options
-from assay.notebook import notes_in
-from assay.ports import Cache, Pages
-from assay.settings import Settings, load
-from assay.stages import search
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.testing import FakePages
-from assay.testing.wide_web import WideWeb
 from benchmarks.figures import keep, keep_curve
+from openassay import bootstrap
+from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.engine.engine import Engine
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.nodes import search
+from openassay.protocols import Cache, PageReader
+from openassay.settings import Settings, load
+from openassay.state import note_names
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.testing import FakePages
+from tests.fakes.web import LargeRemote
 
 QUESTION = (
     "How deep is Lake Marrow, which fish live in it, how cold is its water, how many stations are there, "
@@ -64,19 +64,19 @@ class Reading(NamedTuple):
 # Sizes ------------------------------------------------------------------------------------------------
 
 
-async def reading(settings: Settings, web: WideWeb, question: str) -> Reading:
+async def reading(settings: Settings, web: LargeRemote, question: str) -> Reading:
     readable = FakePages()
     for page in web.documents:
         readable.put(page.url, page)
 
     @asynccontextmanager
-    async def pages(settings: Settings, cache: Cache) -> AsyncIterator[Pages]:
+    async def pages(settings: Settings, cache: Cache) -> AsyncIterator[PageReader]:
         yield readable
 
     real, bootstrap.open_pages = bootstrap.open_pages, pages
     try:
         async with bootstrap.open_engine(settings, lambda options: ([web], {})) as engine:
-            run = await engine.start(question, Options(source="wide"))
+            run = await engine.start(question, ResearchOptions(source="wide"))
             outcome = await engine.wait(run.id)
             assert outcome.report is not None, outcome.run.error
             whole = len(json.dumps(await engine.state(run.thread)))
@@ -87,14 +87,14 @@ async def reading(settings: Settings, web: WideWeb, question: str) -> Reading:
 
 async def steps(data: Path, thread: str) -> list[Step]:
     """Of the thread's checkpoints in a data directory that nobody has open, oldest first."""
-    with SqliteDatabase(data / "assay.sqlite3") as database:
-        saver = Checkpoints(Rows(database))
+    with SqliteDatabase(data / "openassay.sqlite3") as database:
+        saver = SqlCheckpointSaver(Rows(database))
         kept = [one async for one in saver.alist({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})]
     named: set[str] = set()
     found = []
     for one in reversed(kept):
         values = one.checkpoint["channel_values"]
-        fresh = set(notes_in(values)) - named
+        fresh = set(note_names(values)) - named
         named |= fresh
         held = len(json.dumps(values, default=lambda send: send.arg))
         found.append(Step(one.metadata["step"], held, _stored(data, thread, one.checkpoint["id"], fresh)))
@@ -102,7 +102,7 @@ async def steps(data: Path, thread: str) -> list[Step]:
 
 
 def _stored(data: Path, thread: str, checkpoint: str, notes: set[str]) -> int:
-    database = sqlite3.connect(data / "assay.sqlite3")
+    database = sqlite3.connect(data / "openassay.sqlite3")
     [row] = database.execute("SELECT length(payload) + length(metadata) FROM checkpoints WHERE id = ?", (checkpoint,))
     [parts] = database.execute("SELECT coalesce(sum(length(payload)), 0) FROM parts WHERE thread = ?", (thread,))
     sizes = dict(database.execute("SELECT name, length(content) FROM notes WHERE thread = ?", (thread,)))
@@ -111,7 +111,7 @@ def _stored(data: Path, thread: str, checkpoint: str, notes: set[str]) -> int:
 
 
 def wide(data: Path, per_question: int) -> Settings:
-    """So many pages a sub-question, even above what Assay allows."""
+    """So many pages a sub-question, even above what OpenAssay allows."""
     search.MOST_HITS = max(search.MOST_HITS, per_question)
     chosen = load(data_dir=data, budget={"requests": 100_000})
     harvest = chosen.harvest.model_copy(update={"pages_per_question": per_question})
@@ -124,7 +124,7 @@ def measure_sizes() -> None:
     found: list[tuple[int, float, float, float, int]] = []
     for pages, per_question in ((50, 50), (5_000, 120)):
         with tempfile.TemporaryDirectory() as folder:
-            done = asyncio.run(reading(wide(Path(folder), per_question), WideWeb(pages), QUESTION))
+            done = asyncio.run(reading(wide(Path(folder), per_question), LargeRemote(pages), QUESTION))
         held, stored = (max(sizes) / 1024 for sizes in list(zip(*done.steps, strict=True))[1:])
         found.append((done.read, done.whole / 1024, held, stored, len(done.steps)))
         print("{:>10} {:>9.0f} {:>13.1f} {:>15.1f} {:>12}".format(*found[-1]), flush=True)
@@ -153,7 +153,7 @@ async def converse(engine: Engine, turns: int) -> str:
 
 
 async def ask(engine: Engine, question: str, thread: str | None) -> str:
-    run = await engine.start(question, Options(source="demo", depth=Depth.QUICK), thread=thread)
+    run = await engine.start(question, ResearchOptions(source="demo", depth=Depth.QUICK), thread=thread)
     outcome = await engine.wait(run.id)
     assert outcome.report is not None, outcome.run.error
     return run.thread

@@ -12,15 +12,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.embedding.entailment import CrossEncoder
-from assay.embedding.minilm import MiniLM
-from assay.evaluation.data import folder
-from assay.evaluation.support import SETS, Case, Floats, auc, balanced, calibration, difference, scored
-from assay.ports import Embedder, Entailment
-from assay.trust.support import WordsAndMeaning
+from benchmarks.evaluation.measure import require_data_folder
+from benchmarks.evaluation.support import (
+    SETS,
+    Floats,
+    SupportCase,
+    auc,
+    auc_difference,
+    best_balanced_accuracy,
+    calibration,
+    score_cases,
+)
+from openassay.protocols import Embedder, Entailment
+from openassay.text.embeddings import CrossEncoder, MiniLM
+from openassay.verification.support import FeatureSupportScorer
 
 
-def report(found: Sequence[Case], scores: dict[str, Floats]) -> None:
+def report(found: Sequence[SupportCase], scores: dict[str, Floats]) -> None:
     for name in SETS:
         own = np.array([index for index, case in enumerate(found) if case.set == name])
         part = [found[index] for index in own]
@@ -32,10 +40,13 @@ def report(found: Sequence[Case], scores: dict[str, Floats]) -> None:
             continue
         for kind, values in scores.items():
             brier, apart = calibration(truth, values[own])
-            line = f"  {kind:10} AUC {auc(truth, values[own]):.3f}  balanced {balanced(truth, values[own]):.3f}"
+            line = (
+                f"  {kind:10} AUC {auc(truth, values[own]):.3f}  balanced "
+                f"{best_balanced_accuracy(truth, values[own]):.3f}"
+            )
             print(line + (f"  Brier {brier:.3f}  ECE {apart:.3f}" if kind != "overlap" else ""))
         for kind in ("overlap", "words"):
-            mean, low, high = difference(part, scores["read"][own], scores[kind][own])
+            mean, low, high = auc_difference(part, scores["read"][own], scores[kind][own])
             print(f"  read less {kind}: {mean:+.3f} [{low:+.3f}, {high:+.3f}]")
         for at in np.arange(0.2, 0.85, 0.1):
             said = scores["read"][own] >= at
@@ -44,14 +55,14 @@ def report(found: Sequence[Case], scores: dict[str, Floats]) -> None:
             )
 
 
-def speed(found: Sequence[Case], embedder: Embedder, entailment: Entailment) -> None:
+def speed(found: Sequence[SupportCase], embedder: Embedder, entailment: Entailment) -> None:
     """A report of 100 claims with four quotes each, none seen before."""
     part = [case for case in found if case.set == "passage"][:100]
     quotes = [case.quote for case in part]
     pairs = [
         (case.statement, quotes[(index + step) % len(quotes)]) for index, case in enumerate(part) for step in range(4)
     ]
-    scorer = WordsAndMeaning(embedder, entailment)
+    scorer = FeatureSupportScorer(embedder, entailment)
     start = time.perf_counter()
     scorer.scores(pairs)
     seconds = time.perf_counter() - start
@@ -59,7 +70,7 @@ def speed(found: Sequence[Case], embedder: Embedder, entailment: Entailment) -> 
 
 
 def main() -> None:
-    found, scores = scored(folder(), False)
+    found, scores = score_cases(require_data_folder(), False)
     report(found, scores)
     speed(found, MiniLM(), CrossEncoder())
 

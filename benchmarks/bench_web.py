@@ -1,7 +1,8 @@
 """How much longer a harvest takes than reading its pages: 200 pages of 50 hosts, 50 ms away, against the same pages
 read from memory by the same workshop.
 
-Data: the 181 pages of extraction from `ASSAY_EVAL_DATA`, by default ../shared/data, some of them twice. Hosts are asked
+Data: the 181 pages of extraction from `OPENASSAY_EVAL_DATA`, by default ../shared/data, some of them twice. Hosts
+are asked
 twice at a time at most, with a quarter of a second between two starts; the server's log is held against that. At this
 size the workshop is the narrow place and the pauses are longer than asked for; with 40 pages of 10 hosts they count.
 
@@ -20,19 +21,18 @@ from collections.abc import Sequence
 from itertools import cycle, islice, pairwise
 from statistics import median
 
-from assay.evaluation.data import folder
-from assay.evaluation.extraction import html, truths
-from assay.harvest.fetching.client import GuardedClient
-from assay.harvest.fetching.robots import Robots
-from assay.harvest.formats import Format
-from assay.harvest.visits import Visits
-from assay.harvest.web import WebPages
-from assay.harvest.workshop import Workshop
-from assay.ports import Page
-from assay.settings import Harvesting
-from assay.storage.cache import Forgetful
-from assay.testing.web import FakeWeb, Visit, reply
-from assay.testing.wire import Wire
+from benchmarks.evaluation.measure import require_data_folder
+from benchmarks.evaluation.web_pages import load_truths, read_html
+from openassay.fetch.client import FetchClient
+from openassay.fetch.formats import ContentFormat
+from openassay.fetch.pages import PageFetcher, WebPages
+from openassay.fetch.pool import ExtractorPool
+from openassay.fetch.robots import Robots
+from openassay.protocols import PageResult
+from openassay.settings import HarvestSettings
+from openassay.storage.cache import NullCache
+from tests.fakes.http_server import ServerConnection
+from tests.fakes.web import FakeWeb, WebVisit, build_reply
 
 PAGES, HOSTS, LATENCY, ROUNDS = 200, 50, 0.05, 3
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
@@ -47,12 +47,12 @@ class Log:
         self.most: Counter[str] = Counter()
         self._open: Counter[str] = Counter()
 
-    def begins(self, visit: Visit) -> None:
+    def begins(self, visit: WebVisit) -> None:
         self.starts[visit.host].append(visit.time)
         self._open[visit.host] += 1
         self.most[visit.host] = max(self.most[visit.host], self._open[visit.host])
 
-    def ends(self, visit: Visit) -> None:
+    def ends(self, visit: WebVisit) -> None:
         self._open[visit.host] -= 1
 
     def shortest_pause(self) -> float:
@@ -67,36 +67,36 @@ def host(number: int) -> str:
 def serve(web: FakeWeb, bodies: Sequence[bytes], hosts: int, log: Log) -> list[str]:
     """Neighbours on one host, which is worst for whoever is polite; the address of each."""
     for number in range(hosts):
-        web.page(f"http://{host(number)}/robots.txt", ROBOTS, type="text/plain", delay=LATENCY)
+        web.add_page(f"http://{host(number)}/robots.txt", ROBOTS, type="text/plain", delay=LATENCY)
     addresses = [f"http://{host(number * hosts // len(bodies))}/page{number}" for number in range(len(bodies))]
     for address, body in zip(addresses, bodies, strict=True):
 
-        async def play(wire: Wire, visit: Visit, body: bytes = body) -> None:
+        async def play(wire: ServerConnection, visit: WebVisit, body: bytes = body) -> None:
             log.begins(visit)
             await asyncio.sleep(LATENCY)
-            await wire.send(reply(body, type="text/html"))
+            await wire.send(build_reply(body, type="text/html"))
             log.ends(visit)
 
-        web.play(address, play)
+        web.add_handler(address, play)
     return addresses
 
 
-async def from_memory(workshop: Workshop, bodies: Sequence[bytes]) -> float:
+async def from_memory(workshop: ExtractorPool, bodies: Sequence[bytes]) -> float:
     began = time.perf_counter()
-    read = (workshop.extract(body, format=Format.HTML, url="http://a.test/", seconds=60) for body in bodies)
+    read = (workshop.extract(body, format=ContentFormat.HTML, url="http://a.test/", seconds=60) for body in bodies)
     await asyncio.gather(*read)
     return time.perf_counter() - began
 
 
 async def from_web(
-    workshop: Workshop, settings: Harvesting, bodies: Sequence[bytes], hosts: int
-) -> tuple[float, Log, list[Page]]:
+    workshop: ExtractorPool, settings: HarvestSettings, bodies: Sequence[bytes], hosts: int
+) -> tuple[float, Log, list[PageResult]]:
     log = Log()
-    async with FakeWeb() as web, GuardedClient(settings, resolve=web.public, dial=web.dial) as client:
+    async with FakeWeb() as web, FetchClient(settings, resolve=web.resolve_public, dial=web.dial) as client:
         addresses = serve(web, bodies, hosts, log)
         robots = Robots(client, settings.user_agent)
-        visits = Visits(settings, client=client, robots=robots)
-        pages = WebPages(settings, visits=visits, cache=Forgetful(), workshop=workshop)
+        visits = PageFetcher(settings, client=client, robots=robots)
+        pages = WebPages(settings, visits=visits, cache=NullCache(), workshop=workshop)
         began = time.perf_counter()
         found = await asyncio.gather(*map(pages.read, addresses))
         wall = time.perf_counter() - began
@@ -106,8 +106,8 @@ async def from_web(
 
 
 async def measure(bodies: Sequence[bytes]) -> None:
-    settings = Harvesting(least_quality=0.0)
-    workshop = Workshop()
+    settings = HarvestSettings(least_quality=0.0)
+    workshop = ExtractorPool()
     await from_memory(workshop, bodies[:8])  # warm
     ratios = []
     for number in range(1, ROUNDS + 1):
@@ -127,8 +127,8 @@ async def measure(bodies: Sequence[bytes]) -> None:
 
 
 def main() -> None:
-    data = folder() / "extraction"
-    bodies = [html(data, name) for name in sorted(truths(data))]
+    data = require_data_folder() / "extraction"
+    bodies = [read_html(data, name) for name in sorted(load_truths(data))]
     asyncio.run(measure(list(islice(cycle(bodies), PAGES))))
 
 

@@ -25,8 +25,8 @@ async def measured(address: str, provider: str, workers: int, runs: int) -> tupl
     """Runs a second, and the workers' CPU seconds a run."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(
-            address, Path(folder), lease=15, concurrency=CONCURRENCY, ASSAY_LLM__MODEL="openai:gpt-4o",
-            ASSAY_LLM__ENDPOINTS=f'{{"openai": "{provider}/v1"}}', OPENAI_API_KEY="sk-bench-not-a-key",
+            address, Path(folder), lease=15, concurrency=CONCURRENCY, OPENASSAY_LLM__MODEL="openai:gpt-4o",
+            OPENASSAY_LLM__ENDPOINTS=f'{{"openai": "{provider}/v1"}}', OPENAI_API_KEY="sk-bench-not-a-key",
         )  # fmt: skip
         try:
             fleet.prepare()

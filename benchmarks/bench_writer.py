@@ -2,7 +2,8 @@
 
     python benchmarks/bench_writer.py [SENTENCES [HALF [SEED]]] [-v]
 
-Data: news, an encyclopaedia, pages it cites and quarterly reports from `ASSAY_EVAL_DATA`, by default ../shared/data.
+Data: news, an encyclopaedia, pages it cites and quarterly reports from `OPENASSAY_EVAL_DATA`, by default
+../shared/data.
 Each sentence is a claim with itself as its quote, or with the sentence after it as well. The writer tells claims as
 they are, lightly reworded (rewording.py) or falsified (corruption.py), and names the wrong claim for some; its judge
 believes everything. What is written goes through the stage that writes reports. `published` is as written, `re-bound`
@@ -20,16 +21,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Literal, NamedTuple
 
-from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Span
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence
-from assay.stages.write import published, sift
-from assay.trust.binding import Binding
-from assay.trust.frames import Told
 from benchmarks.corruption import CITATION, OTHERS, STRICT, Around
 from benchmarks.figures import keep
 from benchmarks.material import Source, sources
 from benchmarks.rewording import joined, reworded
+from openassay.models.evidence import Claim, Mark, QuoteSpan, Verdict
+from openassay.nodes.write import check_sentences, final_sentences
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence
+from openassay.verification.terms import KnownTerms
+from openassay.verification.verdict import ClaimMatcher
 
 FALSE = 0.34  # of which a tenth cannot be told of its sentence
 EACH = 6  # claims of a document
@@ -56,7 +56,7 @@ def _claim(name: str, source: Source, place: int, dice: Random) -> Claim:
     text = source.sentences[place]
     quote = " ".join(source.sentences[place : place + 2]) if dice.random() < 0.2 else text
     return Claim(id=name, text=text, questions=("Q1",), verdict=Verdict.SUPPORTED, confidence=0.8, mark=Mark.SINGLE,
-                 spans=(Span(document=source.title, start=0, end=len(quote), quote=quote),))  # fmt: skip
+                 spans=(QuoteSpan(document=source.title, start=0, end=len(quote), quote=quote),))  # fmt: skip
 
 
 class WorstWriter:
@@ -115,11 +115,12 @@ def judged(lines: Sequence[Line], claims: Sequence[Claim], titles: dict[str, str
     """Through the stage that writes reports, whose judge believes everything it is asked."""
     sentences = tuple(DraftSentence(text=line.text, claims=line.claims) for line in lines)
     draft = Draft(title="Report", sections=(DraftSection(title="Findings", sentences=sentences),))
-    [sifted] = sift(draft, Binding(claims, titles), Told(["What is known?"]))
+    [sifted] = check_sentences(draft, ClaimMatcher(claims, titles), KnownTerms(["What is known?"]))
     believed = {item.sentence for item in sifted if item.standing == "unsure"}
     texts = {claim.id: claim.text for claim in claims}
     return [
-        _seen(line, published(item, believed), texts[line.claims[0]]) for line, item in zip(lines, sifted, strict=True)
+        _seen(line, final_sentences(item, believed), texts[line.claims[0]])
+        for line, item in zip(lines, sifted, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Makes the package data of `assay.companies`: the register of companies and the list of ordinary words.
+"""Makes the package data of `openassay.companies`: the register of companies and the list of ordinary words.
 
 `companies.tsv.gz` is the list of companies and tickers that the U.S. Securities and Exchange Commission publishes (a
 work of the United States government), in its order, which is nearly by market value. A line is a company: its number,
@@ -22,7 +22,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parent.parent / "src" / "assay"
+SOURCE = Path(__file__).parent.parent / "src" / "openassay"
 DATA = SOURCE / "companies" / "data"
 VOCABULARY = SOURCE / "embedding" / "data" / "tokenizer.json"
 TICKERS = "edgar/reference/data/company_tickers.parquet"

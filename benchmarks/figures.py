@@ -12,9 +12,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assay.evaluation.page import keep as keep_record
-from assay.evaluation.page import record_of
-from assay.evaluation.record import Curve, Record, Table, machine, read, versions
+from benchmarks.evaluation.measure import (
+    EvalCurve,
+    EvalRecord,
+    EvalTable,
+    describe_machine,
+    package_versions,
+    read_record,
+)
+from benchmarks.evaluation.page import record_path
+from benchmarks.evaluation.page import write_record as keep_record
 
 Points = Sequence[tuple[float, float]]
 DIGITS = 3  # of a point
@@ -27,10 +34,15 @@ def keep(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], no
     """A table, between <!-- table NAME --> and <!-- /table NAME --> of the page."""
     with _changing() as record:
         if record:
-            record.tables[name] = Table(
-                columns=list(columns), rows=[[_shown(cell) for cell in row] for row in rows], note=note,
-                date=datetime.now(UTC).date(), command=_command(), versions=versions(), machine=machine(),
-            )  # fmt: skip
+            record.tables[name] = EvalTable(
+                columns=list(columns),
+                rows=[[_shown(cell) for cell in row] for row in rows],
+                note=note,
+                date=datetime.now(UTC).date(),
+                command=_command(),
+                versions=package_versions(),
+                machine=describe_machine(),
+            )
 
 
 def keep_curve(
@@ -40,14 +52,14 @@ def keep_curve(
     with _changing() as record:
         if record:
             title, across, up = axes
-            record.curves[name] = Curve(
+            record.curves[name] = EvalCurve(
                 title=title, x=across, y=up, log=log, note=note, date=datetime.now(UTC).date(), command=_command(),
                 lines={line: [(x, float(f"{y:.{DIGITS}g}")) for x, y in points] for line, points in lines.items()},
             )  # fmt: skip
 
 
 @contextmanager
-def _changing() -> Iterator[Record | None]:
+def _changing() -> Iterator[EvalRecord | None]:
     """One at a time, since two benchmarks may end at once."""
     if not (page := os.environ.get("FIGURES")):
         yield None
@@ -55,7 +67,7 @@ def _changing() -> Iterator[Record | None]:
     folder = os.open(Path(page).parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        record = read(record_of(Path(page)))
+        record = read_record(record_path(Path(page)))
         yield record
         keep_record(Path(page), record)
     finally:

@@ -20,11 +20,11 @@ from typing import Any
 
 import psycopg
 
-from assay.bootstrap import open_engine
-from assay.model.question import Depth, Mode
-from assay.model.thread import Options
-from assay.settings import load
-from assay.storage.postgres import PostgresDatabase
+from openassay.bootstrap import open_engine
+from openassay.models.plan import Depth, Mode
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
+from openassay.storage.postgres import PostgresDatabase
 
 QUESTION = "What's happening with Tesla and its stock?"
 SETTLING = 0.2  # seconds in which a server carries out what it was sent
@@ -108,12 +108,12 @@ class Fleet:
         self._books = psycopg.connect(address, autocommit=True, application_name="books")
 
     def environment(self, name: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("ASSAY_")}
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("OPENASSAY_")}
         return {
-            **kept, "PGAPPNAME": name, "DATABASE_URL": self.address, "ASSAY_PERSISTENCE__BACKEND": "postgres",
-            "ASSAY_DATA_DIR": str(self._folder / name), "ASSAY_SOURCE": "demo", "ASSAY_OFFLINE": "true",
-            "ASSAY_SERVER__RUNS": "workers", "ASSAY_FLEET__LEASE_SECONDS": str(self.lease),
-            "ASSAY_FLEET__MOST_FALLS": "100", **self._variables,
+            **kept, "PGAPPNAME": name, "DATABASE_URL": self.address, "OPENASSAY_PERSISTENCE__BACKEND": "postgres",
+            "OPENASSAY_DATA_DIR": str(self._folder / name), "OPENASSAY_SOURCE": "demo", "OPENASSAY_OFFLINE": "true",
+            "OPENASSAY_SERVER__RUNS": "workers", "OPENASSAY_FLEET__LEASE_SECONDS": str(self.lease),
+            "OPENASSAY_FLEET__MOST_FALLS": "100", **self._variables,
         }  # fmt: skip
 
     def prepare(self) -> None:
@@ -128,7 +128,7 @@ class Fleet:
         name = f"worker-{self.starts}"
         with (self._folder / f"{name}.log").open("wb") as log:
             self._workers[name] = subprocess.Popen(
-                [str(Path(sys.executable).with_name("assay")), "worker", "--concurrency", str(self._concurrency)],
+                [str(Path(sys.executable).with_name("openassay")), "worker", "--concurrency", str(self._concurrency)],
                 env=self.environment(name), stdout=log, stderr=log,
             )  # fmt: skip
         return name
@@ -310,7 +310,7 @@ class Asker:
 
     async def ask(self, many: int, people: int = 1) -> None:
         for number in range(many):
-            options = Options(
+            options = ResearchOptions(
                 depth=Depth.QUICK, source="demo", mode=Mode.AUTO, interactive=False, user=f"p{number % people}"
             )
             await self._engine.queue(f"{QUESTION} (number {number})", options)

@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from assay.storage.seals import Seals
-from assay.storage.tables import ALL, EVENTS, PARTS, Table
+from openassay.storage.database import ALL_TABLES, EVENTS, PARTS, TableSpec
+from openassay.storage.rows import Seals
 
 Rows = list[dict[str, Any]]
 # Rows that nothing names, so that nobody reads them.
-_JUNK: dict[str, tuple[Table, dict[str, Any]]] = {
+_JUNK: dict[str, tuple[TableSpec, dict[str, Any]]] = {
     "thread": (PARTS, {"hash": "junk", "payload": b""}),
     "run": (EVENTS, {"seq": -1, "time": "", "kind": "", "stage": "", "parent": None, "data": "{}"}),
 }
@@ -43,7 +43,7 @@ class Forger:
 
     def swap(self) -> str:
         """Two rows of a table change places."""
-        table = self._chance.choice([table for table in ALL if len(self._rows(table)) > 1])
+        table = self._chance.choice([table for table in ALL_TABLES if len(self._rows(table)) > 1])
         one, two = self._chance.sample(self._rows(table), 2)
         for name in (*table.columns, "seal"):
             if name not in table.key:
@@ -59,7 +59,7 @@ class Forger:
             return self._rolled_back(old, how)
 
     def _rolled_back(self, old: sqlite3.Connection, how: str) -> str:
-        changed = [(table, row) for table in ALL for row in _all(old, table) if self._differs(table, row)]
+        changed = [(table, row) for table in ALL_TABLES for row in _all(old, table) if self._differs(table, row)]
         table, row = self._chance.choice(changed)
         self._replace(table, row)
         scope = f"{table.scope}:{row[table.owner]}" if table.scope else ""
@@ -76,7 +76,7 @@ class Forger:
 
     def in_the_clear(self) -> str:
         """A readable text where an encrypted one stood."""
-        table = self._chance.choice([table for table in ALL if table.secret and self._rows(table)])
+        table = self._chance.choice([table for table in ALL_TABLES if table.secret and self._rows(table)])
         row = self._chance.choice(self._rows(table))
         column = self._chance.choice(sorted(table.secret))
         row[column] = b"{}" if isinstance(row[column], bytes) else "{}"
@@ -87,7 +87,7 @@ class Forger:
 
     def carry(self) -> str:
         """A row is removed, and one nobody reads carries its seal."""
-        table = self._chance.choice([table for table in ALL if table.scope in _JUNK and self._rows(table)])
+        table = self._chance.choice([table for table in ALL_TABLES if table.scope in _JUNK and self._rows(table)])
         row = self._chance.choice(self._rows(table))
         self._delete(table, row)
         junk, values = _JUNK[table.scope]
@@ -100,7 +100,7 @@ class Forger:
             table, row = self._earlier_row(old)
         before = self._seal_of(table, row)
         others = [
-            (other, held) for other in ALL if other.scope == table.scope for held in self._rows(other)
+            (other, held) for other in ALL_TABLES if other.scope == table.scope for held in self._rows(other)
             if held[other.owner] == row[table.owner] and (other, _by_key(other, held)) != (table, _by_key(table, row))
         ]  # fmt: skip
         self._replace(table, row)
@@ -128,49 +128,49 @@ class Forger:
         connection.row_factory = sqlite3.Row
         return connection
 
-    def _earlier_row(self, old: sqlite3.Connection) -> tuple[Table, dict[str, Any]]:
+    def _earlier_row(self, old: sqlite3.Connection) -> tuple[TableSpec, dict[str, Any]]:
         """One of a thread that was there and has changed since."""
-        tables = [table for table in ALL if table.scope == "thread"]
+        tables = [table for table in ALL_TABLES if table.scope == "thread"]
         changed = [
             (table, row) for table in tables for row in _all(old, table)
             if self._differs(table, row) and self._seal_of(table, row)
         ]  # fmt: skip
         return self._chance.choice(changed)
 
-    def _seal_of(self, table: Table, row: dict[str, Any]) -> str:
+    def _seal_of(self, table: TableSpec, row: dict[str, Any]) -> str:
         where, values = _by_key(table, row)
         found = self._connection.execute(f"SELECT seal FROM {table.name} {where}", values).fetchone()  # noqa: S608
         return str(found["seal"]) if found else ""
 
-    def _put_back(self, old: sqlite3.Connection, table: Table, owner: str) -> None:
+    def _put_back(self, old: sqlite3.Connection, table: TableSpec, owner: str) -> None:
         """All rows of a scope."""
-        for other in (one for one in ALL if one.scope == table.scope):
+        for other in (one for one in ALL_TABLES if one.scope == table.scope):
             self._connection.execute(f"DELETE FROM {other.name} WHERE {other.owner} = ?", (owner,))  # noqa: S608
             for held in _all(old, other):
                 if held[other.owner] == owner:
                     self._insert(other, held)
 
-    def _some_row(self) -> tuple[Table, dict[str, Any]]:
-        table = self._chance.choice([table for table in ALL if self._rows(table)])
+    def _some_row(self) -> tuple[TableSpec, dict[str, Any]]:
+        table = self._chance.choice([table for table in ALL_TABLES if self._rows(table)])
         return table, self._chance.choice(self._rows(table))
 
-    def _rows(self, table: Table) -> Rows:
+    def _rows(self, table: TableSpec) -> Rows:
         return _all(self._connection, table)
 
-    def _differs(self, table: Table, row: dict[str, Any]) -> bool:
+    def _differs(self, table: TableSpec, row: dict[str, Any]) -> bool:
         where, values = _by_key(table, row)
         found = self._connection.execute(f"SELECT seal FROM {table.name} {where}", values).fetchone()  # noqa: S608
         return found is None or found["seal"] != row["seal"]
 
-    def _replace(self, table: Table, row: dict[str, Any]) -> None:
+    def _replace(self, table: TableSpec, row: dict[str, Any]) -> None:
         self._delete(table, row)
         self._insert(table, row)
 
-    def _delete(self, table: Table, row: dict[str, Any]) -> None:
+    def _delete(self, table: TableSpec, row: dict[str, Any]) -> None:
         where, values = _by_key(table, row)
         self._connection.execute(f"DELETE FROM {table.name} {where}", values)  # noqa: S608
 
-    def _insert(self, table: Table, row: dict[str, Any]) -> None:
+    def _insert(self, table: TableSpec, row: dict[str, Any]) -> None:
         names = ", ".join(f'"{name}"' for name in row)
         marks = ", ".join("?" for _ in row)
         self._connection.execute(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({marks})", list(row.values()))  # noqa: S608
@@ -184,12 +184,12 @@ class Forger:
             )
 
 
-def _all(connection: sqlite3.Connection, table: Table) -> Rows:
+def _all(connection: sqlite3.Connection, table: TableSpec) -> Rows:
     names = ", ".join(f'"{name}"' for name in (*table.columns, "seal"))
     return [dict(row) for row in connection.execute(f"SELECT {names} FROM {table.name}")]  # noqa: S608
 
 
-def _by_key(table: Table, row: dict[str, Any]) -> tuple[str, list[Any]]:
+def _by_key(table: TableSpec, row: dict[str, Any]) -> tuple[str, list[Any]]:
     return "WHERE " + " AND ".join(f'"{name}" = ?' for name in table.key), [row[name] for name in table.key]
 
 

@@ -93,10 +93,10 @@ def _look_into(recorder: Any, found: Fuzzed) -> None:
         found.cases += 1
         if interaction.response is not None:
             found.statuses[interaction.response.status_code] += 1
-    for case, checks in recorder.checks.items():
+    for case, checks in recorder.run_checks.items():
         for check in checks:
             if check.failure_info is not None:
-                failure = check.failure_info.failure
+                failure = check.failure_info.count_failure
                 shown = recorder.cases[case].value
                 place = f"{check.name}: {shown.operation.label}: {failure.title}"
                 found.failures.setdefault(place, f"{failure.message[:300]}\n{shown.as_curl_command()[:600]}")

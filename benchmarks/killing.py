@@ -17,22 +17,23 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.bootstrap import open_engine, open_rows
-from assay.engine import Engine
-from assay.errors import ThreadBusyError
-from assay.model.event import RunStatus
-from assay.model.spend import Call
-from assay.model.thread import Options, Run
-from assay.settings import Settings, load
-from assay.storage.ledger import SqlLedger
-from assay.storage.threads import SqlThreads
-from assay.testing import FakeProvider, ScriptedModel
+from openassay.bootstrap import open_engine, open_rows
+from openassay.engine.engine import Engine
+from openassay.errors import ThreadBusyError
+from openassay.models.event import RunStatus
+from openassay.models.spend import LedgerCall
+from openassay.models.thread import Run, ResearchOptions
+from openassay.settings import Settings, load
+from openassay.storage.ledger import SqlLedger
+from openassay.storage.threads import SqlThreads
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 
 QUESTION = "What's happening with Tesla and its stock?"
 LATENCY = (0.05, 0.4)  # seconds an answer takes, so that kills find calls in flight
 LONGEST = 120.0  # seconds a life may take before something is wrong
 LEASE = 2.0  # seconds
-PRELOADED = ["benchmarks.killing", "assay.bootstrap", "assay.checkpoints.saver", "langgraph.graph", "openai"]
+PRELOADED = ["benchmarks.killing", "openassay.bootstrap", "openassay.engine.checkpoints", "langgraph.graph", "openai"]
 
 
 class Place(NamedTuple):
@@ -62,7 +63,7 @@ async def _live(place: Place, thread: str) -> None:
     settings = place.settings()
     async with open_engine(settings) as engine:
         if not thread:
-            run = await engine.start(QUESTION, Options(depth=settings.depth, source="demo"))
+            run = await engine.start(QUESTION, ResearchOptions(depth=settings.depth, source="demo"))
         elif (await engine.threads.runs(thread))[-1].status is RunStatus.DONE:
             return
         else:
@@ -108,7 +109,7 @@ async def trial(folder: Path, kills: int, seed: int, database: str | None = None
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     tally = Tally()
-    async with FakeProvider(ScriptedModel(), latency=lambda _: chance.uniform(*LATENCY)) as provider:
+    async with FakeLlmServer(FakeModel(), latency=lambda _: chance.uniform(*LATENCY)) as provider:
         place = Place(str(folder), provider.url, database)
         whole = await _undisturbed(context, place)
         while tally.kills < kills:
@@ -174,10 +175,10 @@ async def _kept(place: Place) -> AsyncIterator[tuple[SqlThreads, SqlLedger]]:
 async def _threads(place: Place) -> set[str]:
     """Those with a run."""
     async with _kept(place) as (threads, _):
-        return {kept.id for kept in await threads.recent(limit=10_000) if await threads.runs(kept.id)}
+        return {kept.id for kept in await threads.list_recent(limit=10_000) if await threads.runs(kept.id)}
 
 
-async def _examined(place: Place, thread: str, provider: FakeProvider, before: int, tally: Tally) -> None:
+async def _examined(place: Place, thread: str, provider: FakeLlmServer, before: int, tally: Tally) -> None:
     async with _kept(place) as (threads, ledger):
         [run] = await threads.runs(thread)
         if run.status is not RunStatus.DONE:
@@ -188,10 +189,10 @@ async def _examined(place: Place, thread: str, provider: FakeProvider, before: i
     _held_against_the_books([call for call in calls if call.provider == "openai"], asked, tally)
 
 
-def _held_against_the_books(calls: list[Call], asked: int, tally: Tally) -> None:
+def _held_against_the_books(calls: list[LedgerCall], asked: int, tally: Tally) -> None:
     """An attempt without an answer was lost in flight; whatever had an answer was asked for once."""
     made = [call for call in calls if call.state in ("settled", "lost") or (call.state == "void" and call.error)]
-    attempts: dict[str, list[Call]] = {}
+    attempts: dict[str, list[LedgerCall]] = {}
     for call in calls:
         attempts.setdefault(call.key.rpartition("#")[0], []).append(call)
     for name, tries in attempts.items():

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.evaluation.data import place
-from assay.harvest import pdf
+from benchmarks.evaluation.measure import resolve_data_folder
+from openassay.fetch import pdf
 
-DATA = place()
+DATA = resolve_data_folder()
 SHORTEST, LONGEST = 8, 45  # words
 MOST_EACH = 12  # sentences of a document
 _END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(]?[A-Z])")

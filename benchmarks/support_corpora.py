@@ -4,7 +4,7 @@
         gensim-*.whl                            106 articles of Wikipedia inside its test data (CC BY-SA)
         evals-*.whl                             1,000 passages of Wikipedia (CC BY-SA) in a package under MIT
         wordnet-base_*.deb, unpacked to wn/     WordNet 3.0 (WordNet licence)
-    folder with the evaluation data             ASSAY_EVAL_DATA
+    folder with the evaluation data             OPENASSAY_EVAL_DATA
         hotpotqa/corpus.json                    994 introductions of Wikipedia (CC BY-SA)
         deepscholar/corpus.jsonl                1,546 abstracts (MIT)
         extraction/ground-truth.json            181 news pages (MIT)
@@ -20,7 +20,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.text.sentences import sentences
+from openassay.text.sentences import split_sentences
 
 
 class Text(NamedTuple):
@@ -40,7 +40,7 @@ def texts(data: Path, downloads: Path) -> Iterator[Text]:
 
 
 def _cut(title: str, text: str) -> Text:
-    found = [" ".join(piece.text.split()) for piece in sentences(text)]
+    found = [" ".join(piece.text.split()) for piece in split_sentences(text)]
     return Text(title, tuple(text for text in found if 5 <= len(text.split()) <= 60 and text.endswith(".")))
 
 

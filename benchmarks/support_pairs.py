@@ -13,8 +13,8 @@ from typing import NamedTuple
 from lemminflect import getInflection, getLemma  # type: ignore[import-not-found]
 from textblob.en import parse  # type: ignore[import-not-found]
 
-from assay.text.words import content_words, stem
 from benchmarks.support_corpora import Text, WordNet
+from openassay.text.words import content_words, stem
 
 SUPPORTED, REFUTED, NEITHER = 0, 1, 2
 KINDS = 40_000  # words of which two statements each are made: one of a wider word, one of a word beside it

@@ -7,7 +7,7 @@
     PYTHONPATH=. python benchmarks/train_support.py fit
 
 `pairs` makes statements from running text with evidence that bears them out, or does not (see support_pairs). It
-wants textblob and lemminflect, the training a machine with an accelerator, `export` onnx, `fit` what Assay needs.
+wants textblob and lemminflect, the training a machine with an accelerator, `export` onnx, `fit` what OpenAssay needs.
 
 | origin | what is taken | licence |
 |---|---|---|
@@ -36,11 +36,11 @@ from typing import Any
 
 import numpy as np
 
-from assay.trust.narrowing import nearest
 from benchmarks.export_minilm import LAYERS, LONGEST, WIDTH, Graph, attention, feed_forward, norm, sha256, table
+from openassay.verification.support import select_sentences
 
-EMBEDDING = Path(__file__).parent.parent / "src" / "assay" / "embedding" / "data"
-DATA = Path(os.environ.get("ASSAY_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+EMBEDDING = Path(__file__).parent.parent / "src" / "openassay" / "embedding" / "data"
+DATA = Path(os.environ.get("OPENASSAY_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LEAST_COMMON = 16_000  # of the encoder's word pieces, which are in order of frequency
 
 
@@ -62,12 +62,12 @@ def pairs(arguments: argparse.Namespace) -> None:
 
 def held(arguments: argparse.Namespace) -> None:
     """Labelled pairs that training looks at and never learns from. VitaminC as BIG-bench prints it, 250 pages."""
-    from assay.evaluation import support as bench
+    from benchmarks.evaluation import support as bench
 
     found: dict[str, list[tuple[str, str, int]]] = {}
-    for case in bench.cases(arguments.data):
+    for case in bench.load_cases(arguments.data):
         if case.set in ("fever", "wice"):
-            evidence = " ".join(nearest(case.statement, case.quote))
+            evidence = " ".join(select_sentences(case.statement, case.quote))
             found.setdefault(case.set, []).append((case.statement, evidence, int(case.supported)))
     lines = []
     for example in json.loads(arguments.vitaminc.read_text())["examples"]:
@@ -125,7 +125,7 @@ def build(weights: Mapping[str, Any]) -> Any:
     tensors = [numpy_helper.from_array(value, name) for name, value in graph.constants.items()]
     made = helper.make_graph(graph.nodes, "support cross-encoder int8", inputs, [output], tensors)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(made, opset_imports=opsets, ir_version=9, producer_name="assay")
+    return helper.make_model(made, opset_imports=opsets, ir_version=9, producer_name="openassay")
 
 
 def export(arguments: argparse.Namespace) -> None:
@@ -143,20 +143,18 @@ def export(arguments: argparse.Namespace) -> None:
 
 def fit(arguments: argparse.Namespace) -> None:
     """The weights of both combinations, with and without the cross-encoder, on all cases."""
-    from assay.embedding.entailment import CrossEncoder
-    from assay.embedding.minilm import MiniLM
-    from assay.evaluation import support as bench
-    from assay.trust.likeness import names
-    from assay.trust.support import WEIGHTS
+    from benchmarks.evaluation import support as bench
+    from openassay.text.embeddings import CrossEncoder, MiniLM
+    from openassay.verification.support import WEIGHTS, feature_names
 
-    found = bench.cases(arguments.data)
-    rows = bench.rows_of(found, MiniLM(), CrossEncoder())
+    found = bench.load_cases(arguments.data)
+    rows = bench.compute_features(found, MiniLM(), CrossEncoder())
     truth = np.array([float(case.supported) for case in found])
-    everything, stored = names(read=True), {}
+    everything, stored = feature_names(read=True), {}
     for kind in ("words", "read"):
-        wanted = names(read=kind == "read")
+        wanted = feature_names(read=kind == "read")
         own = rows[:, [everything.index(name) for name in wanted]]
-        model = bench.fitted(own, truth, bench.weights_of(found), wanted)
+        model = bench.fit_model(own, truth, bench.case_weights(found), wanted)
         numbers = zip(wanted, zip(model.centre, model.spread, model.weights, strict=True), strict=True)
         stored[kind] = {
             "bias": round(model.bias, 5),

@@ -28,7 +28,7 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
-EVAL_DATA = os.environ.get("ASSAY_EVAL_DATA")
+EVAL_DATA = os.environ.get("OPENASSAY_EVAL_DATA")
 PROPERTY = "requirement"
 
 
@@ -140,12 +140,12 @@ def _needs_no_lookup(host: str | bytes | None) -> bool:
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting or key of the person running the tests; no config.yaml that lies about."""
     for name in os.environ:
-        if name.startswith(("ASSAY_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_API_KEY"):
+        if name.startswith(("OPENASSAY_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     config = tmp_path / "isolated-config.yaml"
     config.write_text("{}\n", encoding="utf-8")
-    monkeypatch.setenv("ASSAY_CONFIG", str(config))
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("OPENASSAY_CONFIG", str(config))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path / "data"))
 
 
 # PostgreSQL ------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class PostgresServer:
             "SELECT pg_reload_conf()",
             "CREATE DATABASE template_of_tests",
         )
-        from assay.storage.postgres import PostgresDatabase
+        from openassay.storage.postgres import PostgresDatabase
 
         PostgresDatabase(self.address("template_of_tests")).close()
 
@@ -175,7 +175,7 @@ class PostgresServer:
         return str(self._server.get_uri(database))
 
     def create(self, like: str = "TEMPLATE template_of_tests STRATEGY file_copy") -> str:
-        """The address of a new database, as an Assay that has just been installed leaves it."""
+        """The address of a new database, as an OpenAssay that has just been installed leaves it."""
         name = f"test_{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name} {like}")
         return self.address(name)
@@ -206,7 +206,7 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     # Not below tmp_path: the path of a socket is short, and the server runs as a user of its own where we are root.
-    home = Path(tempfile.mkdtemp(prefix="assay-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="openassay-pg-"))
     server = PostgresServer(home)
     yield server
     server.remove()
@@ -300,8 +300,8 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def eval_data() -> Path:
-    """Third-party data: ASSAY_EVAL_DATA, else ../shared/data."""
+    """Third-party data: OPENASSAY_EVAL_DATA, else ../shared/data."""
     folder = Path(EVAL_DATA) if EVAL_DATA else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
-        pytest.skip(f"no evaluation data at {'ASSAY_EVAL_DATA' if EVAL_DATA else '../shared/data'}")
+        pytest.skip(f"no evaluation data at {'OPENASSAY_EVAL_DATA' if EVAL_DATA else '../shared/data'}")
     return folder

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "examples"
-ASSAY = Path(sys.executable).with_name("assay")
+OPENASSAY = Path(sys.executable).with_name("openassay")
 SEPARATOR = "/budget"  # told on stderr, once all before it was told on stdout
 SEPARATED = "spent in this conversation"
 WIDTH = "100"
@@ -49,7 +49,11 @@ EXAMPLES = (
         "Without documents and without a network the built-in demo data on five companies are asked, and sources are "
         "called so. “Their” in the second question is understood from the first. A slash opens what is behind an "
         "answer; calling it off costs nothing.",
-        (Step("assay chat", ("What's happening with Apple?", "What about their stock?", "/source 1", "Never mind")),),
+        (
+            Step(
+                "openassay chat", ("What's happening with Apple?", "What about their stock?", "/source 1", "Never mind")
+            ),
+        ),
     ),
     Example(
         "hubble",
@@ -58,7 +62,7 @@ EXAMPLES = (
         "side by side and asserted nowhere else; `/claim` shows a statement's passage where it stands in the document.",
         (
             Step(
-                "assay chat --docs examples/library",
+                "openassay chat --docs examples/library",
                 ("Why do measurements of the Hubble constant disagree?", "Is crowding the reason?", "/claim C2"),
             ),
         ),
@@ -69,10 +73,10 @@ EXAMPLES = (
         "At a terminal the questions come one after the other. Here a script answers them, one command each; exit "
         "code 3 says that one is open. The answers become part of the plan; `auto` leaves the rest to defaults.",
         (
-            Step('assay research "How did Apple change?" --mode plan --depth quick'),
-            Step("assay review answer THREAD 1"),
-            Step('assay review answer THREAD "The last three years"'),
-            Step("assay mode THREAD auto"),
+            Step('openassay research "How did Apple change?" --mode plan --depth quick'),
+            Step("openassay review answer THREAD 1"),
+            Step('openassay review answer THREAD "The last three years"'),
+            Step("openassay mode THREAD auto"),
         ),
     ),
 )
@@ -80,7 +84,7 @@ EXAMPLES = (
 
 def transcript(example: Example) -> str:
     """The example as a person sees it on a terminal."""
-    with tempfile.TemporaryDirectory(prefix="assay-example-") as name:
+    with tempfile.TemporaryDirectory(prefix="openassay-example-") as name:
         folder, thread, shown = Path(name), "", []
         for step in example.steps:
             words = _words(step.command.replace("THREAD", thread))
@@ -127,7 +131,7 @@ def _say(chat: "subprocess.Popen[str]", line: str) -> None:
 
 def _words(command: str) -> list[str]:
     _, *words = shlex.split(command)
-    return [str(ASSAY), *words]
+    return [str(OPENASSAY), *words]
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -136,7 +140,7 @@ def _environment(folder: Path) -> dict[str, str]:
     config = folder / "config.yaml"
     config.touch()
     return {
-        **own, "ASSAY_DATA_DIR": str(folder / "data"), "ASSAY_CONFIG": str(config), "ASSAY_OFFLINE": "true",
+        **own, "OPENASSAY_DATA_DIR": str(folder / "data"), "OPENASSAY_CONFIG": str(config), "OPENASSAY_OFFLINE": "true",
         "COLUMNS": WIDTH, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1",
     }  # fmt: skip
 

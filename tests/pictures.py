@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from assay.graph import STATUS, build
+from openassay.graph import STATUS, build_graph
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "explanation" / "architecture.md"
@@ -25,7 +25,7 @@ Edge = tuple[str, str, bool]  # from, to, whether it is one of several ways
 
 @cache
 def edges() -> tuple[Edge, ...]:
-    drawn = build().get_graph().edges
+    drawn = build_graph().get_graph().edges
     named = ((NAMES.get(edge.source, edge.source), NAMES.get(edge.target, edge.target), edge) for edge in drawn)
     return tuple(sorted((a, b, edge.conditional) for a, b, edge in named if not (a + b).count(HANDLER)))
 
@@ -33,7 +33,9 @@ def edges() -> tuple[Edge, ...]:
 @cache
 def parallel() -> frozenset[str]:
     """Stages that run once for each sub-question: where one fails, the others go on."""
-    return frozenset(name.removeprefix(HANDLER).strip("_") for name in build().get_graph().nodes if HANDLER in name)
+    return frozenset(
+        name.removeprefix(HANDLER).strip("_") for name in build_graph().get_graph().nodes if HANDLER in name
+    )
 
 
 def asks(name: str) -> bool:
@@ -69,7 +71,7 @@ def shape(name: str) -> str:
 def layers() -> str:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contract = next(one for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
-    return "\n".join(re.sub(r"\(assay\.(\w+)\)", r"\1", layer) for layer in contract["layers"])
+    return "\n".join(re.sub(r"\(openassay\.(\w+)\)", r"\1", layer) for layer in contract["layers"])
 
 
 def drawn(text: str) -> str:

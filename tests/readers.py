@@ -29,7 +29,7 @@ from citeproc.source.json import CiteProcJSON  # type: ignore[import-untyped]
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from assay.export.docx import program
+from openassay.export.pages import find_pandoc
 
 SCHEMA = Path(__file__).resolve().parents[1] / "docs/reference/report.schema.json"
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -100,7 +100,7 @@ def markdown_shape(text: str) -> list[str]:
 def read_quarto(content: bytes) -> Any:
     """As Quarto has it read: by pandoc, with its citations."""
     done = subprocess.run(
-        [program(), "--from=markdown-smart", "--to=json", "--citeproc", "--sandbox", "--fail-if-warnings"],
+        [find_pandoc(), "--from=markdown-smart", "--to=json", "--citeproc", "--sandbox", "--fail-if-warnings"],
         input=content, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()

@@ -9,8 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from assay.export.html import page as written
-from assay.export.report import Report
+from openassay.export.html import render_page as written
+from openassay.export.report import Report
 from tests.browser.test_report_html import HOSTILE, whole
 from tests.readers import read_pdf
 
@@ -34,7 +34,7 @@ def test_a_file_needs_nobody_and_a_statement_opens_in_place(context: BrowserCont
     expect(passage).to_be_visible()
     assert (asked, told) == ([], [])
     assert page.title() == "Tides are high."
-    styled = page.evaluate("getComputedStyle(document.querySelector('.assay')).maxWidth")
+    styled = page.evaluate("getComputedStyle(document.querySelector('.openassay')).maxWidth")
     assert styled != "none", "its own style is allowed"
 
 

@@ -11,18 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import ConfigurationError, FetchError
-from assay.harvest.fetching.browser import found, open_browser
-from assay.harvest.fetching.client import GuardedClient
-from assay.harvest.fetching.rendered import Render
-from assay.harvest.fetching.robots import Robots
-from assay.harvest.visits import Visits
-from assay.harvest.web import WebPages
-from assay.settings import Harvesting
-from assay.testing import MemoryCache
-from assay.testing.web import FakeWeb
+from openassay.errors import ConfigurationError, FetchError
+from openassay.fetch.browser import Render, find_chromium, open_browser
+from openassay.fetch.client import FetchClient
+from openassay.fetch.pages import PageFetcher, WebPages
+from openassay.fetch.robots import Robots
+from openassay.settings import HarvestSettings
+from openassay.testing import MemoryCache
+from tests.fakes.web import FakeWeb
 
-pytestmark = pytest.mark.skipif(found(Harvesting()) is None, reason="no Chromium; try: make browser")
+pytestmark = pytest.mark.skipif(find_chromium(HarvestSettings()) is None, reason="no Chromium; try: make browser")
 
 SHOP = "http://shop.example.org"
 BUILT = """<html><head><title>Prices</title></head><body><div id="root"></div><script>
@@ -34,9 +32,9 @@ fetch("/prices.json").then(r => r.json()).then(p => {
 
 @asynccontextmanager
 async def rendering(web: FakeWeb, **options: object) -> AsyncIterator[Render]:
-    settings = Harvesting.model_validate(options)
+    settings = HarvestSettings.model_validate(options)
     async with (
-        GuardedClient(settings, resolve=web.public, dial=web.dial) as client,
+        FetchClient(settings, resolve=web.resolve_public, dial=web.dial) as client,
         open_browser(settings, client.connect) as render,
     ):
         assert render is not None
@@ -46,8 +44,8 @@ async def rendering(web: FakeWeb, **options: object) -> AsyncIterator[Render]:
 @pytest.mark.requirement("L-04")
 async def test_what_scripts_build_is_read() -> None:
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/", BUILT)
-        web.page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
+        web.add_page(f"{SHOP}/", BUILT)
+        web.add_page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
         async with rendering(web) as render:
             shown = await render(f"{SHOP}/")
 
@@ -58,8 +56,8 @@ async def test_what_scripts_build_is_read() -> None:
 @pytest.mark.requirement("W-17")
 async def test_where_scripts_have_led_the_browser_is_told() -> None:
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/go", "<script>location.replace('http://other.example.org/there')</script>")
-        web.page("http://other.example.org/there", "<p>Elsewhere.</p>")
+        web.add_page(f"{SHOP}/go", "<script>location.replace('http://other.example.org/there')</script>")
+        web.add_page("http://other.example.org/there", "<p>Elsewhere.</p>")
         async with rendering(web) as render:
             shown = await render(f"{SHOP}/go")
 
@@ -69,7 +67,7 @@ async def test_where_scripts_have_led_the_browser_is_told() -> None:
 
 async def test_half_a_character_is_no_stumbling_block() -> None:
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/", r"<p>Whole.</p><script>document.body.append('\ud83c')</script>")
+        web.add_page(f"{SHOP}/", r"<p>Whole.</p><script>document.body.append('\ud83c')</script>")
         async with rendering(web) as render:
             assert b"Whole." in (await render(f"{SHOP}/")).html
 
@@ -96,9 +94,9 @@ async def test_a_page_reaches_nothing_on_this_machine_or_its_network() -> None:
         for place in inside
     )
     async with FakeWeb() as web, server:
-        web.page(f"{SHOP}/", f"<p>Bait.</p>{attacks}<script>setTimeout(() => document.title = 'ran', 50)</script>")
-        web.page(f"{SHOP}/leave", f"<script>location.href = 'http://127.0.0.1:{port}/left'</script>")
-        web.redirect(f"{SHOP}/moved", f"http://127.0.0.1:{port}/moved")
+        web.add_page(f"{SHOP}/", f"<p>Bait.</p>{attacks}<script>setTimeout(() => document.title = 'ran', 50)</script>")
+        web.add_page(f"{SHOP}/leave", f"<script>location.href = 'http://127.0.0.1:{port}/left'</script>")
+        web.add_redirect(f"{SHOP}/moved", f"http://127.0.0.1:{port}/moved")
         async with rendering(web) as render:
             html = (await render(f"{SHOP}/")).html.decode()
             for path in ("/leave", "/moved"):
@@ -115,12 +113,12 @@ async def test_a_page_reaches_nothing_on_this_machine_or_its_network() -> None:
 @pytest.mark.requirement("W-08")
 async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> None:
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/loop", "<p>Busy</p><script>for (;;) {}</script>")
-        web.page(
+        web.add_page(f"{SHOP}/loop", "<p>Busy</p><script>for (;;) {}</script>")
+        web.add_page(
             f"{SHOP}/pile",
             "<body><script>for (let i = 0; i < 3e5; i++) document.write('<p>' + 'x'.repeat(100))</script>",
         )
-        web.page(f"{SHOP}/", "<p>Quiet.</p>")
+        web.add_page(f"{SHOP}/", "<p>Quiet.</p>")
         async with rendering(web, page_seconds=8, page_mb=1) as render:
             with pytest.raises(FetchError, match="browser"):
                 await render(f"{SHOP}/loop")
@@ -132,7 +130,7 @@ async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> Non
 async def test_several_pages_at_once_wait_for_their_turn() -> None:
     async with FakeWeb() as web:
         for number in range(4):
-            web.page(f"{SHOP}/{number}", f"<p id=a></p><script>a.textContent = 'page ' + {number}</script>")
+            web.add_page(f"{SHOP}/{number}", f"<p id=a></p><script>a.textContent = 'page ' + {number}</script>")
         async with rendering(web) as render:
             pages = await asyncio.gather(*(render(f"{SHOP}/{number}") for number in range(4)))
 
@@ -142,7 +140,7 @@ async def test_several_pages_at_once_wait_for_their_turn() -> None:
 async def test_who_waits_too_long_for_a_turn_is_told() -> None:
     """All pages together take four times as long as one may; the last one is not kept waiting for its turn."""
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/loop", "<p>Busy</p><script>for (;;) {}</script>")
+        web.add_page(f"{SHOP}/loop", "<p>Busy</p><script>for (;;) {}</script>")
         async with rendering(web, page_seconds=1) as render:
             found = await asyncio.gather(*(render(f"{SHOP}/loop") for _ in range(6)), return_exceptions=True)
 
@@ -162,8 +160,8 @@ def drivers() -> set[int]:
 async def test_the_driver_survives_a_ctrl_c() -> None:
     """A terminal sends it to all processes of its group: ours decides what ends."""
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/", "<p>Quiet.</p>")
-        web.page(f"{SHOP}/slow", "<p>Slow.</p>", delay=1.0)
+        web.add_page(f"{SHOP}/", "<p>Quiet.</p>")
+        web.add_page(f"{SHOP}/slow", "<p>Slow.</p>", delay=1.0)
         others = drivers()
         async with rendering(web) as render:
             await render(f"{SHOP}/")
@@ -177,8 +175,8 @@ async def test_the_driver_survives_a_ctrl_c() -> None:
 
 async def test_a_driver_that_is_killed_costs_one_page() -> None:
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/", "<p>Quiet.</p>")
-        web.page(f"{SHOP}/slow", "<p>Slow.</p>", delay=5.0)
+        web.add_page(f"{SHOP}/", "<p>Quiet.</p>")
+        web.add_page(f"{SHOP}/slow", "<p>Slow.</p>", delay=5.0)
         others = drivers()
         async with rendering(web) as render:
             await render(f"{SHOP}/")
@@ -195,7 +193,7 @@ async def test_a_driver_that_is_killed_costs_one_page() -> None:
 @pytest.mark.parametrize("node", ["/bin/false", "/nowhere/node"])
 async def test_a_driver_that_does_not_start_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch, node: str) -> None:
     async with FakeWeb() as web, rendering(web) as render:
-        web.page(f"{SHOP}/", "<p>Quiet.</p>")
+        web.add_page(f"{SHOP}/", "<p>Quiet.</p>")
         with monkeypatch.context() as patch:
             patch.setenv("PLAYWRIGHT_NODEJS_PATH", node)
             with pytest.raises(FetchError, match="could not be read by the browser"):
@@ -205,16 +203,16 @@ async def test_a_driver_that_does_not_start_is_an_error_of_ours(monkeypatch: pyt
 
 def test_a_browser_that_was_asked_for_and_is_not_there_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="Chromium"):
-        found(Harvesting(browser="playwright", browser_path="/nowhere/chromium"))
-    assert found(Harvesting(browser="off")) is None
+        find_chromium(HarvestSettings(browser="playwright", browser_path="/nowhere/chromium"))
+    assert find_chromium(HarvestSettings(browser="off")) is None
 
 
 @pytest.mark.requirement("L-04")
 @pytest.mark.skipif(find_spec("crawl4ai") is None, reason="the extra crawl4ai is not installed")
 async def test_crawl4ai_reads_the_same_page_over_the_same_guarded_way() -> None:
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/", BUILT)
-        web.page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
+        web.add_page(f"{SHOP}/", BUILT)
+        web.add_page(f"{SHOP}/prices.json", '{"flour": 31}', type="application/json")
         async with rendering(web, browser="crawl4ai") as render:
             shown = await render(f"{SHOP}/")
 
@@ -229,15 +227,15 @@ async def test_a_page_that_needs_javascript_becomes_a_document() -> None:
     story = "The harbour office measured a tide of 14.5 metres, and nobody has explained it so far. " * 12
     shell = f"""<html><head><title>Tides</title></head><body><div id="root"></div><noscript>Please enable JavaScript.
     </noscript><script>root.innerHTML = "<article><h1>Tides</h1><p>" + {story!r} + "</p></article>"</script></body>"""
-    options = Harvesting(host_pause=0)
+    options = HarvestSettings(host_pause=0)
     async with FakeWeb() as web:
-        web.page(f"{SHOP}/tides", shell)
+        web.add_page(f"{SHOP}/tides", shell)
         async with (
-            GuardedClient(options, resolve=web.public, dial=web.dial) as client,
+            FetchClient(options, resolve=web.resolve_public, dial=web.dial) as client,
             open_browser(options, client.connect) as render,
         ):
             robots = Robots(client, options.user_agent)
-            visits = Visits(options, client=client, robots=robots)
+            visits = PageFetcher(options, client=client, robots=robots)
             read, unread = (WebPages(options, visits=visits, cache=MemoryCache(), render=how) for how in (render, None))
             page, without = await read.read(f"{SHOP}/tides"), await unread.read(f"{SHOP}/tides")
             for pages in (read, unread):

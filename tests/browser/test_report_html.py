@@ -5,22 +5,22 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from assay import Report
-from assay.model.claim import Mark, Verdict
-from assay.model.report import (
-    Answer,
+from openassay.export.report import Report
+from openassay.models.evidence import Mark, Verdict
+from openassay.models.report import (
     Coverage,
     Critique,
     Dispute,
+    DisputeSide,
     KeyFigure,
-    NotFound,
+    OpenSubQuestion,
     Provenance,
     ReportClaim,
     ReportSpan,
     ReportStatus,
     Section,
     Sentence,
-    Side,
+    ShortAnswer,
     SourceCard,
 )
 
@@ -83,7 +83,12 @@ def test_sources_cannot_act(context: BrowserContext) -> None:
     page.wait_for_timeout(200)
     assert page.evaluate("window.hit") is None
     assert asked == []
-    assert page.locator(".assay script, .assay img, .assay iframe, .assay svg, .assay a, .assay form").count() == 0
+    assert (
+        page.locator(
+            ".openassay script, .openassay img, .openassay iframe, .openassay svg, .openassay a, .openassay form"
+        ).count()
+        == 0
+    )
     expect(page.locator("blockquote")).to_have_text(f"{HOSTILE}S1 {HOSTILE}, characters 10-{10 + len(HOSTILE)}")
 
 
@@ -128,16 +133,16 @@ def whole(text: str = "Tides") -> Report:
     card = base.sources[0].model_copy(
         update={"host": text, "author": text, "kind": text, "credibility_reasons": (text,), "primary": True}
     )
-    side = Side(claims=("C1",), sources=("S1",), groups=("G1",))
+    side = DisputeSide(claims=("C1",), sources=("S1",), groups=("G1",))
     return base.model_copy(
         update={
             "sections": sections,
             "sources": (card,),
-            "answers": (Answer(text=text, claims=("C1",), citations=("S1",), mark=Mark.VERIFIED, about=text),
-                        Answer(text=text, claims=("C1",), citations=("S1",), mark=Mark.SINGLE, disputed=True)),
+            "answers": (ShortAnswer(text=text, claims=("C1",), citations=("S1",), mark=Mark.VERIFIED, about=text),
+                        ShortAnswer(text=text, claims=("C1",), citations=("S1",), mark=Mark.SINGLE, disputed=True)),
             "figures": (KeyFigure(what=text, value=text, when=text, claims=("C1",), citations=("S1",), disputed=True),),
             "disputes": (Dispute(about=text, sides=(side, side), resolution=text),),
-            "not_found": (NotFound(question=text, queries=(text,), documents=3, reason=text),),
+            "not_found": (OpenSubQuestion(question=text, queries=(text,), documents=3, reason=text),),
             "review": Critique(scores={"accuracy": 9.5}, score=8.4, recommendation="approve"),
             "errors": (text,),
         }
@@ -157,7 +162,7 @@ def test_it_shows_answers_prose_figures_disputes_what_is_missing_and_the_review(
     expect(page.locator("table").first).to_contain_text("(disputed)")
     for text in ("View 2: 1 independent source: S1 Tides", "Searched for: “Tides”; 3 documents read for it; Tides.",
                  "primary", "improvement potential", "hallucination score 0.00"):  # fmt: skip
-        expect(page.locator(".assay")).to_contain_text(text)
+        expect(page.locator(".openassay")).to_contain_text(text)
     notice, body = page.locator(".notice").bounding_box(), page.locator(".text").first.bounding_box()
     assert notice is not None
     assert body is not None
@@ -169,7 +174,12 @@ def test_no_part_of_a_report_can_act(context: BrowserContext) -> None:
     page.wait_for_timeout(200)
     assert page.evaluate("window.hit") is None
     assert asked == []
-    assert page.locator(".assay script, .assay img, .assay iframe, .assay svg, .assay a, .assay form").count() == 0
+    assert (
+        page.locator(
+            ".openassay script, .openassay img, .openassay iframe, .openassay svg, .openassay a, .openassay form"
+        ).count()
+        == 0
+    )
 
 
 @pytest.mark.parametrize("width", [360, 1000])

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.storage.database import Database
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.seals import Seals
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.tables import THREADS
+from openassay.storage.database import THREADS, Database
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows, Seals
+from openassay.storage.sqlite import SqliteDatabase
 
 KEY = "a key that only these tests have"
 
@@ -18,7 +16,7 @@ KEY = "a key that only these tests have"
 def with_threads(rows: Rows, *ids: str) -> Rows:
     """With threads that notes and checkpoints can be of."""
     for id in ids:
-        with rows.writing("thread", id) as writer:
+        with rows.open_writer("thread", id) as writer:
             row = {
                 "id": id,
                 "title": "",

@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from assay.errors import NotFoundError, UsageError
-from assay.storage import artifacts as module
-from assay.storage.artifacts import Draft, SqlArtifacts
-from assay.storage.database import Database
-from assay.storage.rows import Rows
-from assay.storage.threads import SqlThreads
+from openassay.errors import NotFoundError, UsageError
+from openassay.storage import artifacts as module
+from openassay.storage.artifacts import ArtifactDraft, SqlArtifacts
+from openassay.storage.database import Database
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
 from tests.contract.conftest import with_threads
 
-MADE = Draft("report", "markdown", "Report", "made")
+MADE = ArtifactDraft("report", "markdown", "Report", "made")
 
 
-def by(author: str, content: str = "edited", name: str = "report") -> Draft:
-    return Draft(name, "markdown", "Report", content, author)
+def by(author: str, content: str = "edited", name: str = "report") -> ArtifactDraft:
+    return ArtifactDraft(name, "markdown", "Report", content, author)
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay.errors import NotFoundError
-from assay.model.thread import Thread
-from assay.storage.chats import SqlChats
-from assay.storage.rows import Rows
-from assay.storage.threads import SqlThreads
+from openassay.errors import NotFoundError
+from openassay.models.thread import Thread
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.storage.users import SqlChats
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -34,28 +34,28 @@ async def chats(keyed_rows: Rows) -> SqlChats:
 
 async def test_a_conversation_is_known_by_what_was_said_last(chats: SqlChats) -> None:
     await chats.add("a", "How fast?", "About 70.\n\nSources: S1")
-    assert await chats.thread("ada", " How fast? ", "About 70. Sources: S1") == "a"
-    assert await chats.thread("ada", "How fast?", "About 71.") is None
-    assert await chats.thread("ben", "How fast?", "About 70. Sources: S1") is None, "it is not theirs"
+    assert await chats.find_thread("ada", " How fast? ", "About 70. Sources: S1") == "a"
+    assert await chats.find_thread("ada", "How fast?", "About 71.") is None
+    assert await chats.find_thread("ben", "How fast?", "About 70. Sources: S1") is None, "it is not theirs"
 
 
 async def test_a_thread_that_has_gone_on_is_not_asked_from_an_earlier_point(chats: SqlChats) -> None:
     await chats.add("a", "first", "one")
     await chats.add("a", "second", "two")
-    assert await chats.thread("ada", "first", "one") is None
-    assert await chats.thread("ada", "second", "two") == "a"
+    assert await chats.find_thread("ada", "first", "one") is None
+    assert await chats.find_thread("ada", "second", "two") == "a"
 
 
 async def test_of_two_that_say_the_same_the_newest_is_meant(chats: SqlChats) -> None:
     await chats.add("a", "Hi", "Hello")
     await chats.add("c", "Hi", "Hello")
     await chats.add("b", "Hi", "Hello")
-    assert await chats.thread("ada", "Hi", "Hello") == "c"
+    assert await chats.find_thread("ada", "Hi", "Hello") == "c"
 
 
 async def test_it_goes_with_its_thread(chats: SqlChats, keyed_rows: Rows) -> None:
     await chats.add("a", "Hi", "Hello")
     await SqlThreads(keyed_rows).delete("a")
-    assert await chats.thread("ada", "Hi", "Hello") is None
+    assert await chats.find_thread("ada", "Hi", "Hello") is None
     with pytest.raises(NotFoundError):
         await chats.add("a", "Hi", "Hello")

@@ -7,9 +7,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base import id as ids
 from langgraph.checkpoint.base.id import uuid6
 
-from assay.checkpoints.ids import succeed
-from assay.checkpoints.saver import Checkpoints
-from assay.storage.rows import Rows
+from openassay.engine.checkpoints import SqlCheckpointSaver, advance_clock
+from openassay.storage.rows import Rows
 from tests.contract.conftest import with_threads
 
 HOUR = 36_000_000_000  # in steps of 100 ns
@@ -27,17 +26,17 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_ids_come_after_what_is_gone_on_from(ahead: str) -> None:
-    succeed(ahead)
+    advance_clock(ahead)
     first, second = str(uuid6()), str(uuid6())
     assert ahead < first < second
-    succeed("0195f5d0-0000-7000-8000-000000000000")  # of another kind
-    succeed("somebody's own")
+    advance_clock("0195f5d0-0000-7000-8000-000000000000")  # of another kind
+    advance_clock("somebody's own")
     assert str(uuid6()) > second
 
 
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_is_done_after_a_handover_comes_last_whatever_the_clocks_say(rows: Rows, ahead: str) -> None:
-    saver = Checkpoints(with_threads(rows, "t"))
+    saver = SqlCheckpointSaver(with_threads(rows, "t"))
     config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     await saver.aput(config, {**empty_checkpoint(), "id": ahead}, {"source": "loop", "step": 1}, {})
     kept = await saver.aget_tuple(config)

@@ -13,13 +13,12 @@ from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.types import Send
 
-from assay.checkpoints.saver import PART, Checkpoints
-from assay.errors import IntegrityError, StorageError
-from assay.storage.database import Database
-from assay.storage.notes import documents_in
-from assay.storage.rows import Rows
-from assay.storage.seals import Seals
-from assay.storage.sqlite import SqliteDatabase
+from openassay.engine.checkpoints import PART, SqlCheckpointSaver
+from openassay.errors import IntegrityError, StorageError
+from openassay.storage.database import Database
+from openassay.storage.events import find_documents
+from openassay.storage.rows import Rows, Seals
+from openassay.storage.sqlite import SqliteDatabase
 from tests.contract.conftest import KEY, with_threads
 
 BIG = "The lake is large. " * PART
@@ -32,7 +31,7 @@ def _file() -> Iterator[Database]:
         yield database
 
 
-class _Anywhere(Checkpoints):
+class _Anywhere(SqlCheckpointSaver):
     """LangGraph's suite keeps checkpoints of threads that nobody began."""
 
     async def aput(self, config: Any, *rest: Any) -> Any:
@@ -55,7 +54,7 @@ async def test_langgraphs_own_suite_passes(kind: str, seals: Seals, request: pyt
     postgres = request.getfixturevalue("postgres_database") if kind == "postgres" else None
 
     @checkpointer_test(name=f"{kind}", skip_capabilities={"delete_for_runs"})  # runs are ours, not LangGraph's
-    async def saver() -> AsyncIterator[Checkpoints]:
+    async def saver() -> AsyncIterator[SqlCheckpointSaver]:
         if postgres is not None:
             yield _Anywhere(Rows(postgres, seals))
         else:
@@ -70,28 +69,28 @@ async def test_langgraphs_own_suite_passes(kind: str, seals: Seals, request: pyt
 
 
 @pytest.fixture
-def saver(rows: Rows) -> Checkpoints:
-    return Checkpoints(with_threads(rows, "t", "t0", "t1", "t2", "t3"))
+def saver(rows: Rows) -> SqlCheckpointSaver:
+    return SqlCheckpointSaver(with_threads(rows, "t", "t0", "t1", "t2", "t3"))
 
 
 def config(thread: str = "t", **more: str) -> Any:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": "", **more}}
 
 
-async def put(saver: Checkpoints, thread: str = "t", parent: str | None = None, **values: Any) -> Any:
+async def put(saver: SqlCheckpointSaver, thread: str = "t", parent: str | None = None, **values: Any) -> Any:
     checkpoint: Checkpoint = {**empty_checkpoint(), "channel_values": values}
     where = config(thread, **({"checkpoint_id": parent} if parent else {}))
     return await saver.aput(where, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {})
 
 
-async def values_of(saver: Checkpoints, where: Any) -> Any:
+async def values_of(saver: SqlCheckpointSaver, where: Any) -> Any:
     kept = await saver.aget_tuple(where)
     assert kept is not None
     return kept.checkpoint["channel_values"]
 
 
 @pytest.mark.requirement("F-10", "L-05")
-async def test_what_a_step_does_not_change_is_not_written_again(saver: Checkpoints, rows: Rows) -> None:
+async def test_what_a_step_does_not_change_is_not_written_again(saver: SqlCheckpointSaver, rows: Rows) -> None:
     first = await put(saver, plan={"text": BIG}, round=1)
     second = await put(saver, parent=first["configurable"]["checkpoint_id"], plan={"text": BIG}, round=2)
 
@@ -105,7 +104,7 @@ async def test_what_a_step_does_not_change_is_not_written_again(saver: Checkpoin
     assert whole["size"] < PART
 
 
-async def test_pruning_leaves_what_is_kept_whole(saver: Checkpoints, rows: Rows) -> None:
+async def test_pruning_leaves_what_is_kept_whole(saver: SqlCheckpointSaver, rows: Rows) -> None:
     for number in range(3):
         await put(saver, text=BIG + str(number // 2))
     last = await put(saver, text=BIG + "1")
@@ -116,17 +115,17 @@ async def test_pruning_leaves_what_is_kept_whole(saver: Checkpoints, rows: Rows)
     rows.check("thread", "t", deep=True)
 
 
-async def test_the_documents_a_thread_rests_on_are_noted(saver: Checkpoints, rows: Rows) -> None:
+async def test_the_documents_a_thread_rests_on_are_noted(saver: SqlCheckpointSaver, rows: Rows) -> None:
     place = {"document": HASH, "start": 3}
     await put(saver, selected={"Q1": [place]}, tasks=[Send("read", {"passages": [{"document": "cd" * 32}]})])
     with rows.database.connection() as connection:
         found = connection.execute("SELECT document FROM used_documents ORDER BY document").fetchall()
     assert [row["document"] for row in found] == [HASH, "cd" * 32]
-    assert list(documents_in({"a": [("x", {"document": HASH})], "b": {"document": HASH[:-1]}, "c": None})) == [HASH]
+    assert list(find_documents({"a": [("x", {"document": HASH})], "b": {"document": HASH[:-1]}, "c": None})) == [HASH]
 
 
 @pytest.mark.requirement("W-12")
-async def test_what_a_person_says_is_no_document_the_thread_rests_on(saver: Checkpoints, rows: Rows) -> None:
+async def test_what_a_person_says_is_no_document_the_thread_rests_on(saver: SqlCheckpointSaver, rows: Rows) -> None:
     """Whoever knows the hash of another's document would read it."""
     said = {"document": HASH}
     kept = await put(
@@ -148,7 +147,7 @@ class Trap:
 
 
 @pytest.mark.requirement("F-10")
-async def test_only_plain_data_come_back(saver: Checkpoints) -> None:
+async def test_only_plain_data_come_back(saver: SqlCheckpointSaver) -> None:
     Trap.sprung = False
     trap = Trap.__new__(Trap)
     try:
@@ -172,7 +171,7 @@ ALTERATIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.requirement("F-10", "C-15")
 @pytest.mark.parametrize("what", ALTERATIONS)
-async def test_what_was_altered_is_refused_by_name(saver: Checkpoints, rows: Rows, what: str) -> None:
+async def test_what_was_altered_is_refused_by_name(saver: SqlCheckpointSaver, rows: Rows, what: str) -> None:
     kept = await put(saver, text=BIG)
     await saver.aput_writes(kept, [("found", {"n": 1})], "task", "")
     with rows.database.transaction() as connection:
@@ -183,7 +182,7 @@ async def test_what_was_altered_is_refused_by_name(saver: Checkpoints, rows: Row
 
 
 @pytest.mark.requirement("F-10", "C-11")
-async def test_two_threads_never_mix(saver: Checkpoints) -> None:
+async def test_two_threads_never_mix(saver: SqlCheckpointSaver) -> None:
     async def fill(thread: str) -> Any:
         last = None
         for number in range(5):

@@ -8,12 +8,11 @@ import pytest
 from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
 from langgraph.types import Send
 
-from assay.checkpoints.moments import changed
-from assay.checkpoints.saver import Checkpoints
-from assay.errors import NotFoundError
-from assay.storage.notes import SqlNotes
-from assay.storage.rows import Rows
-from assay.storage.tables import NOTES, USED_DOCUMENTS
+from openassay.engine.checkpoints import SqlCheckpointSaver, replace_fields
+from openassay.errors import NotFoundError
+from openassay.storage.database import NOTES, USED_DOCUMENTS
+from openassay.storage.events import SqlNotes
+from openassay.storage.rows import Rows
 from tests.contract.conftest import with_threads
 
 pytestmark = pytest.mark.requirement("W-18")
@@ -25,14 +24,16 @@ async def put(rows: Rows, values: Mapping[str, Any]) -> str:
     checkpoint = {**empty_checkpoint(), "channel_values": dict(values), "channel_versions": {"run": 7}}
     metadata: CheckpointMetadata = {"source": "loop", "step": 3, "parents": {}}
     config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
-    await Checkpoints(rows).aput(config, checkpoint, metadata, {})  # type: ignore[arg-type]
+    await SqlCheckpointSaver(rows).aput(config, checkpoint, metadata, {})  # type: ignore[arg-type]
     return str(checkpoint["id"])
 
 
 async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     with_threads(keyed_rows, "t", "b")
-    [hits, task] = await SqlNotes(keyed_rows).put("t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}])
-    await SqlNotes(keyed_rows).put("t", ["of an earlier question"])
+    [hits, task] = await SqlNotes(keyed_rows).add_test(
+        "t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}]
+    )
+    await SqlNotes(keyed_rows).add_test("t", ["of an earlier question"])
     values = {
         "run": "r", "round": 1, "original_query": "How hot? " * 500, "sources": [{"document": PAGE}],
         "searched": {f"note {hits}": 1}, "branch:to:fuse": None,
@@ -40,9 +41,9 @@ async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     }  # fmt: skip
     id = await put(keyed_rows, values)
     before = keyed_rows.check("thread", "t", deep=True)
-    saver = Checkpoints(keyed_rows)
+    saver = SqlCheckpointSaver(keyed_rows)
 
-    saver.copy("t", id, "b", NOW, ("dispatch",), lambda values: changed(values, {"run": "r2"}))
+    saver.copy("t", id, "b", NOW, ("dispatch",), lambda values: replace_fields(values, {"run": "r2"}))
 
     assert keyed_rows.check("thread", "t", deep=True) == before  # its head is at the same version
     keyed_rows.check("thread", "b", deep=True)
@@ -61,7 +62,7 @@ async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
 async def test_a_checkpoint_of_nobody_is_not_copied(rows: Rows) -> None:
     with_threads(rows, "t")
     with pytest.raises(NotFoundError, match="has no checkpoint"):
-        Checkpoints(rows).copy("t", "nosuch", "b", NOW, (), dict)
-    assert await Checkpoints(rows).holder("nosuch") is None
+        SqlCheckpointSaver(rows).copy("t", "nosuch", "b", NOW, (), dict)
+    assert await SqlCheckpointSaver(rows).find_thread("nosuch") is None
     id = await put(rows, {"run": "r"})
-    assert await Checkpoints(rows).holder(id) == "t"
+    assert await SqlCheckpointSaver(rows).find_thread(id) == "t"

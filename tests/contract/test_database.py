@@ -19,15 +19,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from assay.errors import ConfigurationError, StorageError
-from assay.storage import postgres, sqlite, upgrade
-from assay.storage.database import Database
-from assay.storage.migrating import POSTGRES, Schema, read
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.sealing import adopt
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.tables import ALL, PARTS
+from openassay.errors import ConfigurationError, StorageError
+from openassay.storage import postgres, sqlite
+from openassay.storage.database import ALL_TABLES, PARTS, POSTGRES_SCHEMA, Database, Schema, load_migrations
+from openassay.storage.integrity import ensure_seals
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 from tests.conftest import PostgresServer
 
 pytestmark = pytest.mark.requirement("F-10", "C-15")
@@ -36,7 +34,7 @@ AFRESH = "restore a copy"
 
 
 def write(rows: Rows, name: str, payload: bytes = b"payload") -> None:
-    with rows.writing("thread", "t") as writer:
+    with rows.open_writer("thread", "t") as writer:
         writer.insert(PARTS, {"thread": "t", "hash": name, "payload": payload})
 
 
@@ -44,7 +42,7 @@ def names(rows: Rows) -> list[str]:
     """Everything, checked."""
     for scope, owner in rows.scopes():
         rows.check(scope, owner, deep=True)
-    return sorted(row["hash"] for table in ALL for row in rows.read(table) if table is PARTS)
+    return sorted(row["hash"] for table in ALL_TABLES for row in rows.read(table) if table is PARTS)
 
 
 @pytest.fixture
@@ -53,7 +51,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "main.db"
     with SqliteDatabase(path) as database:
         rows = Rows(database)
-        adopt(rows)
+        ensure_seals(rows)
         write(rows, "one")
         write(rows, "two")
     return path
@@ -62,7 +60,7 @@ def path(tmp_path: Path) -> Path:
 def opened(path: Path) -> list[str]:
     with SqliteDatabase(path) as database:
         rows = Rows(database)
-        adopt(rows)
+        ensure_seals(rows)
         return names(rows)
 
 
@@ -166,10 +164,10 @@ def test_a_database_that_is_full(path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from assay.errors import StorageError
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.tables import PARTS
+from openassay.errors import StorageError
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.storage.tables import PARTS
 rows = Rows(SqliteDatabase(Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 for number in range(100):
@@ -198,9 +196,9 @@ def test_a_disk_that_is_full(path: Path) -> None:
 @pytest.fixture
 def unwritable() -> Iterator[Path]:
     """A folder, and everything in it, that we may only read. Root may write anywhere, so it becomes nobody."""
-    folder = Path(tempfile.mkdtemp(prefix="assay-read-only-"))
+    folder = Path(tempfile.mkdtemp(prefix="openassay-read-only-"))
     with SqliteDatabase(folder / "main.db") as database:
-        adopt(Rows(database))
+        ensure_seals(Rows(database))
     user = os.geteuid()
     (folder / "main.db").chmod(0o444)
     folder.chmod(0o555)
@@ -263,7 +261,7 @@ def test_what_was_under_way_when_the_server_stopped_can_be_tried_again(
         write(rows, "one")
 
         def interrupted() -> None:
-            with rows.writing("thread", "t") as writer:
+            with rows.open_writer("thread", "t") as writer:
                 writer.insert(PARTS, {"thread": "t", "hash": "lost", "payload": b""})
                 postgres_server.stop()
                 writer.insert(PARTS, {"thread": "t", "hash": "lost too", "payload": b""})
@@ -360,7 +358,7 @@ def empty(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.drop(address)
 
 
-KNOWN = [migration.name for migration in read(POSTGRES.migrations)]
+KNOWN = [migration.name for migration in load_migrations(POSTGRES_SCHEMA.migrations)]
 
 
 def applied(database: Database) -> list[str]:
@@ -379,9 +377,9 @@ def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Those there are, in a folder to which more can be added."""
     folder = tmp_path / "migrations"
     folder.mkdir()
-    for migration in POSTGRES.migrations.iterdir():
+    for migration in POSTGRES_SCHEMA.migrations.iterdir():
         (folder / migration.name).write_text(migration.read_text(encoding="utf-8"))
-    monkeypatch.setattr(upgrade, "POSTGRES", Schema(folder, ""))
+    monkeypatch.setattr(postgres, "POSTGRES_SCHEMA", Schema(folder, ""))
     return folder
 
 
@@ -399,7 +397,7 @@ def test_many_may_open_a_new_database_at_once(empty: str) -> None:
 
 def test_a_database_can_be_looked_at_without_being_changed(empty: str) -> None:
     with PostgresDatabase(empty, migrate=False) as database:
-        assert [migration.name for migration in upgrade.pending(database)] == KNOWN
+        assert [migration.name for migration in postgres.pending_migrations(database)] == KNOWN
     assert tables(empty) == set()
 
 
@@ -420,7 +418,7 @@ def test_a_process_that_is_older_than_the_database_says_so(
     (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
     PostgresDatabase(postgres_address).close()
     monkeypatch.undo()
-    with pytest.raises(ConfigurationError, match="newer Assay") as caught:
+    with pytest.raises(ConfigurationError, match="newer OpenAssay") as caught:
         PostgresDatabase(postgres_address)
     assert "Upgrade this process" in caught.value.help
 
@@ -449,9 +447,9 @@ SLOW = "CREATE TABLE two (a TEXT);\nSELECT pg_sleep(300);\nCREATE TABLE three (a
 MIGRATING = """
 import sys
 from pathlib import Path
-from assay.storage import upgrade
-from assay.storage.migrating import Schema
-from assay.storage.postgres import PostgresDatabase
+from openassay.storage import upgrade
+from openassay.storage.migrating import Schema
+from openassay.storage.postgres import PostgresDatabase
 upgrade.POSTGRES = Schema(Path(sys.argv[2]), "")
 PostgresDatabase(sys.argv[1]).close()
 """
@@ -517,12 +515,12 @@ def test_a_user_who_may_not_create_tables_is_told_who_can(
     (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
     with pytest.raises(ConfigurationError, match="may not") as caught:
         PostgresDatabase(worker)
-    assert "assay db migrate" in caught.value.help
+    assert "openassay db migrate" in caught.value.help
     PostgresDatabase(postgres_address).close()
 
 
 def test_a_server_that_is_too_old_is_told(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrade, "OLDEST", 99)
+    monkeypatch.setattr(postgres, "OLDEST_SERVER", 99)
     with pytest.raises(ConfigurationError, match="is PostgreSQL") as caught:
         PostgresDatabase(empty)
     assert "99 or newer" in caught.value.help

@@ -8,21 +8,18 @@ from typing import Any
 
 import pytest
 
-from assay.checkpoints.saver import Checkpoints
-from assay.errors import NotFoundError
-from assay.model.event import RunStatus
-from assay.model.source import Document
-from assay.model.thread import Run, Thread
-from assay.storage.database import Database
-from assay.storage.documents import SqlDocuments, sweep
-from assay.storage.integrity import SqlIntegrity
-from assay.storage.notes import SqlNotes
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.sealing import adopt
-from assay.storage.seals import Seals
-from assay.storage.tables import DOCUMENTS
-from assay.storage.threads import SqlThreads
+from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.errors import NotFoundError
+from openassay.models.event import RunStatus
+from openassay.models.evidence import Document
+from openassay.models.thread import Run, Thread
+from openassay.storage.database import DOCUMENTS, Database
+from openassay.storage.documents import SqlDocuments, sweep_documents
+from openassay.storage.events import SqlNotes
+from openassay.storage.integrity import SqlIntegrity, ensure_seals
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows, Seals
+from openassay.storage.threads import SqlThreads
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("F-10")
@@ -52,9 +49,9 @@ async def begun(rows: Rows, id: str, status: RunStatus = RunStatus.DONE) -> None
 async def read(rows: Rows, *documents: Document, thread: str | None = None) -> None:
     """As a step does it; only with its result does the thread rest on them."""
     for document in documents:
-        await SqlDocuments(rows).put(document)
+        await SqlDocuments(rows).add_test(document)
     if thread:
-        await SqlNotes(rows).put(thread, [{"document": document.hash} for document in documents])
+        await SqlNotes(rows).add_test(thread, [{"document": document.hash} for document in documents])
 
 
 def kept(rows: Rows) -> set[str]:
@@ -82,7 +79,7 @@ async def test_what_another_run_may_just_have_read_stays(rows: Rows, status: Run
 
     await SqlThreads(rows).delete("a")
     assert kept(rows) == {SHARED.text, OWN.text}
-    await SqlNotes(rows).put("b", [{"document": SHARED.hash}])  # which is over now
+    await SqlNotes(rows).add_test("b", [{"document": SHARED.hash}])  # which is over now
     await SqlIntegrity(rows).check("b", [SHARED.hash])
 
     await SqlThreads(rows).update("b", status=RunStatus.DONE)
@@ -93,7 +90,7 @@ async def test_what_another_run_may_just_have_read_stays(rows: Rows, status: Run
 
 def swept(rows: Rows, days: float) -> None:
     with rows.database.transaction() as connection:
-        sweep(rows, connection, NOW + timedelta(days=days))
+        sweep_documents(rows, connection, NOW + timedelta(days=days))
 
 
 async def test_where_a_run_is_always_at_work_they_go_a_day_later(rows: Rows) -> None:
@@ -119,7 +116,7 @@ async def test_they_are_given_up_when_threads_are_looked_through(rows: Rows) -> 
     swept(rows, 0)  # in January: long ago
     await read(rows, SHARED)
 
-    await SqlThreads(rows).sweep()
+    await SqlThreads(rows).delete_orphan_documents()
 
     assert kept(rows) == {SHARED.text}
 
@@ -128,9 +125,9 @@ async def test_what_was_used_in_between_is_spared_a_whole_day_again(rows: Rows) 
     """A mark of before says nothing about when its last thread went."""
     for id in ("a", "b"):
         await begun(rows, id, RunStatus.RUNNING)
-    await SqlDocuments(rows).put(SHARED)
+    await SqlDocuments(rows).add_test(SHARED)
     swept(rows, 0)
-    await SqlNotes(rows).put("a", [{"document": SHARED.hash}])
+    await SqlNotes(rows).add_test("a", [{"document": SHARED.hash}])
     swept(rows, 0.5)
     await SqlThreads(rows).update("a", status=RunStatus.DONE)
     with rows.database.transaction() as connection:
@@ -149,7 +146,7 @@ async def test_a_document_is_there_however_reading_and_sweeping_meet(postgres_da
     swept(rows, 0)
     with ThreadPoolExecutor(1) as pool:
         with postgres_database.transaction() as connection:
-            sweep(rows, connection, NOW + timedelta(days=2))
+            sweep_documents(rows, connection, NOW + timedelta(days=2))
             reading = pool.submit(SqlDocuments(rows)._put, SHARED)
             with pytest.raises(TimeoutError):
                 reading.result(0.3)
@@ -172,7 +169,7 @@ async def test_what_waits_to_become_part_of_a_checkpoint_is_used(rows: Rows) -> 
         await begun(rows, id, RunStatus.CANCELLED)
     await read(rows, SHARED)
     where: Any = {"configurable": {"thread_id": "b", "checkpoint_ns": "", "checkpoint_id": "1"}}
-    await Checkpoints(rows).aput_writes(where, [("harvested", {"P1": {"document": SHARED.hash}})], "task")
+    await SqlCheckpointSaver(rows).aput_writes(where, [("harvested", {"P1": {"document": SHARED.hash}})], "task")
 
     await SqlThreads(rows).delete("a")
 
@@ -182,7 +179,7 @@ async def test_what_waits_to_become_part_of_a_checkpoint_is_used(rows: Rows) -> 
 @pytest.mark.parametrize("key", [None, KEY])
 def test_no_run_begins_while_documents_are_looked_through(postgres_database: PostgresDatabase, key: str | None) -> None:
     rows = Rows(postgres_database, Seals(key))
-    adopt(rows)
+    ensure_seals(rows)
     threads, begins = SqlThreads(rows), threading.Event()
     threads._create(Thread(id="a", title="A", created=NOW, updated=NOW))
 
@@ -192,7 +189,7 @@ def test_no_run_begins_while_documents_are_looked_through(postgres_database: Pos
 
     with ThreadPoolExecutor(1) as pool:
         with postgres_database.transaction() as connection:
-            sweep(rows, connection)
+            sweep_documents(rows, connection)
             beginning = pool.submit(begin)
             assert begins.wait(5)
             with pytest.raises(TimeoutError):

@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from assay.bootstrap import open_premises
-from assay.deps import working
-from assay.engine import Engine
-from assay.errors import StorageError
-from assay.model.event import RunStatus
-from assay.model.question import Depth
-from assay.model.source import Hit
-from assay.model.thread import Options, Run
-from assay.model.upload import SCHEME
-from assay.ports import Dispatch
-from assay.search.demo import DemoSource
-from assay.server.service import Service
-from assay.settings import Settings, load
-from assay.threads.takeover import Takeover
-from assay.worker.schema import prepare
-from assay.worker.worker import open_worker
+from openassay.bootstrap import open_server_resources
+from openassay.context import current_run
+from openassay.engine.engine import Engine
+from openassay.engine.resume import RunCoordinator
+from openassay.errors import StorageError
+from openassay.models.event import RunStatus
+from openassay.models.evidence import Hit
+from openassay.models.plan import Depth
+from openassay.models.thread import Run, ResearchOptions
+from openassay.models.user import SCHEME
+from openassay.protocols import RunDispatcher
+from openassay.search.demo import DemoSource
+from openassay.server.service import Service
+from openassay.settings import Settings, load
+from openassay.worker.queue import prepare_tables
+from openassay.worker.worker import open_worker
 
 QUESTION = "What's happening with Apple?"
 PATIENCE = 60.0
@@ -38,7 +38,7 @@ class Gate:
         self.open = asyncio.Event()
 
     async def passed(self) -> None:
-        run = working.get()
+        run = current_run.get()
         if run is not None and run.id not in self.came:
             self.came.append(run.id)
         await self.open.wait()
@@ -46,15 +46,15 @@ class Gate:
 
 class Place(NamedTuple):
     engine: Engine
-    dispatch: Dispatch
+    dispatch: RunDispatcher
 
     async def put(self, *people: str, **options: Any) -> list[Run]:
         """One run in line for each, in this order."""
         runs = []
         for user in people:
             wanted = {"source": "demo", "depth": Depth.QUICK, "user": user, **options}
-            runs.append(await self.engine.queue(QUESTION, Options(**wanted)))
-            self.dispatch.nudge(runs[-1].id)
+            runs.append(await self.engine.queue(QUESTION, ResearchOptions(**wanted)))
+            self.dispatch.announce(runs[-1].id)
         return runs
 
     async def ended(self, *runs: Run) -> list[RunStatus]:
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
         async def wait() -> bool:
             told = [self.dispatch.position(run.id) for run in runs]
-            return told == list(range(1, len(runs) + 1)) and self.dispatch.waiting == len(runs)
+            return told == list(range(1, len(runs) + 1)) and self.dispatch.queue_length == len(runs)
 
         await until(wait)
 
@@ -95,11 +95,11 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 @pytest.fixture(params=["here", "workers"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """One run at a time."""
-    monkeypatch.setenv("ASSAY_OFFLINE", "true")
-    monkeypatch.setattr("assay.server.dispatch.LOOK", 0.2)
-    monkeypatch.setattr("assay.server.dispatch.HASTE", 0.1)
-    monkeypatch.setattr("assay.server.dispatch.ELSEWHERE", 0.2)
-    monkeypatch.setattr("assay.worker.knocking.LOOK", 0.2)
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
+    monkeypatch.setattr("openassay.server.dispatch.LOOK", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.HASTE", 0.1)
+    monkeypatch.setattr("openassay.server.dispatch.ELSEWHERE", 0.2)
+    monkeypatch.setattr("openassay.worker.queue.LOOK", 0.2)
     given: dict[str, Any] = {"server": {"runs": request.param, "runs_at_once": 1}}
     if request.param == "workers":
         address = request.getfixturevalue("postgres_address")
@@ -113,9 +113,9 @@ async def taking_up(settings: Settings) -> AsyncIterator[Place]:
     """Everything that takes up runs, until the end."""
     stopping, works = asyncio.Event(), list[asyncio.Task[None]]()
     async with AsyncExitStack() as stack:
-        premises = await stack.enter_async_context(open_premises(settings))
+        premises = await stack.enter_async_context(open_server_resources(settings))
         if settings.server.runs == "workers":
-            await asyncio.to_thread(prepare, premises.world.rows.database)
+            await asyncio.to_thread(prepare_tables, premises.world.rows.database)
             worker = await stack.enter_async_context(open_worker(settings))
             works.append(asyncio.create_task(worker.run(stopping)))
         service = Service(premises=premises, open_to_all=True)
@@ -140,12 +140,12 @@ async def test_a_run_that_was_put_in_line_is_worked_on_once(settings: Settings) 
     async with taking_up(settings) as place:
         runs = await place.put("ann", "ben")
         for run in runs * 3:  # whoever knocks too often
-            place.dispatch.nudge(run.id)
+            place.dispatch.announce(run.id)
         assert await place.ended(*runs) == [RunStatus.DONE] * 2
         assert [await times_begun(place.engine, run) for run in runs] == [1, 1]
 
         async def is_at_rest() -> bool:
-            return place.dispatch.is_alive() and (place.dispatch.waiting, place.dispatch.working) == (0, 0)
+            return place.dispatch.is_alive() and (place.dispatch.queue_length, place.dispatch.running_count) == (0, 0)
 
         await until(is_at_rest)
 
@@ -160,7 +160,7 @@ async def test_people_take_turns_and_are_told_their_places(settings: Settings, g
         order = [ben1, cat, ann1, ben2, ann2]
         await place.places(*order)
         assert place.dispatch.position(first.id) is None
-        assert place.dispatch.working == 1
+        assert place.dispatch.running_count == 1
         gate.open.set()
         assert await place.ended(first, *later) == [RunStatus.DONE] * 6
         assert gate.came == [run.id for run in (first, *order)]
@@ -197,8 +197,8 @@ async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_was_left_is_taken_up(settings: Settings) -> None:
     """By a process that died at work, and by one that died before anybody was told."""
-    async with open_premises(settings) as premises:
-        options = Options(source="demo", depth=Depth.QUICK)
+    async with open_server_resources(settings) as premises:
+        options = ResearchOptions(source="demo", depth=Depth.QUICK)
         working, queued, waiting = [await premises.engine.queue(QUESTION, options) for _ in range(3)]
         await premises.engine.threads.update(working.id, status=RunStatus.RUNNING)
         await premises.engine.threads.update(waiting.id, status=RunStatus.CANCELLED)
@@ -224,8 +224,8 @@ async def test_one_that_is_stopped_in_line_is_not_worked_on(settings: Settings, 
 async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tides.md").write_text("The tide turns twice a day.", encoding="utf-8")
-    async with open_premises(settings) as premises:
-        lost = await premises.engine.queue(QUESTION, Options(docs=(str(tmp_path / "docs"),), source="documents"))
+    async with open_server_resources(settings) as premises:
+        lost = await premises.engine.queue(QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents"))
     shutil.rmtree(tmp_path / "docs")
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
@@ -236,12 +236,12 @@ async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Set
 
 
 async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
-    async with open_premises(settings) as premises:
-        ended = await premises.engine.queue(QUESTION, Options(source="demo", depth=Depth.QUICK))
+    async with open_server_resources(settings) as premises:
+        ended = await premises.engine.queue(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         gone = {**ended.options, "source": "documents", "docs": [f"{SCHEME}local/{'0' * 24}"]}
         await premises.engine.threads.set_options(ended.id, gone)
     async with taking_up(settings) as place:
-        place.dispatch.nudge(ended.id)
+        place.dispatch.announce(ended.id)
         assert await place.ended(ended) == [RunStatus.FAILED]
         assert (await place.engine.threads.run(ended.id)).error
 
@@ -249,12 +249,12 @@ async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
 async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.worker.attempt.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
 
-    async def take_up(self: Takeover, run: Run, **more: Any) -> bool:
+    async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         raise OSError("unforeseen")
 
-    monkeypatch.setattr(Takeover, "take_up", take_up)
+    monkeypatch.setattr(RunCoordinator, "claim", take_up)
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
         assert await place.ended(run) == [RunStatus.FAILED]
@@ -262,15 +262,15 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
 
 
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, faults = Takeover.take_up, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
-    monkeypatch.setattr("assay.worker.attempt.UNFORESEEN", 0.2)
+    real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
+    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
 
-    async def take_up(self: Takeover, run: Run, **more: Any) -> bool:
+    async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         if faults:
             raise faults.pop()
         return await real(self, run, **more)
 
-    monkeypatch.setattr(Takeover, "take_up", take_up)
+    monkeypatch.setattr(RunCoordinator, "claim", take_up)
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
         assert await place.ended(run) == [RunStatus.DONE]

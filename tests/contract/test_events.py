@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import NotFoundError, StorageError
-from assay.model.event import Event
-from assay.model.thread import Run, Thread
-from assay.ports import EventLog, ThreadStore
-from assay.storage.database import Database
-from assay.storage.events import SqlEvents
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.threads import SqlThreads
-from assay.testing import MemoryEvents, MemoryThreads
+from openassay.errors import NotFoundError, StorageError
+from openassay.models.event import Event
+from openassay.models.thread import Run, Thread
+from openassay.protocols import EventLog, ThreadStore
+from openassay.storage.database import Database
+from openassay.storage.events import SqlEvents
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.storage.threads import SqlThreads
+from openassay.testing import MemoryEvents, MemoryThreads
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -127,10 +127,10 @@ APPEND = """
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from assay.model.event import Event
-from assay.storage.events import SqlEvents
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
+from openassay.model.event import Event
+from openassay.storage.events import SqlEvents
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 
 async def main(log):
     one = lambda: log.append(Event(run="a", time=datetime.now(UTC), kind="token"))

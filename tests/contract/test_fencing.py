@@ -22,23 +22,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 from langgraph.checkpoint.base import empty_checkpoint
 
-from assay.checkpoints.saver import Checkpoints
-from assay.errors import FencedError, StorageError, ThreadBusyError
-from assay.model.event import Event, RunStatus
-from assay.model.review import Review
-from assay.model.spend import Caps, Charge, Reservation
-from assay.model.thread import Run, Stop, Thread
-from assay.ports import Lease
-from assay.storage.events import SqlEvents
-from assay.storage.fences import fenced
-from assay.storage.leases import Leases
-from assay.storage.ledger import SqlLedger
-from assay.storage.notes import SqlNotes
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.reviews import SqlReviews
-from assay.storage.rows import Rows
-from assay.storage.tables import ALL
-from assay.storage.threads import SqlThreads
+from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.errors import StaleLeaseError, StorageError, ThreadBusyError
+from openassay.models.event import Event, RunStatus
+from openassay.models.spend import Caps, Charge, Reservation
+from openassay.models.thread import Review, Run, StopRequest, Thread
+from openassay.protocols import Lease
+from openassay.storage.database import ALL_TABLES
+from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
+from openassay.storage.fences import fence
+from openassay.storage.ledger import SqlLedger
+from openassay.storage.locks import Leases
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
 
 pytestmark = pytest.mark.requirement("W-16")
 
@@ -54,7 +51,7 @@ class Kept(NamedTuple):
     rows: Rows
     threads: SqlThreads
     log: SqlEvents
-    saver: Checkpoints
+    saver: SqlCheckpointSaver
     ledger: SqlLedger
     notes: SqlNotes
     reviews: SqlReviews
@@ -62,7 +59,7 @@ class Kept(NamedTuple):
     def all(self) -> dict[str, list[Any]]:
         """Every row there is."""
         with self.rows.database.connection() as connection:
-            tables = [*(table.name for table in ALL), "heads"]
+            tables = [*(table.name for table in ALL_TABLES), "heads"]
             found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}  # noqa: S608
         return {name: sorted(map(str, rows)) for name, rows in found.items()}
 
@@ -70,7 +67,13 @@ class Kept(NamedTuple):
 def kept_in(database: PostgresDatabase) -> Kept:
     rows = Rows(database)
     return Kept(
-        rows, SqlThreads(rows), SqlEvents(rows), Checkpoints(rows), SqlLedger(rows), SqlNotes(rows), SqlReviews(rows)
+        rows,
+        SqlThreads(rows),
+        SqlEvents(rows),
+        SqlCheckpointSaver(rows),
+        SqlLedger(rows),
+        SqlNotes(rows),
+        SqlReviews(rows),
     )
 
 
@@ -98,7 +101,7 @@ async def begin(kept: Kept) -> None:
         await kept.saver.aput(config(), {**empty_checkpoint(), "id": f"0{number}"}, {"step": number}, {})
     await kept.ledger.open("r", CAPS)
     await kept.ledger.reserve(call("sent"))
-    await kept.ledger.sent("sent")
+    await kept.ledger.record_send("sent")
     await kept.reviews.open(review("open"))
 
 
@@ -106,18 +109,18 @@ WRITES: dict[str, Callable[[Kept], Awaitable[Any]]] = {
     "an event": lambda kept: kept.log.append(Event(run="r", time=NOON, kind="notice", stage="", data={"text": "."})),
     "how it ended": lambda kept: kept.threads.update("r", status=RunStatus.DONE),
     "what was chosen": lambda kept: kept.threads.set_options("r", {"depth": "quick"}),
-    "a stop": lambda kept: kept.threads.ask_to_stop("r", Stop.CANCEL),
+    "a stop": lambda kept: kept.threads.request_stop("r", StopRequest.CANCEL),
     "a title": lambda kept: kept.threads.rename("t", "Another"),
     "a checkpoint": lambda kept: kept.saver.aput(config(), {**empty_checkpoint(), "id": "9"}, {"step": 9}, {}),
     "a result": lambda kept: kept.saver.aput_writes(config("00"), [("read", {"1": []})], "task"),
     "a pruning": lambda kept: kept.saver.aprune(["t"]),
-    "a note": lambda kept: kept.notes.put("t", [{"said": "something"}]),
+    "a note": lambda kept: kept.notes.add_test("t", [{"said": "something"}]),
     "an account": lambda kept: kept.ledger.open("r", CAPS.model_copy(update={"micros": 5})),
     "a reservation": lambda kept: kept.ledger.reserve(call("another")),
-    "an answer of a model": lambda kept: kept.ledger.answered("sent", "{}"),
+    "an answer of a model": lambda kept: kept.ledger.store_answer("sent", "{}"),
     "a charge": lambda kept: kept.ledger.settle("sent", Charge(micros=400)),
     "a question": lambda kept: kept.reviews.open(review("new")),
-    "an answer": lambda kept: kept.reviews.take("open", {"decision": "approve"}, "timer", NOON),
+    "an answer": lambda kept: kept.reviews.accept_answer("open", {"decision": "approve"}, "timer", NOON),
     "a deletion": lambda kept: kept.threads.delete("t"),
 }
 
@@ -156,7 +159,7 @@ def until(done: Callable[[], object], otherwise: str) -> None:
 
 def is_taken(leases: Leases, thread: str = "t") -> bool:
     try:
-        leases.take(thread)
+        leases.acquire(thread)
     except ThreadBusyError:
         return False
     return True
@@ -168,18 +171,18 @@ def is_taken(leases: Leases, thread: str = "t") -> bool:
 @pytest.mark.parametrize("name", WRITES)
 def test_nothing_is_written_for_a_thread_that_another_has(name: str, kept: Kept, process: Callable[[], Leases]) -> None:
     first, second = process(), process()
-    lost = first.take("t")
+    lost = first.acquire("t")
     expire(kept.rows)
-    mine = second.take("t")
+    mine = second.acquire("t")
     before = kept.all()
 
-    with fenced(lost), pytest.raises(FencedError) as refused:
+    with fence(lost), pytest.raises(StaleLeaseError) as refused:
         asyncio.run(_awaited(WRITES[name](kept)))
 
     assert kept.all() == before
     assert "thread t is another process's" in refused.value.message
     assert not refused.value.retryable
-    with fenced(mine):
+    with fence(mine):
         asyncio.run(_awaited(WRITES[name](kept)))
     assert kept.all() != before
 
@@ -190,19 +193,19 @@ async def _awaited(work: Awaitable[Any]) -> None:
 
 def test_nor_for_one_that_was_given_back(kept: Kept, process: Callable[[], Leases]) -> None:
     leases = process()
-    lease = leases.take("t")
+    lease = leases.acquire("t")
     leases.release("t")
 
     for name in ("an event", "a title"):
-        with fenced(lease), pytest.raises(FencedError):
+        with fence(lease), pytest.raises(StaleLeaseError):
             asyncio.run(_awaited(WRITES[name](kept)))
 
 
 def test_those_who_hold_nothing_may_write(kept: Kept, process: Callable[[], Leases]) -> None:
     """A person asks from another process for a run to be stopped."""
-    process().take("t")
+    process().acquire("t")
     asyncio.run(_awaited(WRITES["a stop"](kept)))
-    assert asyncio.run(kept.threads.stopping("r")) is Stop.CANCEL
+    assert asyncio.run(kept.threads.get_stop_request("r")) is StopRequest.CANCEL
 
 
 def test_a_fence_is_of_its_thread_alone(kept: Kept, process: Callable[[], Leases]) -> None:
@@ -210,22 +213,22 @@ def test_a_fence_is_of_its_thread_alone(kept: Kept, process: Callable[[], Leases
     leases, other = process(), process()
     asyncio.run(kept.threads.create(Thread(id="u", title="", created=NOON, updated=NOON)))
     asyncio.run(kept.threads.begin(Run(id="s", thread="u", question="?", started=NOON)))
-    lost = leases.take("t")
+    lost = leases.acquire("t")
     expire(kept.rows)
-    other.take("t")
+    other.acquire("t")
 
-    with fenced(lost), fenced(leases.take("u")):
+    with fence(lost), fence(leases.acquire("u")):
         asyncio.run(kept.log.append(Event(run="s", time=NOON, kind="notice", stage="", data={})))
         asyncio.run(kept.threads.update("s", status=RunStatus.RUNNING))
         for name in ("an event", "how it ended"):
-            with pytest.raises(FencedError):
+            with pytest.raises(StaleLeaseError):
                 asyncio.run(_awaited(WRITES[name](kept)))
 
 
 def test_a_lock_that_cannot_be_lost_needs_no_fence(rows: Rows) -> None:
     """On SQLite there is nothing to look into."""
     threads = SqlThreads(rows)
-    with fenced(Lease("t")):
+    with fence(Lease("t")):
         asyncio.run(threads.create(Thread(id="t", title="kept", created=NOON, updated=NOON)))
     assert asyncio.run(threads.get("t")).title == "kept"
 
@@ -238,11 +241,11 @@ def test_nobody_takes_a_thread_over_in_the_middle_of_a_write(
     scope: str, owner: str, kept: Kept, process: Callable[[], Leases]
 ) -> None:
     first, second = process(), process()
-    lease = first.take("t")
+    lease = first.acquire("t")
     written, gate = threading.Event(), threading.Event()
 
     def write() -> None:
-        with fenced(lease), kept.rows.writing(scope, owner) as writer:
+        with fence(lease), kept.rows.open_writer(scope, owner) as writer:
             writer.connection.execute("UPDATE threads SET title = 'written'")
             written.set()
             gate.wait(PATIENCE)
@@ -263,19 +266,19 @@ def test_what_is_written_while_a_thread_is_taken_over_waits_for_that(
 ) -> None:
     first = process()
     taking = closing(Leases(postgres_database, seconds=LONG))
-    lost = first.take("t")
+    lost = first.acquire("t")
     expire(kept.rows)
 
     def write() -> None:
-        with fenced(lost):
+        with fence(lost):
             asyncio.run(_awaited(WRITES[name](kept)))
 
     with ThreadPoolExecutor(1) as pool, taking as second:
         with postgres_database.transaction():  # which its statement becomes part of
-            second.take("t")
+            second.acquire("t")
             writing = pool.submit(copy_context().run, write)
             until(lambda: _waiting(first), "the write did not wait")
-        with pytest.raises(FencedError):
+        with pytest.raises(StaleLeaseError):
             writing.result(PATIENCE)
 
 
@@ -297,7 +300,7 @@ def zombie(address: str, how: str) -> None:
     idle = 1.0 if how == "within" else PATIENCE
     with PostgresDatabase(address, idle_seconds=idle) as database, closing(Leases(database, seconds=1)) as leases:
         kept = kept_in(database)
-        with fenced(leases.take("t")):
+        with fence(leases.acquire("t")):
             if how == "between":
                 _said("ready")
                 for name, write in WRITES.items():
@@ -308,7 +311,7 @@ def zombie(address: str, how: str) -> None:
 
 
 def _half(kept: Kept) -> None:
-    with kept.rows.writing("thread", "t") as writer:
+    with kept.rows.open_writer("thread", "t") as writer:
         writer.connection.execute("UPDATE threads SET title = 'of the dead'")
         _said("ready")
 
@@ -379,7 +382,7 @@ def test_a_process_that_was_stopped_in_the_middle_of_a_write_holds_nobody_up_for
     with stopped(postgres_address, "within") as zombie:
         leases = process()
         until(lambda: is_taken(leases), "its transaction did not end")
-        with fenced(Lease("t", leases._held["t"])):
+        with fence(Lease("t", leases._held["t"])):
             asyncio.run(_awaited(WRITES["how it ended"](kept)))
 
         assert told(zombie) == ["the rest: StorageError", "held: False"]
@@ -405,14 +408,14 @@ def test_a_transaction_that_stood_still_for_too_long_may_be_tried_again(kept: Ke
 def test_whoever_waits_longer_than_a_lease_gives_up_and_may_try_again(kept: Kept, postgres_address: str) -> None:
     """Or a process that is stopped with two writes, one of which waits for the other, would keep its thread twice."""
     with PostgresDatabase(postgres_address, idle_seconds=0.5) as database, closing(Leases(database)) as leases:
-        lease = leases.take("t")
-        with kept.rows.writing("thread", "t"):
+        lease = leases.acquire("t")
+        with kept.rows.open_writer("thread", "t"):
             began = time.monotonic()
-            with fenced(lease), pytest.raises(StorageError, match="lock timeout") as refused:
+            with fence(lease), pytest.raises(StorageError, match="lock timeout") as refused:
                 asyncio.run(kept_in(database).threads.rename("t", "too late"))
             assert time.monotonic() - began < PATIENCE
         assert refused.value.retryable
-        with fenced(lease):
+        with fence(lease):
             asyncio.run(kept_in(database).threads.rename("t", "in time"))
     assert asyncio.run(kept.threads.get("t")).title == "in time"
 
@@ -443,7 +446,7 @@ class Claims(RuleBasedStateMachine):
         ]
         free = self.holder is None or self.ended
         try:
-            lease = self.processes[who].take(self.thread)
+            lease = self.processes[who].acquire(self.thread)
         except ThreadBusyError:
             assert mine or not free
             return
@@ -469,7 +472,7 @@ class Claims(RuleBasedStateMachine):
     def all_write(self) -> None:
         accepted = []
         for _, lease in self.leases:
-            with suppress(FencedError), fenced(lease):
+            with suppress(StaleLeaseError), fence(lease):
                 asyncio.run(self.threads.rename(self.thread, str(lease.token)))
                 accepted.append(lease)
         assert accepted == ([self.holder] if self.holder else [])
@@ -508,13 +511,13 @@ def test_those_who_race_for_a_thread_write_one_after_the_other(kept: Kept, proce
             if not leases.holds("t"):
                 leases.release("t")
             with suppress(ThreadBusyError):
-                lease = leases.take("t")
+                lease = leases.acquire("t")
             for _ in range(5):
                 try:
-                    with fenced(lease):
+                    with fence(lease):
                         event = Event(run="r", time=NOON, kind="notice", stage="", data={"token": lease.token})
                         kept.log._append(event)
-                except FencedError:
+                except StaleLeaseError:
                     refused += 1
         return refused
 

@@ -13,14 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from assay.errors import BudgetError, IntegrityError, StorageError
-from assay.model.spend import MICRO, Call, Caps, Charge, ModelSpend, Reservation, Spend
-from assay.ports import Ledger
-from assay.storage.caps import dollars
-from assay.storage.ledger import SqlLedger
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.testing.ledger import MemoryLedger
+from openassay.errors import BudgetError, IntegrityError, StorageError
+from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
+from openassay.protocols import Ledger
+from openassay.storage.ledger import SqlLedger, format_dollars
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from tests.fakes.ledger import MemoryLedger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PLENTY = Caps(micros=2_000_000, tokens=1_000_000, requests=1_000, finish_share=0.15)
@@ -65,12 +64,12 @@ def charge(micros: int | None = 400, prompt: int = 30, completion: int = 10, sec
 async def made(ledger: Ledger, wanted: Reservation, cost: Charge | None = None, answer: str = "{}") -> None:
     """A call from beginning to end."""
     await ledger.reserve(wanted)
-    await ledger.sent(wanted.key)
-    await ledger.answered(wanted.key, answer)
+    await ledger.record_send(wanted.key)
+    await ledger.store_answer(wanted.key, answer)
     await ledger.settle(wanted.key, cost or charge())
 
 
-async def line(ledger: Ledger, run: str = "r") -> Call:
+async def line(ledger: Ledger, run: str = "r") -> LedgerCall:
     return (await ledger.calls(run))[-1]
 
 
@@ -106,17 +105,17 @@ async def left(ledger: Ledger, **changes: Any) -> int:
 async def test_a_call_from_beginning_to_end(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
-    assert await ledger.spent("r") == Spend(), "what is reserved is not spent"
+    assert await ledger.get_spend("r") == Spend(), "what is reserved is not spent"
     assert (await line(ledger)).state == "reserved"
-    await ledger.sent("k")
-    assert (await ledger.spent("r")).requests == 1
-    assert await ledger.answer("k") is None
-    await ledger.answered("k", '{"raw": "\N{FIRE}\x00"}')
-    assert await ledger.answer("k") == '{"raw": "\N{FIRE}\x00"}'
+    await ledger.record_send("k")
+    assert (await ledger.get_spend("r")).requests == 1
+    assert await ledger.get_answer("k") is None
+    await ledger.store_answer("k", '{"raw": "\N{FIRE}\x00"}')
+    assert await ledger.get_answer("k") == '{"raw": "\N{FIRE}\x00"}'
     await ledger.settle("k", charge())
-    assert await ledger.answer("k") == '{"raw": "\N{FIRE}\x00"}'
+    assert await ledger.get_answer("k") == '{"raw": "\N{FIRE}\x00"}'
     assert await ledger.calls("r") == [
-        Call(
+        LedgerCall(
             key="k",
             run="r",
             step="read",
@@ -131,7 +130,7 @@ async def test_a_call_from_beginning_to_end(ledger: Ledger) -> None:
         )
     ]
     usual = ModelSpend(calls=1, prompt_tokens=30, completion_tokens=10, usd=0.0004, seconds=1.5)
-    assert await ledger.spent("r") == Spend(usd=0.0004, tokens=40, requests=1, by_model={"openai:gpt-4o": usual})
+    assert await ledger.get_spend("r") == Spend(usd=0.0004, tokens=40, requests=1, by_model={"openai:gpt-4o": usual})
 
 
 @pytest.mark.requirement("X-06")
@@ -143,7 +142,7 @@ async def test_a_call_from_beginning_to_end(ledger: Ledger) -> None:
 async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledger: Ledger, cost: Charge) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), cost)
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.unconfirmed_usd, spent.tokens) == (0.001, 0.001, 100)
     assert (await line(ledger)).confirmed is False
 
@@ -152,18 +151,18 @@ async def test_a_charge_of_exactly_the_worst_case_is_believed(ledger: Ledger) ->
     await ledger.open("r", PLENTY)
     await made(ledger, call(), charge(1000, 60, 40))
     assert (await line(ledger)).confirmed
-    assert (await ledger.spent("r")).unconfirmed_usd == 0
+    assert (await ledger.get_spend("r")).unconfirmed_usd == 0
 
 
 async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
-    await ledger.sent("k")
+    await ledger.record_send("k")
     await ledger.settle("k", charge())
-    assert await ledger.answer("k") is None
+    assert await ledger.get_answer("k") is None
     assert "without an answer" in (await line(ledger)).error
     await made(ledger, call())
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.requests) == (0.0008, 2)
     assert (spent.by_model["openai:gpt-4o"].calls, spent.by_model["openai:gpt-4o"].failed) == (2, 1)
 
@@ -172,11 +171,11 @@ async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: L
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.release("k", "changed its mind")
-    assert await ledger.spent("r") == Spend()
+    assert await ledger.get_spend("r") == Spend()
     await ledger.reserve(call())
-    await ledger.sent("k")
+    await ledger.record_send("k")
     await ledger.release("k", "429")
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.tokens, spent.requests) == (0, 0, 1)
     assert spent.by_model == {"openai:gpt-4o": ModelSpend(calls=1, failed=1)}
     assert [(call.state, call.micros, call.error) for call in await ledger.calls("r")] == [
@@ -189,10 +188,10 @@ async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: L
 async def test_a_released_call_is_reserved_anew(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"requests": 2}))
     await ledger.reserve(call(research=False))
-    await ledger.sent("k")
+    await ledger.record_send("k")
     await ledger.release("k", "503")
     await made(ledger, call(research=False))
-    assert (await ledger.spent("r")).requests == 2
+    assert (await ledger.get_spend("r")).requests == 2
     assert (await refusal(ledger, call("other", research=False))).context["cap"] == "requests"
 
 
@@ -211,15 +210,15 @@ async def test_a_settled_call_is_not_paid_again(ledger: Ledger) -> None:
     await made(ledger, call(), answer="")
     with pytest.raises(StorageError, match="settled"):
         await ledger.reserve(call())
-    assert await ledger.answer("k") == "", "an empty answer is an answer"
-    assert (await ledger.spent("r")).requests == 1
+    assert await ledger.get_answer("k") == "", "an empty answer is an answer"
+    assert (await ledger.get_spend("r")).requests == 1
 
 
 async def advance(ledger: Ledger, steps: list[str]) -> None:
     doing: dict[str, Callable[[], Any]] = {
         "reserve": lambda: ledger.reserve(call()),
-        "sent": lambda: ledger.sent("k"),
-        "answered": lambda: ledger.answered("k", "{}"),
+        "sent": lambda: ledger.record_send("k"),
+        "answered": lambda: ledger.store_answer("k", "{}"),
         "settle": lambda: ledger.settle("k", charge()),
         "release": lambda: ledger.release("k", "503"),
     }
@@ -258,11 +257,11 @@ async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: Ledger
     with pytest.raises(StorageError, match="no account") as caught:
         await ledger.reserve(call())
     assert caught.value.help
-    assert await ledger.spent("r") == Spend()
+    assert await ledger.get_spend("r") == Spend()
     assert await ledger.calls("r") == []
-    assert await ledger.answer("k") is None
+    assert await ledger.get_answer("k") is None
     assert await ledger.recover("r", all=True) == 0
-    assert not await ledger.refused("r")
+    assert not await ledger.has_refusals("r")
 
 
 # Caps -------------------------------------------------------------------------------------------------
@@ -273,8 +272,8 @@ async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: Ledger
     ("caps", "words", "help"),
     [
         ({"micros": 1999}, "could cost $0.001 and only $0.000999 of the $0.001999 are left", "--budget"),
-        ({"tokens": 199}, "could use 100 tokens and only 99 of the 199 are left", "ASSAY_BUDGET__TOKENS"),
-        ({"requests": 1}, "all of the 1 requests have been made", "ASSAY_BUDGET__REQUESTS"),
+        ({"tokens": 199}, "could use 100 tokens and only 99 of the 199 are left", "OPENASSAY_BUDGET__TOKENS"),
+        ({"requests": 1}, "all of the 1 requests have been made", "OPENASSAY_BUDGET__REQUESTS"),
     ],
     ids=["usd", "tokens", "requests"],
 )
@@ -285,7 +284,7 @@ async def test_each_cap_holds_to_the_last_unit(ledger: Ledger, caps: dict[str, i
     assert words in refused.message
     assert help in refused.help
     assert refused.context["run"] == "r"
-    assert not await ledger.refused("r"), "research was not refused"
+    assert not await ledger.has_refusals("r"), "research was not refused"
     name, amount = next(iter(caps.items()))
     await ledger.open("r", PLENTY.model_copy(update={name: amount + 1}))
     await ledger.reserve(call("b", research=False))
@@ -299,13 +298,13 @@ async def test_a_share_is_kept_for_finishing(ledger: Ledger, caps: dict[str, int
     await ledger.open("r", PLENTY.model_copy(update=caps))
     for number in range(8):
         await ledger.reserve(call(str(number)))
-        await ledger.sent(str(number))
+        await ledger.record_send(str(number))
         await ledger.settle(str(number), Charge())
-        assert not await ledger.refused("r")
+        assert not await ledger.has_refusals("r")
     refused = await refusal(ledger, call("8"))
     assert "for research" in refused.message
     assert refused.context["cap"] == cap
-    assert await ledger.refused("r")
+    assert await ledger.has_refusals("r")
     for number in (8, 9):
         await ledger.reserve(call(str(number), research=False))
     await refusal(ledger, call("10", research=False))
@@ -335,7 +334,7 @@ async def test_a_task_that_has_used_its_share_makes_no_further_research_call(led
     refused = await refusal(ledger, call("c", share=0.2))
     assert "task 1 has used its share of the usd" in refused.message
     assert not refused.retryable
-    assert not await ledger.refused("r"), "there is money for other tasks"
+    assert not await ledger.has_refusals("r"), "there is money for other tasks"
     await ledger.reserve(call("d", share=0.2, task="2"))
     await ledger.reserve(call("e", share=0.2, task=""))
     await ledger.reserve(call("f", share=1.0))
@@ -363,22 +362,22 @@ async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: Ledger
     await ledger.reserve(call("a"))
     waits = await refusal(ledger, call("b"))
     assert waits.retryable
-    assert not await ledger.refused("r")
-    await ledger.sent("a")
+    assert not await ledger.has_refusals("r")
+    await ledger.record_send("a")
     await ledger.settle("a", Charge(micros=400, prompt_tokens=1, completion_tokens=1))
     await ledger.reserve(call("b"))
-    await ledger.sent("b")
+    await ledger.record_send("b")
     await ledger.settle("b", Charge())
     ends = await refusal(ledger, call("c"))
     assert not ends.retryable
-    assert await ledger.refused("r")
+    assert await ledger.has_refusals("r")
 
 
 async def test_settling_gives_back_what_was_not_used(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 1_400}))
     await ledger.reserve(call("a", research=False))
     await refusal(ledger, call("b", research=False))
-    await ledger.sent("a")
+    await ledger.record_send("a")
     await ledger.settle("a", charge(400))
     await ledger.reserve(call("b", research=False))
 
@@ -397,12 +396,12 @@ async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: L
     await made(ledger, call("a"))
     await refusal(ledger, call("b"))
     await ledger.open("r", small)
-    assert await ledger.refused("r"), "the same caps change nothing"
+    assert await ledger.has_refusals("r"), "the same caps change nothing"
     await ledger.open("r", small.model_copy(update={"micros": 900}))
-    assert await ledger.refused("r")
+    assert await ledger.has_refusals("r")
     await ledger.open("r", small.model_copy(update={"micros": 1_400}))
-    assert not await ledger.refused("r")
-    assert (await ledger.spent("r")).usd == 0.0004
+    assert not await ledger.has_refusals("r")
+    assert (await ledger.get_spend("r")).usd == 0.0004
     await ledger.reserve(call("b"))
     await refusal(ledger, call("c", micros=1))
 
@@ -414,7 +413,7 @@ async def test_runs_do_not_share_money(ledger: Ledger) -> None:
     await made(ledger, call("a"))
     await made(ledger, call("b", run="s"))
     assert [call.key for call in await ledger.calls("s")] == ["b"]
-    assert (await ledger.spent("s")).requests == 1
+    assert (await ledger.get_spend("s")).requests == 1
 
 
 async def test_caps_and_costs_beyond_counting_are_still_caps(ledger: Ledger) -> None:
@@ -429,7 +428,7 @@ async def test_spend_is_told_by_model(ledger: Ledger) -> None:
     await made(ledger, call("b", model="openai:gpt-4o"))
     await made(ledger, call("c", provider="anthropic", model="claude"), charge(None))
     await ledger.reserve(call("d", model="never-sent"))
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert spent == Spend(
         usd=0.0018,
         tokens=180,
@@ -450,7 +449,7 @@ async def test_only_what_is_overdue_is_recovered(ledger: Ledger, clock: Clock) -
     await ledger.open("r", PLENTY)
     await ledger.reserve(call("unsent"))
     await ledger.reserve(call("sent"))
-    await ledger.sent("sent")
+    await ledger.record_send("sent")
     await ledger.reserve(call("patient", seconds=61))
     clock.pass_by(59.9)
     assert await ledger.recover("r") == 0
@@ -458,7 +457,7 @@ async def test_only_what_is_overdue_is_recovered(ledger: Ledger, clock: Clock) -
     assert await ledger.recover("r") == 2
     assert await ledger.recover("r") == 0
     assert await states(ledger) == ["void", "lost", "reserved"]
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.unconfirmed_usd, spent.tokens, spent.requests) == (0.001, 0.001, 100, 1)
     assert spent.by_model["openai:gpt-4o"].failed == 1
 
@@ -469,7 +468,7 @@ async def test_who_holds_the_run_recovers_everything(ledger: Ledger) -> None:
     await ledger.open("s", PLENTY)
     await ledger.reserve(call("unsent"))
     await ledger.reserve(call("sent"))
-    await ledger.sent("sent")
+    await ledger.record_send("sent")
     await ledger.reserve(call("of another run", run="s"))
     await made(ledger, call("settled"))
     assert await ledger.recover("r", all=True) == 2
@@ -482,11 +481,11 @@ async def test_who_holds_the_run_recovers_everything(ledger: Ledger) -> None:
 async def test_an_answer_outlives_its_caller(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
-    await ledger.sent("k")
-    await ledger.answered("k", "dear")
+    await ledger.record_send("k")
+    await ledger.store_answer("k", "dear")
     assert await ledger.recover("r", all=True) == 1
-    assert await ledger.answer("k") == "dear"
-    spent = await ledger.spent("r")
+    assert await ledger.get_answer("k") == "dear"
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.unconfirmed_usd, spent.by_model["openai:gpt-4o"].failed) == (0.001, 0.001, 0)
     with pytest.raises(StorageError, match="lost"):
         await ledger.reserve(call())
@@ -498,26 +497,26 @@ async def test_a_lost_call_is_made_again_and_stays_in_the_books(
 ) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
-    await ledger.sent("k")
+    await ledger.record_send("k")
     clock.pass_by(60)
     if recovered_before:
         await ledger.recover("r")
     await made(ledger, call())
     assert await states(ledger) == ["lost", "settled"]
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.unconfirmed_usd, spent.requests) == (0.0014, 0.001, 2)
-    assert await ledger.answer("k") == "{}"
+    assert await ledger.get_answer("k") == "{}"
 
 
 async def test_a_key_of_a_dead_run_is_free_for_another(ledger: Ledger, clock: Clock) -> None:
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
     await ledger.reserve(call())
-    await ledger.sent("k")
+    await ledger.record_send("k")
     clock.pass_by(60)
     await made(ledger, call(run="s"))
-    assert (await ledger.spent("r")).usd == 0.001
-    assert (await ledger.spent("s")).usd == 0.0004
+    assert (await ledger.get_spend("r")).usd == 0.001
+    assert (await ledger.get_spend("s")).usd == 0.0004
 
 
 @pytest.mark.requirement("X-06")
@@ -534,37 +533,37 @@ async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: Ledger, clock
 async def test_the_dead_may_have_spent_too_much(ledger: Ledger, clock: Clock) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 1_999, "finish_share": 0}))
     await ledger.reserve(call("dead"))
-    await ledger.sent("dead")
+    await ledger.record_send("dead")
     clock.pass_by(60)
     await refusal(ledger, call("next"))
-    assert await ledger.refused("r")
+    assert await ledger.has_refusals("r")
     assert await states(ledger) == ["lost"], "what was found out on the way is kept"
 
 
 async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
-    await ledger.sent("k")
+    await ledger.record_send("k")
     await ledger.recover("r", all=True)
-    await ledger.answered("k", "late")
+    await ledger.store_answer("k", "late")
     await ledger.settle("k", charge())
-    assert await ledger.answer("k") == "late"
+    assert await ledger.get_answer("k") == "late"
     assert (await line(ledger)).error == ""
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.unconfirmed_usd, spent.by_model["openai:gpt-4o"].failed) == (0.0004, 0, 0)
 
 
 async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: Ledger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call("sent"))
-    await ledger.sent("sent")
+    await ledger.record_send("sent")
     await ledger.reserve(call("unsent"))
     await ledger.recover("r", all=True)
     with pytest.raises(StorageError, match="void"):
-        await ledger.sent("unsent")
+        await ledger.record_send("unsent")
     await ledger.release("unsent", "too late")
     await ledger.release("sent", "429")
-    spent = await ledger.spent("r")
+    spent = await ledger.get_spend("r")
     assert (spent.usd, spent.unconfirmed_usd, spent.requests) == (0, 0, 1)
     assert await left(ledger) == PLENTY.micros
 
@@ -683,11 +682,11 @@ async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: Ledger
     await ledger.open("s", PLENTY)
     await made(ledger, call(), answer="private")
     await made(ledger, call("other", run="s"), answer="kept")
-    spent, calls = await ledger.spent("r"), await ledger.calls("r")
+    spent, calls = await ledger.get_spend("r"), await ledger.calls("r")
     await ledger.forget("r")
-    assert await ledger.answer("k") is None
-    assert await ledger.answer("other") == "kept"
-    assert (await ledger.spent("r"), await ledger.calls("r")) == (spent, calls)
+    assert await ledger.get_answer("k") is None
+    assert await ledger.get_answer("other") == "kept"
+    assert (await ledger.get_spend("r"), await ledger.calls("r")) == (spent, calls)
     assert "private" not in str(await ledger.export("r"))
 
 
@@ -704,9 +703,9 @@ async def test_what_is_exported_can_be_restored_elsewhere(ledger: Ledger, clock:
             await made(other, call("taken", run="taken"))
             await other.restore(exported)
             assert await other.export("r") == exported
-            assert await other.spent("r") == await ledger.spent("r")
-            assert await other.answer("paid") == "dear \x00"
-            assert await other.refused("r")
+            assert await other.get_spend("r") == await ledger.get_spend("r")
+            assert await other.get_answer("paid") == "dear \x00"
+            assert await other.has_refusals("r")
             await other.recover("r", all=True)
             assert [call.state for call in await other.calls("r")] == ["void", "settled", "lost"]
             assert len(await other.calls("taken")) == 1
@@ -720,7 +719,7 @@ async def an_eventful_run(ledger: Ledger, clock: Clock) -> None:
     clock.pass_by(1)
     await made(ledger, call("paid"), charge(600), answer="dear \x00")
     await ledger.reserve(call("open"))
-    await ledger.sent("open")
+    await ledger.record_send("open")
     await refusal(ledger, call("more", micros=1_500))
 
 
@@ -728,7 +727,7 @@ async def an_eventful_run(ledger: Ledger, clock: Clock) -> None:
 async def test_restoring_leaves_what_is_there_alone(ledger: Ledger, clock: Clock) -> None:
     await an_eventful_run(ledger, clock)
     early = await ledger.export("r")
-    await ledger.answered("open", "late")
+    await ledger.store_answer("open", "late")
     await ledger.settle("open", charge())
     await ledger.open("r", PLENTY)
     late = await ledger.export("r")
@@ -744,12 +743,12 @@ async def test_restoring_leaves_what_is_there_alone(ledger: Ledger, clock: Clock
 async def test_books_that_were_altered_are_not_believed(rows: Rows, keyed_rows: Rows) -> None:
     await SqlLedger(keyed_rows).open("r", PLENTY)
     await made(SqlLedger(keyed_rows), call(), answer="private")
-    assert await SqlLedger(keyed_rows).answer("k") == "private"
+    assert await SqlLedger(keyed_rows).get_answer("k") == "private"
     with rows.database.transaction() as connection:
         assert "private" not in str(connection.execute("SELECT answer FROM calls").fetchone()["answer"])
         connection.execute("UPDATE calls SET micros = 1")
     ledger = SqlLedger(keyed_rows)
-    for attempt in (ledger.spent("r"), ledger.open("r", PLENTY), ledger.calls("r"), ledger.answer("k")):
+    for attempt in (ledger.get_spend("r"), ledger.open("r", PLENTY), ledger.calls("r"), ledger.get_answer("k")):
         with pytest.raises(IntegrityError, match="calls 1"):
             await attempt
 
@@ -760,7 +759,7 @@ async def test_the_books_are_there_after_closing(tmp_path: Path) -> None:
             ledger = SqlLedger(Rows(database))
             await ledger.open("r", PLENTY)
             await made(ledger, call(str(number)))
-            assert (await ledger.spent("r")).requests == number + 1
+            assert (await ledger.get_spend("r")).requests == number + 1
 
 
 @pytest.mark.parametrize(
@@ -768,7 +767,7 @@ async def test_the_books_are_there_after_closing(tmp_path: Path) -> None:
     [(0, "$0.00"), (1, "$0.000001"), (12_000, "$0.012"), (2_000_000, "$2.00"), (1_234_500_000, "$1,234.50")],
 )
 def test_dollars_are_told_to_the_micro_dollar(micros: int, text: str) -> None:
-    assert dollars(micros) == text
+    assert format_dollars(micros) == text
 
 
 @pytest.mark.requirement("X-06")
@@ -777,9 +776,9 @@ async def test_encrypted_books_count_what_failed_and_do_not_say_why(keyed_rows: 
     await ledger.open("r", PLENTY)
     await made(ledger, call())
     await ledger.reserve(call("refused"))
-    await ledger.sent("refused")
+    await ledger.record_send("refused")
     await ledger.release("refused", "declined to speak of pomegranates")
-    spent = (await ledger.spent("r")).by_model["openai:gpt-4o"]
+    spent = (await ledger.get_spend("r")).by_model["openai:gpt-4o"]
     assert (spent.calls, spent.failed) == (2, 1)
     assert (await line(ledger)).error == "declined to speak of pomegranates"
     with keyed_rows.database.connection() as connection:

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotFoundError, StorageError, ThreadBusyError
-from assay.ports import Lease, RunLocks
-from assay.storage.leases import Leases
-from assay.storage.locks import FileLocks
-from assay.storage.postgres import PostgresDatabase
-from assay.testing import MemoryLocks
+from openassay.errors import NotFoundError, StorageError, ThreadBusyError
+from openassay.protocols import Lease, RunLocks
+from openassay.storage.locks import FileLocks, Leases
+from openassay.storage.postgres import PostgresDatabase
+from openassay.testing import MemoryLocks
 from tests.conftest import PostgresServer
 
 SECONDS = 2.0  # of a lease
@@ -54,16 +53,16 @@ def locks(request: pytest.FixtureRequest, tmp_path: Path) -> RunLocks:
 
 
 def test_a_taken_lock_is_refused_until_it_is_released(locks: RunLocks) -> None:
-    assert locks.take("t").thread == "t"
+    assert locks.acquire("t").thread == "t"
     with pytest.raises(ThreadBusyError):
-        locks.take("t")
-    locks.take("another")
+        locks.acquire("t")
+    locks.acquire("another")
     locks.release("t")
-    locks.take("t")
+    locks.acquire("t")
 
 
 def test_what_is_held_is_known(locks: RunLocks) -> None:
-    locks.take("t")
+    locks.acquire("t")
     assert [locks.holds("t"), locks.holds("another")] == [True, False]
     locks.release("t")
     assert not locks.holds("t")
@@ -72,7 +71,7 @@ def test_what_is_held_is_known(locks: RunLocks) -> None:
 def test_looking_takes_nothing(locks: RunLocks) -> None:
     assert locks.is_free("t")
     assert locks.is_free("t")
-    locks.take("t")
+    locks.acquire("t")
     assert not locks.is_free("t")
     locks.release("t")
     assert locks.is_free("t")
@@ -84,7 +83,7 @@ def test_releasing_what_is_not_held_is_nothing(locks: RunLocks) -> None:
 
 def test_what_was_released_in_good_order_has_not_fallen(locks: RunLocks) -> None:
     for _ in range(3):
-        assert locks.take("t", forgive=False).falls == 0
+        assert locks.acquire("t", forgive=False).falls == 0
         locks.release("t")
 
 
@@ -107,10 +106,10 @@ if hours:  # a clock that is wrong, for whoever asks it from here on
 
     datetime.datetime = Wrong
 
-from assay.errors import ThreadBusyError
-from assay.storage.leases import Leases
-from assay.storage.locks import FileLocks
-from assay.storage.postgres import PostgresDatabase
+from openassay.errors import ThreadBusyError
+from openassay.storage.leases import Leases
+from openassay.storage.locks import FileLocks
+from openassay.storage.postgres import PostgresDatabase
 locks = FileLocks(Path(where)) if kind == "files" else Leases(PostgresDatabase(where), seconds=seconds)
 try:
     print("held", locks.take("t", forgive=False).falls, flush=True)
@@ -151,8 +150,8 @@ def test_another_process_is_kept_out_until_the_holder_dies(tmp_path: Path) -> No
         assert said == "held 0"
         assert not locks.is_free("t")
         with pytest.raises(ThreadBusyError):
-            locks.take("t")
-    locks.take("t")
+            locks.acquire("t")
+    locks.acquire("t")
 
 
 @pytest.mark.requirement("W-16")
@@ -164,9 +163,9 @@ def test_those_who_die_with_a_thread_are_counted_until_it_is_given_back(shared: 
             assert said == f"held {falls}"
     _free(locks)
 
-    assert locks.take("t", forgive=False).falls == 2
+    assert locks.acquire("t", forgive=False).falls == 2
     locks.release("t")
-    assert locks.take("t", forgive=False).falls == 0
+    assert locks.acquire("t", forgive=False).falls == 0
 
 
 @pytest.mark.requirement("W-16")
@@ -175,34 +174,34 @@ def test_a_person_who_wants_it_tried_forgives_those_who_died(tmp_path: Path) -> 
         assert said == "held 0"
     locks = FileLocks(tmp_path)
 
-    assert locks.take("t").falls == 0
+    assert locks.acquire("t").falls == 0
     locks.release("t")
-    assert locks.take("t", forgive=False).falls == 0
+    assert locks.acquire("t", forgive=False).falls == 0
 
 
 @pytest.mark.requirement("W-16")
 def test_whoever_gets_further_than_those_who_died_begins_anew(shared: tuple[str, str, RunLocks]) -> None:
     kind, where, locks = shared
-    assert locks.falls("t") == 0
+    assert locks.crash_count("t") == 0
     for _ in range(2):
         _free(locks)
         with holder(kind, where):
             pass
-    assert locks.falls("t") == 2
+    assert locks.crash_count("t") == 2
     _free(locks)
-    assert locks.take("t", forgive=False).falls == 2
-    assert locks.falls("t") == 3, "were this one to die, too"
+    assert locks.acquire("t", forgive=False).falls == 2
+    assert locks.crash_count("t") == 3, "were this one to die, too"
 
-    locks.progressed("t")
-    assert locks.falls("t") == 1
-    locks.progressed("another")
+    locks.reset_crash_count("t")
+    assert locks.crash_count("t") == 1
+    locks.reset_crash_count("another")
     locks.release("t")
-    assert locks.falls("t") == 0
+    assert locks.crash_count("t") == 0
 
 
 def _taken_in_a_moment(locks: RunLocks) -> None:
     _free(locks)
-    locks.take("t")
+    locks.acquire("t")
 
 
 def _free(locks: RunLocks) -> None:
@@ -242,7 +241,7 @@ def _succeeded(database: PostgresDatabase, leases: Leases, *, forgive: bool = Fa
     while True:
         _expire(database)
         try:
-            return leases.take("t", forgive=forgive)
+            return leases.acquire("t", forgive=forgive)
         except ThreadBusyError:
             assert time.monotonic() < ends, "it could not be taken over"
 
@@ -255,7 +254,7 @@ def test_what_a_killed_process_held_is_free_when_its_lease_ends_and_not_before(
         assert said == "held 0"
         assert not leases.is_free("t")
         with pytest.raises(ThreadBusyError):
-            leases.take("t")
+            leases.acquire("t")
     ends = _end(postgres_database)
 
     _taken_in_a_moment(leases)
@@ -267,11 +266,11 @@ def test_what_a_killed_process_held_is_free_when_its_lease_ends_and_not_before(
 def test_whoever_comes_too_early_is_told_how_long_to_wait(
     postgres_database: PostgresDatabase, process: Callable[..., Leases]
 ) -> None:
-    process().take("t")
+    process().acquire("t")
     with pytest.raises(ThreadBusyError) as refused:
-        process().take("t")
+        process().acquire("t")
 
-    assert "assay stop t" in refused.value.help
+    assert "openassay stop t" in refused.value.help
     assert "free in at most 2 s" in refused.value.help
     assert refused.value.retryable
     assert f"process {os.getpid()} on" in _asked(postgres_database, "SELECT holder AS found FROM leases")
@@ -279,8 +278,8 @@ def test_whoever_comes_too_early_is_told_how_long_to_wait(
 
 @pytest.mark.requirement("W-16")
 def test_a_lease_is_renewed_as_long_as_it_is_held(postgres_database: PostgresDatabase, leases: Leases) -> None:
-    leases.take("t")
-    leases.take("another")
+    leases.acquire("t")
+    leases.acquire("another")
     first = _end(postgres_database), _end(postgres_database, "another")
     leases.release("another")
 
@@ -297,11 +296,11 @@ def test_a_process_that_hangs_holds_nothing_for_long(
     postgres_database: PostgresDatabase, process: Callable[..., Leases], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread that renews goes on when all else stands still."""
-    monkeypatch.setattr("assay.storage.leases.SILENCE", 1)
+    monkeypatch.setattr("openassay.storage.locks.SILENCE", 1)
     hanging, other = process(), process()
-    hanging.take("t")
+    hanging.acquire("t")
     _until(lambda: other.is_free("t"), "it is held for ever")
-    assert other.take("t", forgive=False).falls == 1
+    assert other.acquire("t", forgive=False).falls == 1
     for _ in range(20):  # one that asks keeps it
         time.sleep(SECONDS / 10)
         assert other.holds("t")
@@ -313,7 +312,7 @@ def test_renewing_waits_for_nobody(postgres_address: str, postgres_database: Pos
     with ExitStack() as stack:
         database = stack.enter_context(PostgresDatabase(postgres_address, connections=1))
         leases = stack.enter_context(closing(Leases(database, seconds=SECONDS)))
-        leases.take("t")
+        leases.acquire("t")
         connection = stack.enter_context(database.transaction())
         connection.execute("SELECT token FROM leases WHERE thread = 't' FOR KEY SHARE")
 
@@ -336,7 +335,7 @@ def test_of_many_who_take_a_thread_at_once_one_has_it(
         def tried(leases: Leases, thread: str = thread, barrier: threading.Barrier = barrier) -> int:
             barrier.wait()
             try:
-                return leases.take(thread).token
+                return leases.acquire(thread).token
             except ThreadBusyError:
                 return 0
 
@@ -353,7 +352,7 @@ def test_a_server_that_is_away_for_a_while_loses_no_lease(
     seconds: float, process: Callable[..., Leases], postgres_server: PostgresServer, postgres_address: str
 ) -> None:
     first, second = process(), process()
-    token = first.take("t").token
+    token = first.acquire("t").token
     postgres_server.stop()
     time.sleep(seconds)
     postgres_server.start()
@@ -363,10 +362,10 @@ def test_a_server_that_is_away_for_a_while_loses_no_lease(
         _until(lambda: bool(_asked(database, alive, token)), "nothing was heard of the holder again")
     assert first.holds("t")
     with pytest.raises(ThreadBusyError):
-        second.take("t")
-    first.take("another")
+        second.acquire("t")
+    first.acquire("another")
     first.release("t")
-    second.take("t")
+    second.acquire("t")
 
 
 @pytest.mark.requirement("W-16", "F-10")
@@ -374,8 +373,8 @@ def test_a_lease_that_another_has_taken_over_is_lost_at_once(
     process: Callable[..., Leases], postgres_database: PostgresDatabase
 ) -> None:
     first, second = process(), process()
-    before = first.take("t")
-    first.take("kept")
+    before = first.acquire("t")
+    first.acquire("kept")
     _expire(postgres_database, "kept")
 
     after = _succeeded(postgres_database, second)
@@ -385,7 +384,7 @@ def test_a_lease_that_another_has_taken_over_is_lost_at_once(
     assert [first.holds("t"), second.holds("t")] == [False, True]
     assert first.holds("kept"), "its time was over, and nobody has taken it"
     with pytest.raises(ThreadBusyError):
-        first.take("t")
+        first.acquire("t")
     first.release("t")
     assert second.holds("t"), "it was not the first one's to give back"
 
@@ -394,8 +393,8 @@ def test_a_lease_that_was_lost_is_not_renewed(
     process: Callable[..., Leases], postgres_database: PostgresDatabase
 ) -> None:
     first, second = process(), process(600.0)
-    first.take("t")
-    first.take("kept")
+    first.acquire("t")
+    first.acquire("kept")
     _succeeded(postgres_database, second)
     far = _end(postgres_database)
 
@@ -417,7 +416,7 @@ def test_no_clock_counts_but_the_servers(postgres_address: str, process: Callabl
                 database, "SELECT until < clock_timestamp() + interval '3 s' AS found FROM leases WHERE thread = 't'"
             )
             with pytest.raises(ThreadBusyError):
-                here.take("t")
+                here.acquire("t")
         _taken_in_a_moment(here)
         with holder("postgres", postgres_address, hours=5) as said:
             assert said == "busy"
@@ -427,16 +426,16 @@ def test_a_person_who_wants_it_tried_forgives_those_who_were_lost(
     process: Callable[..., Leases], postgres_database: PostgresDatabase
 ) -> None:
     first, second, third = process(), process(), process()
-    first.take("t")
+    first.acquire("t")
     assert _succeeded(postgres_database, second, forgive=True).falls == 0
     assert _succeeded(postgres_database, third).falls == 1
 
 
 def test_closing_gives_back_what_is_held(process: Callable[..., Leases]) -> None:
     one, two = process(), process()
-    one.take("t")
+    one.acquire("t")
     one.close()
-    assert two.take("t", forgive=False).falls == 0
+    assert two.acquire("t", forgive=False).falls == 0
 
 
 def test_a_lease_that_cannot_be_given_back_is_told_and_ends_by_itself(
@@ -444,7 +443,7 @@ def test_a_lease_that_cannot_be_given_back_is_told_and_ends_by_itself(
 ) -> None:
     with PostgresDatabase(postgres_address) as database:
         leases = Leases(database, seconds=SECONDS)
-        leases.take("t")
+        leases.acquire("t")
     leases.close()
 
     assert "thread t is free in at most 2 s" in caplog.text
@@ -466,7 +465,7 @@ def test_a_server_that_is_gone_is_not_waited_for_for_ever(postgres_address: str)
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that root may not write either")
 def test_a_folder_for_locks_that_cannot_be_made() -> None:
     with pytest.raises(StorageError, match="/proc/self/locks") as caught:
-        FileLocks(Path("/proc/self/locks")).take("t")
+        FileLocks(Path("/proc/self/locks")).acquire("t")
     assert "writable" in caught.value.help
 
 
@@ -474,7 +473,7 @@ def test_a_folder_for_locks_that_cannot_be_made() -> None:
 def test_what_is_no_id_becomes_no_file(name: str, tmp_path: Path) -> None:
     locks = FileLocks(tmp_path / "locks")
     with pytest.raises(NotFoundError):
-        locks.take(name)
+        locks.acquire(name)
     with pytest.raises(NotFoundError):
         locks.is_free(name)
     assert list(tmp_path.rglob("*.lock")) == []
@@ -482,4 +481,4 @@ def test_what_is_no_id_becomes_no_file(name: str, tmp_path: Path) -> None:
 
 def test_what_stands_in_a_lock_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "t.lock").write_text("not a number")
-    assert FileLocks(tmp_path).take("t", forgive=False).falls == 0
+    assert FileLocks(tmp_path).acquire("t", forgive=False).falls == 0

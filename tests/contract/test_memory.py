@@ -15,15 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
-from assay.errors import NotFoundError, StorageError, UsageError
-from assay.memory.opening import open_memory, shared_memory
-from assay.memory.remembered import MOST_FACTS, StoreMemory
-from assay.model.memory import LONGEST_FACT, Fact, Preferences
-from assay.ports import Memory
-from assay.storage.integrity import SqlIntegrity
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.seals import Seals
+from openassay.engine.memory import MOST_FACTS, UserMemory, create_shared_memory, open_memory
+from openassay.errors import NotFoundError, StorageError, UsageError
+from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
+from openassay.protocols import Memory
+from openassay.storage.integrity import SqlIntegrity
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows, Seals
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("W-19")
@@ -42,10 +40,10 @@ def clock() -> Callable[[], datetime]:
 async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
     match request.param:
         case "in memory":
-            yield StoreMemory(InMemoryStore(), clock())
+            yield UserMemory(InMemoryStore(), clock())
         case "postgres":
             database: PostgresDatabase = request.getfixturevalue("postgres_database")
-            yield shared_memory(Rows(database), database, clock())
+            yield create_shared_memory(Rows(database), database, clock())
         case _:
             async with open_memory(tmp_path / "memory.sqlite3", clock()) as memory:
                 yield memory
@@ -61,13 +59,13 @@ async def texts(memory: Memory, user: str = "ann") -> list[str]:
 async def test_somebody_new_has_no_preferences_and_no_facts(memory: Memory) -> None:
     assert await memory.preferences("ann") == Preferences()
     assert await memory.facts("ann") == []
-    assert await memory.relevant("ann", "What do we know?", limit=5) == []
+    assert await memory.find_relevant("ann", "What do we know?", limit=5) == []
 
 
 async def test_preferences_take_the_place_of_those_before(memory: Memory) -> None:
-    await memory.prefer("ann", LIKED)
+    await memory.set_preferences("ann", LIKED)
     assert await memory.preferences("ann") == LIKED
-    await memory.prefer("ann", Preferences(language="German"))
+    await memory.set_preferences("ann", Preferences(language="German"))
     assert await memory.preferences("ann") == Preferences(language="German")
 
 
@@ -77,7 +75,7 @@ async def test_preferences_take_the_place_of_those_before(memory: Memory) -> Non
 async def test_facts_come_back_oldest_first_with_short_ids(memory: Memory) -> None:
     first = await memory.remember("ann", "We report in euros")
     second = await memory.remember("ann", "  The plant\nis in   Grünheide. ")
-    assert first == Fact(id="M1", text="We report in euros", created=START, updated=START)
+    assert first == MemoryFact(id="M1", text="We report in euros", created=START, updated=START)
     assert (second.id, second.text) == ("M2", "The plant is in Grünheide.")
     assert await memory.facts("ann") == [first, second]
 
@@ -122,7 +120,7 @@ async def test_an_id_is_never_given_twice(memory: Memory) -> None:
 
 
 async def test_everything_can_be_forgotten(memory: Memory) -> None:
-    await memory.prefer("ann", LIKED)
+    await memory.set_preferences("ann", LIKED)
     await memory.remember("ann", "We report in euros")
     await memory.forget_all("ann")
     assert await memory.preferences("ann") == Preferences()
@@ -170,7 +168,7 @@ async def test_a_fact_has_a_longest_and_a_person_a_most(memory: Memory) -> None:
 
 
 async def relevant(memory: Memory, question: str, limit: int = 10) -> list[str]:
-    return [fact.text for fact in await memory.relevant("ann", question, limit=limit)]
+    return [fact.text for fact in await memory.find_relevant("ann", question, limit=limit)]
 
 
 async def test_facts_that_share_words_with_a_question_come_best_first(memory: Memory) -> None:
@@ -219,10 +217,15 @@ async def test_a_fact_about_the_person_is_not_crowded_out(memory: Memory) -> Non
 @pytest.mark.parametrize("user", ["", "a.b", "a b", "ä", "x" * 65, "a/b", "a\n", "*", "memory\x00"])
 async def test_a_user_without_a_valid_name_is_refused(memory: Memory, user: str) -> None:
     for attempt in (
-        memory.preferences(user), memory.prefer(user, LIKED), memory.facts(user), memory.remember(user, "One thing"),
-        memory.relevant(user, "What?", limit=3), memory.edit(user, "M1", "Other"), memory.forget(user, "M1"),
+        memory.preferences(user),
+        memory.set_preferences(user, LIKED),
+        memory.facts(user),
+        memory.remember(user, "One thing"),
+        memory.find_relevant(user, "What?", limit=3),
+        memory.edit(user, "M1", "Other"),
+        memory.forget(user, "M1"),
         memory.forget_all(user),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UsageError):
             await attempt
 
@@ -239,7 +242,7 @@ STEP = st.tuples(
 
 @asynccontextmanager
 async def in_process() -> AsyncIterator[Memory]:
-    yield StoreMemory(InMemoryStore())
+    yield UserMemory(InMemoryStore())
 
 
 async def _do(memory: Memory, model: dict[str, dict[str, str]], step: Step, last: dict[str, int]) -> None:
@@ -262,7 +265,7 @@ async def _do(memory: Memory, model: dict[str, dict[str, str]], step: Step, last
             await memory.forget_all(user)
             held.clear()
         case "prefer":
-            await memory.prefer(user, Preferences(words=number * 50))
+            await memory.set_preferences(user, Preferences(words=number * 50))
             held["words"] = str(number * 50)
 
 
@@ -271,7 +274,7 @@ async def emptied(database: PostgresDatabase) -> AsyncIterator[Memory]:
     with database.transaction() as connection:
         for table in ("memories", "heads"):
             connection.execute(f"DELETE FROM {table}")  # noqa: S608
-    yield shared_memory(Rows(database), database)
+    yield create_shared_memory(Rows(database), database)
 
 
 @pytest.mark.parametrize("kind", ["in memory", "sqlite", "postgres"])
@@ -317,7 +320,7 @@ async def test_many_at_once_get_an_id_each(memory: Memory) -> None:
 async def test_what_was_remembered_is_there_when_opened_again(tmp_path: Path) -> None:
     file = tmp_path / "below" / "memory.sqlite3"
     async with open_memory(file) as memory:
-        await memory.prefer("ann", LIKED)
+        await memory.set_preferences("ann", LIKED)
         await memory.remember("ann", "We report in euros")
         await memory.remember("ann", "To be forgotten")
         await memory.forget("ann", "M2")
@@ -348,7 +351,7 @@ async def test_only_its_owner_may_read_the_file_and_what_is_forgotten_is_gone_fr
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from assay.memory.opening import open_memory
+from openassay.memory.opening import open_memory
 
 async def write():
     async with open_memory(Path(sys.argv[1])) as memory:
@@ -384,7 +387,7 @@ async def test_a_file_that_is_no_memory_is_told(tmp_path: Path) -> None:
 async def test_what_a_newer_version_wrote_is_told_and_can_be_forgotten(tmp_path: Path) -> None:
     file = tmp_path / "memory.sqlite3"
     async with open_memory(file) as memory:
-        await memory.prefer("ann", LIKED)
+        await memory.set_preferences("ann", LIKED)
         await memory.remember("ann", "We report in euros")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE store SET value = '{\"later\": 1}' WHERE prefix LIKE '%.ann.%'")
@@ -408,7 +411,7 @@ async def test_a_fact_that_is_damaged_is_told(tmp_path: Path, kept: str) -> None
         connection.execute("UPDATE store SET value = ? WHERE prefix LIKE '%.facts'", (kept,))
     async with open_memory(file) as memory:
         with pytest.raises(StorageError) as told:
-            await memory.relevant("ann", "What are euros?", limit=3)
+            await memory.find_relevant("ann", "What are euros?", limit=3)
     assert told.value.help
 
 
@@ -417,7 +420,7 @@ async def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> Non
     with pytest.raises(StorageError) as told:
         async with open_memory(tmp_path / "file" / "memory.sqlite3"):
             pass
-    assert "ASSAY_DATA_DIR" in told.value.help
+    assert "OPENASSAY_DATA_DIR" in told.value.help
 
 
 # In the database -------------------------------------------------------------------------------------
@@ -431,9 +434,9 @@ def database(postgres_database: PostgresDatabase) -> PostgresDatabase:
 @pytest.mark.requirement("F-10")
 async def test_what_one_machine_is_told_the_other_knows(postgres_address: str) -> None:
     with PostgresDatabase(postgres_address) as here, PostgresDatabase(postgres_address) as there:
-        one, other = (shared_memory(Rows(database), database) for database in (here, there))
+        one, other = (create_shared_memory(Rows(database), database) for database in (here, there))
         await asyncio.gather(*(memory.remember("ann", f"Fact {n}") for n in range(8) for memory in (one, other)))
-        await one.prefer("ann", LIKED)
+        await one.set_preferences("ann", LIKED)
 
         assert await texts(other) == await texts(one)
         assert len(await texts(one)) == 8  # both were told the same
@@ -444,7 +447,7 @@ async def test_what_one_machine_is_told_the_other_knows(postgres_address: str) -
 
 async def test_facts_are_sealed_and_encrypted_in_the_database(database: PostgresDatabase) -> None:
     rows = Rows(database, Seals(KEY, encrypt=True))
-    memory = shared_memory(rows, database)
+    memory = create_shared_memory(rows, database)
     await memory.remember("ann", "Zanzibar is the code name")
     await memory.remember("ann", "Something else")
 
@@ -462,9 +465,9 @@ async def test_facts_are_sealed_and_encrypted_in_the_database(database: Postgres
 async def test_whoever_writes_is_waited_for_and_then_told_of(
     database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.memory.file.BUSY_SECONDS", 0.2)
-    memory = shared_memory(Rows(database), database)
-    with database.alone("assay memory", 1):
+    monkeypatch.setattr("openassay.engine.memory.BUSY_SECONDS", 0.2)
+    memory = create_shared_memory(Rows(database), database)
+    with database.advisory_lock("openassay memory", 1):
         with pytest.raises(StorageError, match="lock timeout") as told:
             await memory.remember("ann", "We report in euros")
         assert told.value.retryable
@@ -474,8 +477,8 @@ async def test_whoever_writes_is_waited_for_and_then_told_of(
 
 
 async def test_whoever_is_cancelled_while_waiting_keeps_nobody_out(database: PostgresDatabase) -> None:
-    memory = shared_memory(Rows(database), database)
-    with database.alone("assay memory", 1):
+    memory = create_shared_memory(Rows(database), database)
+    with database.advisory_lock("openassay memory", 1):
         waiting = asyncio.create_task(memory.remember("ann", "We report in euros"))
         await asyncio.sleep(0.2)
         waiting.cancel()

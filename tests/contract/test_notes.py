@@ -9,15 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.base import empty_checkpoint
 
-from assay.checkpoints.saver import Checkpoints
-from assay.errors import IntegrityError, NotFoundError
-from assay.ports import Notes
-from assay.storage.database import Database
-from assay.storage.notes import SqlNotes, documents_in, hashes_in, written
-from assay.storage.rows import Rows
-from assay.storage.tables import NOTES
-from assay.storage.threads import SqlThreads
-from assay.testing import MemoryNotes
+from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.errors import IntegrityError, NotFoundError
+from openassay.protocols import NoteStore
+from openassay.storage.database import NOTES, Database
+from openassay.storage.events import SqlNotes, encode_note, find_documents, find_hashes
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.testing import MemoryNotes
 from tests.contract.conftest import with_threads
 
 HITS = {"Q1": [{"title": "Kilns \N{FIRE}", "url": "https://example.org", "rank": 1, "score": 0.5, "document": None}]}
@@ -31,7 +30,7 @@ plain = st.recursive(
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def notes(request: pytest.FixtureRequest) -> Notes:
+def notes(request: pytest.FixtureRequest) -> NoteStore:
     if request.param == "memory":
         return MemoryNotes()
     rows = Rows(request.getfixturevalue(f"{request.param}_database"))
@@ -47,14 +46,14 @@ def names(rows: Rows, thread: str) -> list[str]:
     return [row["name"] for row in rows.read(NOTES, "WHERE thread = ? ORDER BY name", (thread,))]
 
 
-async def one(notes: Notes, thread: str, value: Any) -> str:
-    [name] = await notes.put(thread, [value])
+async def one(notes: NoteStore, thread: str, value: Any) -> str:
+    [name] = await notes.add_test(thread, [value])
     return name
 
 
 @pytest.mark.requirement("L-05")
-async def test_values_come_back_by_their_names(notes: Notes) -> None:
-    names = await notes.put("t", [HITS, [1, "two", None], HITS])
+async def test_values_come_back_by_their_names(notes: NoteStore) -> None:
+    names = await notes.add_test("t", [HITS, [1, "two", None], HITS])
 
     assert names[0] == names[2] != names[1]
     assert await notes.get("t", names) == {names[0]: HITS, names[1]: [1, "two", None]}
@@ -62,12 +61,12 @@ async def test_values_come_back_by_their_names(notes: Notes) -> None:
 
 
 @pytest.mark.requirement("L-05")
-async def test_a_name_is_made_from_the_value_alone(notes: Notes) -> None:
+async def test_a_name_is_made_from_the_value_alone(notes: NoteStore) -> None:
     assert await one(notes, "t", HITS) == await one(notes, "u", HITS) == await one(MemoryNotes(), "t", HITS)
 
 
 @pytest.mark.requirement("C-11")
-async def test_threads_do_not_see_each_others_notes(notes: Notes) -> None:
+async def test_threads_do_not_see_each_others_notes(notes: NoteStore) -> None:
     name = await one(notes, "t", HITS)
 
     with pytest.raises(NotFoundError, match=name) as caught:
@@ -75,7 +74,7 @@ async def test_threads_do_not_see_each_others_notes(notes: Notes) -> None:
     assert caught.value.help
 
 
-async def test_many_at_once_lose_nothing(notes: Notes) -> None:
+async def test_many_at_once_lose_nothing(notes: NoteStore) -> None:
     names = await asyncio.gather(*(one(notes, "t", {"n": n % 15}) for n in range(30)))
     assert await notes.get("t", names) == {name: {"n": n % 15} for n, name in enumerate(names)}
 
@@ -94,7 +93,7 @@ async def test_any_plain_value_comes_back(value: Any) -> None:
 @pytest.mark.requirement("W-18")
 async def test_a_copy_has_the_notes_it_was_to_have(rows: Rows) -> None:
     notes = SqlNotes(rows)
-    kept, other = await notes.put("t", ["kept", "other"])
+    kept, other = await notes.add_test("t", ["kept", "other"])
 
     with pytest.raises(NotFoundError):
         notes.copy("t", "u", [kept, "0" * 40])
@@ -109,12 +108,12 @@ async def test_a_copy_has_the_notes_it_was_to_have(rows: Rows) -> None:
 @pytest.mark.requirement("F-10")
 async def test_what_comes_too_late_for_its_thread_is_not_written(rows: Rows) -> None:
     """A run was stopped and its thread deleted; a step in another thread of the process had not heard of it."""
-    notes, saver, threads = SqlNotes(rows), Checkpoints(rows), SqlThreads(rows)
+    notes, saver, threads = SqlNotes(rows), SqlCheckpointSaver(rows), SqlThreads(rows)
     where: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
     await threads.delete("t")
 
     for late in (
-        notes.put("t", [HITS]),
+        notes.add_test("t", [HITS]),
         saver.aput(where, empty_checkpoint(), {}, {}),
         saver.aput_writes(where, [("found", 1)], "task"),
         saver.prune_run("t", "r", keep=1),
@@ -128,7 +127,7 @@ async def test_what_comes_too_late_for_its_thread_is_not_written(rows: Rows) -> 
 
 @pytest.mark.requirement("F-10")
 async def test_rows_whose_thread_is_gone_can_be_deleted(rows: Rows) -> None:
-    await SqlNotes(rows).put("t", [HITS])
+    await SqlNotes(rows).add_test("t", [HITS])
     with rows.database.transaction() as connection:
         connection.execute("DELETE FROM threads WHERE id = 't'")
     threads = SqlThreads(rows)
@@ -159,7 +158,7 @@ async def test_documents_a_note_speaks_of_are_used_by_its_thread(rows: Rows) -> 
 @pytest.mark.requirement("F-10")
 async def test_notes_are_deleted_with_their_thread(rows: Rows) -> None:
     for id in ("t", "u"):
-        await SqlNotes(rows).put(id, [HITS])
+        await SqlNotes(rows).add_test(id, [HITS])
 
     await SqlThreads(rows).delete("t")
 
@@ -170,7 +169,7 @@ async def test_notes_are_deleted_with_their_thread(rows: Rows) -> None:
 @pytest.mark.requirement("L-05")
 async def test_what_is_written_is_small(rows: Rows) -> None:
     value = [{**HITS["Q1"][0], "rank": n, "snippet": "The kiln is hot. " * 5} for n in range(80)]
-    await SqlNotes(rows).put("t", [value])
+    await SqlNotes(rows).add_test("t", [value])
 
     with rows.database.connection() as connection:
         row = connection.execute("SELECT length(content) AS n FROM notes").fetchone()
@@ -180,8 +179,8 @@ async def test_what_is_written_is_small(rows: Rows) -> None:
 @pytest.mark.requirement("L-05", "F-10")
 async def test_notes_go_with_the_last_checkpoint_that_names_them(rows: Rows) -> None:
     """Or with the last result that waits to become part of one."""
-    saver, notes = Checkpoints(rows), SqlNotes(rows)
-    old, both, new, result = await notes.put("t", ["old", "both", "new", "result"])
+    saver, notes = SqlCheckpointSaver(rows), SqlNotes(rows)
+    old, both, new, result = await notes.add_test("t", ["old", "both", "new", "result"])
     config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     for named in ((old, both), (both, new)):
         values = {"read": {f"note {name}": 1 for name in named}, "findings": {"note": named[0]}}
@@ -219,7 +218,7 @@ async def test_a_note_under_another_notes_name_is_refused(rows: Rows) -> None:
     name = await one(SqlNotes(rows), "t", HITS)
     other = "0" * 40
     [row] = rows.read(NOTES)
-    with rows.writing("thread", "t") as writer:
+    with rows.open_writer("thread", "t") as writer:
         writer.insert(NOTES, {**row, "name": other})
 
     with pytest.raises(IntegrityError, match=other):
@@ -256,4 +255,4 @@ hashes = st.just(DOCUMENT) | st.sampled_from(
     )
 )
 def test_the_documents_of_a_note_are_the_same_in_what_was_written(value: Any) -> None:
-    assert hashes_in(written(value)) == set(documents_in(value))
+    assert find_hashes(encode_note(value)) == set(find_documents(value))

@@ -4,17 +4,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay.errors import IntegrityError
-from assay.model.event import RunStatus
-from assay.model.review import Review
-from assay.model.spend import Caps, Charge, Reservation
-from assay.model.thread import Branch, Run, Thread
-from assay.ports import ThreadStore
-from assay.storage.ledger import SqlLedger
-from assay.storage.reviews import SqlReviews
-from assay.storage.rows import Rows
-from assay.storage.threads import SqlThreads
-from assay.testing import MemoryThreads
+from openassay.errors import IntegrityError
+from openassay.models.event import RunStatus
+from openassay.models.spend import Caps, Charge, Reservation
+from openassay.models.thread import Branch, Review, Run, Thread
+from openassay.protocols import ThreadStore
+from openassay.storage.events import SqlReviews
+from openassay.storage.ledger import SqlLedger
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.testing import MemoryThreads
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -75,9 +74,9 @@ async def test_what_is_going_on_counts_as_touched(store: ThreadStore) -> None:
     await asked(store, "new", RunStatus.FAILED)
     updated = {one.id: one.updated for one in await store.overview(limit=10)}
 
-    assert await store.untouched(updated["new"], limit=10) == ["empty", "old"]
-    assert await store.untouched(updated["new"] + timedelta(seconds=1), limit=2) == ["empty", "old"]
-    assert await store.untouched(START, limit=10) == []
+    assert await store.list_idle(updated["new"], limit=10) == ["empty", "old"]
+    assert await store.list_idle(updated["new"] + timedelta(seconds=1), limit=2) == ["empty", "old"]
+    assert await store.list_idle(START, limit=10) == []
 
 
 DAMAGES = {
@@ -100,7 +99,7 @@ async def test_one_thread_that_is_damaged_does_not_stop_the_others(
         connection.execute(DAMAGES[table])
 
     listed = {one.id: one.damaged for one in await store.overview(limit=9)}
-    active = [run.id for run in await store.active()]
+    active = [run.id for run in await store.list_active()]
     pending = [review.id for review in await reviews.pending()]
     folders = await store.folders()
 
@@ -137,8 +136,8 @@ async def test_what_a_thread_has_cost_is_summed_over_its_runs(rows: Rows) -> Non
                 key=run, run=run, step="plan", provider="openai", model="gpt", micros=micros, tokens=10, seconds=60
             )
         )
-        await ledger.sent(run)
-        await ledger.answered(run, "yes")
+        await ledger.record_send(run)
+        await ledger.store_answer(run, "yes")
         await ledger.settle(run, Charge(micros=micros, prompt_tokens=5, completion_tokens=5))
 
     await asked(store, "b")

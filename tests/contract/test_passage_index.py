@@ -17,22 +17,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import EvidenceError, NotFoundError, StorageError
-from assay.model.source import Document, Passage
-from assay.ports import FileStamp, Holdings, IndexedFile
-from assay.storage import candidates, postgres_library, postgres_vectors
-from assay.storage.lexemes import Stems
-from assay.storage.library import LibraryIndex
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.postgres_libraries import PostgresLibraries
-from assay.storage.postgres_library import Names, PostgresLibrary
-from assay.testing import MemoryIndex
-from assay.text.words import content_words
+from openassay.errors import EvidenceError, NotFoundError, StorageError
+from openassay.models.evidence import Document, Passage
+from openassay.protocols import FileStamp, IndexCounts, IndexEntry
+from openassay.storage import index as index_module
+from openassay.storage import index_postgres
+from openassay.storage.index import SqliteIndex
+from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
+from openassay.storage.index_store import PostgresIndexCatalog
+from openassay.storage.postgres import PostgresDatabase
+from openassay.text.words import content_words
+from tests.fakes.index import MemoryIndex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Index = LibraryIndex | PostgresLibrary | MemoryIndex
+Index = SqliteIndex | PostgresIndex | MemoryIndex
 
 ROOT = Path("/folders/pottery")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,14 +40,14 @@ STAMP = FileStamp(10, 1_700_000_000_000_000_000)
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path) -> Iterator[LibraryIndex]:
-    with LibraryIndex(tmp_path / "library.db") as index:
+def sqlite(tmp_path: Path) -> Iterator[SqliteIndex]:
+    with SqliteIndex(tmp_path / "library.db") as index:
         yield index
 
 
 @pytest.fixture
-def postgres(postgres_database: PostgresDatabase) -> PostgresLibrary:
-    return PostgresLibrary(postgres_database, ROOT, Names(Path("/uploads")), Stems())
+def postgres(postgres_database: PostgresDatabase) -> PostgresIndex:
+    return PostgresIndex(postgres_database, ROOT, PathKeys(Path("/uploads")), Stems())
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -309,22 +309,22 @@ def test_a_refused_file_does_not_spoil_the_batch(index: Index) -> None:
     assert list(index.stamps()) == ["a"]
 
 
-def file(name: str, text: str, title: str = "") -> IndexedFile:
+def file(name: str, text: str, title: str = "") -> IndexEntry:
     made = document(text, name, title)
-    return IndexedFile(name, STAMP, made, lines(made))
+    return IndexEntry(name, STAMP, made, lines(made))
 
 
 def test_many_files_are_replaced_at_once(index: Index) -> None:
     add(index, "a", "old clay\n")
-    index.replace_all([file("a", "clay\n"), file("b", "frit\n"), IndexedFile("c", STAMP, None, [])])
+    index.replace_all([file("a", "clay\n"), file("b", "frit\n"), IndexEntry("c", STAMP, None, [])])
     assert (texts(index, "clay"), texts(index, "frit")) == (["clay"], ["frit"])
     assert list(index.stamps()) == ["a", "b", "c"]
     index.replace_all([])
-    assert index.holdings() == Holdings(files=3, passages=2, vectors=0)
+    assert index.count_contents() == IndexCounts(files=3, passages=2, vectors=0)
 
 
 def test_of_many_files_all_are_taken_or_none(index: Index) -> None:
-    stray = IndexedFile("b", STAMP, None, lines(document("frit\n")))
+    stray = IndexEntry("b", STAMP, None, lines(document("frit\n")))
     with pytest.raises(EvidenceError):
         index.replace_all([file("a", "clay\n"), stray])
     assert index.stamps() == {}
@@ -335,31 +335,31 @@ def test_among_many_the_same_path_and_the_same_text_count_once(index: Index) -> 
     index.replace_all([file("c", "older\n"), file("c", "new\n")])
     assert [match.title for match in index.match(["clay"], limit=5)] == ["first"]
     assert (texts(index, "older"), texts(index, "new")) == ([], ["new"])
-    assert index.holdings() == Holdings(files=3, passages=2, vectors=0)
+    assert index.count_contents() == IndexCounts(files=3, passages=2, vectors=0)
 
 
 def test_one_at_a_time_brings_it_up_to_date(index: Index) -> None:
-    with index.turn(wait=0) as mine:
+    with index.lock_updates(wait=0) as mine:
         assert mine
         got: list[bool] = []
 
         def other() -> None:
-            with index.turn(wait=0.3) as theirs:
+            with index.lock_updates(wait=0.3) as theirs:
                 got.append(theirs)
 
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
         assert got == [False]
-    with index.turn(wait=0) as again:
+    with index.lock_updates(wait=0) as again:
         assert again
 
 
 def test_putting_in_order_changes_nothing(index: Index) -> None:
-    index.settle()
+    index.optimize()
     add(index, "a", "".join(f"clay {number}\n" for number in range(50)))
     before = texts(index, "clay", limit=50)
-    index.settle()
+    index.optimize()
     assert texts(index, "clay", limit=50) == before
 
 
@@ -375,13 +375,13 @@ def towards(degrees: float) -> "NDArray[np.float32]":
 
 def give_vectors(index: Index, degrees: dict[str, float], model: str = MODEL) -> None:
     """To each passage by its text."""
-    assert index.without_vectors() == ""
-    bare = index.bare(model, after=0, limit=100)
+    assert index.vector_problem() == ""
+    bare = index.list_pending(model, after=0, limit=100)
     index.add_vectors(model, {one.id: towards(degrees[one.text.partition(". ")[2]]) for one in bare})
 
 
 def near(index: Index, degrees: float, limit: int = 10, model: str = MODEL) -> list[str]:
-    return [match.passage.text for match in index.nearest(model, towards(degrees), limit=limit)]
+    return [match.passage.text for match in index.find_nearest(model, towards(degrees), limit=limit)]
 
 
 def test_the_nearest_come_first(index: Index) -> None:
@@ -389,22 +389,22 @@ def test_the_nearest_come_first(index: Index) -> None:
     made = add(index, "a", "clay\nfrit\nglaze\n", title="Pots")
     assert near(index, 0) == []
     give_vectors(index, {"clay": 0, "frit": 30, "glaze": 90})
-    first, second = index.nearest(MODEL, towards(20), limit=2)
+    first, second = index.find_nearest(MODEL, towards(20), limit=2)
     assert (first.passage.text, second.passage.text) == ("frit", "clay")
     assert (first.title, first.url, first.passage.document) == ("Pots", "file:///a", made.hash)
     assert first.score == pytest.approx(math.cos(math.radians(10)), abs=1e-3)
     assert (near(index, 90, limit=1), near(index, 90, limit=0)) == (["glaze"], [])
-    assert index.holdings() == Holdings(files=1, passages=3, vectors=3)
+    assert index.count_contents() == IndexCounts(files=1, passages=3, vectors=3)
 
 
 def test_passages_without_a_vector_are_told_in_order(index: Index) -> None:
     add(index, "a", "".join(f"clay {number}\n" for number in range(5)), title="Pots")
-    assert index.without_vectors() == ""
-    first = index.bare(MODEL, after=0, limit=3)
+    assert index.vector_problem() == ""
+    first = index.list_pending(MODEL, after=0, limit=3)
     assert [one.text for one in first] == ["Pots. clay 0", "Pots. clay 1", "Pots. clay 2"]
-    assert len(index.bare(MODEL, after=first[-1].id, limit=3)) == 2
+    assert len(index.list_pending(MODEL, after=first[-1].id, limit=3)) == 2
     index.add_vectors(MODEL, {one.id: towards(0) for one in first})
-    assert [one.text for one in index.bare(MODEL, after=0, limit=9)] == ["Pots. clay 3", "Pots. clay 4"]
+    assert [one.text for one in index.list_pending(MODEL, after=0, limit=9)] == ["Pots. clay 3", "Pots. clay 4"]
 
 
 def test_vectors_go_with_what_they_were_made_of(index: Index) -> None:
@@ -416,7 +416,7 @@ def test_vectors_go_with_what_they_were_made_of(index: Index) -> None:
     index.remove(["c"])
     assert near(index, 0) == []
     index.add_vectors(MODEL, {10_000: towards(0)})  # of a passage that is gone
-    assert index.holdings().vectors == 0
+    assert index.count_contents().vectors == 0
 
 
 def test_vectors_of_two_models_do_not_mix(index: Index) -> None:
@@ -437,7 +437,7 @@ Changes = list[tuple[str, str | None, str] | str]
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=CHANGES)
-def test_sqlite_agrees_after_any_changes(sqlite: LibraryIndex, changes: Changes) -> None:
+def test_sqlite_agrees_after_any_changes(sqlite: SqliteIndex, changes: Changes) -> None:
     sqlite.remove(list(sqlite.stamps()))
     _check_agreement(sqlite, changes)
     _check_whole(sqlite)
@@ -446,7 +446,7 @@ def test_sqlite_agrees_after_any_changes(sqlite: LibraryIndex, changes: Changes)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=CHANGES)
 def test_postgres_agrees_after_any_changes(
-    postgres: PostgresLibrary, postgres_database: PostgresDatabase, changes: Changes
+    postgres: PostgresIndex, postgres_database: PostgresDatabase, changes: Changes
 ) -> None:
     postgres.remove(list(postgres.stamps()))
     _check_agreement(postgres, changes)
@@ -478,7 +478,7 @@ def _places(index: Index, word: str) -> set[tuple[Passage, str, str]]:
     return {(match.passage, match.title, match.url) for match in index.match([word], limit=50)}
 
 
-def _check_whole(index: LibraryIndex) -> None:
+def _check_whole(index: SqliteIndex) -> None:
     with index._database.transaction() as connection:
         connection.execute("INSERT INTO passages_fts (passages_fts, rank) VALUES ('integrity-check', 1)")
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -490,9 +490,9 @@ def _check_whole(index: LibraryIndex) -> None:
 
 
 def test_it_is_still_there_when_opened_again(tmp_path: Path) -> None:
-    with LibraryIndex(tmp_path / "library.db") as index:
+    with SqliteIndex(tmp_path / "library.db") as index:
         add(index, "a", "clay\n")
-    with LibraryIndex(tmp_path / "library.db") as index:
+    with SqliteIndex(tmp_path / "library.db") as index:
         assert texts(index, "clay") == ["clay"]
         assert index.stamps() == {"a": STAMP}
 
@@ -506,11 +506,11 @@ def test_words_are_found_by_their_stems(name: str, request: pytest.FixtureReques
 
 
 def test_common_words_are_left_out_only_where_rarer_ones_fill_the_time(
-    sqlite: LibraryIndex, monkeypatch: pytest.MonkeyPatch
+    sqlite: SqliteIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(sqlite, "a", "the clay the\nthe frit\nthe glaze\nthe kiln\n")
     assert len(texts(sqlite, "the", "clay")) == 4
-    monkeypatch.setattr(candidates, "ROWS", 3)
+    monkeypatch.setattr(index_module, "MAX_ROWS", 3)
     assert texts(sqlite, "the", "clay") == ["the clay the"]
     assert len(texts(sqlite, "the", "clay", "frit", "kiln")) == 3
     assert len(texts(sqlite, "the")) == 4
@@ -525,7 +525,7 @@ def test_if_all_words_are_common_those_count_that_stand_together(
 ) -> None:
     index: Index = request.getfixturevalue(name)
     add(index, "a", COMMON)
-    monkeypatch.setattr(candidates, "ROWS", 1)
+    monkeypatch.setattr(index_module, "MAX_ROWS", 1)
     assert texts(index, "the", "clay", "of")[0] == "the clay of"
     assert "frit" not in " ".join(texts(index, "the", "clay", "of"))
 
@@ -536,12 +536,12 @@ def test_common_words_that_never_stand_together_are_found_all_the_same(
 ) -> None:
     index: Index = request.getfixturevalue(name)
     add(index, "a", "".join(f"clay {number}\nfrit {number}\n" for number in range(20)))
-    monkeypatch.setattr(candidates, "ROWS", 2)
+    monkeypatch.setattr(index_module, "MAX_ROWS", 2)
     assert {text.split()[0] for text in texts(index, "clay", "frit", limit=40)} <= {"clay", "frit"}
     assert texts(index, "clay", "frit")
 
 
-def test_readers_see_the_old_state_while_a_batch_is_open(sqlite: LibraryIndex) -> None:
+def test_readers_see_the_old_state_while_a_batch_is_open(sqlite: SqliteIndex) -> None:
     add(sqlite, "a", "clay\n")
     seen: list[list[str]] = []
     with sqlite.batch():
@@ -557,22 +557,22 @@ def test_a_damaged_file_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "library.db"
     path.write_bytes(b"not a database at all" * 100)
     with pytest.raises(StorageError, match=r"library\.db") as caught:
-        LibraryIndex(path)
+        SqliteIndex(path)
     assert "elete it; it will be rebuilt" in caught.value.help
 
 
 def test_damage_inside_the_file_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "library.db"
-    with LibraryIndex(path) as index:
+    with SqliteIndex(path) as index:
         add(index, "a", "".join(f"clay {number}\n" for number in range(3_000)))
     content = path.read_bytes()
     path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
-    with pytest.raises(StorageError) as caught, LibraryIndex(path) as index:
+    with pytest.raises(StorageError) as caught, SqliteIndex(path) as index:
         texts(index, "clay", limit=100)
     assert "elete it; it will be rebuilt" in caught.value.help
 
 
-def test_an_altered_document_is_noticed(sqlite: LibraryIndex, tmp_path: Path) -> None:
+def test_an_altered_document_is_noticed(sqlite: SqliteIndex, tmp_path: Path) -> None:
     made = add(sqlite, "a", "clay\n")
     connection = sqlite3.connect(tmp_path / "library.db")
     with connection:
@@ -603,8 +603,8 @@ def check_counts(database: PostgresDatabase) -> None:
             assert (row["passages"], row["words"]) == (row["n"], row["size"])
 
 
-def library(database: PostgresDatabase, root: str, uploads: str = "/uploads") -> PostgresLibrary:
-    return PostgresLibrary(database, Path(root), Names(Path(uploads)), Stems())
+def library(database: PostgresDatabase, root: str, uploads: str = "/uploads") -> PostgresIndex:
+    return PostgresIndex(database, Path(root), PathKeys(Path(uploads)), Stems())
 
 
 @pytest.mark.requirement("F-10")
@@ -638,7 +638,7 @@ def test_uploads_are_called_the_same_on_every_machine(postgres_database: Postgre
 
 
 def test_forgotten_folders_leave_nothing(postgres_database: PostgresDatabase) -> None:
-    shelf = PostgresLibraries(postgres_database, Path("/uploads"))
+    shelf = PostgresIndexCatalog(postgres_database, Path("/uploads"))
     for root in ("/one", "/two", "/kept", "/uploads/ada/both", "/uploads/ada/other"):
         add(shelf.open(Path(root)), f"{root}/a", f"clay {root}\n")
     add(shelf.open(Path("/uploads/ada/both")), "/uploads/ada/id/a.txt", "clay\n")
@@ -655,9 +655,9 @@ def test_forgotten_folders_leave_nothing(postgres_database: PostgresDatabase) ->
 
 
 def test_words_of_passages_that_are_not_counted_are_found(
-    postgres: PostgresLibrary, monkeypatch: pytest.MonkeyPatch, postgres_database: PostgresDatabase
+    postgres: PostgresIndex, monkeypatch: pytest.MonkeyPatch, postgres_database: PostgresDatabase
 ) -> None:
-    monkeypatch.setattr(postgres_library, "_COUNTED", 4)
+    monkeypatch.setattr(index_postgres, "_COUNT_ALL_BELOW", 4)
     add(postgres, "a", "".join(f"clay w{number}x\n" for number in range(40)))
     assert all(texts(postgres, f"w{number}x") == [f"clay w{number}x"] for number in range(40))
     assert texts(postgres, "clay", "w33x")[0] == "clay w33x"
@@ -671,14 +671,14 @@ def test_words_of_passages_that_are_not_counted_are_found(
     ("text", "asked"),
     [("before\0after", "after"), ("it's \\ a 'quoted' word", "quoted"), ("%s ? :name", "name"), ("\ue000clay", "clay")],
 )
-def test_any_text_can_be_stored_and_comes_back(postgres: PostgresLibrary, text: str, asked: str) -> None:
+def test_any_text_can_be_stored_and_comes_back(postgres: PostgresIndex, text: str, asked: str) -> None:
     made = add(postgres, "a", text, title=f"On '{text}'")
     (match,) = postgres.match([asked], limit=5)
     assert (match.passage.text, match.title) == (text, f"On '{text}'")
     assert postgres.document(made.hash) == made
 
 
-def test_a_passage_may_be_one_huge_word_or_a_book(postgres: PostgresLibrary) -> None:
+def test_a_passage_may_be_one_huge_word_or_a_book(postgres: PostgresIndex) -> None:
     huge = "x" * 5_000
     add(postgres, "a", huge)
     add(postgres, "b", " ".join(f"w{number}" for number in range(20_000)))
@@ -700,29 +700,29 @@ def test_without_the_extension_there_is_full_text_alone(
     with PostgresDatabase(postgres_address.replace("://postgres:", f"://{name}:")) as database:
         index = library(database, "/shared")
         add(index, "/shared/a", "clay\n")
-        assert "permission denied" in index.without_vectors()
+        assert "permission denied" in index.vector_problem()
         assert near(index, 0) == []
         assert texts(index, "clay") == ["clay"]
-        index.settle()
-        assert index.holdings() == Holdings(files=1, passages=1, vectors=0)
+        index.optimize()
+        assert index.count_contents() == IndexCounts(files=1, passages=1, vectors=0)
     with psycopg.connect(postgres_address, autocommit=True) as owner:
         owner.execute(f"DROP OWNED BY {name}".encode())
 
 
 def test_many_vectors_get_an_index_of_their_own(
-    postgres: PostgresLibrary, postgres_database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+    postgres: PostgresIndex, postgres_database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_vectors, "EXACT", 20)
+    monkeypatch.setattr(index_postgres, "EXACT_LIMIT", 20)
     other = library(postgres_database, "/other")
     for index in (postgres, other):
         add(index, "a", "".join(f"clay {number}\n" for number in range(40)))
         give_vectors(index, {f"clay {number}": number * 4 for number in range(40)})
-    postgres.settle()
+    postgres.optimize()
     made = "SELECT count(*) AS n FROM pg_indexes WHERE indexdef LIKE '%hnsw%'"
     with postgres_database.connection() as connection:
         assert connection.execute(made).fetchone()["n"] == 1
     assert near(postgres, 41, limit=2) == near(other, 41, limit=2) == ["clay 10", "clay 11"]
-    PostgresLibraries(postgres_database, Path("/uploads")).forget({ROOT})
+    PostgresIndexCatalog(postgres_database, Path("/uploads")).forget({ROOT})
     with postgres_database.connection() as connection:
         assert connection.execute(made).fetchone()["n"] == 0
     assert near(other, 41, limit=1) == ["clay 10"]
@@ -739,20 +739,20 @@ def test_two_who_write_to_one_library_wait_for_each_other(postgres_database: Pos
         thread.start()
     for thread in threads:
         thread.join()
-    assert library(postgres_database, "/shared").holdings() == Holdings(files=90, passages=90, vectors=0)
+    assert library(postgres_database, "/shared").count_contents() == IndexCounts(files=90, passages=90, vectors=0)
     check_counts(postgres_database)
 
 
 # Against each other -----------------------------------------------------------------------------------
 
 
-def test_postgres_finds_as_well_as_sqlite(sqlite: LibraryIndex, postgres: PostgresLibrary, eval_data: Path) -> None:
+def test_postgres_finds_as_well_as_sqlite(sqlite: SqliteIndex, postgres: PostgresIndex, eval_data: Path) -> None:
     """All gold passages of two-hop questions among the first five, by words alone: .62 on SQLite, .63 on PostgreSQL."""
     corpus = json.loads((eval_data / "hotpotqa/corpus.json").read_text(encoding="utf-8"))
     questions = json.loads((eval_data / "hotpotqa/questions.json").read_text(encoding="utf-8"))
     made = [(title, document("".join(parts), title, title)) for title, parts in corpus.items()]
     files = [
-        IndexedFile(title, STAMP, one, [Passage(document=one.hash, start=0, end=len(one.text), text=one.text)])
+        IndexEntry(title, STAMP, one, [Passage(document=one.hash, start=0, end=len(one.text), text=one.text)])
         for title, one in made
     ]
     found = {}
@@ -763,5 +763,5 @@ def test_postgres_finds_as_well_as_sqlite(sqlite: LibraryIndex, postgres: Postgr
             <= {match.title for match in index.match(content_words(question["question"]), limit=5)}
             for question in questions
         )
-    assert found[LibraryIndex] >= 60
-    assert found[PostgresLibrary] >= found[LibraryIndex] - 2
+    assert found[SqliteIndex] >= 60
+    assert found[PostgresIndex] >= found[SqliteIndex] - 2

@@ -2,10 +2,10 @@
 
 import pytest
 
-from assay.errors import NotFoundError
-from assay.storage.deletion import delete
-from assay.storage.pins import SqlPins
-from assay.storage.rows import Rows
+from openassay.errors import NotFoundError
+from openassay.storage.artifacts import SqlPins
+from openassay.storage.rows import Rows
+from openassay.storage.threads import delete_thread
 from tests.contract.conftest import with_threads
 
 A, B = "a" * 64, "b" * 64
@@ -15,17 +15,17 @@ async def test_a_document_is_pinned_once_and_unpinned_once(keyed_rows: Rows) -> 
     pins = SqlPins(with_threads(keyed_rows, "t", "u"))
     for document in (B, A, B):
         await pins.pin("t", document)
-    assert [pin.document for pin in await pins.of("t")] == [B, A]
-    assert await pins.of("u") == []
+    assert [pin.document for pin in await pins.list_for("t")] == [B, A]
+    assert await pins.list_for("u") == []
     assert [await pins.unpin("t", B), await pins.unpin("t", B)] == [True, False]
-    assert [pin.document for pin in await pins.of("t")] == [A]
+    assert [pin.document for pin in await pins.list_for("t")] == [A]
     keyed_rows.check("thread", "t", deep=True)
 
 
 async def test_pins_go_with_their_thread(rows: Rows) -> None:
     pins = SqlPins(with_threads(rows, "t"))
     await pins.pin("t", A)
-    delete(rows, "t")
-    assert await pins.of("t") == []
+    delete_thread(rows, "t")
+    assert await pins.list_for("t") == []
     with pytest.raises(NotFoundError):
         await pins.pin("t", A)

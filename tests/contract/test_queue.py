@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay.model.event import RunStatus
-from assay.model.thread import Run, Thread
-from assay.storage.leases import Leases
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.threads import SqlThreads
-from assay.worker.queue import Queue
-from assay.worker.schema import prepare
+from openassay.models.event import RunStatus
+from openassay.models.thread import Run, Thread
+from openassay.storage.locks import Leases
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.worker.queue import RunQueue, prepare_tables
 
 pytestmark = pytest.mark.requirement("W-16", "F-10")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,9 +20,9 @@ LEASE = 5.0
 
 
 @pytest.fixture
-def queue(postgres_database: PostgresDatabase) -> Queue:
-    prepare(postgres_database)
-    return Queue(postgres_database, LEASE)
+def queue(postgres_database: PostgresDatabase) -> RunQueue:
+    prepare_tables(postgres_database)
+    return RunQueue(postgres_database, LEASE)
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def dies_with(database: PostgresDatabase, run: Run) -> None:
 
 
 async def test_what_a_dead_worker_had_in_hand_comes_first_though_nothing_came_of_it(
-    postgres_database: PostgresDatabase, queue: Queue, runs: list[Run]
+    postgres_database: PostgresDatabase, queue: RunQueue, runs: list[Run]
 ) -> None:
     await queue.add(runs)
     last = runs[-1]
@@ -63,17 +62,17 @@ async def test_what_a_dead_worker_had_in_hand_comes_first_though_nothing_came_of
     assert (swept.stalled, swept.left) == ([last.id], [last.id])
     await queue.add([last], begun=swept.begun)
 
-    assert list((await queue.look()).places) == [last.id, *(run.id for run in runs[:-1])]
+    assert list((await queue.take_snapshot()).places) == [last.id, *(run.id for run in runs[:-1])]
 
 
 async def test_and_so_does_one_whose_thread_was_taken_and_never_given_back(
-    postgres_database: PostgresDatabase, queue: Queue, runs: list[Run]
+    postgres_database: PostgresDatabase, queue: RunQueue, runs: list[Run]
 ) -> None:
     """Its worker died so soon after taking it that the lease outlasts the first sweep."""
     *others, last = runs
     await queue.add(runs)
     with closing(Leases(postgres_database, seconds=600)) as leases:
-        leases.take(last.thread)
+        leases.acquire(last.thread)
         dies_with(postgres_database, last)
         first = await queue.sweep()
         assert first is not None
@@ -86,28 +85,30 @@ async def test_and_so_does_one_whose_thread_was_taken_and_never_given_back(
         assert (second.stalled, second.left, second.begun) == ([], [last.id], [last.id])
     await queue.add([last], begun=second.begun)
 
-    assert list((await queue.look()).places) == [last.id, *(run.id for run in others)]
+    assert list((await queue.take_snapshot()).places) == [last.id, *(run.id for run in others)]
 
 
-async def test_a_run_that_is_said_to_be_at_work_comes_before_those_that_are_not(queue: Queue, runs: list[Run]) -> None:
+async def test_a_run_that_is_said_to_be_at_work_comes_before_those_that_are_not(
+    queue: RunQueue, runs: list[Run]
+) -> None:
     at_work = runs[2].model_copy(update={"status": RunStatus.RUNNING})
     await queue.add([runs[0], runs[1], at_work, runs[3]])
 
-    assert (await queue.look()).places[at_work.id] == 1
+    assert (await queue.take_snapshot()).places[at_work.id] == 1
 
 
-async def test_what_was_put_off_is_in_line_like_the_others_once_that_is_over(queue: Queue, runs: list[Run]) -> None:
+async def test_what_was_put_off_is_in_line_like_the_others_once_that_is_over(queue: RunQueue, runs: list[Run]) -> None:
     await queue.add(runs[:1], after=0.3)
-    assert (await queue.look()).places == {}
+    assert (await queue.take_snapshot()).places == {}
     await asyncio.sleep(0.4)
     await queue.add(runs[1:])
 
-    assert list((await queue.look()).places) == [run.id for run in runs]
+    assert list((await queue.take_snapshot()).places) == [run.id for run in runs]
 
 
-async def test_what_is_put_off_waits_whatever_else_comes(queue: Queue, runs: list[Run]) -> None:
+async def test_what_is_put_off_waits_whatever_else_comes(queue: RunQueue, runs: list[Run]) -> None:
     await queue.add(runs[:1], after=60.0)
     await queue.add(runs[1:])
     assert await queue.sweep() is not None
 
-    assert list((await queue.look()).places) == [run.id for run in runs[1:]]
+    assert list((await queue.take_snapshot()).places) == [run.id for run in runs[1:]]

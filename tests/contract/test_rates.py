@@ -12,20 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from assay.errors import RateLimitError, SourceError
-from assay.llm.names import parse
-from assay.llm.router import Provider
-from assay.model.inquiry import Terms
-from assay.ports import Bucket, Rates, Taken
-from assay.search.http import Http, Lane, Pace
-from assay.settings import load
-from assay.storage import rates as here
-from assay.storage.link import Link
-from assay.storage.postgres_link import PostgresLink
-from assay.storage.postgres_rates import PostgresRates
-from assay.storage.rates import ProcessRates
-from assay.storage.redis_link import RedisLink
-from assay.storage.redis_rates import RedisRates
+from openassay.errors import RateLimitError, SourceError
+from openassay.llm.names import parse_name
+from openassay.llm.router import ModelProvider
+from openassay.models.evidence import ProviderTerms
+from openassay.protocols import RateDecision, RateLimiter, TokenBucket
+from openassay.search.http import ProviderClient, ProviderLimiter, RetryPolicy
+from openassay.settings import load
+from openassay.storage import rates as here
+from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
+from openassay.storage.rates import PostgresRates, ProcessRates, RedisRates
 from tests.conftest import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.requirement("W-15")
@@ -51,16 +47,16 @@ def notices() -> Notices:
     return Notices()
 
 
-Join = Callable[[], Rates]
+Join = Callable[[], RateLimiter]
 
 
 @asynccontextmanager
 async def joining(place: str, notices: Notices) -> AsyncIterator[Join]:
     """`join()`: one more process that counts in the same place."""
-    opened: list[Link] = []
+    opened: list[ServerLink] = []
     alone = ProcessRates()
 
-    def join() -> Rates:
+    def join() -> RateLimiter:
         if not place:
             return alone
         if place.startswith("redis"):
@@ -91,9 +87,9 @@ async def join(request: pytest.FixtureRequest, notices: Notices) -> AsyncIterato
     assert notices == []
 
 
-async def takes(rates: Rates, name: str, bucket: Bucket, times: int) -> int:
+async def takes(rates: RateLimiter, name: str, bucket: TokenBucket, times: int) -> int:
     """How many of so many tries got one, all at once."""
-    got = await asyncio.gather(*(rates.take(name, bucket) for _ in range(times)))
+    got = await asyncio.gather(*(rates.try_acquire(name, bucket) for _ in range(times)))
     return sum(not one.wait for one in got)
 
 
@@ -101,46 +97,46 @@ async def takes(rates: Rates, name: str, bucket: Bucket, times: int) -> int:
 
 
 async def test_a_bucket_is_full_at_first_and_then_empty(join: Join) -> None:
-    rates, bucket = join(), Bucket(3, SLOW)
-    assert [round((await rates.take("a", bucket)).left) for _ in range(3)] == [2, 1, 0]
-    refused = await rates.take("a", bucket)
+    rates, bucket = join(), TokenBucket(3, SLOW)
+    assert [round((await rates.try_acquire("a", bucket)).left) for _ in range(3)] == [2, 1, 0]
+    refused = await rates.try_acquire("a", bucket)
     assert 900 < refused.wait <= 1000
     assert 0 <= refused.left < 1
-    assert (await rates.take("b", bucket)).wait == 0, "each has one of their own"
+    assert (await rates.try_acquire("b", bucket)).wait == 0, "each has one of their own"
 
 
 async def test_tokens_come_back_evenly_and_no_more_than_there_is_room_for(join: Join) -> None:
-    rates, bucket = join(), Bucket(3, 5)
+    rates, bucket = join(), TokenBucket(3, 5)
     began = monotonic()
     assert await takes(rates, "a", bucket, 3) == 3
-    wait = (await rates.take("a", bucket)).wait
+    wait = (await rates.try_acquire("a", bucket)).wait
     assert wait <= 0.2 or monotonic() - began > 0.2, "a slow machine gives them time"
     await asyncio.sleep(wait + 0.02)
-    assert (await rates.take("a", bucket)).wait == 0, "it is there when it was said to be"
+    assert (await rates.try_acquire("a", bucket)).wait == 0, "it is there when it was said to be"
     await asyncio.sleep(1.0)
-    assert (await rates.take("a", bucket)).left <= 2, "a full bucket is full"
+    assert (await rates.try_acquire("a", bucket)).left <= 2, "a full bucket is full"
 
 
 async def test_processes_take_from_the_same_bucket(join: Join) -> None:
-    all_of_them, bucket = [join() for _ in range(3)], Bucket(20, SLOW)
+    all_of_them, bucket = [join() for _ in range(3)], TokenBucket(20, SLOW)
     got = await asyncio.gather(*(takes(rates, "a", bucket, 20) for rates in all_of_them))
     assert sum(got) == 20
 
 
 async def test_another_size_holds_from_then_on(join: Join) -> None:
     rates = join()
-    assert (await rates.take("a", Bucket(100, SLOW))).wait == 0
-    assert await takes(rates, "a", Bucket(5, SLOW), 10) == 5
-    assert (await rates.take("a", Bucket(100, SLOW))).wait > 0, "more room is empty at first"
+    assert (await rates.try_acquire("a", TokenBucket(100, SLOW))).wait == 0
+    assert await takes(rates, "a", TokenBucket(5, SLOW), 10) == 5
+    assert (await rates.try_acquire("a", TokenBucket(100, SLOW))).wait > 0, "more room is empty at first"
 
 
 async def test_a_turn_waits_for_its_token_and_for_no_more(join: Join) -> None:
-    rates, bucket = join(), Bucket(1, 20)
+    rates, bucket = join(), TokenBucket(1, 20)
     began = monotonic()
     order: list[int] = []
 
     async def turn(number: int) -> None:
-        await rates.turn("a", bucket)
+        await rates.acquire("a", bucket)
         order.append(number)
 
     await asyncio.gather(*(turn(number) for number in range(9)))
@@ -149,15 +145,15 @@ async def test_a_turn_waits_for_its_token_and_for_no_more(join: Join) -> None:
 
 
 async def test_who_waits_can_leave(join: Join) -> None:
-    rates, bucket = join(), Bucket(1, SLOW)
-    await rates.turn("a", bucket)
+    rates, bucket = join(), TokenBucket(1, SLOW)
+    await rates.acquire("a", bucket)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
-            await rates.turn("a", bucket)
+            await rates.acquire("a", bucket)
     with pytest.raises(TimeoutError):  # and is in nobody's way
         async with asyncio.timeout(0.1):
-            await rates.turn("a", bucket)
-    await rates.turn("b", bucket)
+            await rates.acquire("a", bucket)
+    await rates.acquire("b", bucket)
 
 
 TAKERS = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 0.05)), min_size=1, max_size=40)
@@ -187,7 +183,7 @@ def test_no_more_than_the_limit_and_what_was_saved_up_pass_in_any_time(
             async def take(process: int, pause: float) -> None:
                 await asyncio.sleep(pause)
                 asked = monotonic()
-                if not (await processes[process].take(name, Bucket(size, per_second))).wait:
+                if not (await processes[process].try_acquire(name, TokenBucket(size, per_second))).wait:
                     passed.append((asked, monotonic()))
 
             await asyncio.gather(*(take(*one) for one in takers))
@@ -213,11 +209,11 @@ def _database_of_rates(postgres_server: PostgresServer) -> None:
 TAKING = """
 import asyncio, sys
 from pydantic import SecretStr
-from assay.ports import Bucket
-from assay.storage.postgres_link import PostgresLink
-from assay.storage.postgres_rates import PostgresRates
-from assay.storage.redis_link import RedisLink
-from assay.storage.redis_rates import RedisRates
+from openassay.ports import Bucket
+from openassay.storage.postgres_link import PostgresLink
+from openassay.storage.postgres_rates import PostgresRates
+from openassay.storage.redis_link import RedisLink
+from openassay.storage.redis_rates import RedisRates
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
@@ -252,13 +248,13 @@ async def test_processes_keep_the_pace_of_a_search_provider_together(
     kind: str, postgres_address: str, own_valkey: Callable[..., ValkeyServer], notices: Notices
 ) -> None:
     place = postgres_address if kind == "postgres" else own_valkey().url.get_secret_value()
-    terms, pace = Terms(per_minute=600, at_once=50), Pace(queue=30)
+    terms, pace = ProviderTerms(per_minute=600, at_once=50), RetryPolicy(queue=30)
     async with joining(place, notices) as join:
-        lanes = [Http(pace, rates=join()).lane("tavily", terms) for _ in range(2)]
+        lanes = [ProviderClient(pace, rates=join()).get_limiter("tavily", terms) for _ in range(2)]
         began = monotonic()
 
-        async def ask(lane: Lane) -> None:
-            async with lane.turn("tavily"):
+        async def ask(lane: ProviderLimiter) -> None:
+            async with lane.slot("tavily"):
                 pass
 
         await asyncio.gather(*(ask(lanes[number % 2]) for number in range(16)))
@@ -269,13 +265,16 @@ async def test_processes_keep_the_pace_of_a_search_provider_together(
 async def test_whoever_waits_too_long_for_a_search_provider_is_told(valkey: ValkeyServer, notices: Notices) -> None:
     async with joining(valkey.url.get_secret_value(), notices) as join:
         await join()._link.client.flushdb()  # type: ignore[attr-defined]
-        lanes = [Http(Pace(queue=0.3), rates=join()).lane("exa", Terms(per_minute=0.1)) for _ in range(2)]
-        async with lanes[0].turn("exa"):
+        lanes = [
+            ProviderClient(RetryPolicy(queue=0.3), rates=join()).get_limiter("exa", ProviderTerms(per_minute=0.1))
+            for _ in range(2)
+        ]
+        async with lanes[0].slot("exa"):
             pass
         with pytest.raises(SourceError, match="too many questions waiting"):
-            async with lanes[1].turn("exa"):
+            async with lanes[1].slot("exa"):
                 pass
-        assert lanes[1]._slots._value == Terms(per_minute=1).at_once, "who leaves keeps no place"
+        assert lanes[1]._slots._value == ProviderTerms(per_minute=1).at_once, "who leaves keeps no place"
 
 
 @pytest.mark.parametrize("kind", ["postgres", "redis"])
@@ -286,14 +285,14 @@ async def test_processes_keep_the_rate_of_a_model_together(
     place = postgres_address if kind == "postgres" else own_valkey().url.get_secret_value()
     settings = load(llm={"requests_per_minute": {"openai": 5}})
     async with joining(place, notices) as join:
-        model = parse("openai:gpt-4o")
-        one, other = (Provider(model, settings, monotonic, join()) for _ in range(2))
+        model = parse_name("openai:gpt-4o")
+        one, other = (ModelProvider(model, settings, monotonic, join()) for _ in range(2))
         for provider in (one, one, one, other, other):
-            await provider.turn()
-        monkeypatch.setattr("assay.llm.router.TURN_SECONDS", 0.3)
+            await provider.wait_for_rate()
+        monkeypatch.setattr("openassay.llm.router.TURN_SECONDS", 0.3)
         for provider in (one, other):
             with pytest.raises(RateLimitError, match="too many calls waiting"):
-                await provider.turn()
+                await provider.wait_for_rate()
     assert notices == []
 
 
@@ -302,24 +301,28 @@ async def test_processes_keep_the_rate_of_a_model_together(
 
 async def test_a_bucket_fills_evenly_and_is_full_at_most() -> None:
     clock = Clock()
-    rates, bucket = ProcessRates(clock), Bucket(3, 3 / 60)
-    assert [await rates.take("a", bucket) for _ in range(3)] == [Taken(2), Taken(1), Taken(0)]
-    assert (await rates.take("a", bucket)).wait == pytest.approx(20)
+    rates, bucket = ProcessRates(clock), TokenBucket(3, 3 / 60)
+    assert [await rates.try_acquire("a", bucket) for _ in range(3)] == [
+        RateDecision(2),
+        RateDecision(1),
+        RateDecision(0),
+    ]
+    assert (await rates.try_acquire("a", bucket)).wait == pytest.approx(20)
     clock.now += 20
-    assert (await rates.take("a", bucket)).left == pytest.approx(0)
+    assert (await rates.try_acquire("a", bucket)).left == pytest.approx(0)
     clock.now += 1000
-    assert [(await rates.take("a", bucket)).left for _ in range(3)] == [2, 1, 0]
+    assert [(await rates.try_acquire("a", bucket)).left for _ in range(3)] == [2, 1, 0]
     clock.now -= 500  # set back
-    assert (await rates.take("a", bucket)).wait == pytest.approx(20)
+    assert (await rates.try_acquire("a", bucket)).wait == pytest.approx(20)
 
 
 async def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(here, "MOST_BUCKETS", 10)
     rates = ProcessRates(lambda: 0.0)
     for number in range(100):
-        await rates.take(str(number), Bucket(1, 1))
-    assert (await rates.take("99", Bucket(1, 1))).wait == 1
-    assert (await rates.take("1", Bucket(1, 1))).wait == 0
+        await rates.try_acquire(str(number), TokenBucket(1, 1))
+    assert (await rates.try_acquire("99", TokenBucket(1, 1))).wait == 1
+    assert (await rates.try_acquire("1", TokenBucket(1, 1))).wait == 0
     assert len(rates._levels) == 10
 
 
@@ -329,7 +332,7 @@ async def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_redis_that_is_gone_is_told_once_and_each_counts_for_itself(
     own_valkey: Callable[..., ValkeyServer], notices: Notices
 ) -> None:
-    server, bucket = own_valkey(), Bucket(6, SLOW)
+    server, bucket = own_valkey(), TokenBucket(6, SLOW)
     async with joining(server.url.get_secret_value(), notices) as join:
         one, other = join(), join()
         assert await takes(one, "a", bucket, 3) == 3
@@ -349,7 +352,7 @@ async def test_a_redis_that_is_gone_is_told_once_and_each_counts_for_itself(
 async def test_a_database_that_is_gone_is_told_once_and_each_counts_for_itself(
     postgres_server: PostgresServer, postgres_address: str, notices: Notices
 ) -> None:
-    bucket = Bucket(6, SLOW)
+    bucket = TokenBucket(6, SLOW)
     async with joining(postgres_address, notices) as join:
         one, other = join(), join()
         assert await takes(one, "a", bucket, 4) == 4
@@ -363,7 +366,7 @@ async def test_a_database_that_is_gone_is_told_once_and_each_counts_for_itself(
             while await takes(other, "b", bucket, 4) != 4:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         async with asyncio.timeout(60):
-            while (await one.take("b", bucket)).left > 2:  # noqa: ASYNC110  # it may still rest
+            while (await one.try_acquire("b", bucket)).left > 2:  # noqa: ASYNC110  # it may still rest
                 await asyncio.sleep(0.1)
     assert len(notices) == 1
 
@@ -371,15 +374,15 @@ async def test_a_database_that_is_gone_is_told_once_and_each_counts_for_itself(
 async def test_a_server_that_forbids_scripts_is_told_once_and_keeps_its_caches(
     own_valkey: Callable[..., ValkeyServer], notices: Notices
 ) -> None:
-    from assay.storage.redis_cache import RedisCache
+    from openassay.storage.cache import RedisCache
 
     server = own_valkey("--rename-command", "EVALSHA", "", "--rename-command", "EVAL", "")
     link = RedisLink(server.url, notices, rest=60)
     rates = RedisRates(link)
-    assert await takes(rates, "a", Bucket(2, SLOW), 5) == 2
+    assert await takes(rates, "a", TokenBucket(2, SLOW), 5) == 2
     assert len(notices) == 1
     assert "rates" in notices[0]
     cache = RedisCache(link)
-    await cache.put("k", b"v", seconds=60)
+    await cache.add_test("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     await link.close()

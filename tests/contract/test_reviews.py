@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from assay.errors import AnswerError, NotFoundError, StorageError
-from assay.model.review import By, Review
-from assay.model.thread import Thread
-from assay.ports import ReviewStore, ThreadStore
-from assay.storage.reviews import SqlReviews
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.threads import SqlThreads
-from assay.testing import MemoryReviews, MemoryThreads
+from openassay.errors import AnswerError, NotFoundError, StorageError
+from openassay.models.thread import AnswerOrigin, Review, Thread
+from openassay.protocols import ReviewStore, ThreadStore
+from openassay.storage.events import SqlReviews
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.storage.threads import SqlThreads
+from openassay.testing import MemoryReviews, MemoryThreads
 
 NOON = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
@@ -68,7 +67,7 @@ async def test_opening_again_changes_nothing(store: ReviewStore) -> None:
     await store.open(review(due=due))
     await store.open(review(due=due + timedelta(hours=1)))
     assert (await store.get("q")).due == due
-    await store.take("q", "approve", "person", NOON)
+    await store.accept_answer("q", "approve", "person", NOON)
     await store.open(review(due=due))
     assert (await store.get("q")).answer == "approve"
     assert await store.pending() == []
@@ -93,7 +92,7 @@ async def test_what_is_due_first_comes_first_then_what_was_opened_first(store: R
 )
 async def test_an_answer_is_kept_as_it_was_given(store: ReviewStore, answer: Any) -> None:
     await store.open(review())
-    taken = await store.take("q", answer, "person", NOON)
+    taken = await store.accept_answer("q", answer, "person", NOON)
     assert (taken.answer, taken.answered, taken.by) == (answer, NOON, "person")
     assert await store.get("q") == taken
     assert await store.pending() == []
@@ -103,30 +102,30 @@ async def test_an_answer_is_kept_as_it_was_given(store: ReviewStore, answer: Any
     ("by", "told"),
     [("person", "by a person"), ("timer", "by the timer"), ("mode", "by switching its thread to auto")],
 )
-async def test_the_second_answer_is_told_of_the_first(store: ReviewStore, by: By, told: str) -> None:
+async def test_the_second_answer_is_told_of_the_first(store: ReviewStore, by: AnswerOrigin, told: str) -> None:
     await store.open(review())
-    first = await store.take("q", "approve", by, NOON.astimezone(timezone(timedelta(hours=9))))
+    first = await store.accept_answer("q", "approve", by, NOON.astimezone(timezone(timedelta(hours=9))))
     for second in ("person", "timer", "mode"):
         with pytest.raises(AnswerError, match=f"answered already, on 2026-11-15 12:30 UTC, {told}") as caught:
-            await store.take("q", "reject", second, NOON + timedelta(days=1))
+            await store.accept_answer("q", "reject", second, NOON + timedelta(days=1))
         assert caught.value.help
     assert await store.get("q") == first
 
 
 @pytest.mark.parametrize("by", ["timer", "mode"])
-async def test_from_its_due_on_no_person_may_answer(store: ReviewStore, by: By) -> None:
+async def test_from_its_due_on_no_person_may_answer(store: ReviewStore, by: AnswerOrigin) -> None:
     await store.open(review(due=NOON))
     with pytest.raises(AnswerError, match="ended, on 2026-11-15 12:30 UTC") as caught:
-        await store.take("q", "approve", "person", NOON)
-    assert caught.value.help == "Let the clock decide: assay resume t"
+        await store.accept_answer("q", "approve", "person", NOON)
+    assert caught.value.help == "Let the clock decide: openassay resume t"
     assert [found.id for found in await store.pending()] == ["q"]
-    assert (await store.take("q", "skip", by, NOON)).by == by
+    assert (await store.accept_answer("q", "skip", by, NOON)).by == by
 
 
 async def test_a_person_may_answer_to_the_last_moment(store: ReviewStore) -> None:
     await store.open(review(due=NOON))
     tokyo = timezone(timedelta(hours=9))  # its clock reads later, which must not matter
-    assert (await store.take("q", "approve", "person", (NOON - MOMENT).astimezone(tokyo))).by == "person"
+    assert (await store.accept_answer("q", "approve", "person", (NOON - MOMENT).astimezone(tokyo))).by == "person"
 
 
 async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
@@ -136,12 +135,12 @@ async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
     await store.open(review("first", opened=NOON, due=NOON + 9 * hour))
     await store.open(review("elsewhere", of="u", opened=NOON + 2 * hour))
     await store.open(review("third", opened=NOON + hour))
-    taken = await store.take("third", "approve", "person", NOON + hour)
+    taken = await store.accept_answer("third", "approve", "person", NOON + hour)
     assert await store.latest("t") == taken
 
 
 async def test_what_never_was_is_not_found(store: ReviewStore) -> None:
-    for call in (store.get("x"), store.take("x", "approve", "person", NOON)):
+    for call in (store.get("x"), store.accept_answer("x", "approve", "person", NOON)):
         with pytest.raises(NotFoundError) as caught:
             await call
         assert caught.value.help
@@ -162,14 +161,14 @@ async def test_reviews_go_with_their_thread(store: ReviewStore, threads: ThreadS
 async def test_an_answer_that_is_not_plain_data_is_refused(store: ReviewStore) -> None:
     await store.open(review())
     with pytest.raises(StorageError, match="JSON"):
-        await store.take("q", object(), "person", NOON)
+        await store.accept_answer("q", object(), "person", NOON)
     assert len(await store.pending()) == 1
 
 
 async def test_one_of_many_answers_is_taken(store: ReviewStore) -> None:
     await store.open(review())
     tries = await asyncio.gather(
-        *(store.take("q", number, "person", NOON) for number in range(30)), return_exceptions=True
+        *(store.accept_answer("q", number, "person", NOON) for number in range(30)), return_exceptions=True
     )
     [won] = [outcome.answer for outcome in tries if isinstance(outcome, Review)]
     assert sum(isinstance(outcome, AnswerError) for outcome in tries) == 29
@@ -184,10 +183,10 @@ TAKE = f"""
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from assay.errors import AnswerError
-from assay.storage.reviews import SqlReviews
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
+from openassay.errors import AnswerError
+from openassay.storage.reviews import SqlReviews
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 
 with SqliteDatabase(Path(sys.argv[1])) as database:
     print("ready", flush=True)
@@ -250,7 +249,7 @@ async def test_one_of_two_threads_answers(rows: Rows) -> None:
         for number in range(QUESTIONS):
             barrier.wait(10)
             try:
-                asyncio.run(store.take(str(number), threading.current_thread().name, "person", NOON))
+                asyncio.run(store.accept_answer(str(number), threading.current_thread().name, "person", NOON))
             except AnswerError:
                 refused.append(number)
 
@@ -268,7 +267,7 @@ async def test_a_time_without_zone_is_refused(rows: Rows) -> None:
     with pytest.raises(StorageError, match="time zone"):
         await store.open(review("naive", due=datetime(2026, 1, 1)))
     with pytest.raises(StorageError, match="time zone"):
-        await store.take("0", "approve", "person", datetime(2026, 1, 1))
+        await store.accept_answer("0", "approve", "person", datetime(2026, 1, 1))
     assert (await store.get("0")).answered is None
 
 

@@ -10,14 +10,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import IntegrityError, StorageError
-from assay.storage.database import Connection, ConstraintError, Database
-from assay.storage.deletion import delete
-from assay.storage.integrity import SqlIntegrity
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.seals import Seals
-from assay.storage.tables import ACCOUNTS, CALLS, CHECKPOINTS, DOCUMENTS, EVENTS, PARTS, RUNS, THREADS
+from openassay.errors import IntegrityError, StorageError
+from openassay.storage.database import (
+    ACCOUNTS,
+    CALLS,
+    CHECKPOINTS,
+    DOCUMENTS,
+    EVENTS,
+    PARTS,
+    RUNS,
+    THREADS,
+    Connection,
+    ConstraintError,
+    Database,
+)
+from openassay.storage.integrity import SqlIntegrity
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows, Seals
+from openassay.storage.threads import delete_thread
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("F-10")
@@ -42,7 +52,7 @@ def thread_row(id: str = "t") -> dict[str, object]:
 
 
 def fill(rows: Rows, thread: str = "t") -> None:
-    with rows.writing("thread", thread) as writer:
+    with rows.open_writer("thread", thread) as writer:
         writer.insert(THREADS, thread_row(thread))
         for name in ("one", "two"):
             writer.insert(RUNS, run_row(f"{thread}-{name}", thread))
@@ -92,14 +102,14 @@ def test_every_value_comes_back(
         "expires": real, "research": True, "tokens": 0, "requests": 1, "prompt_tokens": 0, "completion_tokens": 0,
         "confirmed": False,
     }  # fmt: skip
-    with any_rows.writing("ledger", key) as writer:
+    with any_rows.open_writer("ledger", key) as writer:
         writer.insert(ACCOUNTS, account)
         writer.insert(CALLS, call)
-        assert writer.one(CALLS, id) == call
-    assert any_rows.one(ACCOUNTS, key) == account
+        assert writer.find(CALLS, id) == call
+    assert any_rows.find(ACCOUNTS, key) == account
     assert any_rows.read(CALLS, "WHERE run = :run AND id = :id", {"run": key, "id": id}) == [call]
     any_rows.check("ledger", key, deep=True)
-    with any_rows.writing("ledger", key) as writer:
+    with any_rows.open_writer("ledger", key) as writer:
         assert writer.delete(CALLS, "WHERE run = ?", (key,)) == 1
         assert writer.delete(ACCOUNTS, "WHERE run = ?", (key,)) == 1
 
@@ -110,17 +120,17 @@ def test_bytes_come_back(any_rows: Rows, payload: bytes, metadata: str, parent: 
     row = dict.fromkeys(CHECKPOINTS.columns, "") | {
         "thread": "t", "payload": payload, "metadata": metadata, "parent": parent,
     }  # fmt: skip
-    with any_rows.writing("thread", "t") as writer:
+    with any_rows.open_writer("thread", "t") as writer:
         writer.insert(CHECKPOINTS, row, on_conflict="replace")
-    assert any_rows.one(CHECKPOINTS, "t", "", "") == row
+    assert any_rows.find(CHECKPOINTS, "t", "", "") == row
     look(any_rows)
 
 
 def test_encrypted_rows_show_nothing_of_what_was_said(keyed_rows: Rows) -> None:
-    with keyed_rows.writing("thread", "t") as writer:
+    with keyed_rows.open_writer("thread", "t") as writer:
         writer.insert(THREADS, {**thread_row(), "title": "Pomegranates"})
         writer.insert(PARTS, part_row("one", payload=b"Pomegranates"))
-    with keyed_rows.writing("") as writer:
+    with keyed_rows.open_writer("") as writer:
         writer.insert(DOCUMENTS, {"hash": "h", "metadata": "Pomegranates", "text": "Pomegranates"})
     stored = [raw(keyed_rows.database, table, "") for table in ("threads", "parts", "documents", "heads", "meta")]
     assert "Pomegranates" not in repr(stored)
@@ -128,32 +138,32 @@ def test_encrypted_rows_show_nothing_of_what_was_said(keyed_rows: Rows) -> None:
 
 
 def test_a_row_that_is_there_is_kept_or_replaced(any_rows: Rows) -> None:
-    with any_rows.writing("thread", "t") as writer:
+    with any_rows.open_writer("thread", "t") as writer:
         assert writer.insert(PARTS, part_row("one", payload=b"1"), on_conflict="keep")
         assert not writer.insert(PARTS, part_row("one", payload=b"2"), on_conflict="keep")
-        assert writer.one(PARTS, "t", "one") == part_row("one", payload=b"1")
+        assert writer.find(PARTS, "t", "one") == part_row("one", payload=b"1")
         assert not writer.insert(PARTS, part_row("one", payload=b"3"), on_conflict="replace")
         assert writer.insert(PARTS, part_row("two"), on_conflict="replace")
-    assert any_rows.one(PARTS, "t", "one") == part_row("one", payload=b"3")
+    assert any_rows.find(PARTS, "t", "one") == part_row("one", payload=b"3")
     look(any_rows)
 
 
 def test_rows_are_changed_and_deleted(any_rows: Rows) -> None:
     fill(any_rows)
-    with any_rows.writing("thread", "t") as writer:
+    with any_rows.open_writer("thread", "t") as writer:
         assert writer.update(RUNS, ["t-one"], {"status": "failed"}) == run_row("t-one", status="failed")
         assert writer.update(RUNS, ["nobody"], {"status": "failed"}) is None
         assert writer.delete(PARTS, "WHERE thread = ? AND hash = ?", ("t", "two")) == 1
         assert writer.delete(PARTS, "WHERE thread = ? AND hash = ?", ("t", "two")) == 0
-    assert any_rows.one(RUNS, "t-one") == run_row("t-one", status="failed")
-    assert any_rows.one(PARTS, "t", "two") is None
+    assert any_rows.find(RUNS, "t-one") == run_row("t-one", status="failed")
+    assert any_rows.find(PARTS, "t", "two") is None
     look(any_rows)
 
 
 def test_a_scope_that_is_gone_leaves_nothing(any_rows: Rows) -> None:
     fill(any_rows)
     fill(any_rows, "another")
-    assert delete(any_rows, "t")
+    assert delete_thread(any_rows, "t")
     assert any_rows.scopes() == [("thread", "another")]
     look(any_rows, "another")
 
@@ -165,9 +175,9 @@ def test_looking_leaves_nothing_behind(any_rows: Rows) -> None:
 
 def test_a_row_of_another_scope_is_not_written(any_rows: Rows) -> None:
     fill(any_rows)
-    with pytest.raises(StorageError, match="thread:other"), any_rows.writing("thread", "t") as writer:
+    with pytest.raises(StorageError, match="thread:other"), any_rows.open_writer("thread", "t") as writer:
         writer.insert(PARTS, part_row("one", "other"))
-    with pytest.raises(StorageError, match="WHERE"), any_rows.writing("thread", "t") as writer:
+    with pytest.raises(StorageError, match="WHERE"), any_rows.open_writer("thread", "t") as writer:
         writer.delete(PARTS, "")
     look(any_rows)
 
@@ -183,19 +193,19 @@ def test_a_row_of_another_scope_is_not_written(any_rows: Rows) -> None:
 )
 def test_a_broken_rule_is_named_and_nothing_is_kept(rows: Rows, row: dict[str, object], constraint: str) -> None:
     fill(rows)
-    with rows.writing("thread", "t") as writer:
+    with rows.open_writer("thread", "t") as writer:
         writer.update(RUNS, ["t-two"], {"status": "waiting"})
     thread = str(row["thread"])
 
     def write() -> None:
-        with rows.writing("thread", thread) as writer:
+        with rows.open_writer("thread", thread) as writer:
             writer.insert(PARTS, part_row("three", thread))
             writer.insert(RUNS, row)
 
     with pytest.raises(ConstraintError) as caught:
         write()
     assert caught.value.constraint == constraint
-    assert rows.one(PARTS, thread, "three") is None
+    assert rows.find(PARTS, thread, "three") is None
     look(rows)
 
 
@@ -264,19 +274,19 @@ def test_an_altered_row_is_refused_wherever_it_is_read(any_rows: Rows) -> None:
     fill(any_rows)
     execute(any_rows.database, "UPDATE runs SET question = 'Who?' WHERE id = 't-one'")
     for read in (
-        lambda: any_rows.one(RUNS, "t-one"),
+        lambda: any_rows.find(RUNS, "t-one"),
         lambda: any_rows.read(RUNS, "WHERE thread = ?", ("t",)),
     ):
         with pytest.raises(IntegrityError, match="row runs t-one"):
             read()
-    with pytest.raises(IntegrityError, match="row runs t-one"), any_rows.writing("thread", "t") as writer:
+    with pytest.raises(IntegrityError, match="row runs t-one"), any_rows.open_writer("thread", "t") as writer:
         writer.update(RUNS, ["t-one"], {"status": "failed"})
 
 
 def test_a_row_put_back_to_an_older_version_is_refused(any_rows: Rows) -> None:
     fill(any_rows)
     [old] = raw(any_rows.database, "runs", "WHERE id = 't-one'")
-    with any_rows.writing("thread", "t") as writer:
+    with any_rows.open_writer("thread", "t") as writer:
         writer.update(RUNS, ["t-one"], {"question": "Who?"})
     with any_rows.database.transaction() as connection:
         connection.execute("DELETE FROM runs WHERE id = 't-one'")
@@ -288,7 +298,7 @@ def test_a_row_put_back_to_an_older_version_is_refused(any_rows: Rows) -> None:
 def test_a_deleted_row_put_back_is_refused(any_rows: Rows) -> None:
     fill(any_rows)
     [old] = raw(any_rows.database, "runs", "WHERE id = 't-one'")
-    with any_rows.writing("thread", "t") as writer:
+    with any_rows.open_writer("thread", "t") as writer:
         writer.delete(RUNS, "WHERE id = ?", ("t-one",))
     with any_rows.database.transaction() as connection:
         put_back(connection, "runs", old)
@@ -305,15 +315,15 @@ def test_with_a_key_nobody_can_forge_what_belongs_together(keyed_rows: Rows, for
     tables = ("threads", "runs", "parts", "heads")
     places = ("id = 't'", "thread = 't'", "thread = 't'", "scope = 'thread:t'")
     before = {table: raw(database, table, f"WHERE {where}") for table, where in zip(tables, places, strict=True)}
-    with keyed_rows.writing("thread", "t") as writer:
+    with keyed_rows.open_writer("thread", "t") as writer:
         writer.update(RUNS, ["t-one"], {"question": "Who?"})
     forger = Rows(database)
     with database.transaction() as connection:
         if forge == "edit":
-            forged = forger.stored(RUNS, run_row("t-one", question="enc1:"))
+            forged = forger.encode(RUNS, run_row("t-one", question="enc1:"))
             connection.execute("UPDATE runs SET question = 'enc1:', seal = ? WHERE id = 't-one'", (forged["seal"],))
         elif forge == "add":
-            put_back(connection, "parts", forger.stored(PARTS, part_row("three")))
+            put_back(connection, "parts", forger.encode(PARTS, part_row("three")))
         else:
             for table, where in zip(reversed(tables), reversed(places), strict=True):
                 connection.execute(f"DELETE FROM {table} WHERE {where}")  # noqa: S608
@@ -341,7 +351,7 @@ def remove_and_carry_its_seal(rows: Rows) -> None:
 def put_back_and_make_up_for_it(rows: Rows) -> None:
     """What is wrong in the sum is added to the seal of a row nobody reads."""
     [old] = raw(rows.database, "runs", "WHERE id = 't-one'")
-    with rows.writing("thread", "t") as writer:
+    with rows.open_writer("thread", "t") as writer:
         writer.update(RUNS, ["t-one"], {"question": "Who?"})
     [new] = raw(rows.database, "runs", "WHERE id = 't-one'")
     execute(rows.database, "UPDATE runs SET question = ?, seal = ? WHERE id = 't-one'", old["question"], old["seal"])
@@ -352,7 +362,7 @@ def put_back_and_make_up_for_it(rows: Rows) -> None:
 def put_back_as_a_whole_and_make_up_for_it(rows: Rows) -> None:
     """A thread with its head; what is wrong in the sum of heads is added to another head's seal."""
     [run], [head] = (raw(rows.database, *which) for which in (("runs", "WHERE id = 't-one'"), ("heads", HEAD)))
-    with rows.writing("thread", "t") as writer:
+    with rows.open_writer("thread", "t") as writer:
         writer.update(RUNS, ["t-one"], {"question": "Who?"})
     [new] = raw(rows.database, "heads", HEAD)
     execute(rows.database, "UPDATE runs SET question = ?, seal = ? WHERE id = 't-one'", run["question"], run["seal"])
@@ -387,7 +397,7 @@ def test_plain_text_is_refused_where_encryption_is_on(keyed_rows: Rows) -> None:
     """Even if whoever wrote it has the key."""
     fill(Rows(keyed_rows.database, Seals(KEY)))
     with pytest.raises(IntegrityError, match="row threads t "):
-        keyed_rows.one(THREADS, "t")
+        keyed_rows.find(THREADS, "t")
 
 
 def test_a_ciphertext_in_another_place_is_refused(keyed_rows: Rows) -> None:
@@ -397,7 +407,7 @@ def test_a_ciphertext_in_another_place_is_refused(keyed_rows: Rows) -> None:
     with keyed_rows.database.transaction() as connection:
         connection.execute("UPDATE threads SET title = ? WHERE id = 't'", (moved["title"],))
     with pytest.raises(IntegrityError, match="row threads t "):
-        keyed_rows.one(THREADS, "t")
+        keyed_rows.find(THREADS, "t")
 
 
 def test_another_key_opens_nothing(keyed_rows: Rows) -> None:
@@ -407,10 +417,10 @@ def test_another_key_opens_nothing(keyed_rows: Rows) -> None:
         with pytest.raises(IntegrityError):
             look(other)
         with pytest.raises(IntegrityError, match="row threads t"):
-            other.one(THREADS, "t")
-        with pytest.raises(IntegrityError, match="row heads"), other.writing("thread", "t"):
+            other.find(THREADS, "t")
+        with pytest.raises(IntegrityError, match="row heads"), other.open_writer("thread", "t"):
             pass
-        with pytest.raises(IntegrityError, match="row heads"), other.writing("thread", "new"):
+        with pytest.raises(IntegrityError, match="row heads"), other.open_writer("thread", "new"):
             pass
     look(keyed_rows)
 
@@ -433,15 +443,15 @@ def together(work: Callable[[int], None]) -> None:
 def test_writers_of_one_scope_lose_nothing(any_rows: Rows) -> None:
     def write(worker: int) -> None:
         for number in range(8):
-            with any_rows.writing("thread", "t") as writer:
+            with any_rows.open_writer("thread", "t") as writer:
                 writer.insert(PARTS, part_row(f"{worker}-{number}"))
-                row = writer.one(PARTS, "t", "count")
+                row = writer.find(PARTS, "t", "count")
                 count = int(row["payload"]) if row else 0
                 writer.insert(PARTS, part_row("count", payload=b"%d" % (count + 1)), on_conflict="replace")
 
     together(write)
     look(any_rows)
-    counted = any_rows.one(PARTS, "t", "count")
+    counted = any_rows.find(PARTS, "t", "count")
     assert counted is not None
     assert counted["payload"] == b"48"
     assert len(any_rows.read(PARTS, "WHERE thread = ?", ("t",))) == 49
@@ -452,12 +462,12 @@ def test_who_deletes_and_who_writes_do_not_wait_for_each_other(postgres_database
     who writes to it."""
     rows, held = Rows(postgres_database, Seals(KEY)), threading.Event()
     fill(rows)
-    with rows.writing("run", "t-one") as writer:
+    with rows.open_writer("run", "t-one") as writer:
         event = dict.fromkeys(EVENTS.columns, "") | {"run": "t-one", "seq": 1, "parent": None}
         writer.insert(EVENTS, event)
 
     def rename() -> None:
-        with rows.writing("thread", "t") as writer:
+        with rows.open_writer("thread", "t") as writer:
             writer.update(THREADS, ["t"], {"title": "Ovens"})
             held.set()
             time.sleep(0.3)  # the other one locks what it can meanwhile
@@ -465,7 +475,7 @@ def test_who_deletes_and_who_writes_do_not_wait_for_each_other(postgres_database
     with ThreadPoolExecutor(1) as pool:
         renaming = pool.submit(rename)
         assert held.wait(5)
-        assert delete(rows, "t")
+        assert delete_thread(rows, "t")
         renaming.result()
     assert rows.scopes() == []
     rows.check_heads()
@@ -474,9 +484,9 @@ def test_who_deletes_and_who_writes_do_not_wait_for_each_other(postgres_database
 def test_writers_of_many_scopes_lose_nothing(any_rows: Rows) -> None:
     def write(worker: int) -> None:
         for number in range(4):
-            with any_rows.writing("thread", f"{number}") as writer:
+            with any_rows.open_writer("thread", f"{number}") as writer:
                 writer.insert(PARTS, part_row(f"{worker}", f"{number}"))
-            with any_rows.writing("") as documents:
+            with any_rows.open_writer("") as documents:
                 documents.insert(DOCUMENTS, {"hash": f"{number}", "metadata": "", "text": ""}, on_conflict="keep")
 
     together(write)
@@ -495,9 +505,9 @@ def fail(after: object) -> None:
 
 def test_a_transaction_is_all_or_nothing(rows: Rows) -> None:
     fill(rows)
-    with pytest.raises(ZeroDivisionError), rows.writing("thread", "t") as writer:
+    with pytest.raises(ZeroDivisionError), rows.open_writer("thread", "t") as writer:
         fail(writer.insert(PARTS, part_row("three")))
-    assert rows.one(PARTS, "t", "three") is None
+    assert rows.find(PARTS, "t", "three") is None
     look(rows)
 
 

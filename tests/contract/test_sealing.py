@@ -8,15 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import ConfigurationError, IntegrityError
-from assay.storage import rows as module
-from assay.storage.database import Database
-from assay.storage.migrating import Schema
-from assay.storage.rows import Rows
-from assay.storage.sealing import Sealing, adopt, reseal, sealing
-from assay.storage.seals import Seals
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.tables import ACCOUNTS, ALL, CALLS, DOCUMENTS, EVENTS, PARTS, REVIEWS, RUNS, THREADS
+from openassay.errors import ConfigurationError, IntegrityError
+from openassay.storage import rows as module
+from openassay.storage.database import (
+    ACCOUNTS,
+    ALL_TABLES,
+    CALLS,
+    DOCUMENTS,
+    EVENTS,
+    PARTS,
+    REVIEWS,
+    RUNS,
+    THREADS,
+    Database,
+    Schema,
+)
+from openassay.storage.integrity import DatabaseSealSettings, ensure_seals, read_seal_settings, reseal
+from openassay.storage.rows import Rows, Seals
+from openassay.storage.sqlite import SqliteDatabase
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("F-10")
@@ -37,7 +46,7 @@ def execute(database: Database, sql: str) -> None:
 
 def fill(rows: Rows, threads: int = 2) -> None:
     for number in range(threads):
-        with rows.writing("thread", f"t{number}") as writer:
+        with rows.open_writer("thread", f"t{number}") as writer:
             thread = {
                 "id": f"t{number}",
                 "title": "Kilns",
@@ -49,7 +58,7 @@ def fill(rows: Rows, threads: int = 2) -> None:
             writer.insert(THREADS, thread)
             for part in range(3):
                 writer.insert(PARTS, {"thread": f"t{number}", "hash": f"{part}", "payload": b"a payload"})
-    with rows.writing("") as writer:
+    with rows.open_writer("") as writer:
         writer.insert(DOCUMENTS, {"hash": "h", "metadata": "{}", "text": "A kiln is hot."})
 
 
@@ -58,7 +67,7 @@ def content(rows: Rows) -> dict[str, list[dict[str, object]]]:
     rows.check_heads()
     for scope, owner in rows.scopes():
         rows.check(scope, owner, deep=True)
-    return {table.name: rows.read(table, "ORDER BY " + ", ".join(table.key)) for table in ALL}
+    return {table.name: rows.read(table, "ORDER BY " + ", ".join(table.key)) for table in ALL_TABLES}
 
 
 # Opening ----------------------------------------------------------------------------------------------
@@ -66,31 +75,31 @@ def content(rows: Rows) -> dict[str, list[dict[str, object]]]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_new_database_is_sealed_as_the_settings_say(sqlite_database: SqliteDatabase, way: str) -> None:
-    assert sealing(sqlite_database) is None
+    assert read_seal_settings(sqlite_database) is None
     rows = Rows(sqlite_database, WAYS[way])
     for _ in range(2):
-        adopt(rows)
-    assert sealing(sqlite_database) == Sealing(WAYS[way].key_id, WAYS[way].encrypts)
+        ensure_seals(rows)
+    assert read_seal_settings(sqlite_database) == DatabaseSealSettings(WAYS[way].key_id, WAYS[way].encrypts)
     fill(rows)
-    adopt(rows)
+    ensure_seals(rows)
 
 
 @pytest.mark.parametrize(
     ("was", "now", "message", "help"),
     [
-        ("keyed", "plain", "sealed with a key", "Set ASSAY_STORAGE_KEY"),
-        ("plain", "keyed", "not sealed with a key yet", "assay storage seal"),
+        ("keyed", "plain", "sealed with a key", "Set OPENASSAY_STORAGE_KEY"),
+        ("plain", "keyed", "not sealed with a key yet", "openassay storage seal"),
         ("encrypted", "other", "sealed with another key", "the key it was sealed with"),
-        ("keyed", "encrypted", "not encrypted", "assay storage seal"),
-        ("encrypted", "keyed", "is encrypted", "assay storage seal"),
+        ("keyed", "encrypted", "not encrypted", "openassay storage seal"),
+        ("encrypted", "keyed", "is encrypted", "openassay storage seal"),
     ],
 )
 def test_other_settings_than_the_database_has_are_refused(
     sqlite_database: SqliteDatabase, was: str, now: str, message: str, help: str
 ) -> None:
-    adopt(Rows(sqlite_database, WAYS[was]))
+    ensure_seals(Rows(sqlite_database, WAYS[was]))
     with pytest.raises(ConfigurationError, match=message) as caught:
-        adopt(Rows(sqlite_database, WAYS[now]))
+        ensure_seals(Rows(sqlite_database, WAYS[now]))
     assert help in caught.value.help
     assert KEY not in str(caught.value) + caught.value.help
 
@@ -99,14 +108,14 @@ def test_other_settings_than_the_database_has_are_refused(
 @pytest.mark.parametrize("way", ["plain", "keyed"])
 def test_a_database_that_no_longer_says_how_it_is_sealed_is_refused(any_database: Database, way: str) -> None:
     rows = Rows(any_database, WAYS[way])
-    adopt(rows)
+    ensure_seals(rows)
     fill(rows)
     execute(any_database, "DELETE FROM meta")
     with pytest.raises(IntegrityError, match="row meta sealing"):
-        adopt(rows)
-    assert sealing(any_database) is None
+        ensure_seals(rows)
+    assert read_seal_settings(any_database) is None
     reseal(any_database, WAYS[way], WAYS[way])  # everything else is whole
-    adopt(rows)
+    ensure_seals(rows)
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"key": ""}'])
@@ -114,26 +123,26 @@ def test_a_row_that_says_nonsense_is_refused(sqlite_database: SqliteDatabase, va
     with sqlite_database.transaction() as connection:
         connection.execute("INSERT INTO meta VALUES ('sealing', ?)", (value,))
     with pytest.raises(IntegrityError, match="row meta sealing"):
-        adopt(Rows(sqlite_database))
+        ensure_seals(Rows(sqlite_database))
 
 
 @pytest.mark.parametrize("erase", [False, True])
 def test_a_key_never_takes_over_what_was_sealed_without_it(sqlite_database: SqliteDatabase, erase: bool) -> None:
     """Whoever can write to the database, but does not have the key, makes it look as it did before there was one."""
     keyed = Rows(sqlite_database, Seals(KEY))
-    adopt(keyed)
+    ensure_seals(keyed)
     fill(keyed)
     execute(sqlite_database, "DELETE FROM meta")
     execute(sqlite_database, "DELETE FROM heads")
     execute(sqlite_database, "UPDATE documents SET text = 'A kiln is cold.'")
-    for table in ALL:
+    for table in ALL_TABLES:
         execute(sqlite_database, f"UPDATE {table.name} SET seal = ''")  # noqa: S608
     if not erase:
-        adopt(Rows(sqlite_database))
+        ensure_seals(Rows(sqlite_database))
     with pytest.raises(
         ConfigurationError, match="rows without seals" if erase else "not sealed with a key yet"
     ) as caught:
-        adopt(keyed)
+        ensure_seals(keyed)
     assert "somebody has altered it" in caught.value.help
     if erase:
         with pytest.raises(ConfigurationError, match="rows without seals"):
@@ -144,8 +153,8 @@ def test_a_key_never_takes_over_what_was_sealed_without_it(sqlite_database: Sqli
 
 def test_many_may_open_a_new_database_at_once(any_database: Database) -> None:
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(adopt, [Rows(any_database, Seals(KEY)) for _ in range(6)]))
-    assert sealing(any_database) == Sealing(Seals(KEY).key_id, False)
+        list(pool.map(ensure_seals, [Rows(any_database, Seals(KEY)) for _ in range(6)]))
+    assert read_seal_settings(any_database) == DatabaseSealSettings(Seals(KEY).key_id, False)
 
 
 # From before there were seals -------------------------------------------------------------------------
@@ -153,10 +162,10 @@ def test_many_may_open_a_new_database_at_once(any_database: Database) -> None:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    """A database that an Assay without seals has written, opened by this one."""
+    """A database that an OpenAssay without seals has written, opened by this one."""
     folder = tmp_path / "migrations"
     folder.mkdir()
-    for migration in sorted(Path(str(files("assay.storage") / "migrations" / "main")).glob("*.sql"))[:5]:
+    for migration in sorted(Path(str(files("openassay.storage") / "migrations" / "main")).glob("*.sql"))[:5]:
         shutil.copy(migration, folder)
     with SqliteDatabase(tmp_path / "old.db", Schema(folder, "")) as database:
         for statement in OLD_ROWS:
@@ -184,7 +193,7 @@ def test_rows_from_before_there_were_seals_are_sealed_once(
     rows = Rows(old)
     with pytest.raises(IntegrityError):
         rows.read(THREADS)
-    adopt(rows)
+    ensure_seals(rows)
     found = content(rows)
     assert {name: len(held) for name, held in found.items() if held} == {
         "threads": 2, "runs": 1, "reviews": 1, "events": 2, "accounts": 1, "calls": 1, "documents": 1,
@@ -193,7 +202,7 @@ def test_rows_from_before_there_were_seals_are_sealed_once(
     assert found["calls"][0]["answer"] == "hot"
     assert rows.scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
     execute(old, "UPDATE documents SET seal = ''")
-    adopt(rows)
+    ensure_seals(rows)
     with pytest.raises(IntegrityError, match="row documents h"):
         rows.read(DOCUMENTS)
 
@@ -201,13 +210,13 @@ def test_rows_from_before_there_were_seals_are_sealed_once(
 def test_rows_from_before_there_were_seals_get_a_key_only_by_reseal(old: SqliteDatabase) -> None:
     keyed = Rows(old, Seals(KEY, encrypt=True))
     with pytest.raises(ConfigurationError, match="rows without seals") as caught:
-        adopt(keyed)
-    assert "assay storage seal --trust-unsealed" in caught.value.help
-    assert sealing(old) is None
+        ensure_seals(keyed)
+    assert "openassay storage seal --trust-unsealed" in caught.value.help
+    assert read_seal_settings(old) is None
     with pytest.raises(ConfigurationError, match="rows without seals"):
         reseal(old, Seals(), keyed.seals)
     assert reseal(old, Seals(), keyed.seals, trust_unsealed=True) == 9
-    adopt(keyed)
+    ensure_seals(keyed)
     assert content(keyed)["runs"][0]["question"] == "How hot?"
 
 
@@ -217,20 +226,20 @@ def test_rows_from_before_there_were_seals_get_a_key_only_by_reseal(old: SqliteD
 def test_everything_is_the_same_under_another_key(any_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BATCH", 2)
     rows = Rows(any_database)
-    adopt(rows)
+    ensure_seals(rows)
     fill(rows)
     for way in ("keyed", "encrypted", "other", "plain", "encrypted", "keyed"):
         before, held = rows, content(rows)
         rows = Rows(any_database, WAYS[way])
         assert reseal(any_database, before.seals, rows.seals) == 9
-        adopt(rows)
+        ensure_seals(rows)
         assert content(rows) == held
         with pytest.raises(ConfigurationError):
-            adopt(before)
+            ensure_seals(before)
         for table in (THREADS, PARTS, DOCUMENTS):
             with pytest.raises(IntegrityError, match=f"row {table.name} "):
                 before.read(table)
-        with rows.writing("thread", "t0") as writer:
+        with rows.open_writer("thread", "t0") as writer:
             writer.update(THREADS, ["t0"], {"title": f"Kilns, {way}"})
 
 
@@ -249,14 +258,14 @@ def test_what_was_altered_is_not_sealed_anew(
     sqlite_database: SqliteDatabase, was: str, change: str, message: str
 ) -> None:
     rows = Rows(sqlite_database, WAYS[was])
-    adopt(rows)
+    ensure_seals(rows)
     fill(rows)
     with sqlite_database.connection() as connection:
         before = list(map(tuple, connection.execute("SELECT * FROM parts").fetchall()))
     execute(sqlite_database, change)
     with pytest.raises(IntegrityError, match=message):
         reseal(sqlite_database, WAYS[was], WAYS["other"])
-    assert sealing(sqlite_database) == Sealing(WAYS[was].key_id, WAYS[was].encrypts)
+    assert read_seal_settings(sqlite_database) == DatabaseSealSettings(WAYS[was].key_id, WAYS[was].encrypts)
     with sqlite_database.connection() as connection:
         after = list(map(tuple, connection.execute("SELECT * FROM parts").fetchall()))
     assert set(after) <= set(before)
@@ -264,24 +273,24 @@ def test_what_was_altered_is_not_sealed_anew(
 
 def test_the_wrong_old_key_changes_nothing(any_database: Database) -> None:
     rows = Rows(any_database, WAYS["encrypted"])
-    adopt(rows)
+    ensure_seals(rows)
     fill(rows)
     held = content(rows)
     with pytest.raises(ConfigurationError, match="another key"):
         reseal(any_database, WAYS["other"], WAYS["keyed"])
     with pytest.raises(ConfigurationError, match="sealed with a key"):
         reseal(any_database, WAYS["plain"], WAYS["keyed"])
-    adopt(rows)
+    ensure_seals(rows)
     assert content(rows) == held
 
 
 def test_a_process_that_missed_a_new_key_writes_nothing(any_database: Database) -> None:
     late = Rows(any_database)
-    adopt(late)
+    ensure_seals(late)
     fill(late)
     reseal(any_database, late.seals, Seals(KEY))
     for thread in ("t0", "new"):
-        with pytest.raises(IntegrityError, match="row heads"), late.writing("thread", thread) as writer:
+        with pytest.raises(IntegrityError, match="row heads"), late.open_writer("thread", thread) as writer:
             writer.insert(PARTS, {"thread": thread, "hash": "new", "payload": b""})
     content(Rows(any_database, Seals(KEY)))
 
@@ -290,19 +299,19 @@ def test_every_table_can_be_gone_through_in_pieces(any_database: Database, monke
     """Keys of several columns, of numbers, and with characters that a language would sort its own way."""
     monkeypatch.setattr(module, "_BATCH", 2)
     rows = Rows(any_database)
-    adopt(rows)
+    ensure_seals(rows)
     fill(rows, 1)
-    with rows.writing("thread", "t0") as writer:
+    with rows.open_writer("thread", "t0") as writer:
         names = dict.fromkeys(RUNS.columns, "") | {"thread": "t0", "finished": None, "error": None}
         for id in ("a", "B", "ä", "_", "a b", "ab", "-a"):
             writer.insert(RUNS, {**names, "id": id})
         review = dict.fromkeys(REVIEWS.columns, "") | {"id": "q", "thread": "t0", "due": None}
         writer.insert(REVIEWS, review)
-    with rows.writing("run", "ä") as writer:
+    with rows.open_writer("run", "ä") as writer:
         event = dict.fromkeys(EVENTS.columns, "") | {"run": "ä", "parent": None}
         for seq in range(1, 12):
             writer.insert(EVENTS, {**event, "seq": seq})
-    with rows.writing("ledger", "ä") as writer:
+    with rows.open_writer("ledger", "ä") as writer:
         writer.insert(ACCOUNTS, dict.fromkeys(ACCOUNTS.columns, 0) | {"run": "ä", "owner": ""})
         call: dict[str, object] = dict.fromkeys(CALLS.columns, 0)
         call |= dict.fromkeys("key time step task provider model error".split(), "")

@@ -16,26 +16,24 @@ from urllib.parse import urlsplit
 import pytest
 from pydantic import SecretStr
 
-from assay.errors import BudgetError, SourceError
-from assay.model.inquiry import Inquiry
-from assay.model.spend import Fee
-from assay.ports import Remote, Source
-from assay.search.api import ApiSource
-from assay.search.http import LARGEST, Http, Pace
-from assay.search.registry import Bench
-from assay.settings import Keys, Searching, Settings
-from assay.testing import MemoryDocuments
-from assay.testing.search_formats import formats
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.stores import MemoryCache
-from assay.testing.wire import Request, Wire
+from openassay.errors import BudgetError, SourceError
+from openassay.models.evidence import SearchRequest
+from openassay.models.spend import Fee
+from openassay.protocols import RemoteSource, Source
+from openassay.search.base import ApiSource
+from openassay.search.http import MAX_BYTES, ProviderClient, RetryPolicy
+from openassay.search.registry import SourceContext
+from openassay.settings import Keys, SearchSettings, Settings
+from openassay.testing import MemoryCache, MemoryDocuments
+from tests.fakes.http_server import ServerConnection, ServerRequest
+from tests.fakes.search_api import FakeSearchProvider, load_formats
 
 pytestmark = pytest.mark.requirement("C-07")
 
 KEY = "sk-very-secret-0123456789"
-INQUIRY = Inquiry(query="harbour of Zanzibar", limit=10)
-QUICK = Pace(pause=0.01, longest=0.5, overall=5.0)
-FORMATS = formats()
+INQUIRY = SearchRequest(query="harbour of Zanzibar", limit=10)
+QUICK = RetryPolicy(pause=0.01, longest=0.5, overall=5.0)
+FORMATS = load_formats()
 BOMB = gzip.compress(b" " * 20_000_000, 1)
 TOWNS = "Zanzibar Mombasa Lamu Kilwa Sofala Pemba Malindi Muscat Aden Hormuz Calicut Goa Malacca".split()
 
@@ -60,7 +58,7 @@ class Played:
     def __init__(self, provider: FakeSearchProvider) -> None:
         self.provider = provider
         self.format = provider.format
-        self.http = Http(QUICK)
+        self.http = ProviderClient(QUICK)
         self.store = MemoryDocuments()
         self.cache = MemoryCache()
         self.purse = CountingPurse()
@@ -72,23 +70,23 @@ class Played:
         searching |= self.format.settings(url or self.provider.url)
         keys = {self.format.key_setting: SecretStr(key)} if self.format.key_setting and key else {}
         module, _, cls = self.format.builds.partition(":")
-        bench = Bench(
+        bench = SourceContext(
             store=self.store, embedder=None, reader=None, open_index=None, cache=self.cache, http=self.http,  # type: ignore[arg-type]
-            settings=Settings(search=Searching(**searching), keys=Keys(**keys)),  # type: ignore[arg-type]
+            settings=Settings(search=SearchSettings(**searching), keys=Keys(**keys)),  # type: ignore[arg-type]
         )  # fmt: skip
         source = getattr(import_module(module), cls).build(bench)
         assert isinstance(source, ApiSource)
         return source
 
-    async def ask(self, inquiry: Inquiry = INQUIRY, source: ApiSource | None = None) -> list[Any]:
+    async def ask(self, inquiry: SearchRequest = INQUIRY, source: ApiSource | None = None) -> list[Any]:
         return (await (source or self.source).ask(inquiry, self.purse)).hits
 
-    async def refused(self, inquiry: Inquiry = INQUIRY, source: ApiSource | None = None) -> SourceError:
+    async def refused(self, inquiry: SearchRequest = INQUIRY, source: ApiSource | None = None) -> SourceError:
         with pytest.raises(SourceError) as caught:
             await self.ask(inquiry, source)
         return caught.value
 
-    def first_requests(self) -> list[Request]:
+    def first_requests(self) -> list[ServerRequest]:
         """Of each search, the request that says what is searched for."""
         return [seen.request for seen in self.provider.seen[:: self.format.requests]]
 
@@ -142,12 +140,12 @@ async def test_a_text_that_can_be_read_by_itself_is_stored(played: Played) -> No
 
 @pytest.mark.requirement("W-07")
 async def test_filters_are_sent(played: Played) -> None:
-    inquiry = Inquiry(
+    inquiry = SearchRequest(
         query="harbour of Zanzibar", limit=7, since=date(2024, 3, 5), until=date(2024, 11, 30), language="de",
         sites=("example.org", "example.com"), without=("spam.example",),
     )  # fmt: skip
     await played.ask(inquiry)
-    asked = played.format.asked(played.provider.seen[0].request)
+    asked = played.format.parse_query(played.provider.seen[0].request)
     for name in played.format.filters:
         assert getattr(asked, name) == getattr(inquiry, name), name
     assert asked.limit in (None, 7)
@@ -156,9 +154,9 @@ async def test_filters_are_sent(played: Played) -> None:
 
 
 async def test_one_site_and_one_date_are_filters_too(played: Played) -> None:
-    inquiry = Inquiry(query="harbour", since=date(2024, 3, 5), sites=("example.org",))
+    inquiry = SearchRequest(query="harbour", since=date(2024, 3, 5), sites=("example.org",))
     await played.ask(inquiry)
-    asked = played.format.asked(played.provider.seen[0].request)
+    asked = played.format.parse_query(played.provider.seen[0].request)
     for name in played.format.filters & {"since", "sites"}:
         assert getattr(asked, name) == getattr(inquiry, name), name
 
@@ -170,8 +168,8 @@ async def test_nothing_found_is_no_error(played: Played) -> None:
 
 async def test_the_limit_holds(played: Played) -> None:
     assert len(await played.ask(INQUIRY.model_copy(update={"limit": 2}))) == 2
-    await played.ask(Inquiry(query="another", limit=50))
-    limits = [asked.limit for asked in map(played.format.asked, played.first_requests())]
+    await played.ask(SearchRequest(query="another", limit=50))
+    limits = [asked.limit for asked in map(played.format.parse_query, played.first_requests())]
     assert limits[0] in (None, 2)
     assert limits[1] is None or 10 <= limits[1] <= played.format.most
 
@@ -208,12 +206,14 @@ async def test_what_cannot_be_seen_is_not_in_a_hit(played: Played) -> None:
 
 
 async def test_one_bad_result_among_good_ones_is_left_out(played: Played) -> None:
-    async def spoiled(wire: Wire, request: Request) -> None:
-        await wire.send(played.provider.body(played.format.spoiled(request, played.format.samples())))
+    async def spoiled(wire: ServerConnection, request: ServerRequest) -> None:
+        await wire.send(
+            played.provider.build_reply(played.format.build_answer_with_bad_result(request, played.format.samples()))
+        )
 
     if played.format.requests > 1:
         pytest.skip("which of its answers is spoiled is its own tests' matter")
-    played.provider.then(spoiled)
+    played.provider.reply_next(spoiled)
     assert urls(await played.ask()) == [result.url for result in played.format.samples()]
 
 
@@ -223,7 +223,7 @@ async def test_any_text_can_be_asked(played: Played, eval_data: Path) -> None:
         before = played.requests
         await played.source.search(text, limit=5)
         for seen in played.provider.seen[before : before + 1]:
-            played.format.asked(seen.request)  # raises where the provider would turn it down
+            played.format.parse_query(seen.request)  # raises where the provider would turn it down
 
 
 # What goes wrong -------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ async def test_any_text_can_be_asked(played: Played, eval_data: Path) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_key_is_not_tried_again(played: Played, status: int) -> None:
-    played.provider.then(played.provider.body(f'{{"error": "bad key {KEY}"}}', status))
+    played.provider.reply_next(played.provider.build_reply(f'{{"error": "bad key {KEY}"}}', status))
     error = await played.refused()
     assert not error.retryable
     assert error.help
@@ -243,26 +243,28 @@ async def test_a_refused_key_is_not_tried_again(played: Played, status: int) -> 
 
 
 async def test_too_many_requests_are_tried_again_when_the_provider_says(played: Played) -> None:
-    played.provider.then(played.provider.body("", 429, {"Retry-After": "0.2"}))
+    played.provider.reply_next(played.provider.build_reply("", 429, {"Retry-After": "0.2"}))
     assert await played.ask()
     first, second = (seen.time for seen in played.provider.seen[:2])
     assert second - first >= 0.19
 
 
 async def test_who_wants_to_be_left_alone_for_long_is(played: Played) -> None:
-    played.provider.then(played.provider.body("", 429, {"Retry-After": "3600"}))
+    played.provider.reply_next(played.provider.build_reply("", 429, {"Retry-After": "3600"}))
     assert (await played.refused()).retryable
     assert played.requests == 1
 
 
 async def test_trouble_of_the_provider_passes(played: Played) -> None:
-    played.provider.then(played.provider.body("", 503), played.provider.body("<h1>Bad gateway</h1>", 502))
+    played.provider.reply_next(
+        played.provider.build_reply("", 503), played.provider.build_reply("<h1>Bad gateway</h1>", 502)
+    )
     assert await played.ask()
     assert played.requests == 2 + played.format.requests
 
 
 async def test_lasting_trouble_is_an_error(played: Played) -> None:
-    played.provider.then(*[played.provider.body("", 500)] * 3)
+    played.provider.reply_next(*[played.provider.build_reply("", 500)] * 3)
     error = await played.refused()
     assert error.retryable
     assert played.requests == 3
@@ -271,14 +273,16 @@ async def test_lasting_trouble_is_an_error(played: Played) -> None:
 
 @pytest.mark.parametrize("status", [400, 404, 422])
 async def test_a_question_that_is_not_accepted_is_not_repeated(played: Played, status: int) -> None:
-    played.provider.then(played.provider.body('{"error": "no"}', status))
+    played.provider.reply_next(played.provider.build_reply('{"error": "no"}', status))
     assert not (await played.refused()).retryable
     assert played.requests == 1
 
 
 @pytest.mark.parametrize("body", ["", "null", "[]", '{"results": [', "<html><body>Maintenance</body></html>", "shape"])
 async def test_an_answer_of_another_form_is_an_error(played: Played, body: str) -> None:
-    played.provider.then(played.provider.body(played.format.misshapen() if body == "shape" else body))
+    played.provider.reply_next(
+        played.provider.build_reply(played.format.build_invalid_answer() if body == "shape" else body)
+    )
     error = await played.refused()
     assert "form" in error.message
     assert not error.retryable
@@ -288,7 +292,7 @@ async def test_an_answer_of_another_form_is_an_error(played: Played, body: str) 
 
 
 async def test_deep_nesting_is_an_answer_of_another_form(played: Played) -> None:
-    played.provider.then(played.provider.body('{"a":' * 100_000))
+    played.provider.reply_next(played.provider.build_reply('{"a":' * 100_000))
     assert not (await played.refused()).retryable
 
 
@@ -301,10 +305,10 @@ async def test_a_slow_provider_is_not_waited_for(played: Played) -> None:
 
 
 async def test_a_dropping_connection_is_tried_again(played: Played) -> None:
-    async def dropped(wire: Wire, request: Request) -> None:
+    async def dropped(wire: ServerConnection, request: ServerRequest) -> None:
         wire.reset()
 
-    played.provider.then(dropped)
+    played.provider.reply_next(dropped)
     assert await played.ask()
 
 
@@ -314,29 +318,33 @@ async def test_nobody_at_the_address(played: Played) -> None:
         source = played.build(f"http://127.0.0.1:{unused.getsockname()[1]}")
         error = await played.refused(source=source)
         assert (error.retryable, error.billed) == (True, False)
-        assert not source.reachable()
-    assert played.source.reachable()
+        assert not source.is_reachable()
+    assert played.source.is_reachable()
     assert played.requests == 0
 
 
 async def test_an_answer_without_end_is_cut_off(played: Played) -> None:
-    played.provider.then(played.provider.body(b" " * (LARGEST + 1)))
+    played.provider.reply_next(played.provider.build_reply(b" " * (MAX_BYTES + 1)))
     assert "MB" in (await played.refused()).message
 
 
 async def test_a_small_answer_that_grows_is_cut_off(played: Played) -> None:
-    played.provider.then(played.provider.body(BOMB, 200, {"Content-Encoding": "gzip"}))
+    played.provider.reply_next(played.provider.build_reply(BOMB, 200, {"Content-Encoding": "gzip"}))
     assert "MB" in (await played.refused()).message
 
 
 async def test_an_answer_that_cannot_be_unpacked(played: Played) -> None:
-    played.provider.then(*[played.provider.body(b"\x1f\x8b no gzip", 200, {"Content-Encoding": "gzip"})] * 3)
+    played.provider.reply_next(
+        *[played.provider.build_reply(b"\x1f\x8b no gzip", 200, {"Content-Encoding": "gzip"})] * 3
+    )
     await played.refused()
 
 
 @pytest.mark.parametrize("status", [301, 302, 307])
 async def test_redirects_are_not_followed(played: Played, status: int) -> None:
-    played.provider.then(played.provider.body("", status, {"Location": f"{played.provider.url}/elsewhere"}))
+    played.provider.reply_next(
+        played.provider.build_reply("", status, {"Location": f"{played.provider.url}/elsewhere"})
+    )
     assert not (await played.refused()).retryable
     assert played.requests == 1
 
@@ -346,15 +354,15 @@ async def test_no_error_and_no_log_has_the_key(played: Played, caplog: pytest.Lo
         pytest.skip("it has none")
     caplog.set_level(logging.DEBUG)
 
-    async def dropped(wire: Wire, request: Request) -> None:
+    async def dropped(wire: ServerConnection, request: ServerRequest) -> None:
         wire.reset()
 
-    bodies = [played.provider.body(f'{{"error": "{KEY}"}}', status) for status in (400, 402, 404, 429, 500, 302)]
-    faults: list[Any] = [*bodies, played.provider.body(f'{{"results": "{KEY}"'), dropped]
+    bodies = [played.provider.build_reply(f'{{"error": "{KEY}"}}', status) for status in (400, 402, 404, 429, 500, 302)]
+    faults: list[Any] = [*bodies, played.provider.build_reply(f'{{"results": "{KEY}"'), dropped]
     for fault in faults:
-        played.provider.then(*[fault] * 3)
+        played.provider.reply_next(*[fault] * 3)
         _without_key(await played.refused(source=played.build()))
-        played.provider.forget()
+        played.provider.clear_replies()
     for key in (f"{KEY}\nX-Other: 1", f"{KEY} {KEY}", f"{KEY}é"):
         _without_key(await played.refused(source=played.build(key=key)))
     await played.ask(source=played.build())
@@ -396,7 +404,7 @@ async def test_the_price_goes_through_the_purse(played: Played) -> None:
     (fee,) = played.purse.fees
     assert (fee.step, fee.provider, fee.micros) == ("search", played.format.name, 1235)
     assert KEY not in fee.request
-    await played.ask(Inquiry(query="another"), played.build())
+    await played.ask(SearchRequest(query="another"), played.build())
     assert played.purse.fees[1].micros == round(played.source.own_terms.usd * 1e6)
     assert played.purse.fees[1].request != fee.request
 
@@ -414,18 +422,18 @@ async def test_without_money_nothing_is_asked(played: Played) -> None:
 async def test_the_quota_of_a_day_holds_for_all_runs(played: Played) -> None:
     quota: dict[str, Any] = {"requests_per_day": {played.format.name: 2 * played.format.requests}}
     for town in TOWNS[:2]:
-        await played.ask(Inquiry(query=town), played.build(**quota))
-    error = await played.refused(Inquiry(query=TOWNS[2]), played.build(**quota))
+        await played.ask(SearchRequest(query=town), played.build(**quota))
+    error = await played.refused(SearchRequest(query=TOWNS[2]), played.build(**quota))
     assert not error.retryable
     assert "quota" in error.message
     assert "00:00 UTC" in error.message
     assert played.requests == 2 * played.format.requests
-    await played.ask(Inquiry(query=TOWNS[0]), played.build(**quota))  # what is known costs none of it
+    await played.ask(SearchRequest(query=TOWNS[0]), played.build(**quota))  # what is known costs none of it
 
 
 async def test_the_rate_holds_for_all_runs(played: Played) -> None:
     runs = [played.build(requests_per_minute={played.format.name: 600}) for _ in range(2)]
-    await asyncio.gather(*(played.ask(Inquiry(query=town), runs[len(town) % 2]) for town in TOWNS))
+    await asyncio.gather(*(played.ask(SearchRequest(query=town), runs[len(town) % 2]) for town in TOWNS))
     times = sorted(seen.time for seen in played.provider.seen)
     for start in range(len(times) - 12):  # a bucket of 10 that refills 10 times a second, so 0.3 s at least
         assert times[start + 12] - times[start] >= 0.15
@@ -435,7 +443,7 @@ async def test_no_more_are_under_way_than_the_provider_allows(played: Played) ->
     runs = [played.build() for _ in range(2)]
     played.provider.delay = 0.03
     towns = TOWNS[: played.source.terms.at_once + 3]
-    await asyncio.gather(*(played.ask(Inquiry(query=town), runs[len(town) % 2]) for town in towns))
+    await asyncio.gather(*(played.ask(SearchRequest(query=town), runs[len(town) % 2]) for town in towns))
     assert max(seen.at_once for seen in played.provider.seen) == played.source.terms.at_once
 
 
@@ -444,7 +452,7 @@ async def test_no_more_are_under_way_than_the_provider_allows(played: Played) ->
 
 async def test_it_is_a_source_and_says_whether_it_can_be_asked(played: Played) -> None:
     assert isinstance(played.source, Source)
-    assert isinstance(played.source, Remote)
+    assert isinstance(played.source, RemoteSource)
     assert played.source.name == played.format.name
     assert played.source.is_available()
     assert not played.build(without=(played.format.name,)).is_available()

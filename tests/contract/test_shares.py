@@ -4,12 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay.errors import NotFoundError
-from assay.storage.database import Database
-from assay.storage.rows import Rows
-from assay.storage.shares import SqlShares
-from assay.storage.tables import SHARES
-from assay.storage.threads import SqlThreads
+from openassay.errors import NotFoundError
+from openassay.storage.database import SHARES, Database
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.storage.users import SqlShares
 from tests.contract.conftest import with_threads
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -22,37 +21,37 @@ def rows(any_database: Database) -> Rows:
 
 async def test_a_link_is_known_by_its_secret_alone(rows: Rows) -> None:
     shares = SqlShares(rows, lambda: NOON)
-    share, secret = await shares.make("t", timedelta(days=1))
+    share, secret = await shares.create("t", timedelta(days=1))
 
-    assert await shares.known(secret) == share
-    assert share.is_good(NOON + timedelta(hours=23))
-    assert not share.is_good(NOON + timedelta(days=1))
+    assert await shares.find_by_secret(secret) == share
+    assert share.is_valid(NOON + timedelta(hours=23))
+    assert not share.is_valid(NOON + timedelta(days=1))
     for wrong in (secret[:-1], secret + "x", share.hash, share.id, "", "\0"):
-        assert await shares.known(wrong) is None
+        assert await shares.find_by_secret(wrong) is None
     assert secret not in str(rows.read(SHARES))
 
 
 async def test_a_link_is_taken_back_for_good_and_by_its_own_thread(rows: Rows) -> None:
     shares = SqlShares(rows, lambda: NOON)
-    share, secret = await shares.make("t", timedelta(days=1))
+    share, secret = await shares.create("t", timedelta(days=1))
     for thread, id in (("u", share.id), ("t", "unknown")):
         with pytest.raises(NotFoundError):
             await shares.revoke(thread, id)
 
     assert (await shares.revoke("t", share.id)).revoked == NOON
     assert (await shares.revoke("t", share.id)).revoked == NOON
-    known = await shares.known(secret)
+    known = await shares.find_by_secret(secret)
     assert known is not None
-    assert not known.is_good(NOON)
-    assert [one.id for one in await shares.of("t")] == [share.id]
-    assert await shares.of("u") == []
+    assert not known.is_valid(NOON)
+    assert [one.id for one in await shares.list_for("t")] == [share.id]
+    assert await shares.list_for("u") == []
 
 
 async def test_links_go_with_their_thread(rows: Rows) -> None:
     shares = SqlShares(rows)
-    _, secret = await shares.make("t", timedelta(days=1))
+    _, secret = await shares.create("t", timedelta(days=1))
     await SqlThreads(rows).delete("t")
 
-    assert await shares.known(secret) is None
+    assert await shares.find_by_secret(secret) is None
     with pytest.raises(NotFoundError, match="no thread t"):
-        await shares.make("t", timedelta(days=1))
+        await shares.create("t", timedelta(days=1))

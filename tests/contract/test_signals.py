@@ -10,17 +10,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from assay.errors import ConfigurationError
-from assay.ports import Signals
-from assay.settings import load
-from assay.storage import signals as settings
-from assay.storage.commons import open_commons
-from assay.storage.link import Link
-from assay.storage.postgres_link import PostgresLink
-from assay.storage.postgres_signals import PostgresSignals
-from assay.storage.redis_link import RedisLink
-from assay.storage.redis_signals import RedisSignals
-from assay.storage.signals import LONGEST, ProcessSignals, SharedSignals
+from openassay.errors import ConfigurationError
+from openassay.protocols import Signals
+from openassay.settings import load
+from openassay.storage import signals as settings
+from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
+from openassay.storage.services import open_shared_services
+from openassay.storage.signals import LONGEST, PostgresSignals, ProcessSignals, RedisSignals, ServerSignals
 from tests.conftest import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.requirement("W-14")
@@ -38,15 +34,15 @@ def notices() -> Notices:
     return Notices()
 
 
-Join = Callable[[], SharedSignals]
+Join = Callable[[], ServerSignals]
 
 
 @asynccontextmanager
 async def joining(kind: str, place: str, notices: Notices) -> AsyncIterator[Join]:
     """`join()`: one more process on the same server, as far as anybody can tell."""
-    opened: list[tuple[SharedSignals, Link]] = []
+    opened: list[tuple[ServerSignals, ServerLink]] = []
 
-    def join() -> SharedSignals:
+    def join() -> ServerSignals:
         if kind == "redis":
             redis = RedisLink(SecretStr(place), notices, rest=0.1)
             opened.append((RedisSignals(redis), redis))
@@ -100,7 +96,7 @@ async def rung(bell: asyncio.Event) -> None:
 async def alive(*signals: Signals) -> None:
     """They hear others now."""
     async with asyncio.timeout(PATIENCE):
-        while not all(one.live for one in signals):  # noqa: ASYNC110  # nothing tells
+        while not all(one.is_live for one in signals):  # noqa: ASYNC110  # nothing tells
             await asyncio.sleep(0.02)
 
 
@@ -108,31 +104,31 @@ async def alive(*signals: Signals) -> None:
 
 
 async def test_whoever_listens_is_rung_and_nobody_else(any_signals: Signals) -> None:
-    any_signals.ring("run:a")  # which nobody hears
-    with any_signals.listening("run:a") as first, any_signals.listening("run:a") as second:
-        with any_signals.listening("run:b") as other:
+    any_signals.notify("run:a")  # which nobody hears
+    with any_signals.listen("run:a") as first, any_signals.listen("run:a") as second:
+        with any_signals.listen("run:b") as other:
             await asyncio.sleep(0.2)
             for bell in (first, second, other):
                 bell.clear()  # a connection that came up wakes everybody
-            any_signals.ring("run:a")
+            any_signals.notify("run:a")
             assert first.is_set(), "in the same process at once"
             assert second.is_set()
             assert not other.is_set()
         first.clear()
-        any_signals.ring("run:a")
+        any_signals.notify("run:a")
         assert first.is_set(), "and again"
 
 
 async def test_who_has_left_is_not_kept(any_signals: Signals) -> None:
     for number in range(100):
-        with any_signals.listening(f"run:{number}"):
+        with any_signals.listen(f"run:{number}"):
             pass
-    any_signals.ring("run:1")
+    any_signals.notify("run:1")
     assert not any_signals._bells  # type: ignore[attr-defined]
 
 
 def test_one_process_hears_no_other() -> None:
-    assert not ProcessSignals().live
+    assert not ProcessSignals().is_live
 
 
 # Between processes ------------------------------------------------------------------------------------
@@ -140,16 +136,16 @@ def test_one_process_hears_no_other() -> None:
 
 async def test_other_processes_hear_it(join: Join, notices: Notices) -> None:
     here, there, elsewhere = join(), join(), join()
-    hears = there.listening("run:a"), elsewhere.listening("run:a"), there.listening("run:b")
+    hears = there.listen("run:a"), elsewhere.listen("run:a"), there.listen("run:b")
     with hears[0] as first, hears[1] as second, hears[2] as other:
         await alive(there, elsewhere)
         for bell in (first, second, other):
             bell.clear()
-        here.ring("run:a")
+        here.notify("run:a")
         await rung(first)
         await rung(second)
         assert not other.is_set()
-        here.ring("run:b")
+        here.notify("run:b")
         await rung(other)
         assert not first.is_set()
     assert notices == []
@@ -158,10 +154,10 @@ async def test_other_processes_hear_it(join: Join, notices: Notices) -> None:
 RINGING = """
 import asyncio, sys
 from pydantic import SecretStr
-from assay.storage.postgres_link import PostgresLink
-from assay.storage.postgres_signals import PostgresSignals
-from assay.storage.redis_link import RedisLink
-from assay.storage.redis_signals import RedisSignals
+from openassay.storage.postgres_link import PostgresLink
+from openassay.storage.postgres_signals import PostgresSignals
+from openassay.storage.redis_link import RedisLink
+from openassay.storage.redis_signals import RedisSignals
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
@@ -182,7 +178,7 @@ async def test_a_process_that_ends_at_once_has_told_all(
     place = postgres_address if kind == "postgres" else valkey.url.get_secret_value()
     async with joining(kind, place, notices) as join:
         here = join()
-        with here.listening("run:0") as first, here.listening("run:99") as last:
+        with here.listen("run:0") as first, here.listen("run:99") as last:
             await alive(here)
             first.clear()
             last.clear()
@@ -197,22 +193,22 @@ async def test_what_rings_often_is_told_seldom(join: Join, monkeypatch: pytest.M
     monkeypatch.setattr(settings, "PAUSE", 0.2)
     here, there = join(), join()
     told: list[str] = []
-    take = there._take
+    take = there._handle_message
 
     def counted(message: str) -> None:
         told.append(message)
         take(message)
 
     monkeypatch.setattr(there, "_take", counted)
-    with there.listening("run:a") as bell, there.listening("last") as last:
+    with there.listen("run:a") as bell, there.listen("last") as last:
         await alive(there)
         for bell_ in (bell, last):
             bell_.clear()
         for number in range(300):
-            here.ring("run:a")
-            here.ring(f"run:{number % 7}")
+            here.notify("run:a")
+            here.notify(f"run:{number % 7}")
             await asyncio.sleep(0.001)
-        here.ring("last")
+        here.notify("last")
         await rung(last)
         assert bell.is_set()
     assert 1 < len(told) <= 20, "of 600"
@@ -220,11 +216,11 @@ async def test_what_rings_often_is_told_seldom(join: Join, monkeypatch: pytest.M
 
 async def test_more_topics_than_a_message_holds_wake_everybody(join: Join) -> None:
     here, there = join(), join()
-    with there.listening("run:quite another one") as bell:
+    with there.listen("run:quite another one") as bell:
         await alive(there)
         bell.clear()
         for number in range(LONGEST):
-            here.ring(f"run:{number}")
+            here.notify(f"run:{number}")
         await rung(bell)
 
 
@@ -233,9 +229,9 @@ async def test_ringing_takes_no_time_and_opens_nothing_to_listen_with(join: Join
     loop = asyncio.get_running_loop()
     began = loop.time()
     for number in range(10_000):
-        here.ring(f"run:{number % 20}")
+        here.notify(f"run:{number % 20}")
     assert loop.time() - began < 5
-    assert not here.live, "it listens to nobody"
+    assert not here.is_live, "it listens to nobody"
 
 
 # Trouble ----------------------------------------------------------------------------------------------
@@ -246,17 +242,17 @@ async def test_nobody_there_is_told_once_and_ringing_goes_on(notices: Notices) -
         notices.clear()
         async with joining(kind, place, notices) as join:
             here = join()
-            with here.listening("run:a") as bell:
+            with here.listen("run:a") as bell:
                 async with asyncio.timeout(PATIENCE):
                     while not notices:
-                        here.ring("run:b")
+                        here.notify("run:b")
                         await asyncio.sleep(0.02)
                 for _ in range(20):
-                    here.ring("run:a")
+                    here.notify("run:a")
                     assert bell.is_set()
                     bell.clear()
                     await asyncio.sleep(0.02)
-                assert not here.live
+                assert not here.is_live
         assert len(notices) == 1, notices
         assert "cannot be reached" in notices[0]
 
@@ -282,16 +278,16 @@ async def test_a_database_that_was_restarted_is_listened_to_again(
 
 
 async def _survives(
-    here: SharedSignals, there: SharedSignals, stop: Callable[[], object], start: Callable[[], object]
+    here: ServerSignals, there: ServerSignals, stop: Callable[[], object], start: Callable[[], object]
 ) -> None:
-    with there.listening("run:a") as bell, here.listening("run:b"):
+    with there.listen("run:a") as bell, here.listen("run:b"):
         await alive(here, there)
         bell.clear()
         await asyncio.to_thread(stop)
         try:
             await rung(bell)  # from here on it looks for itself
-            assert not there.live
-            here.ring("run:a")
+            assert not there.is_live
+            here.notify("run:a")
             await asyncio.sleep(0.3)
             assert not bell.is_set()
         finally:
@@ -300,7 +296,7 @@ async def _survives(
         await rung(bell)  # something may have been missed
         async with asyncio.timeout(PATIENCE):
             while not bell.is_set():  # what rings while the sender still rests is lost
-                here.ring("run:a")
+                here.notify("run:a")
                 await asyncio.sleep(0.1)
 
 
@@ -310,19 +306,19 @@ async def test_a_server_that_stops_answering_is_noticed(
     """Its connections stay open and nothing comes any more."""
     for name, seconds in {"QUIET": 0.2, "AGAIN": 0.1}.items():
         monkeypatch.setattr(settings, name, seconds)
-        monkeypatch.setattr(f"assay.storage.redis_signals.{name}", seconds, raising=False)
-    monkeypatch.setattr("assay.storage.redis_signals.ANSWER_SECONDS", 0.5)
+        monkeypatch.setattr(f"openassay.storage.redis_signals.{name}", seconds, raising=False)
+    monkeypatch.setattr("openassay.storage.signals.ANSWER_SECONDS", 0.5)
     server = own_valkey()
     async with joining("redis", server.url.get_secret_value(), notices) as join:
         here = join()
-        with here.listening("run:a") as bell:
+        with here.listen("run:a") as bell:
             await alive(here)
             await asyncio.sleep(0.7)  # silence alone is no trouble
-            assert here.live
+            assert here.is_live
             bell.clear()
             server.freeze()
             await rung(bell)
-            assert not here.live
+            assert not here.is_live
             server.thaw()
             await alive(here)
     assert len(notices) == 1
@@ -351,7 +347,7 @@ async def test_what_carries_news_and_rates(
     if redis:
         monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9/0")
     address = "postgresql://nobody@127.0.0.1:9/none" if postgres else None
-    async with open_commons(load(fleet={"signals": said}), tmp_path, address, notices) as commons:
+    async with open_shared_services(load(fleet={"signals": said}), tmp_path, address, notices) as commons:
         assert type(commons.signals) is chosen
         assert (commons.between is commons.rates) is (chosen is not ProcessSignals)
     assert notices == []
@@ -362,6 +358,6 @@ async def test_what_is_asked_for_and_not_there_is_an_error(
     said: str, missing: str, tmp_path: Path, notices: Notices
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"fleet\.signals") as caught:
-        async with open_commons(load(fleet={"signals": said}), tmp_path, None, notices):
+        async with open_shared_services(load(fleet={"signals": said}), tmp_path, None, notices):
             pass
     assert missing in caught.value.help

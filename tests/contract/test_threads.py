@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import NotFoundError, StorageError, ThreadBusyError
-from assay.model.event import RunStatus, Status
-from assay.model.question import Mode
-from assay.model.thread import Branch, Run, Stop, Thread
-from assay.ports import ThreadStore
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.threads import SqlThreads
-from assay.testing import MemoryThreads
+from openassay.errors import NotFoundError, StorageError, ThreadBusyError
+from openassay.models.event import RunStatus, Status
+from openassay.models.plan import Mode
+from openassay.models.thread import Branch, Run, StopRequest, Thread
+from openassay.protocols import ThreadStore
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.storage.threads import SqlThreads
+from openassay.testing import MemoryThreads
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ACTIVE = [RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING]
@@ -74,11 +74,11 @@ async def test_a_run_comes_back_as_it_was(store: ThreadStore) -> None:
 async def test_the_most_recently_used_thread_is_first(store: ThreadStore) -> None:
     for minutes, id in enumerate("abc"):
         await store.create(thread(id, minutes=minutes))
-    assert [found.id for found in await store.recent(limit=10)] == ["c", "b", "a"]
+    assert [found.id for found in await store.list_recent(limit=10)] == ["c", "b", "a"]
     await store.begin(run(of="a"))
-    assert [found.id for found in await store.recent(limit=2)] == ["a", "c"]
-    assert await store.recent(limit=0) == []
-    assert await store.recent(limit=-1) == []
+    assert [found.id for found in await store.list_recent(limit=2)] == ["a", "c"]
+    assert await store.list_recent(limit=0) == []
+    assert await store.list_recent(limit=-1) == []
 
 
 async def test_runs_are_listed_in_the_order_they_began(store: ThreadStore) -> None:
@@ -189,7 +189,7 @@ async def test_a_mode_is_said_for_one_thread(store: ThreadStore) -> None:
         await store.create(thread(id, minutes=minutes))
     assert (await store.get("a")).mode is None
     await store.set_mode("a", Mode.PLAN)
-    assert [(found.id, found.mode) for found in await store.recent(limit=2)] == [("a", Mode.PLAN), ("b", None)]
+    assert [(found.id, found.mode) for found in await store.list_recent(limit=2)] == [("a", Mode.PLAN), ("b", None)]
     await store.set_mode("a", Mode.AUTO)
     assert (await store.get("a")).mode is Mode.AUTO
 
@@ -225,17 +225,17 @@ async def test_that_a_run_was_deleted_is_known_until_it_is_restored(store: Threa
     await store.create(thread("here"))
     await store.begin(run("new", "here"))
     asked = {"old", "new", "never", *map(str, range(1_200))}
-    assert await store.deleted(asked) == set()
+    assert await store.find_deleted_runs(asked) == set()
 
     await store.delete("gone")
 
-    assert await store.deleted(asked) == {"old"}
-    assert await store.deleted([]) == set()
+    assert await store.find_deleted_runs(asked) == {"old"}
+    assert await store.find_deleted_runs([]) == set()
     await store.create(thread("gone"))
     await store.begin(run("old", "gone"))
-    assert await store.deleted(asked) == set()
+    assert await store.find_deleted_runs(asked) == set()
     await store.delete("gone")
-    assert await store.deleted(asked) == {"old"}
+    assert await store.find_deleted_runs(asked) == {"old"}
 
 
 async def test_one_of_many_begins(store: ThreadStore) -> None:
@@ -313,7 +313,7 @@ async def test_a_fork_that_fails_leaves_nothing(store: ThreadStore) -> None:
     await store.create(thread())
     with pytest.raises(StorageError, match="the disk is full"):
         await store.fork(thread("b"), run("r", of="b"), branch(), full)
-    assert [found.id for found in await store.recent(limit=9)] == ["t"]
+    assert [found.id for found in await store.list_recent(limit=9)] == ["t"]
     assert await store.branches("t") == []
     with pytest.raises(NotFoundError):
         await store.run("r")
@@ -338,23 +338,23 @@ async def test_active_runs_are_those_that_have_not_ended(store: ThreadStore) -> 
     for minutes, status in enumerate((*ENDED, *reversed(ACTIVE))):
         await store.create(thread(status.value))
         await store.begin(run(status.value, of=status.value, status=status, minutes=10 - minutes))
-    assert [found.id for found in await store.active()] == ["queued", "running", "waiting"]
-    assert [found.id for found in await store.active(RunStatus.WAITING, RunStatus.QUEUED)] == ["queued", "waiting"]
+    assert [found.id for found in await store.list_active()] == ["queued", "running", "waiting"]
+    assert [found.id for found in await store.list_active(RunStatus.WAITING, RunStatus.QUEUED)] == ["queued", "waiting"]
 
 
 @pytest.mark.requirement("F-10")
 async def test_a_run_is_asked_to_stop_until_it_does(store: ThreadStore) -> None:
     await store.create(thread())
     await store.begin(run(status=RunStatus.RUNNING))
-    assert await store.stopping("r") is Stop.NO
-    await store.ask_to_stop("r", Stop.DRAIN)
+    assert await store.get_stop_request("r") is StopRequest.NO
+    await store.request_stop("r", StopRequest.DRAIN)
     await store.update("r", stage=Status.WRITING)
-    assert await store.stopping("r") is Stop.DRAIN
-    await store.ask_to_stop("r", Stop.CANCEL)
-    assert await store.stopping("r") is Stop.CANCEL
+    assert await store.get_stop_request("r") is StopRequest.DRAIN
+    await store.request_stop("r", StopRequest.CANCEL)
+    assert await store.get_stop_request("r") is StopRequest.CANCEL
     await store.update("r", status=RunStatus.CANCELLED)
-    assert await store.stopping("r") is Stop.NO
-    for call in (store.stopping("nosuch"), store.ask_to_stop("nosuch", Stop.DRAIN)):
+    assert await store.get_stop_request("r") is StopRequest.NO
+    for call in (store.get_stop_request("nosuch"), store.request_stop("nosuch", StopRequest.DRAIN)):
         with pytest.raises(NotFoundError):
             await call
 
@@ -363,9 +363,9 @@ async def test_a_run_is_asked_to_stop_until_it_does(store: ThreadStore) -> None:
 async def test_a_run_that_goes_on_is_asked_no_more(store: ThreadStore) -> None:
     await store.create(thread())
     await store.begin(run(status=RunStatus.WAITING))
-    await store.ask_to_stop("r", Stop.DRAIN)
+    await store.request_stop("r", StopRequest.DRAIN)
     await store.update("r", status=RunStatus.RUNNING)
-    assert await store.stopping("r") is Stop.NO
+    assert await store.get_stop_request("r") is StopRequest.NO
 
 
 @pytest.mark.requirement("F-10")
@@ -375,11 +375,11 @@ async def test_a_run_that_is_asked_to_stop_while_a_process_begins_with_it_is_sti
 ) -> None:
     await store.create(thread())
     await store.begin(run(status=status))
-    await store.ask_to_stop("r", Stop.CANCEL)
+    await store.request_stop("r", StopRequest.CANCEL)
     await store.update("r", status=RunStatus.RUNNING)
-    assert await store.stopping("r") is Stop.CANCEL
+    assert await store.get_stop_request("r") is StopRequest.CANCEL
     await store.update("r", status=RunStatus.QUEUED)
-    assert await store.stopping("r") is Stop.NO
+    assert await store.get_stop_request("r") is StopRequest.NO
 
 
 # SQLite -----------------------------------------------------------------------------------------------
@@ -388,11 +388,11 @@ BEGIN = """
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from assay.errors import ThreadBusyError
-from assay.model.thread import Run
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.threads import SqlThreads
+from openassay.errors import ThreadBusyError
+from openassay.model.thread import Run
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.storage.threads import SqlThreads
 
 with SqliteDatabase(Path(sys.argv[1])) as database:
     print("ready", flush=True)

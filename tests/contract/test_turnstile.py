@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from assay.errors import StorageError
-from assay.storage import postgres_link
-from assay.storage.postgres_link import PostgresLink
-from assay.storage.turnstile import Turnstile
+from openassay.errors import StorageError
+from openassay.storage import connections
+from openassay.storage.connections import PostgresLink
+from openassay.storage.locks import UserLock
 from tests.conftest import PostgresServer
 
 pytestmark = pytest.mark.requirement("W-15")
 
-Join = Callable[[], Turnstile]
+Join = Callable[[], UserLock]
 
 
 @pytest.fixture
@@ -33,18 +33,18 @@ async def links(postgres_address: str) -> AsyncIterator[Callable[[], PostgresLin
 def join(request: pytest.FixtureRequest) -> Join:
     """`join()`: one more process on the same database."""
     if request.param == "process":
-        alone = Turnstile()
+        alone = UserLock()
         return lambda: alone
     link: Callable[[], PostgresLink] = request.getfixturevalue("links")
-    return lambda: Turnstile(link())
+    return lambda: UserLock(link())
 
 
 async def test_what_is_read_in_there_is_what_the_one_before_has_written(join: Join) -> None:
     processes, written = [join() for _ in range(3)], 0
 
-    async def add(turnstile: Turnstile) -> None:
+    async def add(turnstile: UserLock) -> None:
         nonlocal written
-        async with turnstile.through("ada"):
+        async with turnstile.acquire("ada"):
             read = written
             await asyncio.sleep(0.005)
             written = read + 1
@@ -55,16 +55,16 @@ async def test_what_is_read_in_there_is_what_the_one_before_has_written(join: Jo
 
 async def test_others_do_not_wait(join: Join) -> None:
     here, there = join(), join()
-    async with here.through("ada"), asyncio.timeout(30), there.through("bob"):
+    async with here.acquire("ada"), asyncio.timeout(30), there.acquire("bob"):
         pass
 
 
 async def test_who_fails_or_leaves_is_in_nobodys_way(join: Join) -> None:
     here, there = join(), join()
     with pytest.raises(ZeroDivisionError):
-        async with here.through("ada"):
+        async with here.acquire("ada"):
             raise ZeroDivisionError
-    async with here.through("ada"):
+    async with here.acquire("ada"):
         waiting = asyncio.create_task(_enter(there, "ada"))
         await asyncio.sleep(0.1)
         assert not waiting.done()
@@ -78,13 +78,13 @@ async def test_who_fails_or_leaves_is_in_nobodys_way(join: Join) -> None:
     assert not there._turns
 
 
-async def _enter(turnstile: Turnstile, person: str) -> None:
-    async with turnstile.through(person):
+async def _enter(turnstile: UserLock, person: str) -> None:
+    async with turnstile.acquire(person):
         pass
 
 
 async def test_more_people_than_connections_come_through(links: Callable[[], PostgresLink]) -> None:
-    here = Turnstile(links())
+    here = UserLock(links())
     async with asyncio.timeout(60):
         await asyncio.gather(*(_enter(here, f"person {number % 20}") for number in range(60)))
 
@@ -93,9 +93,9 @@ async def test_a_process_that_stops_in_there_keeps_nobody_out_for_long(
     links: Callable[[], PostgresLink], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its connection is ended by the server; what it was about is left to it."""
-    monkeypatch.setattr(postgres_link, "_BEGIN", postgres_link._BEGIN.replace("20s", "300ms"))
-    here, there = Turnstile(links()), Turnstile(links())
-    async with here.through("ada"), asyncio.timeout(30):
+    monkeypatch.setattr(connections, "_BEGIN", connections._BEGIN.replace("20s", "300ms"))
+    here, there = UserLock(links()), UserLock(links())
+    async with here.acquire("ada"), asyncio.timeout(30):
         await _enter(there, "ada")
     assert any("while something was decided" in record.message for record in caplog.records)
     async with asyncio.timeout(30):
@@ -105,8 +105,8 @@ async def test_a_process_that_stops_in_there_keeps_nobody_out_for_long(
 async def test_a_database_that_is_gone_is_an_error_that_passes(
     postgres_server: PostgresServer, links: Callable[[], PostgresLink], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_link, "TURN_SECONDS", 1)
-    here = Turnstile(links())
+    monkeypatch.setattr(connections, "LOCK_SECONDS", 1)
+    here = UserLock(links())
     await _enter(here, "ada")
     await asyncio.to_thread(postgres_server.stop)
     try:

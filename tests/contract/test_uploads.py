@@ -12,50 +12,57 @@ from typing import Any
 
 import pytest
 
-from assay.errors import IntegrityError, NotFoundError, StorageError, UsageError
-from assay.model.upload import Upload
-from assay.storage import files as files_module
-from assay.storage.files import ABANDONED, CHUNK, Files, FolderFiles, SharedFiles, address
-from assay.storage.integrity import SqlIntegrity
-from assay.storage.rows import Rows
-from assay.storage.sealing import reseal
-from assay.storage.seals import Seals
-from assay.storage.tables import CHUNKS
-from assay.storage.uploads import Page, Room, SqlUploads
+from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
+from openassay.models.user import Upload
+from openassay.storage import uploads as files_module
+from openassay.storage.database import CHUNKS
+from openassay.storage.integrity import SqlIntegrity, reseal
+from openassay.storage.rows import Rows, Seals
+from openassay.storage.uploads import (
+    ABANDON_SECONDS,
+    CHUNK,
+    DatabaseFileStore,
+    FileStore,
+    FolderFileStore,
+    SqlUploads,
+    UploadCursor,
+    UploadQuota,
+    public_address,
+)
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("F-10")
-ROOM = Room(files=3, bytes=1_000)
-MUCH = Room(files=9, bytes=9_000_000)
+ROOM = UploadQuota(files=3, bytes=1_000)
+MUCH = UploadQuota(files=9, bytes=9_000_000)
 
 
-def opened(rows: Rows, folder: Path) -> Files:
+def opened(rows: Rows, folder: Path) -> FileStore:
     """As on SQLite, and as on PostgreSQL."""
-    return FolderFiles(folder) if rows.database.for_update == "" else SharedFiles(rows, folder)
+    return FolderFileStore(folder) if rows.database.for_update == "" else DatabaseFileStore(rows, folder)
 
 
 @pytest.fixture
-def files(rows: Rows, tmp_path: Path) -> Files:
+def files(rows: Rows, tmp_path: Path) -> FileStore:
     return opened(rows, tmp_path / "uploads")
 
 
 @pytest.fixture
-def uploads(rows: Rows, files: Files) -> SqlUploads:
+def uploads(rows: Rows, files: FileStore) -> SqlUploads:
     return SqlUploads(rows, files)
 
 
-async def give(uploads: SqlUploads, owner: str, *files: tuple[str, str], room: Room = ROOM) -> list[Upload]:
+async def give(uploads: SqlUploads, owner: str, *files: tuple[str, str], room: UploadQuota = ROOM) -> list[Upload]:
     given = []
     for name, text in files:
-        path = await uploads.incoming() / name
+        path = await uploads.new_folder() / name
         path.write_text(text, encoding="utf-8")
         given.append((path, "text/plain"))
     return await uploads.add(owner, given, room)
 
 
-def read(files: Files, upload: Upload) -> str:
+def read(files: FileStore, upload: Upload) -> str:
     """As a run does."""
-    [file] = files.located(f"upload:{upload.owner}/{upload.id}").iterdir()
+    [file] = files.locate(f"upload:{upload.owner}/{upload.id}").iterdir()
     assert file.name == upload.name
     return file.read_text(encoding="utf-8")
 
@@ -65,7 +72,7 @@ def count(rows: Rows, table: str) -> int:
         return int(connection.execute(f"SELECT count(*) AS n FROM {table}").fetchone()["n"])  # noqa: S608
 
 
-async def test_a_file_is_kept_for_its_owner_alone(uploads: SqlUploads, files: Files) -> None:
+async def test_a_file_is_kept_for_its_owner_alone(uploads: SqlUploads, files: FileStore) -> None:
     [upload] = await give(uploads, "ann", ("notes.txt", "hello"))
 
     assert await uploads.get("ann", upload.id) == upload
@@ -82,27 +89,30 @@ async def test_a_file_is_kept_for_its_owner_alone(uploads: SqlUploads, files: Fi
     with pytest.raises(NotFoundError):
         await uploads.delete("bob", upload.id)
     with pytest.raises(NotFoundError):
-        files.located(f"upload:bob/{upload.id}")
+        files.locate(f"upload:bob/{upload.id}")
 
 
-async def test_what_a_run_is_given_names_no_place(uploads: SqlUploads, files: Files, tmp_path: Path) -> None:
+async def test_what_a_run_is_given_names_no_place(uploads: SqlUploads, files: FileStore, tmp_path: Path) -> None:
     [upload] = await give(uploads, "ann", ("Größe 1.txt", "hello"))
     [name] = await uploads.paths("ann", [upload.id, upload.id])
     folder = files.folder
 
     assert name == f"upload:ann/{upload.id}"
-    assert files.located(name) == folder / "ann" / upload.id
-    assert files.located("/some/docs") == Path("/some/docs")
-    assert address(folder / "ann" / upload.id / upload.name, folder) == f"upload:{upload.id}/Gr%C3%B6%C3%9Fe%201.txt"
-    assert address(tmp_path / "a.txt", folder) == (tmp_path / "a.txt").as_uri()
+    assert files.locate(name) == folder / "ann" / upload.id
+    assert files.locate("/some/docs") == Path("/some/docs")
+    assert (
+        public_address(folder / "ann" / upload.id / upload.name, folder)
+        == f"upload:{upload.id}/Gr%C3%B6%C3%9Fe%201.txt"
+    )
+    assert public_address(tmp_path / "a.txt", folder) == (tmp_path / "a.txt").as_uri()
     await uploads.delete("ann", upload.id)
     assert not (folder / "ann" / upload.id).exists()
     for gone in (name, "upload:../..", "upload:ann"):
         with pytest.raises(NotFoundError, match="not there any more"):
-            files.located(gone)
+            files.locate(gone)
 
 
-async def test_the_same_bytes_are_the_same_upload(uploads: SqlUploads, files: Files) -> None:
+async def test_the_same_bytes_are_the_same_upload(uploads: SqlUploads, files: FileStore) -> None:
     [first] = await give(uploads, "ann", ("a.txt", "hello"))
     [again, other, twice] = await give(uploads, "ann", ("b.txt", "hello"), ("c.txt", "other"), ("d.txt", "other"))
     [hers] = await give(uploads, "bob", ("a.txt", "hello"))
@@ -114,7 +124,7 @@ async def test_the_same_bytes_are_the_same_upload(uploads: SqlUploads, files: Fi
     await uploads.delete("ann", first.id)
     assert (await uploads.get("bob", hers.id)).name == "a.txt"
     assert read(files, hers) == "hello"
-    assert [upload.id for upload in await uploads.of("ann", limit=9)] == [other.id]
+    assert [upload.id for upload in await uploads.list_for("ann", limit=9)] == [other.id]
 
 
 async def test_there_is_room_for_so_much(uploads: SqlUploads, rows: Rows) -> None:
@@ -126,27 +136,29 @@ async def test_there_is_room_for_so_much(uploads: SqlUploads, rows: Rows) -> Non
         await give(uploads, "ann", *[(f"{n}.txt", str(n)) for n in range(3)])
     assert count(rows, "uploads") == 1  # all or none
     assert count(rows, "chunks") <= 1
-    assert len(await give(uploads, "ann", ("a.txt", "a" * 600), room=Room(0, 0))) == 1  # nothing new
+    assert len(await give(uploads, "ann", ("a.txt", "a" * 600), room=UploadQuota(0, 0))) == 1  # nothing new
 
 
 async def test_pages_go_from_the_newest_to_the_oldest(uploads: SqlUploads) -> None:
     given = await give(uploads, "ann", *[(f"{n}.txt", str(n)) for n in range(3)])
     seen: list[Upload] = []
-    while page := await uploads.of("ann", limit=2, after=Page(seen[-1].created, seen[-1].id) if seen else None):
+    while page := await uploads.list_for(
+        "ann", limit=2, after=UploadCursor(seen[-1].created, seen[-1].id) if seen else None
+    ):
         seen += page
 
     assert sorted(seen, key=lambda one: one.id) == sorted(given, key=lambda one: one.id)
     assert [one.created for one in seen] == sorted((one.created for one in given), reverse=True)
 
 
-async def test_what_was_left_on_its_way_is_swept(uploads: SqlUploads, rows: Rows, files: Files) -> None:
+async def test_what_was_left_on_its_way_is_swept(uploads: SqlUploads, rows: Rows, files: FileStore) -> None:
     """A process was killed while a file came in."""
     [kept] = await give(uploads, "ann", ("kept.txt", "kept"))
-    half, young = await uploads.incoming(), await uploads.incoming()
+    half, young = await uploads.new_folder(), await uploads.new_folder()
     (half / "part").write_bytes(b"half")
-    os.utime(half, (0, time.time() - ABANDONED - 1))
+    os.utime(half, (0, time.time() - ABANDON_SECONDS - 1))
 
-    await SqlUploads(rows, files).incoming()
+    await SqlUploads(rows, files).new_folder()
 
     assert not half.exists()
     assert young.exists()
@@ -155,7 +167,7 @@ async def test_what_was_left_on_its_way_is_swept(uploads: SqlUploads, rows: Rows
 
 
 async def test_an_upload_that_fails_half_way_leaves_nothing(
-    uploads: SqlUploads, rows: Rows, files: Files, monkeypatch: pytest.MonkeyPatch
+    uploads: SqlUploads, rows: Rows, files: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, calls = files.put, list[str]()
 
@@ -169,7 +181,7 @@ async def test_an_upload_that_fails_half_way_leaves_nothing(
     with pytest.raises(StorageError, match="full"):
         await give(uploads, "ann", ("a.txt", "a"), ("b.txt", "b"))
 
-    assert await uploads.of("ann", limit=9) == []
+    assert await uploads.list_for("ann", limit=9) == []
     assert (count(rows, "uploads"), count(rows, "chunks")) == (0, 0)
     assert len(await give(uploads, "ann", ("a.txt", "a"), ("b.txt", "b"))) == 2
 
@@ -189,7 +201,7 @@ async def test_names_are_encrypted(keyed_rows: Rows, tmp_path: Path) -> None:
 @pytest.fixture
 def one_machine(sqlite_database: Any, tmp_path: Path) -> tuple[Rows, Path, SqlUploads]:
     rows, folder = Rows(sqlite_database), tmp_path / "uploads"
-    return rows, folder, SqlUploads(rows, FolderFiles(folder))
+    return rows, folder, SqlUploads(rows, FolderFileStore(folder))
 
 
 async def test_what_has_arrived_stays_though_this_database_knows_nothing_of_it(
@@ -201,9 +213,9 @@ async def test_what_has_arrived_stays_though_this_database_knows_nothing_of_it(
     rowless.mkdir()
     for place in (rowless, folder / "ann" / kept.id):
         (place / "part").write_bytes(b"half")
-        os.utime(place, (0, time.time() - ABANDONED - 1))
+        os.utime(place, (0, time.time() - ABANDON_SECONDS - 1))
 
-    await SqlUploads(rows, FolderFiles(folder)).incoming()
+    await SqlUploads(rows, FolderFileStore(folder)).new_folder()
 
     assert (rowless / "part").exists()
     assert await uploads.get("ann", kept.id) == kept
@@ -234,13 +246,14 @@ def shared_rows(postgres_database: Any) -> Rows:
 async def test_a_large_file_is_read_on_another_machine(shared_rows: Rows, tmp_path: Path) -> None:
     text = "".join(f"line {number}\n" for number in range(40_000))
     assert len(text) > 3 * CHUNK
-    [upload] = await give(SqlUploads(shared_rows, SharedFiles(shared_rows, tmp_path / "a")), "ann", ("a.txt", text),
-                          room=MUCH)  # fmt: skip
+    [upload] = await give(
+        SqlUploads(shared_rows, DatabaseFileStore(shared_rows, tmp_path / "a")), "ann", ("a.txt", text), room=MUCH
+    )
 
-    other = SharedFiles(shared_rows, tmp_path / "b")
+    other = DatabaseFileStore(shared_rows, tmp_path / "b")
 
     assert read(other, upload) == text
-    [file] = other.located(f"upload:ann/{upload.id}").iterdir()
+    [file] = other.locate(f"upload:ann/{upload.id}").iterdir()
     assert file.stat().st_mtime == upload.created.timestamp()  # the same everywhere: what was indexed stays indexed
     assert [row["number"] for row in shared_rows.read(CHUNKS, "ORDER BY number")] == list(range(4))
     assert not list((tmp_path / "b" / ".incoming").iterdir())
@@ -249,10 +262,10 @@ async def test_a_large_file_is_read_on_another_machine(shared_rows: Rows, tmp_pa
 MEASURED = """
 import resource, sys, tracemalloc
 from pathlib import Path
-from assay.storage.files import SharedFiles
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.rows import Rows
-from assay.storage.uploads import Room, SqlUploads
+from openassay.storage.files import SharedFiles
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows
+from openassay.storage.uploads import Room, SqlUploads
 rows = Rows(PostgresDatabase(sys.argv[1]))
 files = SharedFiles(rows, Path(sys.argv[2]))
 uploads = SqlUploads(rows, files)
@@ -277,7 +290,7 @@ def test_a_file_of_25_mb_takes_little_memory(postgres_address: str, tmp_path: Pa
 
 
 async def test_a_copy_that_was_damaged_is_made_anew(shared_rows: Rows, tmp_path: Path) -> None:
-    files = SharedFiles(shared_rows, tmp_path / "copies")
+    files = DatabaseFileStore(shared_rows, tmp_path / "copies")
     [upload] = await give(SqlUploads(shared_rows, files), "ann", ("a.txt", "hello"))
     assert read(files, upload) == "hello"
     for damage in ("hollo", "", "hello, and more"):
@@ -286,7 +299,7 @@ async def test_a_copy_that_was_damaged_is_made_anew(shared_rows: Rows, tmp_path:
 
 
 async def test_bytes_that_were_damaged_are_told_and_can_be_given_again(shared_rows: Rows, tmp_path: Path) -> None:
-    files = SharedFiles(shared_rows, tmp_path / "copies")
+    files = DatabaseFileStore(shared_rows, tmp_path / "copies")
     uploads = SqlUploads(shared_rows, files)
     text = "x" * CHUNK + "y"
     [upload] = await give(uploads, "ann", ("a.txt", text), room=MUCH)
@@ -295,12 +308,12 @@ async def test_bytes_that_were_damaged_are_told_and_can_be_given_again(shared_ro
         connection.execute("UPDATE chunks SET content = 'z' WHERE number = 1")
 
     with pytest.raises(IntegrityError, match=f"chunks {upload.id}/1"):
-        files.located(name)
+        files.locate(name)
     assert any(f"chunks {upload.id}/1" in problem for problem in await SqlIntegrity(shared_rows).problems())
     with shared_rows.database.transaction() as connection:
         connection.execute("DELETE FROM chunks WHERE number = 1")
     with pytest.raises(IntegrityError, match="not what was given"):
-        files.located(name)
+        files.locate(name)
     with pytest.raises(NotFoundError):
         await uploads.get("ann", upload.id)
     assert not (files.folder / "ann").exists()
@@ -311,9 +324,10 @@ async def test_bytes_that_were_damaged_are_told_and_can_be_given_again(shared_ro
 
 async def test_two_who_fetch_the_same_at_once_both_have_it(shared_rows: Rows, tmp_path: Path) -> None:
     text = "x" * (2 * CHUNK)
-    [upload] = await give(SqlUploads(shared_rows, SharedFiles(shared_rows, tmp_path / "a")), "ann", ("a.txt", text),
-                          room=MUCH)  # fmt: skip
-    processes = [SharedFiles(shared_rows, tmp_path / "copies") for _ in range(8)]
+    [upload] = await give(
+        SqlUploads(shared_rows, DatabaseFileStore(shared_rows, tmp_path / "a")), "ann", ("a.txt", text), room=MUCH
+    )
+    processes = [DatabaseFileStore(shared_rows, tmp_path / "copies") for _ in range(8)]
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda files: read(files, upload), processes)) == [text] * 8
@@ -321,7 +335,7 @@ async def test_two_who_fetch_the_same_at_once_both_have_it(shared_rows: Rows, tm
 
 
 async def test_what_is_deleted_on_one_machine_goes_on_the_others(shared_rows: Rows, tmp_path: Path) -> None:
-    here, there = (SharedFiles(shared_rows, tmp_path / name) for name in ("here", "there"))
+    here, there = (DatabaseFileStore(shared_rows, tmp_path / name) for name in ("here", "there"))
     uploads = SqlUploads(shared_rows, here)
     [upload, kept] = await give(uploads, "ann", ("a.txt", "hello"), ("b.txt", "kept"))
     assert [read(there, one) for one in (upload, kept)] == ["hello", "kept"]
@@ -330,13 +344,13 @@ async def test_what_is_deleted_on_one_machine_goes_on_the_others(shared_rows: Ro
 
     assert count(shared_rows, "chunks") == 1
     with pytest.raises(NotFoundError):
-        there.located(f"upload:ann/{upload.id}")
+        there.locate(f"upload:ann/{upload.id}")
     there.tidy()
     assert [folder.name for folder in (tmp_path / "there" / "ann").iterdir()] == [kept.id]
 
 
 async def test_copies_are_bounded_and_what_is_in_use_stays(shared_rows: Rows, tmp_path: Path) -> None:
-    files = SharedFiles(shared_rows, tmp_path / "copies", most=250)
+    files = DatabaseFileStore(shared_rows, tmp_path / "copies", most=250)
     given = await give(SqlUploads(shared_rows, files), "ann", *((f"{n}.txt", str(n) * 100) for n in range(3)))
     for upload in given:
         read(files, upload)
@@ -345,7 +359,7 @@ async def test_copies_are_bounded_and_what_is_in_use_stays(shared_rows: Rows, tm
     files.tidy()
     assert all(folder.exists() for folder in old)  # somebody may be reading them
     for age, folder in zip((2, 3, 0), old, strict=True):
-        os.utime(folder, (0, time.time() - age * ABANDONED))
+        os.utime(folder, (0, time.time() - age * ABANDON_SECONDS))
     files.tidy()
 
     assert [folder.exists() for folder in old] == [True, False, True]
@@ -355,7 +369,7 @@ async def test_copies_are_bounded_and_what_is_in_use_stays(shared_rows: Rows, tm
 async def test_a_disk_that_takes_no_copy_is_told(
     shared_rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = SharedFiles(shared_rows, tmp_path / "copies")
+    files = DatabaseFileStore(shared_rows, tmp_path / "copies")
     [upload] = await give(SqlUploads(shared_rows, files), "ann", ("a.txt", "hello"))
 
     def full(*_: object) -> None:
@@ -363,20 +377,20 @@ async def test_a_disk_that_takes_no_copy_is_told(
 
     monkeypatch.setattr(files_module, "_install", full)
     with pytest.raises(StorageError, match="No space left") as caught:
-        files.located(f"upload:ann/{upload.id}")
+        files.locate(f"upload:ann/{upload.id}")
     assert "room" in caught.value.help
 
 
 async def test_bytes_are_encrypted_and_sealed_anew(postgres_database: Any, tmp_path: Path) -> None:
     plain, keyed = Rows(postgres_database), Rows(postgres_database, Seals(KEY, encrypt=True))
-    uploads = SqlUploads(plain, SharedFiles(plain, tmp_path / "a"))
+    uploads = SqlUploads(plain, DatabaseFileStore(plain, tmp_path / "a"))
     [upload] = await give(uploads, "ann", ("a.txt", "a secret"))
     assert stored(plain) == b"a secret"
 
     reseal(postgres_database, plain.seals, keyed.seals)
 
     assert b"secret" not in stored(keyed)
-    assert read(SharedFiles(keyed, tmp_path / "b"), upload) == "a secret"
+    assert read(DatabaseFileStore(keyed, tmp_path / "b"), upload) == "a secret"
 
 
 def stored(rows: Rows) -> bytes:

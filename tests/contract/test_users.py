@@ -5,17 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay.errors import IntegrityError, NotFoundError, UsageError
-from assay.model.event import RunStatus
-from assay.model.spend import Caps, Charge, Reservation
-from assay.model.thread import Options, Run, Thread
-from assay.model.user import Scope, User
-from assay.storage.ledger import SqlLedger
-from assay.storage.rows import Rows
-from assay.storage.spending import SqlSpending
-from assay.storage.tables import TOKENS, USERS
-from assay.storage.threads import SqlThreads
-from assay.storage.users import SqlUsers
+from openassay.errors import IntegrityError, NotFoundError, UsageError
+from openassay.models.event import RunStatus
+from openassay.models.spend import Caps, Charge, Reservation
+from openassay.models.thread import Run, ResearchOptions, Thread
+from openassay.models.user import Scope, User
+from openassay.storage.database import TOKENS, USERS
+from openassay.storage.ledger import SqlLedger, SqlSpending
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.storage.users import SqlUsers
 
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 ADA = User(name="ada", created=NOW, usd=20.0, requests_per_minute=100)
@@ -27,16 +26,16 @@ def users(rows: Rows) -> SqlUsers:
 
 
 async def test_somebody_is_known_by_their_token_and_only_its_hash_is_kept(users: SqlUsers, rows: Rows) -> None:
-    assert await users.nobody()
+    assert await users.is_empty()
     await users.add(ADA)
-    assert not await users.nobody()
-    assert not await users.anybody(), "there is no token yet"
+    assert not await users.is_empty()
+    assert not await users.has_valid_token(), "there is no token yet"
     token, secret = await users.issue("ada", label="notebook", scopes=(Scope.READ,), expires=NOW + timedelta(days=1))
-    assert await users.known(secret) == (token, ADA)
-    assert await users.holder(token.id) == (token, ADA)
-    assert await users.known(secret[:-1]) is None
-    assert await users.holder("nobody") is None
-    assert await users.anybody()
+    assert await users.find_by_secret(secret) == (token, ADA)
+    assert await users.find_by_token_id(token.id) == (token, ADA)
+    assert await users.find_by_secret(secret[:-1]) is None
+    assert await users.find_by_token_id("nobody") is None
+    assert await users.has_valid_token()
     kept = rows.read(TOKENS)[0]
     assert kept["hash"] == hashlib.sha256(secret.encode()).hexdigest()
     assert secret not in str(kept)
@@ -46,12 +45,12 @@ async def test_somebody_is_known_by_their_token_and_only_its_hash_is_kept(users:
 async def test_a_token_ends(users: SqlUsers) -> None:
     await users.add(ADA)
     kept, _ = await users.issue("ada", expires=NOW + timedelta(hours=1))
-    assert kept.is_good(NOW)
-    assert not kept.is_good(NOW + timedelta(hours=1))
+    assert kept.is_valid(NOW)
+    assert not kept.is_valid(NOW + timedelta(hours=1))
     revoked = await users.revoke(kept.id)
-    assert not revoked.is_good(NOW)
+    assert not revoked.is_valid(NOW)
     assert (await users.revoke(kept.id)).revoked == revoked.revoked, "the first time counts"
-    assert not await users.anybody()
+    assert not await users.has_valid_token()
 
 
 async def test_limits_change_and_the_rest_stays(users: SqlUsers) -> None:
@@ -84,10 +83,10 @@ async def test_who_alters_the_database_gains_nothing(keyed_rows: Rows) -> None:
         connection.execute("UPDATE tokens SET revoked = NULL")
         connection.execute("UPDATE users SET usd = 10000")
     with pytest.raises(IntegrityError, match="tokens"):
-        await users.known(secret)
+        await users.find_by_secret(secret)
     with pytest.raises(IntegrityError, match="users"):
         await users.get("ada")
-    assert keyed_rows.one(USERS, "bob") is None
+    assert keyed_rows.find(USERS, "bob") is None
 
 
 # -- money ---------------------------------------------------------------------------------------------
@@ -97,13 +96,13 @@ async def a_run(rows: Rows, owner: str, name: str, status: RunStatus, micros: in
     """One that may cost 2 dollars, and has made a call for so much."""
     threads, ledger = SqlThreads(rows), SqlLedger(rows, now=lambda: at)
     thread = Thread(id=f"t{name}", title="", created=at, updated=at, owner=owner)
-    options = Options(user=owner, usd=2.0).plain()
+    options = ResearchOptions(user=owner, usd=2.0).plain()
     await threads.fork(thread, Run(id=name, thread=thread.id, question="", status=status, started=at, options=options))
     await ledger.open(name, Caps(micros=2_000_000, tokens=1000, requests=10))
     wanted = Reservation(key=f"k{name}", run=name, step="s", provider="p", model="m", micros=micros, tokens=10)
     await ledger.reserve(wanted)
-    await ledger.sent(wanted.key)
-    await ledger.answered(wanted.key, "yes")
+    await ledger.record_send(wanted.key)
+    await ledger.store_answer(wanted.key, "yes")
     await ledger.settle(wanted.key, Charge(micros=micros, prompt_tokens=5, completion_tokens=5))
 
 
@@ -114,12 +113,14 @@ async def test_what_a_person_spent_is_counted_over_their_threads_and_outlives_th
     await a_run(rows, "ada", "a2", RunStatus.RUNNING, 500_000, NOW)
     await a_run(rows, "ada", "a3", RunStatus.DONE, 700_000, month - timedelta(days=1))
     await a_run(rows, "bob", "b1", RunStatus.WAITING, 900_000, NOW)
-    assert await spending.spent("ada", month) == 800_000
-    assert await spending.spent("bob", month) == 900_000
-    assert await spending.spent("eve", month) == 0
-    assert [(one.run, one.options.usd, one.used) for one in await spending.open("ada")] == [("a2", 2.0, 500_000)]
-    assert (await spending.at_work("ada"), await spending.at_work("bob")) == (1, 1), "who waits for a person counts"
-    assert await spending.at_work("bob", without="b1") == 0
-    assert await spending.used("a3") == 700_000
+    assert await spending.owner_total("ada", month) == 800_000
+    assert await spending.owner_total("bob", month) == 900_000
+    assert await spending.owner_total("eve", month) == 0
+    assert [(one.run, one.options.usd, one.used) for one in await spending.open_runs("ada")] == [("a2", 2.0, 500_000)]
+    assert (await spending.count_active("ada"), await spending.count_active("bob")) == (1, 1), (
+        "who waits for a person counts"
+    )
+    assert await spending.count_active("bob", without="b1") == 0
+    assert await spending.run_total("a3") == 700_000
     await SqlThreads(rows).delete("ta1")
-    assert await spending.spent("ada", month) == 800_000, "what was spent stays in the books"
+    assert await spending.owner_total("ada", month) == 800_000, "what was spent stays in the books"

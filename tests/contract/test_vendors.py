@@ -14,17 +14,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from assay.errors import (
-    ContextOverflowError,
-    KeyRejectedError,
-    ModelError,
-    ModelTimeoutError,
-    RateLimitError,
-)
-from assay.llm.names import parse
-from assay.llm.vendors import Request, Unsupported, Vendor, open_vendor
-from assay.model.exchange import Method, Prompt, Usage
-from assay.settings import Keys, Models, Settings
+from openassay.errors import ApiKeyError, ContextOverflowError, ModelError, ModelTimeoutError, RateLimitError
+from openassay.llm.names import parse_name
+from openassay.llm.vendors import ModelRequest, ParameterError, Vendor, open_vendor
+from openassay.models.spend import Method, ModelPrompt, TokenUsage
+from openassay.settings import Keys, ModelSettings, Settings
 
 KEY = "sk-very-secret-0123456789"
 TEXT = "Which of these passages speak of the harbour at Zanzibar?"
@@ -188,24 +182,24 @@ async def server() -> AsyncIterator[Played]:
 
 def settings(vendor: str, port: int) -> Settings:
     keys = Keys.model_validate({f"{vendor}_api_key": SecretStr(KEY)})
-    return Settings(llm=Models(endpoints={vendor: f"http://127.0.0.1:{port}"}), keys=keys)
+    return Settings(llm=ModelSettings(endpoints={vendor: f"http://127.0.0.1:{port}"}), keys=keys)
 
 
 @asynccontextmanager
 async def opened(vendor: str, port: int) -> AsyncIterator[Vendor]:
-    model = await asyncio.to_thread(open_vendor, parse(f"{vendor}:m-1"), settings(vendor, port))
+    model = await asyncio.to_thread(open_vendor, parse_name(f"{vendor}:m-1"), settings(vendor, port))
     try:
         yield model
     finally:
         await model.close()
 
 
-def asking(method: Method = "json_schema", seconds: float = 10.0, temperature: float | None = 0.3) -> Request:
-    prompt = Prompt(step="read", role="analyst", system="You read closely.", text=TEXT, form=FORM)
-    return Request("m-1", prompt, method, temperature, 500, seconds)
+def asking(method: Method = "json_schema", seconds: float = 10.0, temperature: float | None = 0.3) -> ModelRequest:
+    prompt = ModelPrompt(step="read", role="analyst", system="You read closely.", text=TEXT, form=FORM)
+    return ModelRequest("m-1", prompt, method, temperature, 500, seconds)
 
 
-async def error(vendor: str, server: Played, request: Request | None = None) -> ModelError:
+async def error(vendor: str, server: Played, request: ModelRequest | None = None) -> ModelError:
     """What is raised; whatever it is, it holds no secret and fits on a line."""
     async with opened(vendor, server.port) as model:
         with pytest.raises(ModelError) as caught:
@@ -239,7 +233,7 @@ async def test_an_answer_with_its_usage_and_its_pieces(vendor: str, server: Play
     assert "".join(deltas) == reply.text
     if vendor != "google" or method != "function_calling":  # Google sends arguments in one piece
         assert tuple(deltas) == PARTS
-    assert reply.usage == Usage(prompt_tokens=11, completion_tokens=7)
+    assert reply.usage == TokenUsage(prompt_tokens=11, completion_tokens=7)
     assert (reply.model, reply.method, reply.finish) == (f"{vendor}:m-1", method, "stop")
     assert reply.seconds > 0
 
@@ -309,12 +303,12 @@ async def test_cached_and_thought_tokens_are_counted(server: Played) -> None:
     end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": counted}
     server.play(*chunks[:-2], event(end, "message_delta"), chunks[-1])
     async with opened("anthropic", server.port) as model:
-        assert (await model.ask(asking())).usage == Usage(prompt_tokens=37, completion_tokens=9)
+        assert (await model.ask(asking())).usage == TokenUsage(prompt_tokens=37, completion_tokens=9)
     last = {"candidates": [{"finishReason": "STOP"}]}
     counts = {"promptTokenCount": 4, "candidatesTokenCount": 6, "thoughtsTokenCount": 50}
     server.play(event({**last, "usageMetadata": counts}))
     async with opened("google", server.port) as model:
-        assert (await model.ask(asking())).usage == Usage(prompt_tokens=4, completion_tokens=56)
+        assert (await model.ask(asking())).usage == TokenUsage(prompt_tokens=4, completion_tokens=56)
 
 
 async def test_the_last_word_on_usage_counts(server: Played) -> None:
@@ -363,9 +357,9 @@ def body(message: str, code: str = "", status: int = 400, details: Any = None) -
     ("status", "kind", "retryable"),
     [
         (400, ModelError, False),
-        (401, KeyRejectedError, False),
-        (402, KeyRejectedError, False),
-        (403, KeyRejectedError, False),
+        (401, ApiKeyError, False),
+        (402, ApiKeyError, False),
+        (403, ApiKeyError, False),
         (404, ModelError, False),
         (408, ModelError, True),
         (413, ContextOverflowError, False),
@@ -394,13 +388,13 @@ async def test_a_rejected_key_names_its_variable(vendor: str, server: Played) ->
     server.play(body(f"Incorrect API key provided: {KEY}", "invalid_api_key"), status=401)
     assert f"{vendor.upper()}_API_KEY" in (await error(vendor, server)).help
     server.play(body("API key not valid.", details=[{"reason": "API_KEY_INVALID"}]), status=400)
-    assert isinstance(await error(vendor, server), KeyRejectedError)
+    assert isinstance(await error(vendor, server), ApiKeyError)
 
 
 @pytest.mark.parametrize("words", ["insufficient_quota", "Your credit balance is too low to access the API."])
 async def test_an_empty_account_is_not_a_rate_limit(vendor: str, server: Played, words: str) -> None:
     server.play(body(words, "insufficient_quota"), status=429)
-    assert isinstance(await error(vendor, server), KeyRejectedError)
+    assert isinstance(await error(vendor, server), ApiKeyError)
 
 
 @pytest.mark.parametrize(
@@ -466,7 +460,7 @@ async def test_a_way_of_asking_that_is_not_known(
 ) -> None:
     server.play(body(words), status=status)
     refused = await error(vendor, server)
-    assert isinstance(refused, Unsupported)
+    assert isinstance(refused, ParameterError)
     assert refused.parameter == parameter
     assert not refused.billed
 
@@ -495,7 +489,7 @@ async def test_a_server_that_refuses_three_parameters_is_asked_without_them(serv
 async def test_a_limit_that_stays_refused_is_an_error(vendor: str, server: Played) -> None:
     for _ in range(2):
         server.play(body("Unsupported parameter: max_tokens, max_completion_tokens"), status=400)
-    assert isinstance(await error(vendor, server), Unsupported)
+    assert isinstance(await error(vendor, server), ParameterError)
 
 
 async def test_a_reason_is_quoted_unless_it_repeats_the_prompt(vendor: str, server: Played) -> None:
@@ -673,7 +667,7 @@ def test_a_vendor_outlives_an_event_loop(vendor: str) -> None:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    model = open_vendor(parse(f"{vendor}:m-1"), settings(vendor, port))
+    model = open_vendor(parse_name(f"{vendor}:m-1"), settings(vendor, port))
     for _ in range(2):
         played = Played(port=port)
         played.play(*SPEAK[vendor](PARTS))

@@ -2,10 +2,8 @@
 
 import pytest
 
-from assay.storage.database import Database
-from assay.storage.rows import Rows
-from assay.storage.seals import Seals
-from assay.storage.tables import THREADS
+from openassay.storage.database import THREADS, Database
+from openassay.storage.rows import Rows, Seals
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("F-10")
@@ -14,7 +12,7 @@ THREAD = {"id": "t", "title": "Kilns", "created": "1", "updated": "1", "mode": N
 
 
 def fill(rows: Rows) -> None:
-    with rows.writing("thread", "t") as writer:
+    with rows.open_writer("thread", "t") as writer:
         writer.insert(THREADS, {name: THREAD[name] for name in THREADS.columns})
 
 
@@ -23,12 +21,12 @@ def test_a_row_that_was_read_is_changed_twice(any_database: Database, seals: Sea
     rows = Rows(any_database, seals)
     fill(rows)
 
-    with rows.writing("thread", "t") as writer:
-        writer.one(THREADS, "t")
+    with rows.open_writer("thread", "t") as writer:
+        writer.find(THREADS, "t")
         writer.update(THREADS, ("t",), {"title": "Ovens"})
         writer.update(THREADS, ("t",), {"updated": "2"})
 
-    found = rows.one(THREADS, "t")
+    found = rows.find(THREADS, "t")
     assert found is not None
     assert (found["title"], found["updated"]) == ("Ovens", "2")
     rows.check("thread", "t", deep=True)
@@ -37,8 +35,8 @@ def test_a_row_that_was_read_is_changed_twice(any_database: Database, seals: Sea
 def test_a_row_that_was_read_and_deleted_is_not_changed(rows: Rows) -> None:
     fill(rows)
 
-    with rows.writing("thread", "t") as writer:
-        writer.one(THREADS, "t")
+    with rows.open_writer("thread", "t") as writer:
+        writer.find(THREADS, "t")
         writer.delete(THREADS, "WHERE id = ?", ("t",))
         assert writer.update(THREADS, ("t",), {"title": "Ovens"}) is None
 

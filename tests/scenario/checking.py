@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from assay.export.report import Report
+from openassay.export.report import Report
 
 CHECKER = Path(__file__).resolve().parents[3] / "shared" / "check" / "check_report.py"
 
@@ -38,8 +38,8 @@ def outside_checker() -> ModuleType | None:
 
 
 def stored_texts(data_dir: Path) -> dict[str, str]:
-    """The snapshots of a data directory, read past all of Assay's code."""
-    connection = sqlite3.connect(data_dir / "assay.sqlite3")
+    """The snapshots of a data directory, read past all of OpenAssay's code."""
+    connection = sqlite3.connect(data_dir / "openassay.sqlite3")
     try:
         return dict(connection.execute("SELECT hash, text FROM documents"))
     finally:

@@ -13,42 +13,40 @@ from typing import Any, NamedTuple
 import numpy  # noqa: F401  # while a thread is still importing it, the serialiser refuses exceptions
 import pytest
 
-from assay.api import aresearch
-from assay.checkpoints.saver import Checkpoints
-from assay.companies import open_companies
-from assay.embedding.minilm import MiniLM
-from assay.embedding.vectors import CachedEmbedder
-from assay.engine import Engine, Outcome
-from assay.export.report import Report
-from assay.memory.remembered import StoreMemory
-from assay.model.event import Event
-from assay.model.source import Document
-from assay.model.thread import Options
-from assay.ports import EventLog, Notes, Source
-from assay.runs.runner import Runner
-from assay.search.demo import DemoSource
-from assay.search.ranker import IndexRanker
-from assay.search.registry import Bench
-from assay.settings import Settings, load
-from assay.storage.events import SqlEvents
-from assay.storage.notes import SqlNotes
-from assay.storage.reviews import SqlReviews
-from assay.storage.rows import Rows
-from assay.storage.threads import SqlThreads
-from assay.testing import (
+from openassay.api import aresearch
+from openassay.companies.register import open_companies
+from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.engine.engine import Engine, RunOutcome
+from openassay.engine.memory import UserMemory
+from openassay.engine.runner import Runner
+from openassay.export.report import Report
+from openassay.models.event import Event
+from openassay.models.evidence import Document
+from openassay.models.thread import ResearchOptions
+from openassay.protocols import EventLog, NoteStore, Source
+from openassay.search.demo import DemoSource
+from openassay.search.ranking import IndexRanker
+from openassay.search.registry import SourceContext
+from openassay.settings import Settings, load
+from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
+from openassay.storage.rows import Rows
+from openassay.storage.threads import SqlThreads
+from openassay.testing import (
     FakePages,
     FakeSource,
+    FreeAccount,
     MemoryDocuments,
     MemoryEvents,
-    MemoryIndex,
     MemoryLocks,
     MemoryNotes,
     MemoryReviews,
     MemoryThreads,
-    ScriptedReasoner,
+    SingleReasonerFactory,
 )
-from assay.testing.thinking import FixedThinking, NothingSpent
-from assay.trust.support import WordsAndMeaning
+from openassay.text.embeddings import EmbeddingCache, MiniLM
+from openassay.verification.support import FeatureSupportScorer
+from tests.fakes.index import MemoryIndex
+from tests.fakes.reasoner import StubReasoner
 from tests.scenario.checking import check_report, stored_texts
 
 LIBRARY = Path(__file__).resolve().parents[2] / "examples" / "library"
@@ -61,13 +59,13 @@ LIBRARY_QUESTION = (  # the one `make demo` asks
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which sources `auto` takes must not depend on the network of whoever runs the tests."""
-    monkeypatch.setenv("ASSAY_OFFLINE", "true")
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
 
 
 @pytest.fixture(scope="session")
-def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedEmbedder]:
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingCache]:
     """Loaded once, its vectors shared by all tests of a worker."""
-    cached = CachedEmbedder(MiniLM(threads=1), tmp_path_factory.mktemp("vectors") / "vectors.sqlite3")
+    cached = EmbeddingCache(MiniLM(threads=1), tmp_path_factory.mktemp("vectors") / "vectors.sqlite3")
     yield cached
     cached.close()
 
@@ -76,7 +74,7 @@ class Stores(NamedTuple):
     threads: Any  # tests look into those in memory
     reviews: Any
     events: EventLog
-    notes: Notes
+    notes: NoteStore
     checkpointer: Any
 
 
@@ -90,7 +88,7 @@ def in_memory() -> Stores:
 
 
 def in_database(rows: Rows) -> Stores:
-    return Stores(SqlThreads(rows), SqlReviews(rows), SqlEvents(rows), SqlNotes(rows), Checkpoints(rows))
+    return Stores(SqlThreads(rows), SqlReviews(rows), SqlEvents(rows), SqlNotes(rows), SqlCheckpointSaver(rows))
 
 
 class Lab:
@@ -98,7 +96,7 @@ class Lab:
     replaced."""
 
     def __init__(
-        self, embedder: CachedEmbedder, settings: Settings, script: dict[str, Callable[..., Any]], stores: Stores
+        self, embedder: EmbeddingCache, settings: Settings, script: dict[str, Callable[..., Any]], stores: Stores
     ) -> None:
         from langgraph.store.memory import InMemoryStore
 
@@ -106,11 +104,11 @@ class Lab:
         self.documents = MemoryDocuments()
         self.pages = FakePages()
         self.threads, self.reviews, self.events, self.notes, self.checkpointer = stores
-        self.memory = StoreMemory(InMemoryStore())
+        self.memory = UserMemory(InMemoryStore())
         self.sources: list[Source] = [DemoSource(self.documents)]
-        self.reasoner = ScriptedReasoner(embedder, WordsAndMeaning(embedder), open_companies(), **script)
-        self.account = NothingSpent()
-        self.thinking = FixedThinking(self.reasoner, self.account)
+        self.reasoner = StubReasoner(embedder, FeatureSupportScorer(embedder), open_companies(), **script)
+        self.account = FreeAccount()
+        self.thinking = SingleReasonerFactory(self.reasoner, self.account)
         runner = Runner(
             settings=settings,
             threads=self.threads,
@@ -122,7 +120,7 @@ class Lab:
             pages=self.pages,
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             thinking=self.thinking,
-            support=WordsAndMeaning(embedder),
+            support=FeatureSupportScorer(embedder),
             checkpointer=self.checkpointer,
             locks=MemoryLocks(),
             now=lambda: datetime.now(UTC) + self.ahead,
@@ -135,16 +133,16 @@ class Lab:
         self.sources = [source]
         return source
 
-    async def ask(self, question: str, *, thread: str | None = None, **options: Any) -> Outcome:
-        run = await self.engine.start(question, Options(**options), thread=thread)
+    async def ask(self, question: str, *, thread: str | None = None, **options: Any) -> RunOutcome:
+        run = await self.engine.start(question, ResearchOptions(**options), thread=thread)
         return await self.settled(run.id)
 
-    async def answer(self, outcome: Outcome, value: object) -> Outcome:
+    async def answer(self, outcome: RunOutcome, value: object) -> RunOutcome:
         [question] = outcome.questions
         run = await self.engine.answer(outcome.run.thread, question.id, value)
         return await self.settled(run.id)
 
-    async def settled(self, run: str) -> Outcome:
+    async def settled(self, run: str) -> RunOutcome:
         outcome = await self.engine.wait(run)
         if outcome.report is not None:
             check_report(outcome.report, {name: document.text for name, document in self.documents.stored.items()})
@@ -158,12 +156,12 @@ class Lab:
     async def log(self, run: str) -> list[Event]:
         return await self.events.since(run, 0)
 
-    async def state(self, outcome: Outcome) -> dict[str, Any]:
+    async def state(self, outcome: RunOutcome) -> dict[str, Any]:
         return await self.engine.state(outcome.run.thread)
 
 
 @pytest.fixture
-async def lab(embedder: CachedEmbedder) -> AsyncIterator[Callable[..., Lab]]:
+async def lab(embedder: EmbeddingCache) -> AsyncIterator[Callable[..., Lab]]:
     """lab(critique=..., settings={...}) makes a laboratory, on a database if there is one; all are closed at the
     end."""
     made: list[Lab] = []
@@ -193,21 +191,21 @@ class Plugin(NamedTuple):
     """What an entry point of a plugin gives: a name, and something that builds the source."""
 
     name: str
-    build: Callable[[Bench], Source]
+    build: Callable[[SourceContext], Source]
 
     def load(self) -> "Plugin":
         return self
 
 
 @pytest.fixture
-def plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[Bench], Source]], None]:
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[SourceContext], Source]], None]:
     """plugin(name, build) registers a source as an installed package would."""
     added: dict[str, Plugin] = {}
     monkeypatch.setattr(
-        "assay.search.registry.entry_points", lambda group: [*entry_points(group=group), *added.values()]
+        "openassay.search.registry.entry_points", lambda group: [*entry_points(group=group), *added.values()]
     )
 
-    def register(name: str, build: Callable[[Bench], Source]) -> None:
+    def register(name: str, build: Callable[[SourceContext], Source]) -> None:
         added[name] = Plugin(name, build)
 
     return register
@@ -242,10 +240,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> LibraryRun:
 
 
 async def _research_library(folder: Path) -> None:
-    from assay.bootstrap import open_engine
+    from openassay.bootstrap import open_engine
 
     async with open_engine(load(data_dir=folder)) as engine:
-        run = await engine.start(LIBRARY_QUESTION, Options(docs=(str(LIBRARY),)))
+        run = await engine.start(LIBRARY_QUESTION, ResearchOptions(docs=(str(LIBRARY),)))
         outcome = await engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
         events = [event.plain() async for event in engine.events(run.id)]

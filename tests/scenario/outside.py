@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from assay.model.inquiry import Found
-from assay.testing import FakeProvider, ScriptedModel
-from assay.testing.policies import Script
-from assay.testing.search_formats.searxng import FORMAT
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb
+from openassay.models.evidence import ProviderResult
+from tests.fakes.llm_server import FakeLlmServer, FaultSequence
+from tests.fakes.model import FakeModel
+from tests.fakes.search_api import FakeSearchProvider
+from tests.fakes.search_web_formats import SEARXNG
+from tests.fakes.web import FakeWeb
 
 GPT = "openai:gpt-4o"
 GOAL = "How large is Lake Marrow and why did it shrink?"
@@ -27,12 +27,12 @@ async def outside() -> AsyncIterator[dict[str, Any]]:
     OPENAI_API_KEY in the environment."""
     async with (
         FakeWeb() as web,
-        FakeSearchProvider(FORMAT) as search,
-        FakeProvider(ScriptedModel(), faults=Script(["server-error"])) as models,
+        FakeSearchProvider(SEARXNG) as search,
+        FakeLlmServer(FakeModel(), faults=FaultSequence(["server-error"])) as models,
     ):
-        web.page("http://*/survey", PAGE)
+        web.add_page("http://*/survey", PAGE)
         at = f"http://127.0.0.1:{web.port}"
-        search.found = tuple(Found(url=f"{at}/{path}", title="Lake Marrow") for path in ("survey", "gone"))
+        search.found = tuple(ProviderResult(url=f"{at}/{path}", title="Lake Marrow") for path in ("survey", "gone"))
         search.delay = SLOW
         yield {
             "source": "searxng",

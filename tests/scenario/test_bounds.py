@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from assay.errors import ConfigurationError, SourceError
-from assay.model.event import RunStatus, Status
-from assay.model.plan import SearchQuery
-from assay.model.report import Critique, Issue
-from assay.settings import load
-from assay.text.sense import sense
+from openassay.errors import ConfigurationError, SourceError
+from openassay.models.event import RunStatus, Status
+from openassay.models.plan import SearchQuery
+from openassay.models.report import Critique, Issue
+from openassay.settings import load
+from openassay.text.words import query_key
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
@@ -182,7 +182,7 @@ async def test_the_status_of_a_run_is_current_at_every_step(lab: Make) -> None:
 
     def noting(name: str, then: Callable[..., Any] | None = None) -> Callable[..., Any]:
         async def step(real: Any, *args: Any) -> Any:
-            [thread] = await here.threads.recent(limit=1)
+            [thread] = await here.threads.list_recent(limit=1)
             [run] = await here.threads.runs(thread.id)
             during.append((name, run.stage))
             return then(real, *args) if then else await real(*args)
@@ -285,5 +285,5 @@ async def test_queries_end_as_completed_or_failed(lab: Make) -> None:
     statuses = {query.text: query.status for query in report.plan.queries if query.type == "web"}
     assert set(statuses.values()) == {"completed", "failed"}
     for text, status in statuses.items():
-        assert sense(text) in set(map(sense, source.queries)), "a query in other words was asked once"
+        assert query_key(text) in set(map(query_key, source.queries)), "a query in other words was asked once"
         assert status == ("failed" if "measured" in text or "shrink" in text else "completed")

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotFoundError, StorageError, UsageError
-from assay.export.report import Report
-from assay.model.branch import Changes, Moment
-from assay.model.event import RunStatus
-from assay.model.question import Mode
-from assay.model.report import ReportStatus
-from assay.model.thread import Options
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
-from assay.storage.tables import ALL
+from openassay.errors import NotFoundError, StorageError, UsageError
+from openassay.export.report import Report
+from openassay.models.event import RunStatus
+from openassay.models.plan import Mode
+from openassay.models.report import ReportStatus
+from openassay.models.thread import BranchChanges, CheckpointInfo, ResearchOptions
+from openassay.storage.database import ALL_TABLES
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, LAKE, QUESTION, SURVEY
 
@@ -40,18 +39,18 @@ def here(lab: Make, rows: Rows) -> Lab:
 
 
 async def forked(here: Lab, thread: str, at: str | None = None, **changes: Any) -> Report:
-    run = await here.engine.fork(thread, at, Changes(**changes))
+    run = await here.engine.fork(thread, at, BranchChanges(**changes))
     outcome = await here.settled(run.id)
     assert outcome.report is not None, outcome.run.error
     return outcome.report
 
 
-async def moment(here: Lab, thread: str, after: str) -> Moment:
+async def moment(here: Lab, thread: str, after: str) -> CheckpointInfo:
     return [one for one in await here.engine.history(thread, limit=None) if after in one.after][-1]
 
 
 async def latest(here: Lab) -> str:
-    found = await here.threads.recent(limit=50)
+    found = await here.threads.list_recent(limit=50)
     return str(max(found, key=lambda thread: thread.created).id)
 
 
@@ -61,7 +60,7 @@ def kept(rows: Rows, thread: str) -> dict[str, list[tuple[Any, ...]]]:
     of_people = ("", "user")
     places = {
         table.name: f"{table.owner} = ?" if table.scope == "thread" else of_runs
-        for table in ALL
+        for table in ALL_TABLES
         if table.scope not in of_people
     }
     places["heads"] = "scope = 'thread:' || ?"
@@ -139,7 +138,7 @@ async def test_a_fork_at_each_checkpoint_ends_as_its_parent_did(here: Lab, rows:
     before = kept(rows, thread)
     for one in await here.engine.history(thread, limit=None):
         branch = await forked(here, thread, one.checkpoint)
-        assert facts(branch) == facts(report), one.told
+        assert facts(branch) == facts(report), one.label
         assert branch.status is ReportStatus.COMPLETE
         assert (await here.engine.report(await latest(here))).model_dump() == branch.model_dump()
     assert kept(rows, thread) == before
@@ -152,7 +151,7 @@ async def test_style_and_length_are_changed_before_anything_is_written(here: Lab
     branch = await forked(here, thread, style="executive", words=50)
     assert words(branch) < words(report)
     [tree] = (await here.engine.tree(thread)).branches
-    assert (tree.changed, tree.moment) == ("executive style, 50 words", (await moment(here, thread, "verify")).told)
+    assert (tree.changed, tree.moment) == ("executive style, 50 words", (await moment(here, thread, "verify")).label)
     assert tree.title.startswith("executive style, 50 words · How")
     log = await here.log((await here.threads.runs(tree.thread))[0].id)
     assert not {"search", "read", "plan", "verify"} & {event.stage for event in log if event.kind == "enter"}
@@ -163,7 +162,7 @@ async def test_a_change_that_takes_effect_earlier_says_where_it_began(here: Lab)
     thread = report.provenance.thread
     reviewed = await moment(here, thread, "review")
     branch = await forked(here, thread, reviewed.checkpoint, words=50)
-    assert any(f"It does not begin at {reviewed.told}" in notice for notice in branch.notices)
+    assert any(f"It does not begin at {reviewed.label}" in notice for notice in branch.notices)
     [run] = await here.threads.runs(await latest(here))
     assert any("takes effect earlier" in str(event.data) for event in await here.log(run.id) if event.kind == "notice")
 
@@ -188,7 +187,7 @@ async def test_an_edited_plan_is_carried_out(here: Lab) -> None:
     assert asks in [question.text for question in branch.plan.questions]
     assert any("60 passengers" in claim.text for claim in branch.claims)
     [tree] = (await here.engine.tree(thread)).branches
-    assert tree.moment == (await moment(here, thread, "plan")).told
+    assert tree.moment == (await moment(here, thread, "plan")).label
 
 
 async def test_sections_are_renamed_without_searching_again(here: Lab) -> None:
@@ -211,7 +210,7 @@ async def test_a_source_is_done_without(here: Lab) -> None:
         assert SURVEY.hash not in {card.document for card in branch.sources}
         assert GAZETTE.hash in {card.document for card in branch.sources}
     # Asked anew from its parent, at a moment when nothing had been found yet: the number is that of the report.
-    run = await here.engine.fork(report.provenance.thread, None, Changes(without=(card.id,)))
+    run = await here.engine.fork(report.provenance.thread, None, BranchChanges(without=(card.id,)))
     await here.settled(run.id)
     again = await forked(here, run.thread, depth="quick")
     assert SURVEY.hash not in {card.document for card in again.sources}
@@ -326,7 +325,7 @@ async def test_branches_run_at_the_same_time(here: Lab, rows: Rows) -> None:
     thread = report.provenance.thread
     before = kept(rows, thread)
     planned = await moment(here, thread, "plan")
-    runs = [await here.engine.fork(thread, planned.short, Changes(words=60 + n)) for n in range(3)]
+    runs = [await here.engine.fork(thread, planned.short, BranchChanges(words=60 + n)) for n in range(3)]
     outcomes = await asyncio.gather(*(here.settled(run.id) for run in runs))
     assert all(outcome.report is not None for outcome in outcomes)
     assert len({outcome.run.thread for outcome in outcomes}) == 3
@@ -355,8 +354,8 @@ async def test_a_branch_that_cannot_be_made_leaves_nothing(
 
     monkeypatch.setattr(here.checkpointer, "_put", full)
     with pytest.raises(StorageError, match="the disk is full"):
-        await here.engine.fork(thread, None, Changes(words=50))
-    assert [found.id for found in await here.threads.recent(limit=9)] == [thread]
+        await here.engine.fork(thread, None, BranchChanges(words=50))
+    assert [found.id for found in await here.threads.list_recent(limit=9)] == [thread]
     assert (await here.engine.tree(thread)).branches == ()
 
 
@@ -377,9 +376,9 @@ async def test_what_cannot_be_changed_is_refused_before_anything_is_made(here: L
     ]
     for of, at, changes, message in refused:
         with pytest.raises(UsageError, match=message) as caught:
-            await here.engine.fork(of, at, Changes(**changes))
+            await here.engine.fork(of, at, BranchChanges(**changes))
         assert caught.value.help
-    assert {found.id for found in await here.threads.recent(limit=9)} == {thread, greeted}
+    assert {found.id for found in await here.threads.list_recent(limit=9)} == {thread, greeted}
 
 
 async def test_a_moment_that_was_pruned_is_said_to_be_gone(here: Lab) -> None:
@@ -387,7 +386,7 @@ async def test_a_moment_that_was_pruned_is_said_to_be_gone(here: Lab) -> None:
     thread = report.provenance.thread
     await here.checkpointer.prune_thread(thread, lambda ids: ids[-2:])
     assert [one.number for one in await here.engine.history(thread)] == [1, 2]
-    for changes in (Changes(words=50), Changes(question="How do visitors reach Lake Marrow?")):
+    for changes in (BranchChanges(words=50), BranchChanges(question="How do visitors reach Lake Marrow?")):
         with pytest.raises(UsageError, match="not kept any more") as caught:
             await here.engine.fork(thread, None, changes)
         assert "persistence.keep_checkpoints" in caught.value.help
@@ -407,9 +406,9 @@ async def test_a_thread_is_forked_while_it_is_at_work(lab: Make, rows: Rows) -> 
 
     here = lab(rows=rows, read=read)
     here.holds(*LAKE)
-    run = await here.engine.start(QUESTION, Options())
+    run = await here.engine.start(QUESTION, ResearchOptions())
     await reading.wait()
-    branch = await here.engine.fork(run.thread, None, Changes(words=50))
+    branch = await here.engine.fork(run.thread, None, BranchChanges(words=50))
     go_on.set()
     both = await asyncio.gather(here.settled(run.id), here.settled(branch.id))
     assert all(outcome.report is not None for outcome in both)

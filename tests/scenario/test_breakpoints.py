@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from assay.admission import validated
-from assay.engine import Outcome
-from assay.errors import AnswerError, ConfigurationError, PathError
-from assay.model.event import RunStatus
-from assay.model.evidence import Analysis, Gap
-from assay.model.report import Critique, Issue
-from assay.model.spend import Quote
-from assay.testing import FakeRemote
+from openassay.engine.engine import RunOutcome
+from openassay.engine.questions import validate_answer
+from openassay.errors import AnswerError, ConfigurationError, PathError
+from openassay.models.event import RunStatus
+from openassay.models.evidence import Analysis, Gap
+from openassay.models.report import Critique, Issue
+from openassay.models.spend import CostEstimate
+from openassay.testing import FakeRemote
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 from tests.scenario.test_web import hit, of, on_the_web
@@ -25,7 +25,7 @@ PLAN = {"hitl_after_planning": True}
 OUTPUT = {"hitl_before_output": True}
 
 
-def everything(outcome: Outcome) -> str:
+def everything(outcome: RunOutcome) -> str:
     assert outcome.report is not None, outcome.run.error
     return " ".join(s.text for section in outcome.report.sections for s in section.sentences)
 
@@ -38,7 +38,7 @@ def criticised(severity: str, score: float, recommendation: str) -> Callable[...
     return critique
 
 
-async def asked(lab: Make, settings: dict[str, Any], **script: Any) -> tuple[Lab, Outcome]:
+async def asked(lab: Make, settings: dict[str, Any], **script: Any) -> tuple[Lab, RunOutcome]:
     here = lab(settings=settings, **script)
     here.holds(*LAKE)
     return here, await here.ask(QUESTION, interactive=True)
@@ -303,8 +303,8 @@ async def test_only_a_harvest_that_is_large_enough_is_asked_about(lab: Make, pag
 async def test_a_harvest_is_asked_about_from_the_cost_on_that_was_set(lab: Make, least: float, asks: bool) -> None:
     here = lab(settings={"breakpoints": {"before_harvest": True, "harvest_usd": least}, "auto_gate": False})
     here.holds(*LAKE)
-    quote = Quote(model="m", usd=2.0, most_usd=2.0, calls=10, tokens=1000, seconds=1, reading_usd=2.0)
-    here.thinking.quote = lambda options: quote  # type: ignore[method-assign]
+    quote = CostEstimate(model="m", usd=2.0, most_usd=2.0, calls=10, tokens=1000, seconds=1, reading_usd=2.0)
+    here.thinking.estimate = lambda options: quote  # type: ignore[method-assign]
 
     outcome = await here.ask(QUESTION, interactive=True)
 
@@ -330,7 +330,7 @@ def with_another_round(source: FakeRemote) -> Callable[..., Any]:
     return analyse
 
 
-async def in_rounds(lab: Make, **breakpoints: Any) -> tuple[Lab, Outcome]:
+async def in_rounds(lab: Make, **breakpoints: Any) -> tuple[Lab, RunOutcome]:
     source = FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)])
     settings = {"breakpoints": {"before_harvest": True, **breakpoints}}
     here = on_the_web(lab(settings=settings, analyse=with_another_round(source)), source)
@@ -347,7 +347,7 @@ async def test_who_ends_the_second_round_keeps_what_the_first_has_found(lab: Mak
 
     if by == "timer":
         here.ahead = timedelta(seconds=1801)
-        [run] = await here.engine.settle_overdue()
+        [run] = await here.engine.answer_overdue()
         outcome = await here.settled(run.id)
     else:
         outcome = await here.answer(waiting, "reject")
@@ -389,7 +389,7 @@ async def test_so_many_pages_are_fetched_in_the_round_that_was_asked_about(lab: 
 
 @pytest.mark.requirement("W-06")
 async def test_the_price_of_a_harvest_is_that_of_its_pages(lab: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    quote = Quote(model="m", usd=2.0, most_usd=5.0, calls=22, tokens=1, seconds=1, reading_usd=1.0)
+    quote = CostEstimate(model="m", usd=2.0, most_usd=5.0, calls=22, tokens=1, seconds=1, reading_usd=1.0)
     prices = []
     for pages in (1, 2):
         here = lab(settings={"breakpoints": {"before_harvest": True}, "auto_gate": False})
@@ -493,10 +493,10 @@ async def test_several_at_one_place_are_asked_one_after_the_other(lab: Make) -> 
 )
 async def test_when_time_is_up_the_timer_decides(lab: Make, auto: bool, status: str, told: str) -> None:
     here, waiting = await asked(lab, {**PLAN, "breakpoints": {"plan_auto_approve": auto}})
-    assert await here.engine.settle_overdue() == []  # there is time
+    assert await here.engine.answer_overdue() == []  # there is time
     here.ahead = timedelta(seconds=1801)
 
-    [run] = await here.engine.settle_overdue()
+    [run] = await here.engine.answer_overdue()
 
     outcome = await here.settled(run.id)
     assert outcome.report is not None
@@ -534,7 +534,7 @@ async def test_every_breakpoint_has_its_time_and_its_way_out(
     assert question.due - question.asked == timedelta(seconds=seconds)
     here.ahead = timedelta(seconds=seconds + 1)
 
-    [run] = await here.engine.settle_overdue()
+    [run] = await here.engine.answer_overdue()
 
     outcome = await here.settled(run.id)
     assert outcome.report is not None
@@ -559,7 +559,7 @@ async def test_a_late_answer_is_refused_even_before_the_timer_has_come_round(lab
 
 async def test_the_timer_runs_by_itself_where_somebody_keeps_it(lab: Make) -> None:
     here, waiting = await asked(lab, {**PLAN, "breakpoints": {"plan_timeout": 1, "plan_auto_approve": True}})
-    keeper = asyncio.create_task(here.engine.keep_time())
+    keeper = asyncio.create_task(here.engine.run_deadlines())
     try:
         async with asyncio.timeout(20):
             while (await here.engine.wait(waiting.run.id)).run.status is not RunStatus.DONE:  # noqa: ASYNC110
@@ -573,7 +573,7 @@ async def test_clarifications_and_planning_questions_can_have_an_end_too(lab: Ma
     waiting = await here.ask("Tell me about the company", depth="quick", interactive=True)
     here.ahead = timedelta(seconds=61)
 
-    [run] = await here.engine.settle_overdue()
+    [run] = await here.engine.answer_overdue()
 
     outcome = await here.settled(run.id)
     assert waiting.questions[0].on_timeout == "guess"
@@ -613,7 +613,7 @@ async def test_an_answer_that_was_taken_but_not_acted_on_is_applied_on_resume(la
     """As after a kill between the two."""
     here, waiting = await asked(lab, PLAN)
     [question] = waiting.questions
-    taken = validated(question, "approve")
+    taken = validate_answer(question, "approve")
     await here.reviews.take(question.id, taken, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
@@ -647,7 +647,7 @@ async def test_a_run_that_cannot_go_on_does_not_hold_up_the_timers_of_others(lab
     choose.called = False  # type: ignore[attr-defined]
     here.engine._sources = choose
 
-    [run] = await here.engine.settle_overdue()
+    [run] = await here.engine.answer_overdue()
 
     assert run.id == second.run.id
     assert (await here.settled(run.id)).report is not None

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from assay.export.report import Report
-from assay.model.claim import Verdict
-from assay.model.plan import Plan
-from assay.model.report import ReportClaim
-from assay.reasoning.protocol import Claimed, DraftClaim, Evidence
-from assay.testing import snapshot
-from assay.trust.figures import check
+from openassay.export.report import Report
+from openassay.models.evidence import Verdict
+from openassay.models.plan import Plan
+from openassay.models.report import ReportClaim
+from openassay.reasoning.base import ClaimExtraction, DraftClaim, Evidence
+from openassay.testing import make_document
+from openassay.verification.figures import check_statement
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GUIDE, LAKE, QUESTION, SURVEY
 
@@ -23,7 +23,7 @@ Make = Callable[..., Lab]
 def stating(*drafted: tuple[str, str]) -> Callable[..., Any]:
     """A reasoner that adds statements of its own, each bound to the finding with certain words in it."""
 
-    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
+    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
         own = [
             DraftClaim(
                 wordings=(text,),
@@ -33,7 +33,7 @@ def stating(*drafted: tuple[str, str]) -> Callable[..., Any]:
             )
             for text, about in drafted
         ]
-        return Claimed(claims=(*own, *(await real(plan, evidence)).claims))
+        return ClaimExtraction(claims=(*own, *(await real(plan, evidence)).claims))
 
     return claims
 
@@ -57,7 +57,7 @@ async def test_every_claim_has_a_passage_that_bears_it_out_or_says_what_is_wrong
     for claim in report.claims:
         if claim.verdict is Verdict.SUPPORTED:
             assert claim.spans
-            assert check(claim.text, [span.quote for span in claim.spans]).agrees
+            assert check_statement(claim.text, [span.quote for span in claim.spans]).agrees
         else:
             assert claim.reasons
             assert claim.mark is None
@@ -106,7 +106,7 @@ async def test_all_that_verification_found_is_in_the_report(lab: Make) -> None:
 async def test_what_it_stands_for_is_told_and_quoted(lab: Make) -> None:
     here = lab()
     here.holds(
-        snapshot(
+        make_document(
             "Lake Marrow lies north of Ostrey. It covered 412 square kilometres in 2019. Boats are for hire.",
             title="Waters of the north", url="https://north.example/", published=date(2020, 1, 1),
         )
@@ -126,7 +126,7 @@ async def test_a_name_only_the_title_tells_is_quoted_from_where_it_stands(lab: M
     heading = "Lake Marrow"
     here = lab()
     here.holds(
-        snapshot(
+        make_document(
             f"{heading}\n\nBoats are for hire at the shore.\n\nThe lake covered 412 square kilometres in 2019.",
             title="Lake Marrow", url="https://north.example/", published=date(2020, 1, 1),
         )
@@ -143,7 +143,7 @@ async def test_a_name_only_the_title_tells_is_quoted_from_where_it_stands(lab: M
 async def test_two_facts_of_one_sentence_are_two_claims_and_a_fact_told_twice_is_one(lab: Make) -> None:
     here = lab()
     here.holds(
-        snapshot(
+        make_document(
             "Lake Marrow covered 412 square kilometres in 2019, and Lake Ebb covered 90 square kilometres in 2019.",
             title="Waters of the north", url="https://north.example/", published=date(2020, 1, 1),
         ),

@@ -1,15 +1,14 @@
-"""`assay review timers` outlives a database that is away for a while."""
+"""`openassay review timers` outlives a database that is away for a while."""
 
 import asyncio
 
 import pytest
 
-from assay.cli import clock as clocks
-from assay.cli.clock import Clock
-from assay.engine import Engine
-from assay.errors import StorageError
-from assay.model.review import Review
-from assay.model.thread import Run
+from openassay.cli import review as clocks
+from openassay.cli.review import ReviewTimer
+from openassay.engine.engine import Engine
+from openassay.errors import StorageError
+from openassay.models.thread import Review, Run
 
 
 class Away(Engine):
@@ -24,7 +23,7 @@ class Away(Engine):
         if self.asked <= self.faults:
             raise StorageError("the database cannot be reached", help="Start it.", retryable=True)
 
-    async def until_due(self) -> float:
+    async def seconds_until_due(self) -> float:
         self._database()
         return 0.0
 
@@ -32,7 +31,7 @@ class Away(Engine):
         self._database()
         return []
 
-    async def settle_overdue(self, *, queued: bool = False) -> list[Run]:
+    async def answer_overdue(self, *, queued: bool = False) -> list[Run]:
         return []
 
 
@@ -43,10 +42,10 @@ async def test_timers_go_on_after_a_database_was_away(
     monkeypatch.setattr(clocks, "AGAIN", 0.01)
     engine = Away(faults=3)
     async with asyncio.timeout(5), asyncio.TaskGroup() as runs:
-        clock = Clock(engine, runs)
+        clock = ReviewTimer(engine, runs)
         looks = []
         for _ in range(3):
             await clock.wait()
-            looks.append(await clock.look())
+            looks.append(await clock.settle_overdue())
     assert looks == [False, True, True]
     assert capsys.readouterr().err.count("the database cannot be reached") == 1

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.errors import AnswerError, IntegrityError, ThreadBusyError, UsageError
-from assay.model.event import RunStatus
-from assay.model.question import Depth
-from assay.model.thread import Options, Run
-from assay.search.registry import Bench
-from assay.settings import Settings, load
-from assay.testing import FakeSource
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.errors import AnswerError, IntegrityError, ThreadBusyError, UsageError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Depth
+from openassay.models.thread import Run, ResearchOptions
+from openassay.search.registry import SourceContext
+from openassay.settings import Settings, load
+from openassay.testing import FakeSource
 from tests.scenario.checking import check_report
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
@@ -37,7 +37,7 @@ class Lake:
         self.reached = asyncio.Event()
         self.made: list[FakeSource] = []
 
-    def build(self, bench: Bench) -> FakeSource:
+    def build(self, bench: SourceContext) -> FakeSource:
         self.made.append(FakeSource(bench.store, LAKE, before=self._wait))
         return self.made[-1]
 
@@ -79,7 +79,7 @@ async def process(settings: Settings) -> AsyncIterator[Callable[[], Any]]:
 
 
 async def begun(engine: Engine, lake: Lake) -> Run:
-    run = await engine.start(QUESTION, Options(source="lake", depth=Depth.QUICK))
+    run = await engine.start(QUESTION, ResearchOptions(source="lake", depth=Depth.QUICK))
     await asyncio.wait_for(lake.reached.wait(), 20)
     return run
 
@@ -123,7 +123,9 @@ async def test_a_run_that_a_person_drains_ends_its_step_and_goes_on_when_a_perso
     assert outcome.run.status is RunStatus.CANCELLED
     assert any("after the step" in str(event.data.get("text")) for event in left if event.kind == "notice")
     assert [event.stage for event in left if event.kind == "leave"][-1] == "search"
-    assert await other.adopt() == await mine.adopt() == [], "what a person has stopped is left alone"
+    assert await other.resume_abandoned() == await mine.resume_abandoned() == [], (
+        "what a person has stopped is left alone"
+    )
     await other.resume(run.thread)
     done = await other.wait(run.id)
     assert done.run.status is RunStatus.DONE
@@ -148,7 +150,7 @@ async def test_a_run_that_its_process_drains_is_taken_up_by_whoever_starts_next(
     await draining
 
     assert (await mine.threads.run(run.id)).status is RunStatus.QUEUED
-    assert [taken.id for taken in await other.adopt()] == [run.id]
+    assert [taken.id for taken in await other.resume_abandoned()] == [run.id]
     assert (await other.wait(run.id)).run.status is RunStatus.DONE
 
 
@@ -164,13 +166,13 @@ async def test_what_a_person_has_asked_for_holds_also_if_the_process_stops_befor
     assert (await mine.threads.run(run.id)).status is RunStatus.CANCELLED
     told = [str(event.data.get("text")) async for event in mine.events(run.id) if event.kind == "notice"]
     assert "middle of a step" in told[-1]
-    assert await other.adopt() == []
+    assert await other.resume_abandoned() == []
 
 
 async def test_a_run_that_is_stopped_while_another_process_tries_for_it_is_left_alone(
     process: Callable[[], Any], lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runs.runner.PAUSE", 1.0)
+    monkeypatch.setattr("openassay.engine.runner.PAUSE", 1.0)
     mine, other = await process(), await process()
     run = await begun(mine, lake)
 
@@ -186,9 +188,9 @@ async def test_a_run_that_has_ended_is_not_stopped_for_the_next_one_on_its_threa
     process: Callable[[], Any], lake: Lake
 ) -> None:
     engine = await process()
-    first = await engine.start(APPLE, Options(depth=Depth.QUICK))
+    first = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.wait(first.id)
-    second = await engine.start(QUESTION, Options(source="lake", depth=Depth.QUICK), thread=first.thread)
+    second = await engine.start(QUESTION, ResearchOptions(source="lake", depth=Depth.QUICK), thread=first.thread)
     await asyncio.wait_for(lake.reached.wait(), 20)
 
     with pytest.raises(UsageError, match="nothing is at work"):
@@ -210,13 +212,13 @@ async def test_a_step_that_takes_too_long_is_not_waited_for(process: Callable[[]
 
 async def test_nobody_is_at_work_on_what_a_dead_process_left(process: Callable[[], Any]) -> None:
     engine = await process()
-    run = await engine.queue(APPLE, Options(depth=Depth.QUICK))
+    run = await engine.queue(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.threads.update(run.id, status=RunStatus.RUNNING)
 
     stopped = await engine.stop(run.thread)
 
     assert stopped.status is RunStatus.CANCELLED
-    assert await engine.adopt() == [], "what was stopped is not taken up"
+    assert await engine.resume_abandoned() == [], "what was stopped is not taken up"
 
 
 async def test_what_waits_for_a_person_can_be_stopped_and_asks_again_when_it_goes_on(lab: Callable[..., Lab]) -> None:
@@ -248,7 +250,7 @@ async def test_a_run_that_is_stopped_while_it_begins_stays_stopped(
         really(run, status, *more)
 
     monkeypatch.setattr(engine.threads, "_update", slowly)
-    run = await engine.start(APPLE, Options(depth=Depth.QUICK))
+    run = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
     await asyncio.to_thread(begun.wait, 10)
     await engine.cancel(run.id)
     await asyncio.sleep(0.5)
@@ -265,20 +267,21 @@ async def test_what_was_left_is_taken_up_a_few_at_a_time(
     folder = tmp_path / "gone"
     folder.mkdir()
     (folder / "a.txt").write_text("Lake Marrow covered 412 square kilometres in 2019.")
-    hopeless = await engine.queue(QUESTION, Options(docs=(str(folder),)))
+    hopeless = await engine.queue(QUESTION, ResearchOptions(docs=(str(folder),)))
     (folder / "a.txt").unlink()
     folder.rmdir()
     left = [
-        await engine.queue(f"What's happening with {name}?", Options(depth=Depth.QUICK)) for name in ("Apple", "Tesla")
+        await engine.queue(f"What's happening with {name}?", ResearchOptions(depth=Depth.QUICK))
+        for name in ("Apple", "Tesla")
     ]
 
-    with caplog.at_level(logging.WARNING, "assay"):
-        first = await engine.adopt(at_once=1)
-        assert await engine.adopt(at_once=1) == [], "one is at work"
+    with caplog.at_level(logging.WARNING, "openassay"):
+        first = await engine.resume_abandoned(at_once=1)
+        assert await engine.resume_abandoned(at_once=1) == [], "one is at work"
         await engine.wait(first[0].id)
-        second = await engine.adopt(at_once=1)
+        second = await engine.resume_abandoned(at_once=1)
         await engine.wait(second[0].id)
-        assert await engine.adopt() == []
+        assert await engine.resume_abandoned() == []
 
     assert [run.id for run in (*first, *second)] == [run.id for run in left]
     assert [(await engine.threads.run(run.id)).status for run in left] == [RunStatus.DONE, RunStatus.DONE]
@@ -292,9 +295,9 @@ async def test_a_run_that_somebody_works_on_is_not_taken_up(process: Callable[[]
     mine, other = await process(), await process()
     run = await begun(mine, lake)
 
-    assert await other.adopt() == []
+    assert await other.resume_abandoned() == []
     with pytest.raises(ThreadBusyError):
-        await other.put_aside(run.thread)
+        await other.suspend(run.thread)
 
 
 # Following
@@ -314,9 +317,9 @@ async def test_a_run_of_another_process_is_followed_to_its_end(process: Callable
 async def test_whoever_follows_a_dead_process_is_let_go(
     process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.threads.takeover.SILENCE", 0.2)
+    monkeypatch.setattr("openassay.engine.resume.SILENCE", 0.2)
     engine = await process()
-    run = await engine.queue(APPLE, Options(depth=Depth.QUICK))
+    run = await engine.queue(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.threads.update(run.id, status=RunStatus.RUNNING)
 
     async with asyncio.timeout(10):
@@ -327,7 +330,7 @@ async def test_whoever_follows_a_dead_process_is_let_go(
 
 
 def altered(settings: Settings, sql: str, *values: object) -> None:
-    with closing(sqlite3.connect(settings.data_dir / "assay.sqlite3")) as connection, connection:
+    with closing(sqlite3.connect(settings.data_dir / "openassay.sqlite3")) as connection, connection:
         assert connection.execute(sql, values).rowcount == 1
 
 
@@ -347,13 +350,13 @@ async def test_a_damaged_thread_is_refused_before_anything_runs(
     process: Callable[[], Any], settings: Settings, sql: str, named: str
 ) -> None:
     engine = await process()
-    asked = await engine.start(APPLE, Options(depth=Depth.QUICK))
+    asked = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
     outcome = await engine.wait(asked.id)
     assert outcome.report is not None
     altered(settings, sql)
 
     attempts: list[Callable[[], Any]] = [
-        lambda: engine.start("What about their stock?", Options(depth=Depth.QUICK), thread=asked.thread),
+        lambda: engine.start("What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=asked.thread),
         lambda: engine.veto(asked.thread, ["S1"]),
     ]
     for attempt in attempts:
@@ -377,7 +380,7 @@ async def test_a_damaged_thread_is_not_gone_on_with(process: Callable[[], Any], 
     with pytest.raises(IntegrityError, match=f"run {run.id}"):
         await engine.resume(run.thread)
     with pytest.raises(IntegrityError):
-        await engine.put_aside(run.thread)
+        await engine.suspend(run.thread)
 
     assert len(lake.queries) == asked
     assert (await engine.threads.run(run.id)).status is RunStatus.CANCELLED
@@ -386,7 +389,7 @@ async def test_a_damaged_thread_is_not_gone_on_with(process: Callable[[], Any], 
 async def test_an_answer_on_a_damaged_thread_is_not_taken(process: Callable[[], Any], tmp_path: Path) -> None:
     settings = load(data_dir=tmp_path / "data", hitl_after_planning=True)
     async with open_engine(settings) as engine:
-        run = await engine.start(APPLE, Options(depth=Depth.QUICK, interactive=True))
+        run = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK, interactive=True))
         [question] = (await engine.wait(run.id)).questions
         altered(settings, "DELETE FROM events WHERE seq = 2")
 
@@ -398,7 +401,7 @@ async def test_an_answer_on_a_damaged_thread_is_not_taken(process: Callable[[], 
 
 async def test_every_row_that_is_wrong_is_named(process: Callable[[], Any], settings: Settings) -> None:
     engine = await process()
-    run = await engine.start(APPLE, Options(depth=Depth.QUICK))
+    run = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.wait(run.id)
     assert await engine.problems() == []
     altered(settings, "UPDATE events SET stage = 'x' WHERE seq = 4")
@@ -431,7 +434,7 @@ async def test_threads_nobody_touches_are_forgotten_in_their_time(
     assert await here.engine.expire() == []
     here.ahead += timedelta(hours=2)
 
-    with caplog.at_level(logging.WARNING, "assay"):
+    with caplog.at_level(logging.WARNING, "openassay"):
         assert await here.engine.expire() == [old.run.thread]
 
     assert [one.id for one in await here.engine.overview(10)] == [waiting.run.thread], "a question is open on it"
@@ -441,11 +444,11 @@ async def test_threads_nobody_touches_are_forgotten_in_their_time(
 async def test_of_a_finished_run_the_newest_checkpoints_stay(tmp_path: Path) -> None:
     settings = load(data_dir=tmp_path / "data", persistence={"keep_checkpoints": 3})
     async with open_engine(settings) as engine:
-        first = await engine.start(APPLE, Options(depth=Depth.QUICK))
+        first = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
         await engine.wait(first.id)
-        run = await engine.start("What about their stock?", Options(depth=Depth.QUICK), thread=first.thread)
+        run = await engine.start("What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=first.thread)
         assert (await engine.wait(run.id)).report is not None
-    with closing(sqlite3.connect(tmp_path / "data" / "assay.sqlite3")) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / "openassay.sqlite3")) as connection:
         counts = connection.execute("SELECT run, count(*) FROM checkpoints GROUP BY run").fetchall()
     assert [count for _, count in counts] == [3, 3]
     async with open_engine(settings) as engine:
@@ -459,11 +462,11 @@ async def test_a_deleted_thread_leaves_no_byte_behind(tmp_path: Path) -> None:
     docs.mkdir()
     (docs / "own.md").write_text("The glockenspiel of Ostrey weighs 412 tonnes and was cast in 1907 by Quillfeather.")
     async with open_engine(load(data_dir=data)) as engine:
-        kept = await engine.start(APPLE, Options(depth=Depth.QUICK))
+        kept = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
         await engine.wait(kept.id)
-        gone = await engine.start("How heavy is the glockenspiel of Ostrey?", Options(docs=(str(docs),)))
+        gone = await engine.start("How heavy is the glockenspiel of Ostrey?", ResearchOptions(docs=(str(docs),)))
         await engine.wait(gone.id)
-        again = await engine.start("What's happening with Apple and Microsoft?", Options(depth=Depth.QUICK))
+        again = await engine.start("What's happening with Apple and Microsoft?", ResearchOptions(depth=Depth.QUICK))
         await engine.wait(again.id)
         assert found(data, b"Quillfeather", b"glockenspiel")
 
@@ -473,7 +476,7 @@ async def test_a_deleted_thread_leaves_no_byte_behind(tmp_path: Path) -> None:
         assert found(data, b"Quillfeather", b"glockenspiel", b"Microsoft?") == set()
         assert (await engine.report(kept.thread)).status == "complete"
         assert await engine.problems() == []
-        follow_up = await engine.start("What about their stock?", Options(depth=Depth.QUICK), thread=kept.thread)
+        follow_up = await engine.start("What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=kept.thread)
         assert (await engine.wait(follow_up.id)).run.status is RunStatus.DONE, "documents of others are still there"
 
 
@@ -489,7 +492,7 @@ async def test_a_thread_at_work_is_not_deleted(process: Callable[[], Any], lake:
     with pytest.raises(ThreadBusyError) as refused:
         await other.delete(run.thread)
 
-    assert f"assay stop {run.thread}" in refused.value.help
+    assert f"openassay stop {run.thread}" in refused.value.help
     await other.stop(run.thread)
     await mine.wait(run.id)
     await other.delete(run.thread)
@@ -498,7 +501,7 @@ async def test_a_thread_at_work_is_not_deleted(process: Callable[[], Any], lake:
 
 async def test_a_thread_is_begun_before_its_first_question(lab: Callable[..., Lab]) -> None:
     here = lab()
-    empty = await here.engine.create()
+    empty = await here.engine.create_thread()
 
     outcome = await here.ask(APPLE, depth="quick", thread=empty.id)
 

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.graph import build
-from assay.model.event import RunStatus
-from assay.model.evidence import Analysis, Gap
-from assay.search import demo
-from assay.settings import load
-from assay.testing import Always, FakeSource, ScriptedModel, SeenPrompt, snapshot
+from openassay.bootstrap import open_engine
+from openassay.graph import build_graph
+from openassay.models.event import RunStatus
+from openassay.models.evidence import Analysis, Gap
+from openassay.search import demo
+from openassay.settings import load
+from openassay.testing import FakeSource, make_document
+from tests.fakes.llm_api import ModelPrompt
+from tests.fakes.llm_server import FaultAlways
+from tests.fakes.model import FakeModel
 from tests.scenario.conftest import Lab
 from tests.scenario.talk import REASONERS, Talk, open_talk, text
 
@@ -36,9 +39,9 @@ def talk(reasoner: str, tmp_path: Path) -> Open:
 @pytest.fixture
 def little_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo data on Microsoft lack its stock."""
-    whole = demo.companies()
+    whole = demo.load_companies()
     microsoft = whole["microsoft"].model_copy(update={"stock_info": (), "recent_news": ()})
-    monkeypatch.setattr(demo, "companies", lambda: {**whole, "microsoft": microsoft})
+    monkeypatch.setattr(demo, "load_companies", lambda: {**whole, "microsoft": microsoft})
 
 
 # C-01
@@ -46,7 +49,7 @@ def little_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.requirement("C-01")
 def test_the_four_roles_are_nodes_of_the_graph_in_their_order() -> None:
-    graph = build().get_graph()
+    graph = build_graph().get_graph()
     edges = {(edge.source, edge.target) for edge in graph.edges}
 
     assert {"understand", "dispatch", "search", "read", "analyse", "write"} <= set(graph.nodes)
@@ -100,7 +103,7 @@ async def test_a_new_question_starts_with_nothing_of_the_last_but_what_was_said(
 
 # C-04
 
-ACME = snapshot(
+ACME = make_document(
     "Acme Corp makes anvils in the town of Ostrey. Acme Corp was founded by two brothers.",
     title="Acme Corp", url="https://anvils.example/acme",
 )  # fmt: skip
@@ -307,7 +310,7 @@ async def test_what_is_missing_of_any_question_is_named_by_the_embedded_reasoner
 
     here = lab(read=read)
     source = here.holds(
-        snapshot("Lake Marrow is known to fishermen. Lake Marrow was surveyed by boat.", title="A lake")
+        make_document("Lake Marrow is known to fishermen. Lake Marrow was surveyed by boat.", title="A lake")
     )
 
     outcome = await here.ask(question, depth="quick")
@@ -322,13 +325,13 @@ async def test_what_is_missing_of_any_question_is_named_by_the_embedded_reasoner
 async def test_what_a_model_finds_missing_is_asked_for(
     little_known: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def analysed(prompt: SeenPrompt) -> dict[str, Any]:
+    def analysed(prompt: ModelPrompt) -> dict[str, Any]:
         gap = {"question": 1, "severity": "major", "missing": "the dividend", "query": "Microsoft dividend Zorblax"}
         return {"findings": [], "themes": [], "contradictions": [], "gaps": [gap], "sufficiency": "gaps_major",
                 "confidence": 3}  # fmt: skip
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with open_talk("model", tmp_path / "data", model=ScriptedModel({"Analysis": analysed})) as here:
+    async with open_talk("model", tmp_path / "data", model=FakeModel({"Analysis": analysed})) as here:
         outcome = await here.say("Tell me about Microsoft")
 
         assert "the dividend" in (await here.state())["validation_feedback"]
@@ -469,7 +472,7 @@ async def test_a_model_that_fails_in_the_middle_of_a_conversation_is_stood_in_fo
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def faults(call: Any) -> Any:
-        return Always("key-rejected")(call) if broken else None
+        return FaultAlways("key-rejected")(call) if broken else None
 
     broken: list[bool] = []
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
@@ -493,7 +496,7 @@ async def test_what_was_spoiled_while_a_question_was_open_is_reset_and_said_to_b
     here = lab()
     asked = await here.ask("Tell me about the company", depth="quick", interactive=True)
     config: Any = {"configurable": {"thread_id": asked.run.thread}}
-    await build(here.checkpointer).aupdate_state(config, {field: value}, as_node="clarify")
+    await build_graph(here.checkpointer).aupdate_state(config, {field: value}, as_node="clarify")
 
     run = await here.engine.resume(asked.run.thread)
     outcome = await here.settled(run.id)
@@ -505,10 +508,10 @@ async def test_what_was_spoiled_while_a_question_was_open_is_reset_and_said_to_b
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize("name", ["debug", "info", "warning", "error"])
 async def test_the_log_is_as_loud_as_it_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    monkeypatch.setenv("ASSAY_LOG_LEVEL", name)
+    monkeypatch.setenv("OPENASSAY_LOG_LEVEL", name)
 
     async with open_engine(load(data_dir=tmp_path / "data")):
-        log = logging.getLogger("assay")
+        log = logging.getLogger("openassay")
         level = logging.getLevelNamesMapping()[name.upper()]
         assert log.isEnabledFor(level)
         assert not log.isEnabledFor(level - 1)

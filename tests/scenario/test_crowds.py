@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.model.inquiry import Found
-from assay.model.question import Depth
-from assay.model.thread import Options
-from assay.settings import load
-from assay.testing import FakeProvider, ScriptedModel
-from assay.testing.search_formats import Format, searxng, tavily
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb, Visit, reply
-from assay.testing.wire import Wire
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.models.evidence import ProviderResult
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
+from tests.fakes import search_web_formats
+from tests.fakes.http_server import ServerConnection
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
+from tests.fakes.search_api import FakeSearchProvider, SearchFormat
+from tests.fakes.web import FakeWeb, WebVisit, build_reply
 
 RUNS = 20
 PAGES = 12
@@ -43,19 +44,19 @@ class Counter(list[int]):
 class Counted(FakeSearchProvider):
     """One of several providers that are counted together."""
 
-    def __init__(self, format: Format, counter: Counter) -> None:
+    def __init__(self, format: SearchFormat, counter: Counter) -> None:
         super().__init__(format)
         self._counter = counter
         self.delay = 0.05
 
-    async def _play(self, wire: Wire, visit: Visit) -> None:
+    async def _handle_visit(self, wire: ServerConnection, visit: WebVisit) -> None:
         with self._counter:
-            await super()._play(wire, visit)
+            await super()._handle_visit(wire, visit)
 
 
 class Crowd(NamedTuple):
     engine: Engine
-    model: FakeProvider
+    model: FakeLlmServer
     searches: Counter
     pages: Counter
 
@@ -72,15 +73,15 @@ def crowd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
     async def made(**harvest: Any) -> AsyncIterator[Crowd]:
         searches, pages = Counter(), Counter()
         async with (
-            FakeProvider(ScriptedModel(), latency=0.05) as model,
-            Counted(tavily.FORMAT, searches) as one,
-            Counted(searxng.FORMAT, searches) as other,
+            FakeLlmServer(FakeModel(), latency=0.05) as model,
+            Counted(search_web_formats.TAVILY, searches) as one,
+            Counted(search_web_formats.SEARXNG, searches) as other,
             FakeWeb() as web,
         ):
-            web.play("http://*/*", _counting(pages))
+            web.add_handler("http://*/*", _counting(pages))
             for search in (one, other):
                 search.found = tuple(
-                    Found(url=f"http://127.0.0.1:{web.port}/{number}", title=f"Lake Marrow {number}")
+                    ProviderResult(url=f"http://127.0.0.1:{web.port}/{number}", title=f"Lake Marrow {number}")
                     for number in range(PAGES)
                 )
             settings = load(
@@ -98,13 +99,13 @@ def crowd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
     return made
 
 
-def _counting(pages: Counter) -> Callable[[Wire, Visit], Any]:
-    async def play(wire: Wire, visit: Visit) -> None:
+def _counting(pages: Counter) -> Callable[[ServerConnection, WebVisit], Any]:
+    async def play(wire: ServerConnection, visit: WebVisit) -> None:
         if visit.path == "/robots.txt":
-            return await wire.send(reply("", status=404))
+            return await wire.send(build_reply("", status=404))
         with pages:
             await asyncio.sleep(0.1)
-            await wire.send(reply(TEXT))
+            await wire.send(build_reply(TEXT))
 
     return play
 
@@ -112,7 +113,7 @@ def _counting(pages: Counter) -> Callable[[Wire, Visit], Any]:
 @pytest.mark.requirement("W-15")
 async def test_twenty_runs_share_what_one_process_may_have_under_way(crowd: Make) -> None:
     async with crowd(at_once=2, at_once_per_host=20) as here:
-        options = Options(source="tavily,searxng", depth=Depth.QUICK)
+        options = ResearchOptions(source="tavily,searxng", depth=Depth.QUICK)
         for number in range(RUNS):
             await here.engine.start(f"How large was Lake Marrow in {1990 + number}?", options)
         async with asyncio.timeout(100):

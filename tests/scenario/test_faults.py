@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from assay import research
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.errors import NotFoundError, SourceError, StorageError, UsageError
-from assay.model.event import RunStatus
-from assay.model.question import Depth
-from assay.model.thread import Options
-from assay.reasoning.protocol import ReadRequest
-from assay.search.demo import DemoSource
-from assay.search.registry import Bench
-from assay.settings import load
-from assay.testing import FakeSource
+from openassay.api import research
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.errors import NotFoundError, SourceError, StorageError, UsageError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.reasoning.base import ReadRequest
+from openassay.search.demo import DemoSource
+from openassay.search.registry import SourceContext
+from openassay.settings import load
+from openassay.testing import FakeSource
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
@@ -153,7 +153,7 @@ async def test_a_run_goes_on_in_another_process_without_searching_again(
     sources: list[FakeSource] = []
 
     def lake(before: Callable[[str], Any] | None) -> None:
-        def build(bench: Bench) -> FakeSource:
+        def build(bench: SourceContext) -> FakeSource:
             sources.append(FakeSource(bench.store, LAKE, before=before))
             return sources[-1]
 
@@ -162,7 +162,7 @@ async def test_a_run_goes_on_in_another_process_without_searching_again(
     settings = load(data_dir=tmp_path / "data", max_gap_searches=0)
     lake(stuck)
     async with open_engine(settings) as engine:
-        run = await engine.start(QUESTION, Options(source="lake"))
+        run = await engine.start(QUESTION, ResearchOptions(source="lake"))
         finished = await _two_of_three_searched(engine, run.id)
     lake(None)
     async with open_engine(settings) as engine:
@@ -233,7 +233,7 @@ async def test_a_stopped_run_gives_way_to_a_new_question(lab: Make) -> None:
 
     here = lab()
     here.holds(*LAKE, before=stuck)
-    run = await here.engine.start(QUESTION, Options())
+    run = await here.engine.start(QUESTION, ResearchOptions())
     await asyncio.wait_for(started.wait(), 10)
     await here.engine.cancel(run.id)
     here.sources = [DemoSource(here.documents)]
@@ -249,7 +249,7 @@ async def test_a_stopped_run_gives_way_to_a_new_question(lab: Make) -> None:
 async def test_the_log_can_be_followed_while_a_run_goes_on(lab: Make) -> None:
     here = lab()
     here.holds(*LAKE)
-    run = await here.engine.start("How large is Lake Marrow?", Options(depth=Depth.QUICK))
+    run = await here.engine.start("How large is Lake Marrow?", ResearchOptions(depth=Depth.QUICK))
 
     followed = [event async for event in here.engine.events(run.id)]
 

@@ -8,31 +8,32 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.engine import Outcome
-from assay.errors import (
-    AssayError,
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import RunOutcome
+from openassay.errors import (
     Category,
     ContextOverflowError,
     ModelError,
     ModelTimeoutError,
+    OpenAssayError,
     RateLimitError,
     ReasoningError,
     StorageError,
     UsageError,
 )
-from assay.llm.router import Router
-from assay.model.event import RunStatus
-from assay.model.thread import Options
-from assay.settings import load
-from assay.testing import Always, FakeProvider, Script, ScriptedModel
+from openassay.llm.router import ModelRouter
+from openassay.models.event import RunStatus
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
+from tests.fakes.llm_server import FakeLlmServer, FaultAlways, FaultSequence
+from tests.fakes.model import FakeModel
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
 Make = Callable[..., Lab]
 
-ERRORS: list[AssayError] = [
+ERRORS: list[OpenAssayError] = [
     ModelError("the provider is down"),
     RateLimitError("too many requests"),
     ModelTimeoutError("no answer in time"),
@@ -62,7 +63,7 @@ class Once:
         return await real(*args)
 
 
-async def left(here: Lab, outcome: Outcome) -> list[str]:
+async def left(here: Lab, outcome: RunOutcome) -> list[str]:
     """Stages that have ended, as often as they did."""
     return [event.stage for event in await here.log(outcome.run.id) if event.kind == "leave"]
 
@@ -71,7 +72,7 @@ async def left(here: Lab, outcome: Outcome) -> list[str]:
 @pytest.mark.parametrize("step", ["plan", "claims", "write"])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
 async def test_a_step_that_fails_ends_the_run_and_is_all_that_is_done_again(
-    lab: Make, error: AssayError, step: str
+    lab: Make, error: OpenAssayError, step: str
 ) -> None:
     here = lab(**{step: Once(error)})
     source = here.holds(*LAKE)
@@ -93,7 +94,7 @@ async def test_a_step_that_fails_ends_the_run_and_is_all_that_is_done_again(
 
 @pytest.mark.requirement("F-11", "S-05")
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
-async def test_a_task_that_fails_is_lost_alone(lab: Make, error: AssayError) -> None:
+async def test_a_task_that_fails_is_lost_alone(lab: Make, error: OpenAssayError) -> None:
     here = lab(read=Once(error))
     here.holds(*LAKE)
 
@@ -125,7 +126,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits between two tries."""
     real = asyncio.sleep
     monkeypatch.setattr("langgraph.pregel._retry.asyncio.sleep", lambda _: real(0))
-    monkeypatch.setattr("assay.runs.drive.SETBACKS", (0, 0))
+    monkeypatch.setattr("openassay.engine.runner.SETBACKS", (0, 0))
 
 
 @pytest.mark.requirement("F-11", "W-16")
@@ -201,13 +202,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     async def note(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr("assay.choosing.Router", partial(Router, sleep=note))
+    monkeypatch.setattr("openassay.bootstrap.ModelRouter", partial(ModelRouter, sleep=note))
 
-    async def ask(faults: Any, **llm: Any) -> tuple[Outcome, FakeProvider, list[float]]:
-        async with FakeProvider(ScriptedModel(), faults=faults) as provider:
+    async def ask(faults: Any, **llm: Any) -> tuple[RunOutcome, FakeLlmServer, list[float]]:
+        async with FakeLlmServer(FakeModel(), faults=faults) as provider:
             models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}, **llm}
             async with open_engine(load(data_dir=tmp_path / "data", llm=models)) as engine:
-                options = Options.model_validate({"depth": "quick", "source": "demo"})
+                options = ResearchOptions.model_validate({"depth": "quick", "source": "demo"})
                 run = await engine.start("What's happening with Tesla and its stock?", options)
                 outcome = await engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
@@ -223,7 +224,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     [("rate-limited-without-end", [10.0, 20.0, 40.0]), ("rate-limited", [1.0]), ("rate-limited-for-an-hour", [])],
 )
 async def test_a_rate_limit_is_waited_out(asked: Callable[..., Any], fault: str, expected: list[float]) -> None:
-    outcome, provider, pauses = await asked(Script([fault] * len(expected) or [fault]))
+    outcome, provider, pauses = await asked(FaultSequence([fault] * len(expected) or [fault]))
 
     assert pauses == expected
     first = [call.form for call in provider.calls][: len(expected) + 1]
@@ -234,7 +235,7 @@ async def test_a_rate_limit_is_waited_out(asked: Callable[..., Any], fault: str,
 
 @pytest.mark.requirement("F-11")
 async def test_a_model_that_does_not_answer_is_asked_two_times_more(asked: Callable[..., Any]) -> None:
-    outcome, provider, pauses = await asked(Script(["hang"] * 3), call_seconds=0.3, step_seconds=60)
+    outcome, provider, pauses = await asked(FaultSequence(["hang"] * 3), call_seconds=0.3, step_seconds=60)
 
     assert pauses == [1.0, 2.0]
     assert [call.fault is not None for call in provider.calls][:4] == [True, True, True, False]
@@ -244,7 +245,7 @@ async def test_a_model_that_does_not_answer_is_asked_two_times_more(asked: Calla
 
 @pytest.mark.requirement("F-11")
 async def test_sources_that_are_too_long_are_fewer_and_then_shorter(asked: Callable[..., Any], tmp_path: Path) -> None:
-    outcome, _, _ = await asked(Always("context-overflow"))
+    outcome, _, _ = await asked(FaultAlways("context-overflow"))
 
     async with open_engine(load(data_dir=tmp_path / "data")) as engine:
         told = [str(event.data.get("text")) for event in [event async for event in engine.events(outcome.run.id)]]

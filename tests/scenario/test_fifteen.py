@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from assay.model.event import RunStatus
-from assay.model.inquiry import Found
-from assay.search import demo
-from assay.testing import ScriptedModel
-from assay.testing.search_formats.tavily import FORMAT
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb, reply
+from openassay.models.event import RunStatus
+from openassay.models.evidence import ProviderResult
+from openassay.search import demo
+from tests.fakes.model import FakeModel
+from tests.fakes.search_api import FakeSearchProvider
+from tests.fakes.search_web_formats import TAVILY
+from tests.fakes.web import FakeWeb, build_reply
 from tests.scenario.talk import REASONERS, Talk, open_talk, text
 
 Open = Callable[..., AbstractAsyncContextManager[Talk]]
@@ -108,9 +108,9 @@ async def test_4_an_unknown_company_is_tried_again_and_the_answer_says_there_is_
 async def test_5_too_little_is_researched_again_and_then_told_with_a_caveat(
     talk: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = demo.companies()
+    whole = demo.load_companies()
     microsoft = whole["microsoft"].model_copy(update={"recent_news": (), "stock_info": ()})
-    monkeypatch.setattr(demo, "companies", lambda: {**whole, "microsoft": microsoft})
+    monkeypatch.setattr(demo, "load_companies", lambda: {**whole, "microsoft": microsoft})
     async with talk() as here:
         outcome = await here.say("What's happening with Microsoft?")
 
@@ -249,17 +249,19 @@ ARTICLE = """<html><head><title>Apple opens a plant</title></head><body><article
 async def tavily(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[FakeSearchProvider, dict[str, Any]]]:
     """Tavily's own format over real HTTP, and a web of one page; with the settings that lead there."""
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-test-not-a-key")
-    monkeypatch.setenv("ASSAY_OFFLINE", "false")
-    async with FakeWeb() as web, FakeSearchProvider(FORMAT) as provider:
-        web.page("http://*/apple", ARTICLE)
-        found = Found(url=f"http://127.0.0.1:{web.port}/apple", title="Apple opens a plant", snippet="In Ostrey.")
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "false")
+    async with FakeWeb() as web, FakeSearchProvider(TAVILY) as provider:
+        web.add_page("http://*/apple", ARTICLE)
+        found = ProviderResult(
+            url=f"http://127.0.0.1:{web.port}/apple", title="Apple opens a plant", snippet="In Ostrey."
+        )
         provider.found = [found]
         harvest = {"allow_addresses": ["127.0.0.1/32"], "host_pause": 0, "browser": "off"}
         search = {"endpoints": {"tavily": provider.url}, "seconds": 0.3, "requests_per_minute": {"tavily": 6000}}
         asks_little = {
             "query_variations": 1,
             "max_search_iterations": 1,
-            "model": ScriptedModel(questions=1, queries=1),
+            "model": FakeModel(questions=1, queries=1),
         }
         yield provider, {"harvest": harvest, "search": search, "options": {"source": "tavily"}, **asks_little}
 
@@ -272,9 +274,9 @@ async def test_13_tavily_is_asked_and_what_it_finds_is_read(talk: Open, monkeypa
         state = await here.state()
         assert state["subject"] == "Apple"
         assert state["confidence"] > 0
-        assert provider.asked
-        assert {asked.key for asked in provider.asked} == {"tvly-test-not-a-key"}
-        assert all("apple" in asked.query.lower() for asked in provider.asked)
+        assert provider.queries
+        assert {asked.key for asked in provider.queries} == {"tvly-test-not-a-key"}
+        assert all("apple" in asked.query.lower() for asked in provider.queries)
         assert "recycled aluminium" in text(outcome)
         assert outcome.report is not None
         assert [card.url for card in outcome.report.sources] == [provider.found[0].url]
@@ -287,7 +289,7 @@ async def test_14_a_tavily_that_fails_is_reported_and_nothing_takes_its_place(
 ) -> None:
     async with tavily(monkeypatch) as (provider, settings), talk(**settings, max_gap_searches=0) as here:
         if isinstance(fault, int):
-            provider.then(*[reply("{}", status=fault, type="application/json")] * 50)
+            provider.reply_next(*[build_reply("{}", status=fault, type="application/json")] * 50)
         else:
             provider.delay = 2.0
 

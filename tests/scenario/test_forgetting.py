@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import IntegrityError
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
+from openassay.errors import IntegrityError
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 from tests.scenario.conftest import Lab
 
 pytestmark = pytest.mark.requirement("F-10")
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.requirement("F-10")
 async def test_one_flipped_bit_deletes_nothing(lab: Callable[..., Lab], tmp_path: Path) -> None:
     with SqliteDatabase(tmp_path / "main.db") as database:
         here = lab(settings={"persistence": {"ttl_hours": 24}}, rows=Rows(database))
-        damaged, old = await here.engine.create("damaged"), await here.engine.create("old")
+        damaged, old = await here.engine.create_thread("damaged"), await here.engine.create_thread("old")
         here.ahead += timedelta(hours=23)
         with database.transaction() as connection:  # "2" and "0" differ in one bit
             connection.execute("UPDATE threads SET updated = '0' || substr(updated, 2) WHERE id = ?", (damaged.id,))
@@ -33,7 +33,7 @@ async def test_who_comes_just_in_time_keeps_the_thread(
     lab: Callable[..., Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = lab(settings={"persistence": {"ttl_hours": 24}})
-    thread = await here.engine.create("Kilns")
+    thread = await here.engine.create_thread("Kilns")
     here.ahead += timedelta(hours=25)
     untouched = here.threads.untouched
 

@@ -14,23 +14,23 @@ from typing import Any
 import pytest
 import typer
 
-from assay import questions
-from assay.bootstrap import open_engine
-from assay.cli import left
-from assay.engine import Engine
-from assay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
-from assay.model.event import RunStatus
-from assay.model.question import Depth
-from assay.model.thread import Options, Run, Stop
-from assay.ports import Lease
-from assay.settings import load
-from assay.storage.fences import lost
-from assay.testing import MemoryLocks
+from openassay.bootstrap import open_engine
+from openassay.cli import resume
+from openassay.engine import questions
+from openassay.engine.engine import Engine
+from openassay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Depth
+from openassay.models.thread import Run, ResearchOptions, StopRequest
+from openassay.protocols import Lease
+from openassay.settings import load
+from openassay.storage.fences import lease_error
+from openassay.testing import MemoryLocks
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
 APPLE = "What's happening with Apple?"
-QUICK = Options(depth=Depth.QUICK)
+QUICK = ResearchOptions(depth=Depth.QUICK)
 Make = Callable[..., Lab]
 
 
@@ -84,7 +84,7 @@ async def test_a_run_that_was_just_written_is_not_taken_for_one_that_was_left(
 
     async def slow(*given: Any) -> None:
         await real(*given)
-        meanwhile.extend(await other.adopt())
+        meanwhile.extend(await other.resume_abandoned())
 
     monkeypatch.setattr(mine.threads, written, slow)
     if how == "veto":
@@ -126,7 +126,7 @@ async def test_what_cannot_be_spawned_is_left_to_others(
         await mine.start(APPLE, QUICK)
     monkeypatch.undo()
 
-    [taken] = await other.adopt()
+    [taken] = await other.resume_abandoned()
     assert (await other.wait(taken.id)).run.status is RunStatus.DONE
 
 
@@ -158,16 +158,16 @@ async def test_a_run_that_was_finished_meanwhile_is_not_begun_again(
     mine, other = processes
     run = await abandoned(mine)
     resumption = mine._resumption
-    real = resumption._unfinished
+    real = resumption._get_resumable
 
     async def finished(thread: str) -> Run:
         found = await real(thread)
-        monkeypatch.setattr(resumption, "_unfinished", real)
+        monkeypatch.setattr(resumption, "_get_resumable", real)
         await other.resume(thread)
         await other.wait(run.id)
         return found
 
-    monkeypatch.setattr(resumption, "_unfinished", finished)
+    monkeypatch.setattr(resumption, "_get_resumable", finished)
     with pytest.raises(UsageError, match="already answered"):
         await mine.resume(run.thread)
 
@@ -247,30 +247,30 @@ async def test_what_a_process_that_leaves_was_at_waits_for_the_next(lab: Make) -
 async def test_a_run_that_somebody_drained_is_not_taken_up_before_somebody_says_so(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runs.execution.LOOK", 0.05)
+    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.05)
     here = lab()
     run, gate = await at_work(here)
-    await here.threads.ask_to_stop(run.id, Stop.DRAIN)
+    await here.threads.request_stop(run.id, StopRequest.DRAIN)
     await asyncio.sleep(0.2)
     gate.set()
     assert (await here.engine.wait(run.id)).run.status is RunStatus.CANCELLED
 
-    assert await here.engine.adopt() == []
+    assert await here.engine.resume_abandoned() == []
     await here.engine.resume(run.thread)
     assert (await here.engine.wait(run.id)).run.status is RunStatus.DONE
 
 
-@pytest.mark.parametrize("stop", [Stop.CANCEL, Stop.DRAIN])
+@pytest.mark.parametrize("stop", [StopRequest.CANCEL, StopRequest.DRAIN])
 @pytest.mark.parametrize(("how", "status"), [("adopt", RunStatus.CANCELLED), ("resume", RunStatus.DONE)])
 async def test_what_a_dead_process_was_asked_holds_until_somebody_wants_it_otherwise(
-    lab: Make, how: str, status: RunStatus, stop: Stop, monkeypatch: pytest.MonkeyPatch
+    lab: Make, how: str, status: RunStatus, stop: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runs.execution.LOOK", 0.01)
+    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.01)
     here = lab()
     run = await abandoned(here.engine)
-    await here.threads.ask_to_stop(run.id, stop)
+    await here.threads.request_stop(run.id, stop)
 
-    await (here.engine.adopt() if how == "adopt" else here.engine.resume(run.thread))
+    await (here.engine.resume_abandoned() if how == "adopt" else here.engine.resume(run.thread))
 
     assert (await here.engine.wait(run.id)).run.status is status
 
@@ -278,19 +278,19 @@ async def test_what_a_dead_process_was_asked_holds_until_somebody_wants_it_other
 async def test_a_stop_that_is_asked_for_while_a_run_is_taken_up_is_heard(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runs.execution.LOOK", 0.01)
+    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.01)
     here = lab()
     run = await abandoned(here.engine)
     real = here.threads.stopping
 
-    async def just_before(id: str) -> Stop:
+    async def just_before(id: str) -> StopRequest:
         monkeypatch.setattr(here.threads, "stopping", real)
-        said: Stop = await real(id)
-        await here.threads.ask_to_stop(id, Stop.CANCEL)
+        said: StopRequest = await real(id)
+        await here.threads.request_stop(id, StopRequest.CANCEL)
         return said
 
     monkeypatch.setattr(here.threads, "stopping", just_before)
-    await here.engine.adopt()
+    await here.engine.resume_abandoned()
 
     assert (await here.engine.wait(run.id)).run.status is RunStatus.CANCELLED
 
@@ -302,7 +302,7 @@ async def test_the_timer_does_not_look_into_what_waits_in_line(lab: Make, monkey
     taken: list[str] = []
     monkeypatch.setattr(here.engine._runner.locks, "take", taken.append)
 
-    assert await here.engine.settle_overdue() == []
+    assert await here.engine.answer_overdue() == []
 
     assert taken == []
 
@@ -327,7 +327,7 @@ class Lossy(MemoryLocks):
 async def test_a_run_whose_thread_was_lost_stops_and_leaves_all_to_whoever_has_it(
     lab: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("assay.runs.execution.LOOK", 0.05)
+    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.05)
     here = lab()
     here.engine._runner.locks = locks = Lossy()
     run, _ = await at_work(here)
@@ -351,7 +351,7 @@ async def test_a_run_that_finds_its_thread_lost_only_when_it_ends_has_not_failed
 
     async def refused(run: str, **changes: Any) -> None:
         if changes.get("status") is RunStatus.DONE:
-            raise lost(first.thread)
+            raise lease_error(first.thread)
         await real(run, **changes)
 
     monkeypatch.setattr(here.threads, "update", refused)
@@ -372,7 +372,7 @@ async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make)
     class Far(MemoryLocks):
         def take(self, thread: str, *, forgive: bool = True) -> Lease:
             time.sleep(0.4)
-            return super().take(thread, forgive=forgive)
+            return super().acquire(thread, forgive=forgive)
 
     here.engine._runner.locks = Far()
     gaps: list[float] = []
@@ -413,13 +413,13 @@ async def test_a_journal_is_closed_even_if_the_end_cannot_be_written(
 
 
 async def test_failures_are_not_remembered_for_ever(lab: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.runs.runner.MOST_FAULTS", 2)
+    monkeypatch.setattr("openassay.engine.runner.MOST_FAULTS", 2)
     here = lab()
 
     async def broken(*_: Any) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("assay.runs.drive.Drive.prepare", broken)
+    monkeypatch.setattr("openassay.engine.runner.GraphRun.prepare", broken)
     runs = [(await here.ask(QUESTION, depth="quick")).run for _ in range(3)]
 
     assert [run.status for run in runs] == [RunStatus.FAILED] * 3
@@ -431,16 +431,16 @@ async def test_what_may_pass_is_tried_again(lab: Make) -> None:
     run = await here.engine.queue(APPLE, QUICK)
     real = here.engine._sources
 
-    def busy(_: Options) -> Any:
+    def busy(_: ResearchOptions) -> Any:
         raise StorageError("database is locked", retryable=True)
 
     here.engine._sources = busy
-    assert await here.engine.adopt() == []
-    assert [error.message for error in here.engine.unable()] == ["database is locked"]
+    assert await here.engine.resume_abandoned() == []
+    assert [error.message for error in here.engine.list_unrecoverable()] == ["database is locked"]
     here.engine._sources = real
 
-    assert [taken.id for taken in await here.engine.adopt()] == [run.id]
-    assert here.engine.unable() == []
+    assert [taken.id for taken in await here.engine.resume_abandoned()] == [run.id]
+    assert here.engine.list_unrecoverable() == []
 
 
 async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -448,38 +448,38 @@ async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, ca
     here = lab(settings={"hitl_after_planning": True})
     waiting = await here.ask(APPLE, depth="quick", interactive=True)
     [question] = waiting.questions
-    await here.reviews.take(question.id, dict(questions.timed(question)), "person", here.engine._runner.now())
+    await here.reviews.take(question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now())
     real = here.engine._sources
 
-    def gone(_: Options) -> Any:
+    def gone(_: ResearchOptions) -> Any:
         raise PathError("there is no folder docs")
 
     here.engine._sources = gone
-    with caplog.at_level(logging.WARNING, "assay"):
-        assert await here.engine.settle_overdue() == []
+    with caplog.at_level(logging.WARNING, "openassay"):
+        assert await here.engine.answer_overdue() == []
     assert "no folder docs" in caplog.text
     here.engine._sources = real
 
-    assert [run.id for run in await here.engine.settle_overdue()] == [waiting.run.id]
+    assert [run.id for run in await here.engine.answer_overdue()] == [waiting.run.id]
     assert (await here.settled(waiting.run.id)).report is not None
 
 
 async def test_a_word_nobody_wrote_stops_nothing(processes: tuple[Engine, Engine], tmp_path: Path) -> None:
     mine, _ = processes
     run = await mine.queue(APPLE, QUICK)
-    with closing(sqlite3.connect(tmp_path / "data" / "assay.sqlite3")) as connection, connection:
+    with closing(sqlite3.connect(tmp_path / "data" / "openassay.sqlite3")) as connection, connection:
         connection.execute("UPDATE runs SET stop = 'perhaps'")
 
     with pytest.raises(IntegrityError):
-        await mine.threads.stopping(run.id)
+        await mine.threads.get_stop_request(run.id)
 
 
-# `assay resume --all`
+# `openassay resume --all`
 
 
 async def _left(data: Path, docs: Path) -> None:
     async with open_engine(load(data_dir=data)) as engine:
-        await engine.queue(QUESTION, Options(docs=(str(docs),)))
+        await engine.queue(QUESTION, ResearchOptions(docs=(str(docs),)))
         await engine.queue(APPLE, QUICK)
 
 
@@ -490,14 +490,14 @@ def test_what_fails_is_told_by_the_code(
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.pdf").write_bytes(b"%PDF-1.4 not really")
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path / "data"))
     asyncio.run(_left(tmp_path / "data", docs))
     if how == "gone":
         (docs / "a.pdf").unlink()
         docs.rmdir()
 
     with pytest.raises(typer.Exit) as code:
-        left.resume_all()
+        resume.resume_all()
 
     assert code.value.exit_code == 1
     said = capsys.readouterr()
@@ -511,7 +511,7 @@ async def test_a_second_interrupt_does_not_wait(lab: Make, monkeypatch: pytest.M
     codes: list[int] = []
     monkeypatch.setattr("os._exit", codes.append)
 
-    with left._stoppable(here.engine) as stopping:
+    with resume._drain_on_signals(here.engine) as stopping:
         signal.raise_signal(signal.SIGINT)
         await asyncio.wait_for(stopping.wait(), 5)
         assert codes == []
@@ -528,15 +528,15 @@ async def test_a_second_interrupt_does_not_wait(lab: Make, monkeypatch: pytest.M
 TAKES = """
 import os, sys
 from pathlib import Path
-from assay.storage.locks import FileLocks
+from openassay.storage.locks import FileLocks
 FileLocks(Path(sys.argv[1]) / "locks").take(sys.argv[2], forgive=False)
 os._exit(1)
 """
 RESUMES = """
 import asyncio, os, sys
-from assay.bootstrap import open_engine
-from assay.runs.runner import Runner
-from assay.settings import load
+from openassay.bootstrap import open_engine
+from openassay.runs.runner import Runner
+from openassay.settings import load
 Runner.spawn = lambda *_, **__: os._exit(1)
 
 async def resume():
@@ -560,7 +560,7 @@ async def test_a_run_that_takes_every_process_down_is_given_up(tmp_path: Path) -
         run = await abandoned(engine)
         await died(tmp_path, run, 2)
 
-        assert await engine.adopt() == []
+        assert await engine.resume_abandoned() == []
 
         ended = await engine.threads.run(run.id)
         assert ended.status is RunStatus.FAILED
@@ -578,7 +578,7 @@ async def test_a_run_that_took_some_down_goes_on_and_whoever_looks_counts_for_no
         for _ in range(3):
             assert await engine._runner.is_abandoned(run.thread)
 
-        assert [taken.id for taken in await engine.adopt()] == [run.id]
+        assert [taken.id for taken in await engine.resume_abandoned()] == [run.id]
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
 
 
@@ -589,5 +589,5 @@ async def test_a_person_who_resumes_a_run_begins_to_count_anew(tmp_path: Path) -
         await died(tmp_path, run, 2)
         await died(tmp_path, run, 1, RESUMES)
 
-        assert [taken.id for taken in await engine.adopt()] == [run.id]
+        assert [taken.id for taken in await engine.resume_abandoned()] == [run.id]
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE

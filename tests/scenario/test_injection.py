@@ -13,20 +13,22 @@ from typing import Any, NamedTuple
 import pytest
 from lxml import html
 
-from assay.engine import Outcome
-from assay.evaluation import injection as bench
-from assay.export.html import render as as_html
-from assay.export.report import Report
-from assay.model.exchange import Prompt, Reply, Role
-from assay.model.source import Document, Hit
-from assay.model.thread import Run
-from assay.ports import Emit, Stream
-from assay.reasoning.embedded import reading as embedded_reading
-from assay.reasoning.language import LanguageReasoner
-from assay.reasoning.language import reading as language_reading
-from assay.testing import FakeSource, MemoryDocuments, ScriptedModel, SeenPrompt, snapshot
-from assay.testing.schema import instance
-from assay.text.sentences import sentences
+from benchmarks.evaluation import injection as bench
+from openassay.engine.engine import RunOutcome
+from openassay.export.html import render_fragment as as_html
+from openassay.export.report import Report
+from openassay.models.evidence import Document, Hit
+from openassay.models.spend import ModelPrompt, ModelReply, ModelRole
+from openassay.models.thread import Run
+from openassay.protocols import Emit, Stream
+from openassay.reasoning.llm import LLMReasoner
+from openassay.reasoning.llm import read as language_reading
+from openassay.reasoning.rules import read as embedded_reading
+from openassay.testing import FakeSource, MemoryDocuments, make_document
+from openassay.text.sentences import split_sentences
+from tests.fakes.llm_api import ModelPrompt as LlmApiModelPrompt
+from tests.fakes.model import FakeModel
+from tests.fakes.model_answers import build_instance
 from tests.scenario.conftest import Lab
 
 pytestmark = pytest.mark.requirement("W-17")
@@ -80,7 +82,7 @@ class Attack(NamedTuple):
     @property
     def told(self) -> list[str]:
         """Its sentences as a prompt shows them."""
-        pieces = [" ".join(piece.text.split()) for piece in sentences(self.text)]
+        pieces = [" ".join(piece.text.split()) for piece in split_sentences(self.text)]
         return [piece for piece in pieces if len(piece.split()) > 2 or "|" in piece]
 
     def stands_in(self, text: str) -> bool:
@@ -106,10 +108,10 @@ def page(number: int, planted: Sequence[Attack]) -> Document:
         attack = planted[at].text if at < len(planted) else ""
         lines.append(f"{told} {attack}" if at % 2 else f"{told}\n{attack}")
     title = f"Lake Marrow, part {number}"
-    return snapshot("\n\n".join(lines), title=title, url=f"https://pages.example/{number}")
+    return make_document("\n\n".join(lines), title=title, url=f"https://pages.example/{number}")
 
 
-def planned(prompt: SeenPrompt) -> dict[str, Any]:
+def planned(prompt: LlmApiModelPrompt) -> dict[str, Any]:
     """One sub-question has no answer on any page, so that there is a second round, whose queries an analyst writes who
     has seen quotes."""
     texts = {
@@ -128,33 +130,33 @@ class Obedient:
     """A ports.LanguageModel. `prompts` is what it was shown, `obeyed` the attacks it has acted upon, by step."""
 
     def __init__(self, attacks: Sequence[Attack], server: str, *, instead: bool) -> None:
-        self.prompts: list[Prompt] = []
+        self.prompts: list[ModelPrompt] = []
         self.obeyed: dict[str, set[str]] = {}
         self._attacks = attacks
         self._words = f"{CANARY} {server}/canary <script>alert('{CANARY}')</script>" if instead else CANARY
         self._instead = instead
         self._doubts = False
-        self._sensible = ScriptedModel({"Plan": planned}, rounds=2)
+        self._sensible = FakeModel({"Plan": planned}, rounds=2)
 
     def knows(self, text: str) -> bool:
         return any(attack.stands_in(text) for attack in self._attacks)
 
-    def room(self, role: Role) -> int:
+    def max_prompt_tokens(self, role: ModelRole) -> int:
         return 200_000
 
-    def words(self, role: Role) -> int:
+    def max_words(self, role: ModelRole) -> int:
         return 4_000
 
-    async def ask(self, prompt: Prompt, stream: Stream | None = None) -> Reply:
+    async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
         self.prompts.append(prompt)
-        seen = SeenPrompt("obedient", prompt.system, prompt.text, form=prompt.form["title"], schema=prompt.form)
+        seen = LlmApiModelPrompt("obedient", prompt.system, prompt.text, form=prompt.form["title"], schema=prompt.form)
         answer = json.loads(self._sensible(seen))
         shown = f"{prompt.system} {prompt.text}".replace("‹", "<")
         if found := [attack for attack in self._attacks if attack.stands_in(shown)]:
             self.obeyed.setdefault(prompt.step, set()).update(attack.text for attack in found)
             self._doubts = prompt.step == "analyse"  # or there would be no second round to take over
             answer = self._obey(answer, prompt.form) | self._pointing_at(found, prompt, answer)
-        return Reply(text=json.dumps(answer), model="obedient")
+        return ModelReply(text=json.dumps(answer), model="obedient")
 
     def _obey(self, value: Any, schema: dict[str, Any]) -> Any:
         match value:
@@ -163,7 +165,7 @@ class Obedient:
                 return {name: self._obey(item, fields.get(name, {})) for name, item in value.items()}
             case list():
                 items = schema.get("items", {})
-                return [self._obey(instance(items), items), *(self._obey(item, items) for item in value)]
+                return [self._obey(build_instance(items), items), *(self._obey(item, items) for item in value)]
             case str():
                 if schema.get("enum"):
                     return next((word for word in ("supported", "strong", "major") if word in schema["enum"]), value)
@@ -176,7 +178,7 @@ class Obedient:
                 return schema.get("maximum", value)
         return value
 
-    def _pointing_at(self, found: Sequence[Attack], prompt: Prompt, answer: dict[str, Any]) -> dict[str, Any]:
+    def _pointing_at(self, found: Sequence[Attack], prompt: ModelPrompt, answer: dict[str, Any]) -> dict[str, Any]:
         """The attacks themselves as the best evidence there is."""
         lines = re.findall(r"^\[(\d+)\] (.+)$", prompt.text.replace("‹", "<"), re.M)
         numbers = [int(number) for number, line in lines if any(attack.stands_in(line) for attack in found)]
@@ -204,7 +206,7 @@ class SearchEngine(FakeSource):
 class World(NamedTuple):
     lab: Lab
     model: Obedient
-    outcome: Outcome
+    outcome: RunOutcome
     asked: list[str]  # of the source
     fetched: list[str]
 
@@ -239,7 +241,7 @@ async def researched(
     model = Obedient(planted, server, instead=instead)
 
     def opened(run: Run, emit: Emit) -> Any:
-        return LanguageReasoner(model, here.reasoner, emit, today=run.started.date()), here.account
+        return LLMReasoner(model, here.reasoner, emit, today=run.started.date()), here.account
 
     here.thinking.open = opened  # type: ignore[method-assign]
     source = SearchEngine(MemoryDocuments(), pages)
@@ -331,14 +333,14 @@ async def test_the_title_says_nothing_that_a_page_has_asked_for(attacked: Callab
 async def over_http(eval_data: Any, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """over_http(instead=...): pages of others with attacks in their text, markup, title or snippet."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    monkeypatch.setenv("ASSAY_OFFLINE", "false")
-    pages, known = bench.pages(eval_data, HTTP_PAGES), bench.attacks(eval_data)
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "false")
+    pages, known = bench.build_pages(eval_data, HTTP_PAGES), bench.load_attacks(eval_data)
     if "untampered" not in kept:
-        kept["untampered"] = await bench.untampered(pages, known)
+        kept["untampered"] = await bench.run_clean(pages, known)
 
-    async def run(*, instead: bool) -> tuple[bench.Seen, bench.Harm]:
-        seen = await bench.run(pages, known, instead=instead)
-        return seen, bench.harm(seen, kept["untampered"])
+    async def run(*, instead: bool) -> tuple[bench.AttackRun, bench.Harm]:
+        seen = await bench.run_batch(pages, known, instead=instead)
+        return seen, bench.count_harm(seen, kept["untampered"])
 
     return run
 
@@ -354,7 +356,7 @@ async def test_pages_of_others_read_over_http_change_nothing(over_http: Callable
 async def test_nor_do_those_that_are_not_recognised_as_orders(over_http: Callable[..., Any]) -> None:
     """Every step but those that plan reads attacks and obeys; what a person reads has none of it. A claim that was
     refused is on record in its own words, and so is what a reviewer asked for."""
-    with bench.unmarked():
+    with bench.disable_order_detection():
         seen, harm = await over_http(instead=True)
     assert {"Picks", "Claims", "Verdicts", "Draft"} <= set(seen.model.obeyed)
     assert harm._replace(records=0, prompts=0) == bench.Harm()

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from assay.bootstrap import open_engine, open_journal, open_rows
-from assay.engine import Engine
-from assay.errors import IntegrityError, NotFoundError, StorageError, UsageError
-from assay.export.report import Report
-from assay.journal import Book
-from assay.model.event import Event, RunStatus
-from assay.model.question import Depth, Mode
-from assay.model.thread import Branch, Options, Run, Thread
-from assay.settings import load
-from assay.storage.seals import Seals
-from assay.storage.threads import SqlThreads
-from assay.testing import FakeProvider, ScriptedModel
-from assay.upkeep import seal
+from openassay.bootstrap import open_engine, open_journal, open_rows, reseal_storage
+from openassay.engine.engine import Engine
+from openassay.engine.journal import JournalWriter
+from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
+from openassay.export.report import Report
+from openassay.models.event import Event, RunStatus
+from openassay.models.plan import Depth, Mode
+from openassay.models.thread import Branch, Run, ResearchOptions, Thread
+from openassay.settings import load
+from openassay.storage.rows import Seals
+from openassay.storage.threads import SqlThreads
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.checking import check_report, stored_texts
 
 QUESTION = "What's happening with Tesla and its stock?"
@@ -53,7 +53,7 @@ def told(report: Report) -> dict[str, Any]:
 
 
 async def stopped_at(engine: Engine, kind: str, stage: str, **options: Any) -> Run:
-    run = await engine.start(QUESTION, Options(source="demo", **options))
+    run = await engine.start(QUESTION, ResearchOptions(source="demo", **options))
     async for event in engine.events(run.id):
         if (event.kind, event.stage) == (kind, stage):
             break
@@ -87,13 +87,13 @@ async def _research(folder: Path, *, stop: bool) -> Kept:
         if stop:
             run = await _stopped_while_reading(engine, folder)
         else:
-            run = await engine.start(QUESTION, Options(source="demo"))
+            run = await engine.start(QUESTION, ResearchOptions(source="demo"))
         outcome = await engine.wait(run.id)
         return Kept(folder, outcome.run, await log(engine, run), await engine.state(run.thread), outcome.report)
 
 
 async def _stopped_while_reading(engine: Engine, folder: Path) -> Run:
-    run = await engine.start(QUESTION, Options(source="demo"))
+    run = await engine.start(QUESTION, ResearchOptions(source="demo"))
     page = journal(folder, run) / "progress.md"
     async with asyncio.timeout(30):
         while not (page.exists() and "\n## Q" in page.read_text(encoding="utf-8")):  # noqa: ASYNC110  # it is a file
@@ -133,7 +133,7 @@ def test_progress_tells_question_plan_findings_and_how_to_go_on(finished: Kept, 
     assert "## Plan" in page
     assert page.count("\n## Q") >= 1
     assert "(Tesla" in page, "quotes come with the titles of their sources"
-    assert page.rstrip().endswith(f"`assay resume {stopped.run.thread}`")
+    assert page.rstrip().endswith(f"`openassay resume {stopped.run.thread}`")
     whole = (journal(finished.folder, finished.run) / "progress.md").read_text(encoding="utf-8")
     assert whole.count("\n## Q") == len(finished.state["plan"]["questions"])
     assert "## Finished" in whole
@@ -196,18 +196,18 @@ async def test_what_was_paid_for_is_in_the_journal_before_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with FakeProvider(ScriptedModel()) as provider:
+    async with FakeLlmServer(FakeModel()) as provider:
         models = {"llm": {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}}
         async with engine_on(tmp_path / "one", **models) as engine:
             run = await stopped_at(engine, "spend", "claims", depth=Depth.QUICK)
             before = await engine.threads.run(run.id)
-        paid = len(provider.billed)
+        paid = len(provider.billable_calls)
         async with engine_on(tmp_path / "two", **models) as engine:
             await engine.restore(journal(tmp_path / "one", before))
             await engine.resume(run.thread)
             outcome = await engine.wait(run.id)
             assert outcome.report is not None, outcome.run.error
-    prompts = [(call.prompt.form, call.prompt.text) for call in provider.billed]
+    prompts = [(call.prompt.form, call.prompt.text) for call in provider.billable_calls]
     assert paid < len(prompts)
     assert len(prompts) == len(set(prompts)), "nothing was asked twice"
     assert outcome.report.spend.requests == len(prompts), "the books are whole"
@@ -221,7 +221,7 @@ async def test_an_edited_journal_is_refused_before_anything_is_written(finished:
     async with engine_on(tmp_path / "data") as engine:
         with pytest.raises(IntegrityError, match=path.name):
             await engine.restore(folder)
-        assert await engine.threads.recent(limit=5) == []
+        assert await engine.threads.list_recent(limit=5) == []
         with pytest.raises(NotFoundError):
             await engine.document(path.stem)
 
@@ -236,12 +236,15 @@ async def test_a_restoring_that_was_interrupted_is_done_again(
 
     async with engine_on(tmp_path) as engine:
         with monkeypatch.context() as patch:
-            patch.setattr("assay.checkpoints.snapshots.restore", dies)
+            patch.setattr("openassay.engine.recovery.restore_checkpoint", dies)
             with pytest.raises(KeyboardInterrupt):
                 await engine.restore(folder)
         run = (await engine.threads.runs(finished.run.thread))[0]
         assert (run.status, "--from" in (run.error or "")) == (RunStatus.FAILED, True)
-        for going_on in (engine.resume(run.thread), engine.start(QUESTION, Options(source="demo"), thread=run.thread)):
+        for going_on in (
+            engine.resume(run.thread),
+            engine.start(QUESTION, ResearchOptions(source="demo"), thread=run.thread),
+        ):
             with pytest.raises(StorageError, match="in part only"):
                 await going_on
         assert [problem for problem in await engine.problems() if "in part only" in problem]
@@ -254,13 +257,15 @@ async def test_a_restoring_that_was_interrupted_is_done_again(
 
 def forged(folder: Path, run: str = "r1", thread: str = "t1", *, told: str = "r1", paid: str = "r1") -> Path:
     """A journal that is whole: without a key, anybody can write one."""
-    book = Book(folder, run, Seals())
+    book = JournalWriter(folder, run, Seals())
     row = Run(id=run, thread=thread, question=QUESTION, started=NOON)
     branch = Branch(thread="t1", parent="t0", checkpoint="c", created=NOON)
     held = Thread(id=thread, title=QUESTION, created=NOON, updated=NOON).plain()
-    book.rows(row.plain(), {**held, "branch": branch.plain()})
-    book.event([Event(seq=1, run=told, time=NOON, kind="run", data={"status": "running"}).plain()])
-    book.calls([{"run": paid, "cap_micros": 1, "cap_tokens": 1, "cap_requests": 1, "finish_share": 0.0, "refused": 0}])
+    book.write_rows(row.plain(), {**held, "branch": branch.plain()})
+    book.write_events([Event(seq=1, run=told, time=NOON, kind="run", data={"status": "running"}).plain()])
+    book.write_calls(
+        [{"run": paid, "cap_micros": 1, "cap_tokens": 1, "cap_requests": 1, "finish_share": 0.0, "refused": 0}]
+    )
     book.close()
     return folder
 
@@ -275,7 +280,7 @@ async def test_a_journal_whose_ids_lead_elsewhere_is_refused(wrong: dict[str, st
     async with engine_on(tmp_path / "data") as engine:
         with pytest.raises(IntegrityError, match="its ids"):
             await engine.restore(forged(tmp_path / "forged", **wrong))
-        assert await engine.threads.recent(limit=5) == []
+        assert await engine.threads.list_recent(limit=5) == []
     assert list(victim.iterdir()) == []
     assert not (tmp_path / "victim.lock").exists()
 
@@ -305,7 +310,7 @@ async def test_a_branch_is_restored_as_one_or_not_at_all(tmp_path: Path, monkeyp
             patch.setattr(SqlThreads, "_add_branch", dies)
             with pytest.raises(KeyboardInterrupt):
                 await engine.restore(folder)
-        assert await engine.threads.recent(limit=5) == []
+        assert await engine.threads.list_recent(limit=5) == []
         await engine.restore(folder)
         restored = await engine.threads.branch("t1")
         assert restored is not None
@@ -314,7 +319,7 @@ async def test_a_branch_is_restored_as_one_or_not_at_all(tmp_path: Path, monkeyp
 
 async def test_an_open_question_is_asked_again_elsewhere(tmp_path: Path) -> None:
     async with engine_on(tmp_path / "one") as engine:
-        run = await engine.start(QUESTION, Options(source="demo", mode=Mode.PLAN, interactive=True))
+        run = await engine.start(QUESTION, ResearchOptions(source="demo", mode=Mode.PLAN, interactive=True))
         outcome = await engine.wait(run.id)
         assert outcome.run.status is RunStatus.WAITING
     async with engine_on(tmp_path / "two") as engine:
@@ -351,13 +356,13 @@ async def test_a_journal_that_was_damaged_is_set_aside_and_written_anew(stopped:
 
 async def test_a_database_that_was_put_back_is_noticed(stopped: Kept, tmp_path: Path) -> None:
     shutil.copytree(stopped.folder, tmp_path, dirs_exist_ok=True)
-    older = (tmp_path / "assay.sqlite3").read_bytes()
+    older = (tmp_path / "openassay.sqlite3").read_bytes()
     async with engine_on(tmp_path) as engine:
         await engine.resume(stopped.run.thread)
         assert (await engine.wait(stopped.run.id)).report is not None
-    for name in ("assay.sqlite3-wal", "assay.sqlite3-shm"):
+    for name in ("openassay.sqlite3-wal", "openassay.sqlite3-shm"):
         (tmp_path / name).unlink(missing_ok=True)
-    (tmp_path / "assay.sqlite3").write_bytes(older)
+    (tmp_path / "openassay.sqlite3").write_bytes(older)
     async with engine_on(tmp_path) as engine:
         await engine.resume(stopped.run.thread)
         assert (await engine.wait(stopped.run.id)).report is not None
@@ -379,7 +384,7 @@ async def test_a_run_without_its_journal_has_one_again_when_it_goes_on(stopped: 
 async def test_a_journal_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("in the way", encoding="utf-8")
     async with engine_on(tmp_path) as engine:
-        run = await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        run = await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         outcome = await engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
         notices = [str(event.data["text"]) for event in await log(engine, run) if event.kind == "notice"]
@@ -387,9 +392,9 @@ async def test_a_journal_that_cannot_be_written_stops_nobody(tmp_path: Path) -> 
 
 
 async def test_a_disk_that_is_full_in_mid_run_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.journal import files
+    from openassay.engine import journal
 
-    replace, count = files.replace, 0
+    replace, count = journal.replace_files, 0
 
     def full(*given: Any) -> None:
         nonlocal count
@@ -398,9 +403,9 @@ async def test_a_disk_that_is_full_in_mid_run_stops_nobody(tmp_path: Path, monke
             raise OSError(28, "No space left on device")
         replace(*given)
 
-    monkeypatch.setattr("assay.journal.book.replace", full)
+    monkeypatch.setattr("openassay.engine.journal.replace_files", full)
     async with engine_on(tmp_path) as engine:
-        run = await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        run = await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         assert (await engine.wait(run.id)).report is not None
         notices = [str(event.data["text"]) for event in await log(engine, run) if event.kind == "notice"]
     assert [text for text in notices if "No space left on device" in text] == [
@@ -410,7 +415,7 @@ async def test_a_disk_that_is_full_in_mid_run_stops_nobody(tmp_path: Path, monke
 
 async def test_no_journal_is_written_where_none_is_wanted(tmp_path: Path) -> None:
     async with engine_on(tmp_path, persistence={"journal": False}) as engine:
-        run = await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        run = await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         assert (await engine.wait(run.id)).report is not None
     assert not (tmp_path / "checkpoints").exists()
 
@@ -419,21 +424,21 @@ async def test_no_journal_is_written_where_none_is_wanted(tmp_path: Path) -> Non
 async def test_an_encrypted_run_is_had_again_with_its_key_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", KEY)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
     sealed = {"persistence": {"encrypt": True}}
     async with engine_on(tmp_path / "one", **sealed) as engine:
-        run = await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        run = await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         report = (await engine.wait(run.id)).report
     folder = journal(tmp_path / "one", run)
     assert not any(b" Tesla" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     async with engine_on(tmp_path / "two", **sealed) as engine:
         assert await engine.report((await engine.restore(folder)).thread) == report
-    monkeypatch.setenv("ASSAY_STORAGE_KEY_BEFORE", KEY)
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", KEY[::-1])
-    await seal(load(data_dir=tmp_path / "two", source="demo"), encrypt=False)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY_BEFORE", KEY)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY[::-1])
+    await reseal_storage(load(data_dir=tmp_path / "two", source="demo"), encrypt=False)
     async with engine_on(tmp_path / "two") as engine:
         assert await engine.problems() == [], "the journal was written anew with the new key"
-    monkeypatch.delenv("ASSAY_STORAGE_KEY")
+    monkeypatch.delenv("OPENASSAY_STORAGE_KEY")
     async with engine_on(tmp_path / "three") as engine:
         with pytest.raises(IntegrityError, match="another key"):
             await engine.restore(folder)
@@ -445,8 +450,8 @@ async def test_sealing_anew_leaves_a_journal_that_the_database_does_not_know(
     shutil.copytree(stopped.folder, tmp_path, dirs_exist_ok=True)
     stranger = forged(tmp_path / "checkpoints" / "r1")
     before = contents(stranger)
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", KEY)
-    await seal(load(data_dir=tmp_path, source="demo", persistence={"journal": False}), encrypt=True)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
+    await reseal_storage(load(data_dir=tmp_path, source="demo", persistence={"journal": False}), encrypt=True)
     assert contents(stranger) == before
     assert [line for line in caplog.messages if str(stranger) in line]
     names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
@@ -464,8 +469,8 @@ async def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(
     shutil.copytree(stopped.folder, tmp_path, dirs_exist_ok=True)
     folder = journal(tmp_path, stopped.run)
     before = contents(folder)
-    monkeypatch.setattr("assay.journal.book.replace", full)
-    await seal(load(data_dir=tmp_path, source="demo"), encrypt=False)
+    monkeypatch.setattr("openassay.engine.journal.replace_files", full)
+    await reseal_storage(load(data_dir=tmp_path, source="demo"), encrypt=False)
     assert contents(folder) == before
     assert "No space left on device" in caplog.text
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [stopped.run.id]

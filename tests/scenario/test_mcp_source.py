@@ -16,14 +16,14 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 
-from assay.bootstrap import open_engine, open_world
-from assay.cli.sources import rows
-from assay.engine import Outcome
-from assay.errors import ConfigurationError, SourceError, UsageError
-from assay.model.thread import Options
-from assay.ports import Remote
-from assay.search.mcp_answers import found, results, text_in
-from assay.settings import load
+from openassay.bootstrap import open_engine, open_resources
+from openassay.cli.index import describe_sources
+from openassay.engine.engine import RunOutcome
+from openassay.errors import ConfigurationError, SourceError, UsageError
+from openassay.models.thread import ResearchOptions
+from openassay.protocols import RemoteSource
+from openassay.search.mcp import normalise_results, read_results, read_text
+from openassay.settings import load
 
 QUESTION = "How deep is Lake Marrow?"
 DEEP = "Lake Marrow is 212 metres deep at its deepest point, which the survey of 2019 measured by sonar."
@@ -55,7 +55,7 @@ def settings(folder: Path, **servers: Any) -> Any:
     return load(data_dir=folder / "data", depth="quick", offline=False, search={"mcp": servers})
 
 
-async def outcome(folder: Path, options: Options, **servers: Any) -> tuple[Outcome, list[str]]:
+async def outcome(folder: Path, options: ResearchOptions, **servers: Any) -> tuple[RunOutcome, list[str]]:
     async with open_engine(settings(folder, **servers)) as engine:
         run = await engine.start(QUESTION, options)
         done = await engine.wait(run.id)
@@ -77,7 +77,7 @@ async def test_a_program_is_asked_for_what_it_has_and_ended_with_the_engine(
 ) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-secret")
     said = {**notes(tmp_path), "env": {"NOTES_API_KEY": "its-own"}}
-    done, errors = await outcome(tmp_path, Options(source="notes"), notes=said)
+    done, errors = await outcome(tmp_path, ResearchOptions(source="notes"), notes=said)
 
     assert done.report
     assert not errors
@@ -94,7 +94,7 @@ async def test_a_program_is_asked_for_what_it_has_and_ended_with_the_engine(
 @pytest.mark.requirement("C-07", "S-05")
 async def test_a_server_that_dies_is_told_of_and_the_run_goes_on(tmp_path: Path) -> None:
     """Beside the demo data, which know of no lake: what was asked is answered with what there is."""
-    options = Options(source="notes,demo")
+    options = ResearchOptions(source="notes,demo")
     done, errors = await outcome(tmp_path, options, notes=notes(tmp_path, "crash"))
 
     assert done.report
@@ -106,11 +106,11 @@ async def test_a_server_that_dies_is_told_of_and_the_run_goes_on(tmp_path: Path)
 
 
 async def test_a_program_that_is_not_there_is_not_reachable(tmp_path: Path) -> None:
-    async with open_world(settings(tmp_path, gone={"command": ("no-such-program",)})) as world:
-        [source] = [one for one in world.sources.installed() if one.name == "gone"]
-        assert isinstance(source, Remote)
+    async with open_resources(settings(tmp_path, gone={"command": ("no-such-program",)})) as world:
+        [source] = [one for one in world.sources.list_sources() if one.name == "gone"]
+        assert isinstance(source, RemoteSource)
         assert source.is_available()
-        assert not source.reachable()
+        assert not source.is_reachable()
         with pytest.raises(SourceError, match="gone could not be reached"):
             await source.search("anything", limit=3)
 
@@ -118,13 +118,13 @@ async def test_a_program_that_is_not_there_is_not_reachable(tmp_path: Path) -> N
 @pytest.mark.requirement("C-07")
 async def test_it_is_listed_and_private_documents_keep_it_out(tmp_path: Path) -> None:
     known = settings(tmp_path, notes={**notes(tmp_path), "usd_per_request": 0.01})
-    [listed] = [row for row in await rows(known) if row["name"] == "notes"]
+    [listed] = [row for row in await describe_sources(known) if row["name"] == "notes"]
     assert (listed["available"], listed["remote"], listed["types"], listed["usd"]) == (True, True, ["web"], 0.01)
 
     (tmp_path / "own.txt").write_text("Lake Marrow is cold.", encoding="utf-8")
     with pytest.raises(UsageError, match="notes would be asked about your documents"):
-        await outcome(tmp_path, Options(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
-    done, _ = await outcome(tmp_path, Options(docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
+        await outcome(tmp_path, ResearchOptions(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
+    done, _ = await outcome(tmp_path, ResearchOptions(docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
     assert done.run.options["sources"] == ["documents"]
     assert not (tmp_path / "log").exists(), "it was not even started"
 
@@ -132,7 +132,7 @@ async def test_it_is_listed_and_private_documents_keep_it_out(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["tavily", "documents", "auto"])
 async def test_a_server_does_not_take_the_name_of_another_source(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"search.mcp: {name}"):
-        async with open_world(settings(tmp_path, **{name: notes(tmp_path)})):
+        async with open_resources(settings(tmp_path, **{name: notes(tmp_path)})):
             pass
 
 
@@ -161,11 +161,11 @@ async def test_over_http_what_it_finds_is_kept_and_paid_for_once(tmp_path: Path)
     async with served(server) as url:
         said = {"wiki": {"url": url, "tool": "look", "fetch": None, "kind": "academic", "usd_per_request": 0.01,
                          "token": "wiki-token"}}  # fmt: skip
-        async with open_world(settings(tmp_path, **said)) as world:
-            [source] = [one for one in world.sources.installed() if one.name == "wiki"]
-            assert isinstance(source, Remote)
+        async with open_resources(settings(tmp_path, **said)) as world:
+            [source] = [one for one in world.sources.list_sources() if one.name == "wiki"]
+            assert isinstance(source, RemoteSource)
             assert source.types == ("academic",)
-            assert source.reachable()
+            assert source.is_reachable()
             [hit] = await source.search(QUESTION, limit=7)
             assert (hit.url, hit.host, hit.kind, hit.provider) == (
                 "https://wiki.example/marrow", "wiki.example", "academic", "wiki"
@@ -179,8 +179,8 @@ async def test_over_http_what_it_finds_is_kept_and_paid_for_once(tmp_path: Path)
 async def test_a_tool_it_does_not_have_is_named_with_those_it_has(tmp_path: Path) -> None:
     server = MCPServer("wiki", log_level="ERROR")
     server.add_tool(lambda topic: topic, name="lookup")
-    async with served(server) as url, open_world(settings(tmp_path, wiki={"url": url})) as world:
-        [source] = [one for one in world.sources.installed() if one.name == "wiki"]
+    async with served(server) as url, open_resources(settings(tmp_path, wiki={"url": url})) as world:
+        [source] = [one for one in world.sources.list_sources() if one.name == "wiki"]
         with pytest.raises(SourceError, match="wiki has no tool called 'search'") as caught:
             await source.search("anything", limit=3)
     assert "lookup" in caught.value.help
@@ -222,7 +222,7 @@ def given(**structured: Any) -> CallToolResult:
     ],
 )  # fmt: skip
 def test_answers_of_many_shapes_are_understood(said: CallToolResult, expected: list[tuple[str, str, str]]) -> None:
-    read = list(found(results(said), "wiki"))
+    read = list(normalise_results(read_results(said), "wiki"))
     assert [(one.title, one.text) for one in read] == [(title, text) for _, title, text in expected]
     assert all(one.url.startswith(url) for one, (url, _, _) in zip(read, expected, strict=True))
 
@@ -237,4 +237,4 @@ def test_answers_of_many_shapes_are_understood(said: CallToolResult, expected: l
     ],
 )
 def test_what_a_fetch_gives_is_its_text(said: CallToolResult) -> None:
-    assert text_in(said) == "Whole."
+    assert read_text(said) == "Whole."

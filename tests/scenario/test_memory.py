@@ -7,15 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.cli.memory import changed, forget
-from assay.cli.memory import set as set_preference
-from assay.errors import UsageError
-from assay.model.memory import Preferences
-from assay.model.source import Document, Hit
-from assay.model.thread import Options
-from assay.stages.dispatch import scoped
-from assay.stages.taste import LIFT, Taste, code, eligible, sites, taste
-from assay.testing import FakeRemote, snapshot
+from openassay.cli.memory import change_preference, forget_entry, set_preference
+from openassay.errors import UsageError
+from openassay.models.evidence import Document, Hit
+from openassay.models.thread import ResearchOptions
+from openassay.models.user import Preferences
+from openassay.nodes.dispatch import scope_to_sites
+from openassay.nodes.preferences import (
+    LIFT,
+    SourcePreferences,
+    find_sites,
+    language_code,
+    select_sources,
+    source_preferences,
+)
+from openassay.testing import FakeRemote, make_document
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 from tests.scenario.test_web import hit, of, on_the_web
@@ -23,14 +29,14 @@ from tests.scenario.test_web import hit, of, on_the_web
 pytestmark = pytest.mark.requirement("W-19")
 Make = Callable[..., Lab]
 
-FORUM = snapshot(
+FORUM = make_document(
     "Lake Marrow covered 900 square kilometres in 2019, says my uncle. Lake Marrow shrank because of the ferry.",
     title="My uncle on Lake Marrow", url="https://old.reddit.com/r/marrow/1", published=date(2021, 1, 1),
 )  # fmt: skip
 
 
 async def wants(lab: Lab, user: str = "local", **preferences: object) -> None:
-    await lab.memory.prefer(user, Preferences.model_validate(preferences))
+    await lab.memory.set_preferences(user, Preferences.model_validate(preferences))
 
 
 # Avoided ---------------------------------------------------------------------------------------------
@@ -125,7 +131,7 @@ async def test_a_run_keeps_the_preferences_it_began_with(lab: Make) -> None:
     outcome = await bench.ask(QUESTION, depth="quick")
     await wants(bench)
 
-    kept = Options.model_validate((await bench.threads.run(outcome.run.id)).options)
+    kept = ResearchOptions.model_validate((await bench.threads.run(outcome.run.id)).options)
     assert kept.preferences == Preferences(avoid=("guide.example",))
 
 
@@ -156,7 +162,9 @@ async def test_who_stands_in_for_the_web_searches_them_too(lab: Make) -> None:
 
 def pages(count: int) -> list[Document]:
     return [
-        snapshot(f"Lake Marrow covered 412 square kilometres in {2000 + number}.", url=f"https://s{number}.example/a")
+        make_document(
+            f"Lake Marrow covered 412 square kilometres in {2000 + number}.", url=f"https://s{number}.example/a"
+        )
         for number in range(1, count + 1)
     ]
 
@@ -184,17 +192,17 @@ def test_who_is_preferred_passes_a_few_and_nobody_else_changes_places(liked: lis
         )
         for place, good in enumerate(liked)
     ]
-    wishes = Taste(prefer=("good.com",))
-    lifted = wishes.lifted(hits)
+    wishes = SourcePreferences(prefer=("good.com",))
+    lifted = wishes.promote_hits(hits)
 
     assert sorted(hit.rank for hit in lifted) == sorted(hit.rank for hit in hits)
     for kind in (True, False):
-        ranks = [hit.rank for hit in lifted if wishes.likes(hit) is kind]
+        ranks = [hit.rank for hit in lifted if wishes.prefers(hit) is kind]
         assert ranks == sorted(ranks)
     for place, found in enumerate(lifted):
         passed = [other for other in lifted[place + 1 :] if other.rank < found.rank]
         assert len(passed) <= LIFT
-        assert wishes.likes(found) or not passed
+        assert wishes.prefers(found) or not passed
 
 
 def test_a_preferred_source_lifts_what_it_found() -> None:
@@ -202,7 +210,12 @@ def test_a_preferred_source_lifts_what_it_found() -> None:
         Hit(provider=name, query="q", rank=rank, title="t", url=f"https://{name}.com/{rank}")
         for rank, name in enumerate(["exa", "exa", "exa", "arxiv"], 1)
     ]
-    assert [hit.provider for hit in Taste(prefer=("arxiv",)).lifted(found)] == ["arxiv", "exa", "exa", "exa"]
+    assert [hit.provider for hit in SourcePreferences(prefer=("arxiv",)).promote_hits(found)] == [
+        "arxiv",
+        "exa",
+        "exa",
+        "exa",
+    ]
 
 
 # Facts -----------------------------------------------------------------------------------------------
@@ -219,7 +232,7 @@ async def test_facts_that_cannot_be_read_do_not_stop_the_research(lab: Make) -> 
     assert outcome.report is not None
     assert outcome.report.status == "complete"
     [told] = [notice for notice in outcome.report.notices if "without the facts" in notice]
-    assert "assay memory forget all" in told
+    assert "openassay memory forget all" in told
     assert [event.data["text"] for event in of(await bench.log(outcome.run.id), "notice", "plan")] == [told]
 
 
@@ -237,7 +250,7 @@ async def test_facts_that_cannot_be_read_do_not_stop_the_research(lab: Make) -> 
 )  # fmt: skip
 def test_an_avoided_host_is_told_by_any_of_its_names(url: str, left_out: bool) -> None:
     found = Hit(provider="x", query="q", rank=1, title="t", url=url)
-    kept, avoided = Taste(avoid=("reddit.com", "youtube.com")).sift([found])
+    kept, avoided = SourcePreferences(avoid=("reddit.com", "youtube.com")).filter_hits([found])
     assert bool(avoided) is left_out
     assert kept == ([] if left_out else [found])
 
@@ -245,7 +258,7 @@ def test_an_avoided_host_is_told_by_any_of_its_names(url: str, left_out: bool) -
 def test_a_full_text_at_an_avoided_host_is_not_fetched_but_the_abstract_stays() -> None:
     found = Hit(provider="x", query="q", rank=1, title="t", url="https://doi.org/10.1/x", document="d",
                 fulltext="https://www.researchgate.net/x.pdf")  # fmt: skip
-    [kept], avoided = Taste(avoid=("researchgate.net",)).sift([found])
+    [kept], avoided = SourcePreferences(avoid=("researchgate.net",)).filter_hits([found])
     assert kept.fulltext is None
     assert kept.document == "d"
     assert not avoided
@@ -253,17 +266,17 @@ def test_a_full_text_at_an_avoided_host_is_not_fetched_but_the_abstract_stays() 
 
 def test_only_a_few_hosts_go_into_one_request() -> None:
     many = tuple(f"h{number}.com" for number in range(50))
-    assert len(Taste(avoid=many).without) == len(Taste(prefer=many).sites) == 5
+    assert len(SourcePreferences(avoid=many).without) == len(SourcePreferences(prefer=many).sites) == 5
 
 
 def test_what_is_avoided_is_never_searched_by_itself() -> None:
-    assert Taste(prefer=("a.com", "b.com"), avoid=("a.com",)).sites == ["b.com"]
+    assert SourcePreferences(prefer=("a.com", "b.com"), avoid=("a.com",)).sites == ["b.com"]
 
 
 def test_preferred_sites_make_one_query_beside_those_a_question_names() -> None:
-    asked = scoped({"lake size": ["web"]}, "What does nasa.gov say?", ["a.com", "b.com"])
+    asked = scope_to_sites({"lake size": ["web"]}, "What does nasa.gov say?", ["a.com", "b.com"])
     assert list(asked) == ["site:nasa.gov lake size", "site:a.com site:b.com lake size"]
-    assert sites("See www.nasa.gov and nasa.gov") == ["nasa.gov"]
+    assert find_sites("See www.nasa.gov and nasa.gov") == ["nasa.gov"]
 
 
 @pytest.mark.parametrize(
@@ -290,14 +303,14 @@ async def test_a_question_in_another_language_is_asked_in_its_own(lab: Make) -> 
 
 
 def test_codes_of_languages() -> None:
-    assert code(Preferences(language=" swedish ")) == "sv"
-    assert code(Preferences()) is None
+    assert language_code(Preferences(language=" swedish ")) == "sv"
+    assert language_code(Preferences()) is None
 
 
 def names(planned: Sequence[str] = (), **options: object) -> list[str]:
     sources = [FakeRemote(name) for name in ("documents", "exa", "tavily")]
-    wishes = taste(QUESTION, Options.model_validate(options))
-    return [source.name for source in eligible(sources, planned, wishes)]
+    wishes = source_preferences(QUESTION, ResearchOptions.model_validate(options))
+    return [source.name for source in select_sources(sources, planned, wishes)]
 
 
 def test_a_plan_says_who_is_asked_and_documents_that_were_given_are_never_avoided() -> None:
@@ -320,13 +333,15 @@ def test_a_plan_says_who_is_asked_and_documents_that_were_given_are_never_avoide
      ("avoid", "bücher.example", ("xn--bcher-kva.example",)), ("language", "German", "German")],
 )  # fmt: skip
 def test_a_wish_is_kept_as_it_was_meant(key: str, value: str, kept: object) -> None:
-    assert getattr(changed(Preferences(), key, value), key) == kept
+    assert getattr(change_preference(Preferences(), key, value), key) == kept
 
 
 def test_who_is_preferred_from_now_on_is_no_longer_avoided() -> None:
     avoiding = Preferences(avoid=("reddit.com", "gdelt"), words=500)
-    assert changed(avoiding, "prefer", "reddit.com") == Preferences(prefer=("reddit.com",), avoid=("gdelt",), words=500)
-    assert changed(Preferences(prefer=("exa",)), "avoid", "exa") == Preferences(avoid=("exa",))
+    assert change_preference(avoiding, "prefer", "reddit.com") == Preferences(
+        prefer=("reddit.com",), avoid=("gdelt",), words=500
+    )
+    assert change_preference(Preferences(prefer=("exa",)), "avoid", "exa") == Preferences(avoid=("exa",))
 
 
 @pytest.mark.parametrize(
@@ -348,5 +363,5 @@ def test_a_wrong_wish_says_what_is_allowed(key: str, value: str, told: str) -> N
 def test_all_is_not_forgotten_where_nobody_can_confirm_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
     with pytest.raises(UsageError) as error:
-        forget("all")
+        forget_entry("all")
     assert "--yes" in error.value.help

@@ -9,18 +9,21 @@ from typing import Any
 
 import pytest
 
-from assay.api import research
-from assay.bootstrap import open_engine
-from assay.engine import Engine, Outcome
-from assay.errors import BudgetError, ConfigurationError, UsageError
-from assay.export.report import Report
-from assay.llm.names import parse
-from assay.llm.prices import price
-from assay.model.event import Event
-from assay.model.spend import MICRO
-from assay.model.thread import Options
-from assay.settings import load
-from assay.testing import FAULTS, Always, FakeProvider, ScriptedModel, SeenPrompt, Share
+from openassay.api import research
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine, RunOutcome
+from openassay.errors import BudgetError, ConfigurationError, UsageError
+from openassay.export.report import Report
+from openassay.llm.names import parse_name
+from openassay.llm.prices import find_price
+from openassay.models.event import Event
+from openassay.models.spend import MICRO
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
+from tests.fakes.llm_api import ModelPrompt
+from tests.fakes.llm_faults import FAULTS
+from tests.fakes.llm_server import FakeLlmServer, FaultAlways, FaultShare
+from tests.fakes.model import FakeModel
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.conftest import LIBRARY, LIBRARY_QUESTION
 
@@ -31,14 +34,14 @@ TESLA = "What's happening with Tesla and its stock?"
 class World:
     """An engine whose models are a fake provider's; every report goes through the checker."""
 
-    def __init__(self, engine: Engine, provider: FakeProvider, folder: Path) -> None:
+    def __init__(self, engine: Engine, provider: FakeLlmServer, folder: Path) -> None:
         self.engine = engine
         self.provider = provider
         self._folder = folder
 
-    async def ask(self, question: str, *, thread: str | None = None, **options: Any) -> Outcome:
+    async def ask(self, question: str, *, thread: str | None = None, **options: Any) -> RunOutcome:
         given = {"depth": "quick", "source": "demo", **options}
-        run = await self.engine.start(question, Options.model_validate(given), thread=thread)
+        run = await self.engine.start(question, ResearchOptions.model_validate(given), thread=thread)
         async with asyncio.timeout(60):
             outcome = await self.engine.wait(run.id)
         if outcome.report is not None:
@@ -50,12 +53,12 @@ class World:
         assert outcome.report is not None, outcome.run.error
         return outcome.report
 
-    async def log(self, outcome: Outcome) -> list[Event]:
+    async def log(self, outcome: RunOutcome) -> list[Event]:
         return [event async for event in self.engine.events(outcome.run.id)]
 
     def bill(self) -> int:
-        cost = price(parse(GPT), self.engine.settings)
-        return sum(cost.micros(call.prompt_tokens, call.completion_tokens) for call in self.provider.billed)
+        cost = find_price(parse_name(GPT), self.engine.settings)
+        return sum(cost.micros(call.prompt_tokens, call.completion_tokens) for call in self.provider.billable_calls)
 
 
 Make = Callable[..., Any]
@@ -67,10 +70,10 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
 
     @asynccontextmanager
     async def make(
-        model: ScriptedModel | None = None, *, llm: dict[str, Any] | None = None, context: int | None = None,
+        model: FakeModel | None = None, *, llm: dict[str, Any] | None = None, context: int | None = None,
         faults: Any = None, **settings: Any,
     ) -> AsyncIterator[World]:  # fmt: skip
-        async with FakeProvider(model or ScriptedModel(), faults=faults, context=context) as provider:
+        async with FakeLlmServer(model or FakeModel(), faults=faults, context=context) as provider:
             models = {"model": GPT, "endpoints": {"openai": f"{provider.url}/v1"}, **(llm or {})}
             models = {name: value for name, value in models.items() if value is not None}
             chosen = load(data_dir=tmp_path / "data", llm=models, **settings)
@@ -108,14 +111,14 @@ async def test_a_run_on_documents_costs_what_the_provider_bills_to_the_micro_dol
 
 @pytest.mark.requirement("S-01", "S-02")
 async def test_the_models_understanding_is_what_is_researched(world: Make) -> None:
-    def understood(prompt: SeenPrompt) -> dict[str, Any]:
+    def understood(prompt: ModelPrompt) -> dict[str, Any]:
         return {
             "intent": "research", "subjects": ["Apple"], "question": "What is the latest news about Apple?",
             "kind": "overview", "topic": "Apple", "period": "", "ambiguity": 0, "must_ask": False, "ask": "",
             "complexity": "simple", "suggested": [],
         }  # fmt: skip
 
-    async with world(ScriptedModel({"Understood": understood})) as here:
+    async with world(FakeModel({"Understood": understood})) as here:
         outcome = await here.ask("the fruit company, news please")
         assert outcome.report is not None
         assert outcome.report.question == "What is the latest news about Apple?"
@@ -125,7 +128,7 @@ async def test_the_models_understanding_is_what_is_researched(world: Make) -> No
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize("fault", ["key-rejected", "unknown-model", "refusal", "prose", "ten-megabytes", "bad-utf8"])
 async def test_a_model_that_is_of_no_use_degrades_steps_and_never_the_run(world: Make, fault: str) -> None:
-    async with world(faults=Always(fault)) as here:
+    async with world(faults=FaultAlways(fault)) as here:
         _pauses_are_not_waited_out(here)
         outcome = await here.ask(TESLA)
         assert outcome.report is not None
@@ -171,7 +174,7 @@ async def test_a_cap_that_pays_for_nothing_refuses_to_start(world: Make) -> None
         with pytest.raises(BudgetError) as caught:
             await here.ask(TESLA, usd=0.000001)
         assert "--budget" in caught.value.help
-        assert await here.engine.threads.recent(limit=5) == []
+        assert await here.engine.threads.list_recent(limit=5) == []
         assert here.provider.calls == []
 
 
@@ -184,7 +187,7 @@ async def test_a_model_without_a_price_refuses_to_start_and_says_how(world: Make
     priced = {"prices": {"openai:nobody-knows-this-one": {"input": 1, "output": 2}}}
     async with world(llm=priced) as here:
         report = await here.report(TESLA, model="openai:nobody-knows-this-one")
-        usage = here.provider.billed_tokens()
+        usage = here.provider.billable_tokens()
         most = usage.prompt_tokens + 2 * usage.completion_tokens
         assert report.spend.usd * MICRO == pytest.approx(most, abs=len(here.provider.calls))
 
@@ -192,14 +195,14 @@ async def test_a_model_without_a_price_refuses_to_start_and_says_how(world: Make
 @pytest.mark.requirement("X-06")
 async def test_a_quote_costs_nothing_and_follows_depth_and_model(world: Make) -> None:
     async with world() as here:
-        quick = await here.engine.quote(TESLA, Options(depth="quick"))  # type: ignore[arg-type]
-        deep = await here.engine.quote(TESLA, Options(depth="comprehensive", usd=5))  # type: ignore[arg-type]
-        free = await here.engine.quote(TESLA, Options(model="embedded"))
+        quick = await here.engine.quote(TESLA, ResearchOptions(depth="quick"))  # type: ignore[arg-type]
+        deep = await here.engine.quote(TESLA, ResearchOptions(depth="comprehensive", usd=5))  # type: ignore[arg-type]
+        free = await here.engine.quote(TESLA, ResearchOptions(model="embedded"))
         assert 0 < quick.usd < deep.usd <= deep.most_usd == 5
         assert quick.calls < deep.calls
         assert (free.usd, free.calls, free.model) == (0, 0, "embedded")
         assert here.provider.calls == []
-        assert await here.engine.threads.recent(limit=5) == []
+        assert await here.engine.threads.list_recent(limit=5) == []
 
 
 @pytest.mark.requirement("F-11")
@@ -214,7 +217,7 @@ async def test_a_prompt_that_is_too_long_is_asked_with_less(world: Make) -> None
 
 @pytest.mark.requirement("C-12")
 async def test_a_long_conversation_is_condensed_by_the_model(world: Make) -> None:
-    async with world(ScriptedModel({"Summary": lambda prompt: {"summary": "Companies were asked about."}})) as here:
+    async with world(FakeModel({"Summary": lambda prompt: {"summary": "Companies were asked about."}})) as here:
         thread = None
         for company in ("Apple", "Tesla", "Microsoft", "Amazon", "Google", "Apple"):
             outcome = await here.ask(f"What is happening with {company}?", thread=thread)
@@ -227,7 +230,7 @@ async def test_a_long_conversation_is_condensed_by_the_model(world: Make) -> Non
 
 @pytest.mark.requirement("C-15", "L-09")
 async def test_at_thirty_percent_faults_runs_still_finish(world: Make) -> None:
-    async with world(faults=Share(0.3, 11)) as here:
+    async with world(faults=FaultShare(0.3, 11)) as here:
         _pauses_are_not_waited_out(here)
         for _ in range(4):
             report = await here.report(TESLA)

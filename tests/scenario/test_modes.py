@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotFoundError
-from assay.model.event import RunStatus
-from assay.model.question import Mode, Understanding
-from assay.model.source import Hit
-from assay.model.thread import Options
-from assay.stages.gate import coherence, decide
-from assay.testing.thinking import FixedThinking
+from openassay.errors import NotFoundError
+from openassay.models.event import RunStatus
+from openassay.models.evidence import Hit
+from openassay.models.plan import Mode, Understanding
+from openassay.models.thread import ResearchOptions
+from openassay.nodes.gate import decide_mode, hit_coherence
+from openassay.testing import SingleReasonerFactory
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
@@ -140,7 +140,7 @@ async def test_an_ambiguous_question_turns_auto_into_plan_and_the_signals_are_re
 async def test_an_expensive_question_is_asked_about(lab: Make, usd: float, flips: bool) -> None:
     here = lab()
     here.holds(*LAKE)
-    here.engine._runner.thinking = FixedThinking(here.reasoner, here.account, usd=usd)
+    here.engine._runner.thinking = SingleReasonerFactory(here.reasoner, here.account, usd=usd)
 
     outcome = await here.ask(QUESTION, mode="auto", interactive=True)
 
@@ -160,13 +160,13 @@ async def test_a_short_question_whose_finds_are_about_different_things_is_asked_
         "Mercury (automobile)": "A brand sold by Ford dealers until 2011.",
     }
     hits = [hit(title, text) for title, text in texts.items()]
-    assert coherence(hits, "What is Mercury?") < 0.08
+    assert hit_coherence(hits, "What is Mercury?") < 0.08
     same = [hit(f"Planet {n}", "Mercury orbits the Sun in 88 days and has no moon.") for n in range(5)]
-    assert coherence(same, "What is Mercury?") > 0.5
-    assert coherence([], "What is Mercury?") == 0
-    deps: Any = SimpleNamespace(settings=here.engine.settings, options=Options(interactive=True), quote=None)
+    assert hit_coherence(same, "What is Mercury?") > 0.5
+    assert hit_coherence([], "What is Mercury?") == 0
+    deps: Any = SimpleNamespace(settings=here.engine.settings, options=ResearchOptions(interactive=True), quote=None)
     asked = Understanding(question="What is Mercury?", ambiguity_level=0.2)
-    assert decide(asked, hits, deps, wanted=Mode.AUTO, guessed=False).flipped
-    assert not decide(asked, same, deps, wanted=Mode.AUTO, guessed=False).flipped
+    assert decide_mode(asked, hits, deps, wanted=Mode.AUTO, guessed=False).flipped
+    assert not decide_mode(asked, same, deps, wanted=Mode.AUTO, guessed=False).flipped
     longer = Understanding(question="Which temperature does the planet Mercury reach at noon?", ambiguity_level=0.2)
-    assert not decide(longer, hits, deps, wanted=Mode.AUTO, guessed=False).flipped
+    assert not decide_mode(longer, hits, deps, wanted=Mode.AUTO, guessed=False).flipped

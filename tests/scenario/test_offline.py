@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assay import research
-from assay.export.report import Report
+from openassay.api import research
+from openassay.export.report import Report
 from tests.conftest import CalledOutError
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.material import LAKE, QUESTION
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_read_is_skipped_and_said_to_be_in_every_run(
 
 def bare(tmp_path: Path, code: str) -> str:
     """What a process of its own prints: nothing of ours was imported before, and no setting is there."""
-    environment = {"PATH": "/usr/bin:/bin", "ASSAY_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
+    environment = {"PATH": "/usr/bin:/bin", "OPENASSAY_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
     environment["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
@@ -94,7 +94,7 @@ def test_on_ones_own_documents_no_name_is_looked_up_and_no_socket_opened(tmp_pat
         "import socket, sys\n"
         "def refuse(*args, **kwargs): sys.exit('called out')\n"
         "socket.socket.connect = socket.socket.sendto = socket.getaddrinfo = refuse\n"
-        "from assay import research\n"
+        "from openassay import research\n"
         f"print(research({QUESTION!r}, docs=[{str(folder)!r}], depth='quick').status)\n"
     )
     assert bare(tmp_path, code) == "complete"
@@ -106,7 +106,7 @@ def test_without_any_network_it_is_the_demo_data_and_a_plain_notice(tmp_path: Pa
         "import socket\n"
         "def dead(*args, **kwargs): raise OSError('no network')\n"
         "socket.socket.connect = socket.socket.sendto = socket.getaddrinfo = dead\n"
-        "from assay import research\n"
+        "from openassay import research\n"
         "report = research(\"What's happening with Apple?\", depth='quick')\n"
         "print(report.status, *report.notices)\n"
     )

@@ -10,16 +10,15 @@ from hypothesis import settings as trying
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from assay.errors import QuestionError
-from assay.model.event import RunStatus
-from assay.model.memory import Preferences
-from assay.model.plan import TYPES_BY_DEPTH, Plan
-from assay.model.question import Depth
-from assay.reasoning.embedded import EmbeddedReasoner
-from assay.reasoning.protocol import Conversation, PlanRequest
-from assay.search.demo import aliases
-from assay.testing.companies import FewCompanies
-from assay.text.sense import sense
+from openassay.errors import QuestionError
+from openassay.models.event import RunStatus
+from openassay.models.plan import TYPES_BY_DEPTH, Depth, Plan
+from openassay.models.user import Preferences
+from openassay.reasoning.base import Conversation, PlanRequest
+from openassay.reasoning.rules import RuleReasoner
+from openassay.search.demo import load_aliases
+from openassay.text.words import query_key
+from tests.fakes.reasoner import FakeCompanies
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import LAKE, QUESTION
 
@@ -38,7 +37,7 @@ async def test_more_than_2000_characters_are_refused_before_anything_happens(lab
         await here.ask(question, interactive=interactive)
 
     assert caught.value.help
-    assert await here.threads.recent(limit=1) == []
+    assert await here.threads.list_recent(limit=1) == []
     assert here.reasoner.calls == []
 
 
@@ -88,7 +87,7 @@ async def test_what_is_no_question_is_refused(lab: Make, question: str) -> None:
     with pytest.raises(QuestionError):
         await here.ask(question, interactive=False)
 
-    assert await here.threads.recent(limit=1) == []
+    assert await here.threads.list_recent(limit=1) == []
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,7 @@ QUESTIONS = st.one_of(
 
 def planned(question: str, depth: Depth) -> Plan | None:
     """What the embedded reasoner plans; None where it sees nothing to research."""
-    reasoner = EmbeddedReasoner(None, None, FewCompanies(aliases()))  # type: ignore[arg-type]  # planning encodes nothing
+    reasoner = RuleReasoner(None, None, FakeCompanies(load_aliases()))  # type: ignore[arg-type]  # planning encodes nothing
 
     async def make() -> Plan | None:
         understanding = await reasoner.understand(question, Conversation())
@@ -263,7 +262,7 @@ async def test_queries_for_which_there_is_no_source_stay_pending_and_the_plan_sa
     assert report.plan is not None
     for query in report.plan.queries:
         assert query.status == ("completed" if query.type == "web" else "pending")
-        assert query.type != "web" or sense(query.text) in set(map(sense, source.queries))
+        assert query.type != "web" or query_key(query.text) in set(map(query_key, source.queries))
     assert tuple(line for line in report.plan.warnings if "source is configured" in line) == warned
 
 
@@ -316,7 +315,7 @@ async def test_what_was_clarified_and_said_besides_is_in_the_plan_and_searched(l
 async def test_what_is_remembered_of_a_person_is_in_the_plan_of_their_questions(lab: Make) -> None:
     here = lab()
     source = here.holds(*LAKE)
-    await here.memory.prefer("ada", Preferences(region="Tamsel"))
+    await here.memory.set_preferences("ada", Preferences(region="Tamsel"))
     await here.memory.remember("ada", "Lake Marrow is measured in hectares by us")
 
     hers = (await here.report(QUESTION, user="ada")).plan

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.engine import Outcome
-from assay.errors import AnswerError, ThreadBusyError
-from assay.model.event import RunStatus
-from assay.model.question import Depth, Mode
-from assay.model.report import Critique, Issue
-from assay.model.source import Hit
-from assay.model.thread import Options
-from assay.settings import load
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import RunOutcome
+from openassay.errors import AnswerError, ThreadBusyError
+from openassay.models.event import RunStatus
+from openassay.models.evidence import Hit
+from openassay.models.plan import Depth, Mode
+from openassay.models.report import Critique, Issue
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
 Make = Callable[..., Lab]
 
 
-def everything(outcome: Outcome) -> str:
+def everything(outcome: RunOutcome) -> str:
     assert outcome.report is not None, outcome.run.error
     return " ".join(s.text for section in outcome.report.sections for s in section.sentences)
 
@@ -83,7 +83,7 @@ async def test_an_answer_that_says_nothing_leaves_the_question_open(lab: Make, n
 async def test_of_two_answers_at_once_one_is_taken_and_one_refused(tmp_path: Path) -> None:
     """On the real store, where each answer has to wait for the disk before it can be taken."""
     async with open_engine(load(data_dir=tmp_path / "data")) as engine:
-        run = await engine.start("Tell me about the company", Options(depth=Depth.QUICK, interactive=True))
+        run = await engine.start("Tell me about the company", ResearchOptions(depth=Depth.QUICK, interactive=True))
         [question] = (await engine.wait(run.id)).questions
 
         both = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""What leaves Assay: the report's fields, its Markdown, its HTML."""
+"""What leaves OpenAssay: the report's fields, its Markdown, its HTML."""
 
 import re
 from collections.abc import Callable
@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from assay.export.report import Report
-from assay.model.claim import Claim, Mark
-from assay.model.evidence import Disagreement
-from assay.model.plan import Plan
-from assay.model.report import Answer, Critique, KeyFigure
-from assay.reasoning.embedded.writing import write
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Quote, ReadRequest, WriteRequest
-from assay.testing import snapshot
+from openassay.export.report import Report
+from openassay.models.evidence import Claim, Disagreement, Mark
+from openassay.models.plan import Plan
+from openassay.models.report import Critique, KeyFigure, ShortAnswer
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, Quote, ReadRequest, WriteRequest
+from openassay.reasoning.rules.write import write
+from openassay.testing import make_document
 from tests.scenario.conftest import LIBRARY_QUESTION, Lab, LibraryRun
 from tests.scenario.material import LAKE, QUESTION
 
@@ -55,7 +54,7 @@ async def test_one_source_alone_is_marked_by_its_credibility(lab: Make) -> None:
     marks = {}
     for url in ("https://someone.example/blog", "https://water.agency.gov/lake"):
         here = lab()
-        here.holds(snapshot(text, url=url, title="On Lake Marrow"))
+        here.holds(make_document(text, url=url, title="On Lake Marrow"))
         report = await here.report("How large is Lake Marrow?", depth="quick")
         marks[url] = report.claims[0].mark
 
@@ -241,9 +240,9 @@ def test_a_report_has_title_abstract_sections_conclusion_and_references(library:
 
 FULL = {
     "answers": (
-        Answer(text="412 km²", claims=(), citations=("S1",), mark=Mark.VERIFIED, about="Lake Marrow"),
-        Answer(text="412 km²", claims=(), citations=("S1",), disputed=True),
-        Answer(text="500 km²", claims=(), citations=("S2",), disputed=True),
+        ShortAnswer(text="412 km²", claims=(), citations=("S1",), mark=Mark.VERIFIED, about="Lake Marrow"),
+        ShortAnswer(text="412 km²", claims=(), citations=("S1",), disputed=True),
+        ShortAnswer(text="500 km²", claims=(), citations=("S2",), disputed=True),
     ),
     "figures": (KeyFigure(what="size | area", value="412 km²", when="2019", claims=(), citations=("S1",)),),
     "errors": ("web: the provider *refused*",),
@@ -293,7 +292,7 @@ async def hostile(lab: Make) -> Report:
         return [Quote(passage=0, text=line, relevance=0.9) for line in HOSTILE]
 
     here = lab(read=read)
-    here.holds(snapshot("\n".join(HOSTILE), title=TITLE, url="javascript:alert(6)"))
+    here.holds(make_document("\n".join(HOSTILE), title=TITLE, url="javascript:alert(6)"))
     report = await here.report("How large is Lake Marrow <u>really</u>?", depth="quick")
     quotes = {span.quote for claim in report.claims for span in claim.spans}
     assert quotes == set(HOSTILE)

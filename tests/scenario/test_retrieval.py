@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.evaluation.retrieval import MEASURES
+from benchmarks.evaluation.retrieval import RETRIEVAL_MEASURES
 
 
 @pytest.mark.timeout(240)
 def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
-    measure = MEASURES["hotpotqa"]
+    measure = RETRIEVAL_MEASURES["hotpotqa"]
     values = measure.run(eval_data, True)
-    assert measure.missed(values, True) == []
+    assert measure.list_failures(values, True) == []
     (found,) = values.values()
     assert found.beside["one search"] >= 0.70
     assert found.beside["one search"] > found.beside["BM25"]
@@ -19,5 +19,5 @@ def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
 
 @pytest.mark.timeout(240)
 def test_related_work_finds_what_the_paper_cites(eval_data: Path) -> None:
-    measure = MEASURES["deepscholar"]
-    assert measure.missed(measure.run(eval_data, True), True) == []
+    measure = RETRIEVAL_MEASURES["deepscholar"]
+    assert measure.list_failures(measure.run(eval_data, True), True) == []

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from assay.engine import Outcome
-from assay.errors import SourceError
-from assay.export.report import Report
-from assay.model.claim import Judgement, Verdict
-from assay.model.report import Critique, Issue
-from assay.reasoning.embedded.critique import recommend
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, Judged
-from assay.testing import snapshot
+from openassay.engine.engine import RunOutcome
+from openassay.errors import SourceError
+from openassay.export.report import Report
+from openassay.models.evidence import Judgement, Verdict
+from openassay.models.report import Critique, Issue
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, JudgementBatch
+from openassay.reasoning.rules.critique import recommend
+from openassay.testing import make_document
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 from tests.scenario.test_bounds import never_satisfied
@@ -53,19 +53,19 @@ def versions(here: Lab) -> int:
     return sum(name == "write" for name, _ in here.reasoner.calls)
 
 
-async def revised(lab: Make, *scores: float, limit: int = 3, **more: Any) -> tuple[Lab, Outcome]:
+async def revised(lab: Make, *scores: float, limit: int = 3, **more: Any) -> tuple[Lab, RunOutcome]:
     here = lab(critique=scoring(*scores, **more), write=numbering, settings={"max_iterations": limit})
     here.holds(*LAKE)
     return here, await here.ask(SIZE, depth="quick")
 
 
-ATLAS = snapshot(
+ATLAS = make_document(
     "Lake Marrow covered an area of 412 square kilometres in 2019. Eels are caught there with nets.",
     title="Atlas of the north", url="https://atlas.example/north", published=date(2021, 1, 1),
 )  # fmt: skip
 
 
-def published(outcome: Outcome) -> int:
+def published(outcome: RunOutcome) -> int:
     """Which of the drafts of numbering() went out."""
     assert outcome.report is not None, outcome.run.error
     [line] = [
@@ -313,12 +313,12 @@ async def test_sources_must_be_as_recent_as_asked(
 
 
 PILLS = (
-    snapshot(
+    make_document(
         "Paracetamol overdose damages the liver. The highest dose of paracetamol for adults is 4 grams a day. "
         "Adults should take paracetamol with water.",
         title="Paracetamol", url="https://pills.example/paracetamol", published=date(2024, 1, 1),
     ),
-    snapshot(
+    make_document(
         "In adults the highest dose of paracetamol is 4 grams a day. Paracetamol overdose damages the liver.",
         title="The dose of paracetamol", url="https://clinic.example/dose", published=date(2024, 1, 1),
     ),
@@ -377,8 +377,8 @@ async def test_bare_advice_goes_back_and_is_told_if_it_stays(lab: Make, listens:
 # The fallback
 
 
-def nothing_holds(real: Any, statements: Any) -> Judged:
-    return Judged(judgements=tuple(Judgement(verdict=Verdict.NOT_FOUND, score=0.0) for _ in statements))
+def nothing_holds(real: Any, statements: Any) -> JudgementBatch:
+    return JudgementBatch(judgements=tuple(Judgement(verdict=Verdict.NOT_FOUND, score=0.0) for _ in statements))
 
 
 @pytest.mark.requirement("F-12")

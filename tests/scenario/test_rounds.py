@@ -6,22 +6,22 @@ from typing import Any, cast
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.llm.account import RunAccount
-from assay.model.event import RunStatus
-from assay.model.evidence import ANSWERED
-from assay.model.question import Mode
-from assay.model.source import Hit
-from assay.model.spend import Caps
-from assay.model.thread import Options
-from assay.reasoning.embedded.analysing import ENOUGH
-from assay.reasoning.protocol import Query, QueryRequest, ReadRequest
-from assay.settings import load
-from assay.testing import FakeProvider, FakeRemote, ScriptedModel, snapshot
-from assay.testing.ledger import MemoryLedger
-from assay.testing.thinking import FixedThinking, NothingSpent
-from assay.text.sense import sense
-from assay.view.state import view
+from openassay.bootstrap import open_engine
+from openassay.engine.view import build_view
+from openassay.llm.budget import RunAccount
+from openassay.models.event import RunStatus
+from openassay.models.evidence import ANSWERED, Hit
+from openassay.models.plan import Mode
+from openassay.models.spend import Caps
+from openassay.models.thread import ResearchOptions
+from openassay.reasoning.base import QueryRequest, ReadRequest, TypedQuery
+from openassay.reasoning.rules.analyse import ENOUGH
+from openassay.settings import load
+from openassay.testing import FakeRemote, FreeAccount, SingleReasonerFactory, make_document
+from openassay.text.words import query_key
+from tests.fakes.ledger import MemoryLedger
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.conftest import LIBRARY, Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 
@@ -38,8 +38,8 @@ async def entered(here: Lab, run: str) -> list[str]:
 
 @pytest.mark.requirement("S-04")
 async def test_no_source_is_asked_the_same_twice_and_what_was_left_out_is_told(lab: Make) -> None:
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
-        return [Query(text="Marrow Lake surveys"), Query(text="the surveys of Lake Marrow")]
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
+        return [TypedQuery(text="Marrow Lake surveys"), TypedQuery(text="the surveys of Lake Marrow")]
 
     async def analyse(real: Any, request: Any) -> Any:
         made = await real(request)
@@ -51,9 +51,9 @@ async def test_no_source_is_asked_the_same_twice_and_what_was_left_out_is_told(l
 
     outcome = await here.ask(TWO_PARTS)
 
-    asked = [sense(query) for query in source.queries[1:]]  # the first is the preview of the gate
+    asked = [query_key(query) for query in source.queries[1:]]  # the first is the preview of the gate
     assert max(Counter(asked).values()) == 1
-    assert sense("lake marrow sonar") in asked
+    assert query_key("lake marrow sonar") in asked
     events = [event for event in await here.log(outcome.run.id) if event.kind == "skip" and event.stage == "dispatch"]
     left_out = [text for event in events for text in cast("list[str]", event.data["queries"])]
     assert {"the surveys of Lake Marrow", "survey lake marrow", "Sonar: Lake Marrow"} <= set(left_out)
@@ -69,7 +69,7 @@ async def test_what_one_asks_for_another_is_read_for_both(lab: Make) -> None:
         made = await real(request)
         return made.model_copy(update={"queries": tuple(q.model_copy(update={"text": "marrow"}) for q in made.queries)})
 
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         return []
 
     here = lab(plan=plan, queries=queries, settings={"max_gap_searches": 0})
@@ -121,7 +121,7 @@ async def test_findings_and_sources_of_all_rounds_are_kept_under_their_names(lab
     seen: list[dict[str, Any]] = []
 
     async def analyse(real: Any, request: Any) -> Any:
-        [thread] = await here.threads.recent(limit=1)
+        [thread] = await here.threads.list_recent(limit=1)
         seen.append(await here.engine.state(thread.id))
         made = await real(request)
         gap = {"section": request.plan.sections[0], "severity": "minor", "question": "Q1"}
@@ -148,7 +148,9 @@ async def test_findings_and_sources_of_all_rounds_are_kept_under_their_names(lab
 @pytest.mark.requirement("S-07", "S-06")
 async def test_copies_of_one_page_make_a_report_no_surer(lab: Make) -> None:
     def copy(n: int) -> Any:
-        return snapshot(f"{SURVEY.text} Reprinted in paper {n}.", title=f"Paper {n}", url=f"https://paper{n}.example/x")
+        return make_document(
+            f"{SURVEY.text} Reprinted in paper {n}.", title=f"Paper {n}", url=f"https://paper{n}.example/x"
+        )
 
     async def confidence(*documents: Any) -> float:
         here = lab(settings={"max_gap_searches": 0})
@@ -185,7 +187,7 @@ async def test_what_the_sources_cannot_answer_is_unsure_named_and_asked_again(la
 
 @pytest.mark.requirement("S-07")
 async def test_sources_that_disagree_lead_to_a_round_that_could_settle_it(lab: Make) -> None:
-    rival = snapshot(
+    rival = make_document(
         "Lake Marrow covered 355 square kilometres in 2019. Fishermen of Ostrey have known the lake for years.",
         title="The rival survey of Lake Marrow", url="https://rival.example/marrow",
     )  # fmt: skip
@@ -212,11 +214,11 @@ async def test_a_page_cannot_have_anything_asked(monkeypatch: pytest.MonkeyPatch
         return {"findings": [], "themes": [], "contradictions": [], "gaps": [gap], "sufficiency": "gaps_major",
                 "confidence": 3}  # fmt: skip
 
-    async with FakeProvider(ScriptedModel({"Analysis": analysed})) as provider:
+    async with FakeLlmServer(FakeModel({"Analysis": analysed})) as provider:
         models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         async with open_engine(load(data_dir=tmp_path / "data", llm=models)) as engine:
             options = {"docs": (str(LIBRARY),), "model": "openai:gpt-4o"}
-            run = await engine.start("What is the value of the Hubble constant?", Options.model_validate(options))
+            run = await engine.start("What is the value of the Hubble constant?", ResearchOptions.model_validate(options))
             outcome = await engine.wait(run.id)
             assert outcome.report is not None, outcome.run.error
             asked = " ".join(outcome.report.provenance.queries)
@@ -282,16 +284,18 @@ async def test_a_sub_question_whose_searches_cost_much_leaves_the_others_theirs(
     async def silent(kind: str, stage: str, data: dict[str, object]) -> None:
         pass
 
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
-        return [Query(text=f"{request.question.id} number {n}") for n in range(5)] if not request.tried else []
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
+        return [TypedQuery(text=f"{request.question.id} number {n}") for n in range(5)] if not request.tried else []
 
     here = lab(queries=queries, settings={"max_gap_searches": 0, "max_search_iterations": 20, "query_variations": 5})
     hit = Hit(provider="paid", query="", rank=1, url=SURVEY.url, title=SURVEY.title, document=SURVEY.hash, start=0,
               end=len(SURVEY.text), host=SURVEY.host)  # fmt: skip
-    await here.documents.put(SURVEY)
+    await here.documents.add_test(SURVEY)
     here.sources = [FakeRemote("paid", [hit], micros=10_000)]
     account = RunAccount("r1", ledger := MemoryLedger(), Caps(micros=100_000, tokens=10**9, requests=1000), silent)
-    here.engine._runner.thinking = FixedThinking(here.reasoner, account)  # the purse is the one thing that is real
+    here.engine._runner.thinking = SingleReasonerFactory(
+        here.reasoner, account
+    )  # the purse is the one thing that is real
 
     outcome = await here.ask(QUESTION, mode=Mode.AUTO)
 
@@ -311,7 +315,7 @@ async def test_queries_are_made_out_of_the_share_of_their_sub_question(lab: Make
 
     requests = [arguments[0] for name, arguments in here.reasoner.calls if name in ("queries", "read")]
     assert {round(request.share, 4) for request in requests} == {round(1 / 3, 4)}
-    assert isinstance(here.account, NothingSpent)
+    assert isinstance(here.account, FreeAccount)
 
 
 # What is shown
@@ -325,7 +329,7 @@ async def test_the_analysis_is_in_the_view_with_the_words_of_its_findings(lab: M
     outcome = await here.ask(QUESTION)
 
     state = await here.state(outcome)
-    shown = (await view(state, here.documents, thread=outcome.run.thread)).analysis
+    shown = (await build_view(state, here.documents, thread=outcome.run.thread)).analysis
     assert shown is not None
     assert shown.key_findings
     assert {key.finding for key in shown.key_findings} <= set(shown.quotes)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.errors import ConfigurationError, PathError
-from assay.export.report import Report
-from assay.model.thread import Options
-from assay.ports import Assessed, Source
-from assay.search import demo
-from assay.search.demo import Company, CompanyFindings, DemoSource, lookup
-from assay.search.registry import available
-from assay.settings import load
-from assay.testing import FakeSource, MemoryDocuments
+from openassay.bootstrap import open_engine
+from openassay.errors import ConfigurationError, PathError
+from openassay.export.report import Report
+from openassay.models.thread import ResearchOptions
+from openassay.protocols import ConfidenceSource, Source
+from openassay.search import demo
+from openassay.search.demo import DemoCompany, DemoFindings, DemoSource, look_up
+from openassay.search.registry import source_names
+from openassay.settings import load
+from openassay.testing import FakeSource, MemoryDocuments
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE
 
@@ -51,7 +51,7 @@ def test_without_documents_auto_is_the_demo_data_and_says_so(researched: Researc
 @pytest.mark.requirement("C-07")
 async def test_the_notice_is_an_event_of_the_run(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path / "data")) as engine:
-        run = await engine.start("nevermind", Options())
+        run = await engine.start("nevermind", ResearchOptions())
         await engine.wait(run.id)
         notices = [str(event.data["text"]) async for event in engine.events(run.id) if event.kind == "notice"]
 
@@ -100,11 +100,11 @@ def test_a_source_that_is_not_there_is_an_error_and_never_another(researched: Re
 @pytest.mark.requirement("C-07")
 async def test_nothing_is_written_down_for_a_question_that_cannot_be_asked(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path / "data")) as engine:
-        for options in (Options(source="tavili"), Options(docs=(str(tmp_path / "nowhere"),))):
+        for options in (ResearchOptions(source="tavili"), ResearchOptions(docs=(str(tmp_path / "nowhere"),))):
             with pytest.raises((ConfigurationError, PathError)):
                 await engine.start("What's happening with Apple?", options)
 
-        assert await engine.threads.recent(limit=5) == []
+        assert await engine.threads.list_recent(limit=5) == []
 
 
 @pytest.mark.requirement("C-07")
@@ -120,7 +120,7 @@ def test_all_sources_have_one_interface_and_plugins_come_by_the_same_door(
     assert isinstance(DemoSource(MemoryDocuments()), Source)
     assert report.status == "complete"
     assert {card.host for card in report.sources} <= {document.host for document in LAKE}
-    assert {"demo", "documents", "lake", "tavily"} <= set(available())
+    assert {"demo", "documents", "lake", "tavily"} <= set(source_names())
 
 
 # C-08
@@ -137,13 +137,13 @@ NAMES = {
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize(("company", "name"), [(company, name) for company in NAMES for name in NAMES[company]])
 def test_a_company_is_found_under_its_usual_names(company: str, name: str) -> None:
-    assert lookup(name).company == company
+    assert look_up(name).company == company
 
 
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize("company", NAMES)
 async def test_findings_are_complete_and_their_sources_can_be_opened(company: str) -> None:
-    found = lookup(company)
+    found = look_up(company)
     store = MemoryDocuments()
     hits = await DemoSource(store).search(f"news about {company}", limit=10)
 
@@ -173,11 +173,11 @@ async def test_confidence_follows_how_complete_the_findings_are(
 ) -> None:
     """Three for each kind of finding, one for the sources behind them."""
     lines = dict.fromkeys(held, ("Acme makes anvils and sells them to coyotes.",))
-    acme = Company(key="acme", name="Acme Corp", ticker="ACM", as_of=date(2024, 1, 1), **lines)
-    monkeypatch.setattr(demo, "companies", lambda: {"acme": acme})
-    monkeypatch.setattr(demo, "aliases", lambda: {"acme": "Acme"})
+    acme = DemoCompany(key="acme", name="Acme Corp", ticker="ACM", as_of=date(2024, 1, 1), **lines)
+    monkeypatch.setattr(demo, "load_companies", lambda: {"acme": acme})
+    monkeypatch.setattr(demo, "load_aliases", lambda: {"acme": "Acme"})
 
-    found = lookup("ACME, Inc.")
+    found = look_up("ACME, Inc.")
 
     assert found.confidence == confidence
     assert list(found.sources) == [hit.url for hit in await DemoSource(MemoryDocuments()).search("Acme", limit=9)]
@@ -187,8 +187,8 @@ async def test_confidence_follows_how_complete_the_findings_are(
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize("name", ["Zorblax Industries", "", "Inc.", "Appl", "Pineapple", "the company"])
 async def test_an_unknown_company_has_no_findings_and_confidence_0(name: str) -> None:
-    assert lookup(name) == CompanyFindings()
-    assert lookup(name).confidence == 0
+    assert look_up(name) == DemoFindings()
+    assert look_up(name).confidence == 0
     assert await DemoSource(MemoryDocuments()).search(f"What about {name}?", limit=9) == []
 
 
@@ -209,9 +209,9 @@ def test_an_unknown_company_is_answered_with_an_honest_nothing(researched: Resea
 async def test_a_run_is_as_confident_as_the_data_on_the_company_are_complete(
     lab: Make, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...], confidence: float
 ) -> None:
-    whole = demo.companies()
+    whole = demo.load_companies()
     microsoft = whole["microsoft"].model_copy(update=dict.fromkeys(missing, ()))
-    monkeypatch.setattr(demo, "companies", lambda: {**whole, "microsoft": microsoft})
+    monkeypatch.setattr(demo, "load_companies", lambda: {**whole, "microsoft": microsoft})
     here = lab()
 
     outcome = await here.ask("Tell me about Microsoft", depth="quick")
@@ -247,12 +247,12 @@ async def test_completeness_says_nothing_about_a_fact_or_about_others(
 
 
 def test_only_a_source_that_can_tell_is_asked_how_complete_it_is() -> None:
-    assert isinstance(DemoSource(MemoryDocuments()), Assessed)
-    assert not isinstance(FakeSource(MemoryDocuments(), LAKE), Assessed)
+    assert isinstance(DemoSource(MemoryDocuments()), ConfidenceSource)
+    assert not isinstance(FakeSource(MemoryDocuments(), LAKE), ConfidenceSource)
 
 
 def test_the_demo_data_say_what_they_are() -> None:
-    note = json.loads(files("assay.search").joinpath("demo_companies.json").read_text("utf-8"))["note"]
+    note = json.loads(files("openassay.search").joinpath("demo_companies.json").read_text("utf-8"))["note"]
 
     for words in ("illustrative", "demonstrations", "end of 2023", "not to be relied on"):
         assert words in note

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.errors import IntegrityError
-from assay.graph import build
-from assay.model.question import Depth
-from assay.model.source import Document
-from assay.model.thread import Options
-from assay.reasoning.protocol import AnalysisRequest, ReadRequest
-from assay.settings import load
-from assay.state import append, new_question
-from assay.storage.rows import Rows
-from assay.storage.tables import Table
-from assay.testing import FakeSource, snapshot
-from assay.testing.wide_web import WideWeb
 from benchmarks import bench_state as bench
+from openassay.bootstrap import open_engine
+from openassay.errors import IntegrityError
+from openassay.graph import build_graph
+from openassay.models.evidence import Document
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.reasoning.base import AnalysisRequest, ReadRequest
+from openassay.settings import load
+from openassay.state import append_messages, question_input
+from openassay.storage.database import TableSpec
+from openassay.storage.rows import Rows
+from openassay.testing import FakeSource, make_document
+from tests.fakes.web import LargeRemote
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
@@ -99,10 +99,10 @@ async def test_confidence_runs_from_0_to_10_with_what_was_found(lab: Make) -> No
 @pytest.mark.requirement("C-02")
 def test_messages_are_appended_and_a_question_starts_pending() -> None:
     one, two = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
-    fresh = new_question("How large is it?", "r1", {}, {})
+    fresh = question_input("How large is it?", "r1", {}, {})
 
-    assert append(append(None, [one]), [two]) == [one, two]
-    assert append([one, two], {"replace": [two]}) == [two]
+    assert append_messages(append_messages(None, [one]), [two]) == [one, two]
+    assert append_messages([one, two], {"replace": [two]}) == [two]
     assert set(fresh) | {"conversation_summary", "subject"} >= CONVERSATION
     assert (fresh["clarity_status"], fresh["validation_result"], fresh["status"]) == ("pending",) * 3
 
@@ -122,7 +122,7 @@ async def test_a_new_question_resets_its_fields_and_keeps_those_of_the_thread(la
 
     after = await here.state(second)
     told = {"report", "final_summary", "status", "current_agent", "understanding", "clarity_status"}
-    fresh = new_question("never mind", second.run.id, second.run.options, {})
+    fresh = question_input("never mind", second.run.id, second.run.options, {})
     expected = {name: value if value is not None else after[name] for name, value in fresh.items()}
     for name in set(fresh) - THREAD_FIELDS - told:
         assert after[name] == expected[name], name
@@ -227,7 +227,7 @@ async def test_numbers_given_in_one_round_stay_in_the_next(lab: Make) -> None:
     seen: list[dict[str, Any]] = []
 
     async def analyse(real: Any, request: AnalysisRequest) -> Any:
-        [thread] = await here.threads.recent(limit=1)
+        [thread] = await here.threads.list_recent(limit=1)
         seen.append(await here.engine.state(thread.id))
         analysis = await real(request)
         gap = {"section": request.plan.sections[0], "severity": "minor", "question": "Q1"}
@@ -274,14 +274,14 @@ def _logs(paragraphs: int) -> list[Document]:
             + " ".join(f"Reading w{page}x{n}x{k} of the buoy was taken by observer v{n}x{k}." for k in range(12))
             for n in range(paragraphs)
         ]
-        pages.append(snapshot("\n\n".join(lines), title=f"Log {page}"))
+        pages.append(make_document("\n\n".join(lines), title=f"Log {page}"))
     return pages
 
 
 async def _run_on(pages: Sequence[Document], data: Path) -> tuple[str, list[bench.Step]]:
     """The state as people see it, and the checkpoints as they are kept."""
     async with open_engine(load(data_dir=data)) as engine:
-        options = Options(source="logs", depth=Depth.QUICK)
+        options = ResearchOptions(source="logs", depth=Depth.QUICK)
         run = await engine.start("How deep is Lake Marrow at the stations?", options)
         outcome = await engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
@@ -320,7 +320,7 @@ async def test_a_checkpoint_does_not_grow_with_the_pages_that_are_read(tmp_path:
                 data_dir=tmp_path / f"{pages}", max_gap_searches=0, harvest={"pages_per_question": limit},
                 reading={"documents_per_question": limit},
             ),
-            WideWeb(pages),
+            LargeRemote(pages),
             "How deep is Lake Marrow?",
         )
         for pages, limit in ((12, 4), (300, 50))
@@ -335,10 +335,10 @@ async def test_a_checkpoint_does_not_grow_with_the_pages_that_are_read(tmp_path:
 @pytest.mark.requirement("L-05", "C-15")
 async def test_a_note_that_was_altered_stops_whoever_reads_the_state(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path)) as engine:
-        run = await engine.start("What's happening with Apple?", Options(source="demo", depth=Depth.QUICK))
+        run = await engine.start("What's happening with Apple?", ResearchOptions(source="demo", depth=Depth.QUICK))
         before = (await engine.wait(run.id)).report
         assert await engine.report(run.thread) == before
-        with closing(sqlite3.connect(tmp_path / "assay.sqlite3")) as database, database:
+        with closing(sqlite3.connect(tmp_path / "openassay.sqlite3")) as database, database:
             database.execute("UPDATE notes SET content = ?", (b"x",))
 
         with pytest.raises(IntegrityError, match=f"notes {run.thread}/"):
@@ -351,13 +351,13 @@ async def test_what_a_turn_reads_does_not_grow_with_the_turns_before(
 ) -> None:
     """But for the list of the thread's runs and checkpoints. 100 turns, timed: benchmarks/bench_state.py."""
     opened: Counter[str] = Counter()
-    real = Rows.opened
+    real = Rows.decode
 
-    def counted(self: Rows, table: Table, row: Any) -> Any:
+    def counted(self: Rows, table: TableSpec, row: Any) -> Any:
         opened[table.name] += 1
         return real(self, table, row)
 
-    monkeypatch.setattr(Rows, "opened", counted)
+    monkeypatch.setattr(Rows, "decode", counted)
     async with open_engine(load(data_dir=tmp_path)) as engine:
         thread = await bench.ask(engine, "What's happening with Apple?", None)
         turns = []
@@ -398,7 +398,7 @@ async def test_a_thread_field_that_holds_what_it_cannot_is_reset_and_said_to_be(
     here = lab()
     first = await here.ask("What's happening with Apple?", depth="quick")
     config: Any = {"configurable": {"thread_id": first.run.thread}}
-    await build(here.checkpointer).aupdate_state(config, {field: value}, as_node="publish")
+    await build_graph(here.checkpointer).aupdate_state(config, {field: value}, as_node="publish")
 
     second = await here.ask("What's happening with Tesla?", depth="quick", thread=first.run.thread)
 
@@ -420,4 +420,4 @@ async def test_a_thread_field_that_holds_what_it_cannot_is_reset_and_said_to_be(
 @pytest.mark.requirement("C-15")
 def test_messages_that_are_no_list_do_not_stop_the_next_one() -> None:
     one = {"role": "user", "content": "a"}
-    assert append("garbage", [one]) == append(7, [one]) == [one]  # type: ignore[arg-type]
+    assert append_messages("garbage", [one]) == append_messages(7, [one]) == [one]  # type: ignore[arg-type]

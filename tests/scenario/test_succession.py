@@ -12,22 +12,21 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.model.event import RunStatus
-from assay.model.question import Depth
-from assay.model.thread import Options, Run
-from assay.settings import Settings, load
-from assay.storage import fences
-from assay.storage.database import Connection
-from assay.storage.tables import ALL, DOCUMENTS
-from assay.testing import FakeSource
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.models.event import RunStatus
+from openassay.models.plan import Depth
+from openassay.models.thread import Run, ResearchOptions
+from openassay.settings import Settings, load
+from openassay.storage import fences
+from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection
+from openassay.testing import FakeSource
 from tests.scenario.checking import check_report
 from tests.scenario.material import LAKE, QUESTION
 
 pytestmark = pytest.mark.requirement("W-16", "F-10")
 
-QUICK = Options(depth=Depth.QUICK)
+QUICK = ResearchOptions(depth=Depth.QUICK)
 LONG = 600.0  # seconds of a lease that nobody renews during a test
 PATIENCE = 60.0  # for a machine that is busy
 Before = Callable[[str], Awaitable[None]]
@@ -45,7 +44,7 @@ async def running(settings: Settings, before: Before | None = None) -> AsyncIter
     """An engine as another process would have it. Its one source is the lake; `before` runs ahead of every search."""
     opened: list[Engine] = []
 
-    def sources(_: Options) -> Any:
+    def sources(_: ResearchOptions) -> Any:
         return [FakeSource(opened[0]._runner.documents, LAKE, before=before)], {}
 
     async with open_engine(settings, sources) as engine:
@@ -57,7 +56,7 @@ def written(engine: Engine, data: Path) -> dict[str, list[str]]:
     """Every row of the database, and every file of the journals. Documents are the same whoever reads them."""
     rows = engine._runner.threads._rows  # type: ignore[attr-defined]
     with rows.database.connection() as connection:
-        names = [table.name for table in ALL if table is not DOCUMENTS]
+        names = [table.name for table in ALL_TABLES if table is not DOCUMENTS]
         found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in names}  # noqa: S608
     files = [f"{path} {path.read_bytes()!r}" for path in (data / "checkpoints").rglob("*") if path.is_file()]
     return {**{name: sorted(map(str, held)) for name, held in found.items()}, "journals": sorted(files)}
@@ -96,7 +95,7 @@ async def test_everything_a_run_writes_stands_behind_its_fence(
         run = await engine.start(QUESTION, QUICK)
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
         queued = await engine.queue("Why did it shrink?", QUICK, thread=run.thread)
-        assert await engine.take_up(queued)
+        assert await engine.claim(queued)
         assert (await engine.wait(queued.id)).run.status is RunStatus.DONE
 
     assert open_ones == []
@@ -106,7 +105,7 @@ async def test_everything_a_run_writes_stands_behind_its_fence(
 async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("assay.runs.execution.LOOK", PATIENCE)  # it finds out only when it writes
+    monkeypatch.setattr("openassay.engine.runner.LOOK", PATIENCE)  # it finds out only when it writes
     reached, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(query: str) -> None:
@@ -120,7 +119,7 @@ async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing
         await asyncio.wait_for(reached.wait(), PATIENCE)
         await quiet(mine, run)
         expire(other, run)
-        async with other._runner.holding(run.thread):
+        async with other._runner.lock_thread(run.thread):
             before = written(other, tmp_path)
             gate.set()
             outcome = await asyncio.wait_for(mine.wait(run.id), PATIENCE)
@@ -130,7 +129,7 @@ async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing
             assert mine.fault(run.id) is None
             assert f"thread {run.thread} was lost" in caplog.text
             assert "another has it" in caplog.text
-        assert [taken.id for taken in await other.adopt()] == [run.id]
+        assert [taken.id for taken in await other.resume_abandoned()] == [run.id]
         assert (await other.wait(run.id)).run.status is RunStatus.DONE
 
 
@@ -138,7 +137,7 @@ async def test_a_line_of_the_journal_that_comes_late_goes_nowhere(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process may be stopped when the database has accepted something and its journal has not been told."""
-    monkeypatch.setattr("assay.runs.execution.LOOK", PATIENCE)
+    monkeypatch.setattr("openassay.engine.runner.LOOK", PATIENCE)
     reached, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(query: str) -> None:
@@ -153,12 +152,12 @@ async def test_a_line_of_the_journal_that_comes_late_goes_nowhere(
         assert mine._runner.journal is not None
         book = mine._runner.journal._works[run.id].book
         expire(other, run)
-        assert [taken.id for taken in await other.adopt()] == [run.id]
+        assert [taken.id for taken in await other.resume_abandoned()] == [run.id]
         await asyncio.wait_for(other.wait(run.id), PATIENCE)
         before = written(other, tmp_path)
 
         late = (await other._runner.log.since(run.id, book.told))[0]
-        assert book.event([late.plain()]), "it writes as it would have"
+        assert book.write_events([late.plain()]), "it writes as it would have"
 
         assert written(other, tmp_path) == before
         assert await other.problems() == []
@@ -217,7 +216,7 @@ async def taken_up(engine: Engine) -> Run:
     """The run that was left, as soon as it may be taken up."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            for run in await engine.adopt():
+            for run in await engine.resume_abandoned():
                 return run
             await asyncio.sleep(0.1)
 

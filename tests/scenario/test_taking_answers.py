@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from assay.admission import validated
-from assay.engine import Outcome
-from assay.errors import AnswerError, StorageError
-from assay.model.event import RunStatus
-from assay.model.memory import Preferences
-from assay.model.question import Mode
-from assay.testing import FakeSource
+from openassay.engine.engine import RunOutcome
+from openassay.engine.questions import validate_answer
+from openassay.errors import AnswerError, StorageError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Mode
+from openassay.models.user import Preferences
+from openassay.testing import FakeSource
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
@@ -24,7 +24,7 @@ PLAN = {"hitl_after_planning": True}
 EDITS = {"decision": "modify", "edits": [{"op": "budget", "usd": 0.25}, {"op": "words", "words": 5000}]}
 
 
-async def asked(lab: Make, settings: dict[str, Any] | None = None, **options: Any) -> tuple[Lab, Outcome]:
+async def asked(lab: Make, settings: dict[str, Any] | None = None, **options: Any) -> tuple[Lab, RunOutcome]:
     here = lab(settings={**PLAN, **(settings or {})})
     here.holds(*LAKE)
     return here, await here.ask(QUESTION, **{"interactive": True, **options})
@@ -56,7 +56,7 @@ def several(here: Lab, *names: str) -> dict[str, Named]:
 async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: Make) -> None:
     here, waiting = await asked(lab)
     [question] = waiting.questions
-    answer = validated(question, EDITS)
+    answer = validate_answer(question, EDITS)
     await here.reviews.take(question.id, answer, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
@@ -69,9 +69,9 @@ async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: 
 async def test_an_answer_nobody_acted_on_is_found_by_whoever_keeps_time(lab: Make) -> None:
     here, waiting = await asked(lab)
     [question] = waiting.questions
-    await here.reviews.take(question.id, validated(question, "approve"), "person", here.engine._runner.now())
+    await here.reviews.take(question.id, validate_answer(question, "approve"), "person", here.engine._runner.now())
 
-    [run] = await here.engine.settle_overdue()
+    [run] = await here.engine.answer_overdue()
 
     assert (await here.settled(run.id)).run.status is RunStatus.DONE
 
@@ -81,12 +81,12 @@ async def test_a_question_whose_process_died_before_it_was_listed_is_listed_and_
     here.reviews._reviews.clear()  # as if it had died between the checkpoint and the table
     await here.threads.update(waiting.run.id, status=RunStatus.RUNNING)
 
-    assert await here.engine.settle_overdue() == []
+    assert await here.engine.answer_overdue() == []
 
     [review] = await here.engine.reviews()
     assert (review.id, review.due) == (waiting.questions[0].id, waiting.questions[0].due)
     here.ahead = timedelta(hours=1)
-    assert [run.id for run in await here.engine.settle_overdue()] == [waiting.run.id]
+    assert [run.id for run in await here.engine.answer_overdue()] == [waiting.run.id]
 
 
 async def test_a_row_that_cannot_be_read_does_not_stop_the_timer(lab: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -95,8 +95,8 @@ async def test_a_row_that_cannot_be_read_does_not_stop_the_timer(lab: Make, capl
     await here.threads.set_options(broken.run.id, {"depth": "endless"})
     here.ahead = timedelta(hours=1)
 
-    with caplog.at_level(logging.WARNING, "assay"):
-        runs = await here.engine.settle_overdue()
+    with caplog.at_level(logging.WARNING, "openassay"):
+        runs = await here.engine.answer_overdue()
 
     assert [run.id for run in runs] == [sound.run.id]
     assert "cannot be read" in caplog.text
@@ -112,8 +112,8 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
         raise StorageError("database is locked")
 
     monkeypatch.setattr(here.reviews, "pending", pending)
-    monkeypatch.setattr("assay.desk.LOOK", 0.01)
-    keeper = asyncio.create_task(here.engine.keep_time())
+    monkeypatch.setattr("openassay.engine.answers.LOOK", 0.01)
+    keeper = asyncio.create_task(here.engine.run_deadlines())
     await asyncio.sleep(0.2)
     alive = not keeper.done()
     keeper.cancel()
@@ -129,9 +129,9 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runs.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("openassay.engine.runner.PATIENCE", 0.1)
     here, waiting = await asked(lab)
-    here.engine._runner.locks.take(waiting.run.thread)
+    here.engine._runner.locks.acquire(waiting.run.thread)
     before = (await here.threads.run(waiting.run.id)).options
 
     with pytest.raises(AnswerError, match="somebody else"):
@@ -156,9 +156,9 @@ async def test_an_answer_to_a_question_that_has_just_been_shown_waits_for_the_ru
         await real(run, **changes)
 
     monkeypatch.setattr(here.threads, "update", slow)
-    from assay.model.thread import Options
+    from openassay.models.thread import ResearchOptions
 
-    run = await here.engine.start(QUESTION, Options(interactive=True))
+    run = await here.engine.start(QUESTION, ResearchOptions(interactive=True))
     async for event in here.engine.events(run.id):
         if event.kind == "interrupt":
             break
@@ -200,7 +200,7 @@ async def test_a_source_that_is_none_is_refused(lab: Make, names: list[str]) -> 
 async def test_an_edit_of_something_else_leaves_the_sources_as_they_were(lab: Make) -> None:
     here = lab(settings=PLAN)
     several(here, "lakes", "maps")
-    await here.memory.prefer("local", Preferences(avoid=("maps",)))
+    await here.memory.set_preferences("local", Preferences(avoid=("maps",)))
     waiting = await here.ask(QUESTION, interactive=True)
     assert waiting.questions[0].shown["plan"]["sources"] == ["lakes"]
 
@@ -213,7 +213,7 @@ async def test_an_edit_of_something_else_leaves_the_sources_as_they_were(lab: Ma
 async def test_a_source_put_into_the_plan_is_asked_though_it_is_avoided(lab: Make) -> None:
     here = lab(settings=PLAN)
     made = several(here, "lakes", "maps")
-    await here.memory.prefer("local", Preferences(avoid=("maps",)))
+    await here.memory.set_preferences("local", Preferences(avoid=("maps",)))
     waiting = await here.ask(QUESTION, interactive=True)
 
     await here.answer(waiting, {"decision": "modify", "edits": [{"op": "sources", "names": ["lakes", "maps"]}]})
@@ -236,7 +236,7 @@ async def test_a_plan_of_ones_own_that_says_nothing_of_money_leaves_the_cap_as_i
 @pytest.mark.requirement("W-19")
 async def test_what_is_said_now_comes_before_what_is_remembered(lab: Make) -> None:
     here, waiting = await asked(lab)
-    await here.memory.prefer("local", Preferences(words=200, style="technical"))
+    await here.memory.set_preferences("local", Preferences(words=200, style="technical"))
     waiting = await here.ask(QUESTION, interactive=True)
 
     await here.answer(waiting, {"decision": "modify", "edits": [{"op": "words", "words": 1500}]})
@@ -249,7 +249,7 @@ async def test_what_is_said_now_comes_before_what_is_remembered(lab: Make) -> No
 async def test_what_is_remembered_comes_before_the_settings(lab: Make) -> None:
     here = lab(settings={"style_guide": "academic", "target_length": 2000})
     here.holds(*LAKE)
-    await here.memory.prefer("local", Preferences(words=200, style="executive"))
+    await here.memory.set_preferences("local", Preferences(words=200, style="executive"))
 
     await here.ask(QUESTION)
 
@@ -324,7 +324,7 @@ async def test_a_sub_question_on_somebody_else_is_researched_too(lab: Make) -> N
 async def test_a_report_tells_what_was_taken_into_account(lab: Make) -> None:
     here = lab(settings=PLAN)
     here.holds(*LAKE)
-    await here.memory.prefer("local", Preferences(style="executive", region="Austria"))
+    await here.memory.set_preferences("local", Preferences(style="executive", region="Austria"))
     await here.memory.remember("local", "We report lake sizes in hectares.")
     outcome = await here.ask(QUESTION, mode="plan", interactive=True)
     while outcome.questions[0].kind == "planning":

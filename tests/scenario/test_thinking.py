@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from assay.engine import Outcome
-from assay.model.claim import Claim, Judgement, Verdict
-from assay.model.event import Event, RunStatus
-from assay.model.plan import Plan
-from assay.model.spend import Spend
-from assay.reasoning.protocol import (
-    Claimed,
+from openassay.engine.engine import RunOutcome
+from openassay.models.event import Event, RunStatus
+from openassay.models.evidence import Claim, Judgement, Verdict
+from openassay.models.plan import Plan
+from openassay.models.spend import Spend
+from openassay.reasoning.base import (
+    ClaimExtraction,
     Conflict,
     Draft,
     DraftSection,
     DraftSentence,
-    Judged,
-    Opinion,
+    JudgementBatch,
     PlanRequest,
-    Query,
     QueryRequest,
+    SourceRating,
+    TypedQuery,
     WriteRequest,
 )
-from assay.testing import FakeSource
+from openassay.testing import FakeSource
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 
@@ -38,11 +38,11 @@ def methods(here: Lab) -> list[str]:
     return [name for name, _ in here.reasoner.calls]
 
 
-async def entered(here: Lab, outcome: Outcome) -> list[str]:
+async def entered(here: Lab, outcome: RunOutcome) -> list[str]:
     return [event.stage for event in await here.log(outcome.run.id) if event.kind == "enter"]
 
 
-async def said(here: Lab, outcome: Outcome) -> list[str]:
+async def said(here: Lab, outcome: RunOutcome) -> list[str]:
     return [str(event.data.get("text")) for event in await here.log(outcome.run.id) if event.kind == "notice"]
 
 
@@ -143,11 +143,11 @@ async def planless(real: Any, request: PlanRequest) -> Plan:
 async def test_few_results_are_asked_for_in_other_words(lab: Make) -> None:
     requests: list[QueryRequest] = []
 
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         if not request.tried:
             return []
         requests.append(request)
-        return [Query(text=request.tried[0].query.text), Query(text="area of Lake Marrow")]
+        return [TypedQuery(text=request.tried[0].query.text), TypedQuery(text="area of Lake Marrow")]
 
     here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0})
     source = here.holds(*LAKE)
@@ -173,11 +173,11 @@ async def test_few_results_are_asked_for_in_other_words(lab: Make) -> None:
 async def test_other_words_are_bounded_in_turns_and_queries(lab: Make, limit: int, asked: int, turns: int) -> None:
     made: list[QueryRequest] = []
 
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         if not request.tried:
             return []
         made.append(request)
-        return [Query(text=f"zzz turn{len(made)} {n}") for n in range(3)]
+        return [TypedQuery(text=f"zzz turn{len(made)} {n}") for n in range(3)]
 
     here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0, "max_search_iterations": limit})
     source = here.holds(*LAKE)
@@ -191,11 +191,11 @@ async def test_other_words_are_bounded_in_turns_and_queries(lab: Make, limit: in
 
 @pytest.mark.requirement("F-04")
 async def test_another_kind_of_source_is_asked_only_what_is_meant_for_it(lab: Make) -> None:
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         assert request.types == ("web", "academic")
         if not request.tried:
             return []
-        return [Query(text="marrow lake treatise", type="academic"), Query(text="marrow gossip", type="news")]
+        return [TypedQuery(text="marrow lake treatise", type="academic"), TypedQuery(text="marrow gossip", type="news")]
 
     here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0})
     web = FakeSource(here.documents, [], name="web")
@@ -212,8 +212,8 @@ async def test_another_kind_of_source_is_asked_only_what_is_meant_for_it(lab: Ma
 
 @pytest.mark.requirement("F-04", "S-04")
 async def test_what_a_search_asked_by_itself_is_not_asked_in_a_later_round(lab: Make) -> None:
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
-        return [Query(text="zzz ferry")] if request.tried else []
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
+        return [TypedQuery(text="zzz ferry")] if request.tried else []
 
     async def analyse(real: Any, request: Any) -> Any:
         analysis = await real(request)
@@ -233,9 +233,9 @@ async def test_what_a_search_asked_by_itself_is_not_asked_in_a_later_round(lab: 
 
 @pytest.mark.requirement("F-04")
 async def test_a_model_keeps_queries_in_hand_for_other_words(lab: Make) -> None:
-    async def queries(real: Any, request: QueryRequest) -> list[Query]:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         mark = "tried" if request.tried else "first"
-        return [Query(text=f"zzz {mark} {n}") for n in range(request.count)]
+        return [TypedQuery(text=f"zzz {mark} {n}") for n in range(request.count)]
 
     here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0})
     here.reasoner.name = "some:model"
@@ -275,10 +275,10 @@ async def test_verifying_takes_two_calls_and_writing_one_at_most(lab: Make) -> N
 
 @pytest.mark.requirement("S-09", "X-01")
 async def test_of_sentences_judged_together_each_stands_or_falls_alone(lab: Make) -> None:
-    def judge(real: Any, statements: Sequence[tuple[str, Sequence[str]]]) -> Judged:
+    def judge(real: Any, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
         bad = Judgement(verdict=Verdict.NOT_FOUND, score=0.0)
         good = Judgement(verdict=Verdict.SUPPORTED, score=0.9)
-        return Judged(judgements=tuple(bad if "rumoured" in text else good for text, _ in statements))
+        return JudgementBatch(judgements=tuple(bad if "rumoured" in text else good for text, _ in statements))
 
     async def write(real: Any, request: WriteRequest) -> Draft:
         draft: Draft = await real(request)
@@ -302,12 +302,12 @@ async def test_of_sentences_judged_together_each_stands_or_falls_alone(lab: Make
 
 @pytest.mark.requirement("S-09")
 async def test_an_opinion_lowers_credibility_and_never_raises_it(lab: Make) -> None:
-    async def claims(real: Any, *args: Any) -> Claimed:
-        own: Claimed = await real(*args)
+    async def claims(real: Any, *args: Any) -> ClaimExtraction:
+        own: ClaimExtraction = await real(*args)
         opinions = {
-            SURVEY.hash: Opinion(score=0.1, reason="sells sonars"),
-            GAZETTE.hash: Opinion(score=1.0, reason="a fine paper"),
-            "no such document": Opinion(score=0.0),
+            SURVEY.hash: SourceRating(score=0.1, reason="sells sonars"),
+            GAZETTE.hash: SourceRating(score=1.0, reason="a fine paper"),
+            "no such document": SourceRating(score=0.0),
         }
         return own.model_copy(update={"credibility": opinions})
 
@@ -333,8 +333,8 @@ async def test_an_opinion_lowers_credibility_and_never_raises_it(lab: Make) -> N
 async def test_a_conflict_only_a_judge_can_see_is_shown_with_both_sides(lab: Make) -> None:
     drought, leak = "long drought", "did not detect any leak"
 
-    async def judge(real: Any, statements: Sequence[tuple[str, Sequence[str]]]) -> Judged:
-        judged: Judged = await real(statements)
+    async def judge(real: Any, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
+        judged: JudgementBatch = await real(statements)
         texts = [text for text, _ in statements]
         first = next((text for text in texts if drought in text), "")
         second = next((text for text in texts if leak in text), "")
@@ -354,7 +354,7 @@ async def test_a_conflict_only_a_judge_can_see_is_shown_with_both_sides(lab: Mak
 
 
 async def test_judgements_that_are_not_one_a_statement_fail_the_run(lab: Make) -> None:
-    here = lab(judge=lambda real, statements: Judged(judgements=()))
+    here = lab(judge=lambda real, statements: JudgementBatch(judgements=()))
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION)
@@ -472,7 +472,7 @@ async def test_a_cancelled_question_says_nothing_was_spent_only_if_so(lab: Make,
 @pytest.mark.requirement("X-06", "C-15")
 async def test_the_report_says_what_was_spent_who_thought_and_what_is_not_certain(lab: Make) -> None:
     async def write(real: Any, request: WriteRequest) -> Draft:
-        [thread] = await here.threads.recent(limit=1)
+        [thread] = await here.threads.list_recent(limit=1)
         [run] = await here.threads.runs(thread.id)
         for by in ("some:model", "some:model", "embedded"):
             event = Event(run=run.id, time=datetime.now(UTC), kind="think", stage="write", data={"by": by})

@@ -1,4 +1,5 @@
-"""`assay threads` and `assay storage`, typed without a terminal: list, begin, show, rename, export, delete, check."""
+"""`openassay threads` and `openassay storage`, typed without a terminal: list, begin, show, rename, export, delete,
+check."""
 
 import asyncio
 import fcntl
@@ -14,23 +15,22 @@ from zipfile import ZipFile
 import pytest
 from typer.testing import CliRunner, Result
 
-from assay.bootstrap import open_engine
-from assay.cli import doctor
-from assay.cli.app import app
-from assay.engine import Engine
-from assay.errors import (
-    AssayError,
+from openassay.bootstrap import open_engine
+from openassay.cli import admin
+from openassay.cli.app import app
+from openassay.engine.engine import Engine
+from openassay.errors import (
     ConfigurationError,
     IntegrityError,
     NotFoundError,
+    OpenAssayError,
     PathError,
     ThreadBusyError,
     UsageError,
 )
-from assay.model.event import RunStatus
-from assay.settings import load
-from assay.storage.migrating import MAIN, read
-from assay.storage.tables import ALL
+from openassay.models.event import RunStatus
+from openassay.settings import load
+from openassay.storage.database import ALL_TABLES, MAIN_SCHEMA, load_migrations
 
 APPLE = "What's happening with Apple?"
 KEY, OTHER = "a key that only these tests have", "another key that only these tests have"
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "data"
 
@@ -50,7 +50,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def typed(data: Path) -> Typed:
     def run(*words: str, code: int = 0) -> Result:
         done = CliRunner().invoke(app, list(words))
-        if isinstance(done.exception, AssayError):
+        if isinstance(done.exception, OpenAssayError):
             raise done.exception
         assert done.exit_code == code, done.output
         return done
@@ -149,7 +149,7 @@ def test_threads_are_kept_for_ever_unless_somebody_says_otherwise(
 ) -> None:
     with pytest.raises(UsageError, match="for ever"):
         typed("threads", "expire")
-    monkeypatch.setenv("ASSAY_PERSISTENCE__TTL_HOURS", "0.0000001")
+    monkeypatch.setenv("OPENASSAY_PERSISTENCE__TTL_HOURS", "0.0000001")
 
     assert typed("threads", "expire").stderr.count("1 thread deleted.") == 1
 
@@ -230,7 +230,7 @@ def test_a_run_whose_process_is_gone_is_told_from_one_at_work(typed: Typed, thre
 def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.runs.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("openassay.engine.runner.PATIENCE", 0.1)
     with (data / "locks" / f"{thread}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ThreadBusyError, match="your question was not asked"):
@@ -241,18 +241,18 @@ def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
 @pytest.mark.requirement("C-15")
 def test_the_doctor_looks_at_the_database(typed: Typed, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def database() -> tuple[bool, str]:
-        [found] = [one for one in doctor.examine([doctor.database]) if one.name == "database"]
+        [found] = [one for one in admin.run_checks([admin.check_database]) if one.name == "database"]
         return found.good, found.detail
 
     assert database() == (True, "none yet; the first question makes one")
     typed("threads", "new")
-    schema = f"schema {read(MAIN.migrations)[-1].version}"
-    assert database() == (True, f"{data / 'assay.sqlite3'}, sqlite, {schema}, sealed without a key, not encrypted")
+    schema = f"schema {load_migrations(MAIN_SCHEMA.migrations)[-1].version}"
+    assert database() == (True, f"{data / 'openassay.sqlite3'}, sqlite, {schema}, sealed without a key, not encrypted")
     rows(data, "UPDATE threads SET title = 'x'")
     good, detail = database()
     assert not good
     assert "row threads" in detail
-    (data / "assay.sqlite3").write_bytes((data / "assay.sqlite3").read_bytes()[:9000])
+    (data / "openassay.sqlite3").write_bytes((data / "openassay.sqlite3").read_bytes()[:9000])
     assert not database()[0]
 
 
@@ -272,7 +272,7 @@ def test_what_is_amiss_with_a_journal_is_told_by_its_name(
     [journal] = (data / "checkpoints").iterdir()
     events = journal / "events.jsonl"
     events.write_bytes(events.read_bytes()[:-9])
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path / "elsewhere"))
     with pytest.raises(UsageError, match="there is no folder nowhere"):
         typed("resume", "--from", "nowhere")
     told = typed("resume", "--from", str(journal)).stderr
@@ -280,13 +280,13 @@ def test_what_is_amiss_with_a_journal_is_told_by_its_name(
     assert "events.jsonl was cut off" in told
 
     events.write_bytes(events.read_bytes().replace(b"understand", b"misread", 1))
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path / "third"))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path / "third"))
     with pytest.raises(IntegrityError, match=f"{journal}: "):
         typed("resume", "--from", str(journal))
 
 
 def rows(data: Path, sql: str) -> list[Any]:
-    with closing(sqlite3.connect(data / "assay.sqlite3")) as connection, connection:
+    with closing(sqlite3.connect(data / "openassay.sqlite3")) as connection, connection:
         return connection.execute(sql).fetchall()
 
 
@@ -308,29 +308,29 @@ def test_what_is_wrong_is_named_row_by_row(typed: Typed, thread: str, data: Path
 def test_a_key_is_turned_on_changed_and_turned_off(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", KEY)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
     with pytest.raises(ConfigurationError, match="not sealed with a key yet"):
         typed("threads")
     typed("storage", "seal")
     assert thread in typed("threads").stdout
 
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", OTHER)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", OTHER)
     with pytest.raises(ConfigurationError, match="another key"):
         typed("storage", "seal")
-    monkeypatch.setenv("ASSAY_STORAGE_KEY_BEFORE", KEY)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY_BEFORE", KEY)
     assert "persistence.encrypt to true" in typed("storage", "seal", "--encrypt").stderr
     assert all(APPLE not in question for [question] in rows(data, "SELECT question FROM runs"))
 
-    monkeypatch.setenv("ASSAY_PERSISTENCE__ENCRYPT", "true")
-    monkeypatch.delenv("ASSAY_STORAGE_KEY_BEFORE")
+    monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "true")
+    monkeypatch.delenv("OPENASSAY_STORAGE_KEY_BEFORE")
     assert APPLE in typed("threads").stdout
     assert "is what was written" in typed("storage", "check").stderr
 
-    monkeypatch.setenv("ASSAY_STORAGE_KEY_BEFORE", OTHER)
-    monkeypatch.delenv("ASSAY_STORAGE_KEY")
-    monkeypatch.setenv("ASSAY_PERSISTENCE__ENCRYPT", "false")
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY_BEFORE", OTHER)
+    monkeypatch.delenv("OPENASSAY_STORAGE_KEY")
+    monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "false")
     typed("storage", "seal")
-    monkeypatch.delenv("ASSAY_STORAGE_KEY_BEFORE")
+    monkeypatch.delenv("OPENASSAY_STORAGE_KEY_BEFORE")
     assert APPLE in typed("threads").stdout
 
 
@@ -338,7 +338,7 @@ def test_what_was_altered_is_not_sealed_anew(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows(data, "UPDATE events SET stage = 'x' WHERE seq = 4")
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", KEY)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
 
     with pytest.raises(IntegrityError, match="row events"):
         typed("storage", "seal")
@@ -351,9 +351,9 @@ def test_what_has_no_seals_is_sealed_only_where_somebody_trusts_it(
     """Whoever removes all seals must not have edits signed by the advice that the error gives."""
     for name in ("meta", "heads"):
         rows(data, f"DELETE FROM {name}")  # noqa: S608
-    for table in ALL:
+    for table in ALL_TABLES:
         rows(data, f"UPDATE {table.name} SET seal = ''")  # noqa: S608
-    monkeypatch.setenv("ASSAY_STORAGE_KEY", KEY)
+    monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
 
     for command in (("threads",), ("storage", "seal")):
         with pytest.raises(ConfigurationError, match="rows without seals") as caught:

@@ -1,4 +1,4 @@
-"""`assay threads timings`."""
+"""`openassay threads timings`."""
 
 import json
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from assay.cli.app import app
-from assay.errors import NotFoundError
+from openassay.cli.app import app
+from openassay.errors import NotFoundError
 
 
 @pytest.mark.requirement("W-13")
 def test_a_person_sees_where_the_time_of_a_run_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
     runner = CliRunner()
     report = json.loads(runner.invoke(app, ["ask", "What's happening with Apple?", "--json", "-q"]).stdout)
     thread = report["provenance"]["thread"]

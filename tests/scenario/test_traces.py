@@ -15,15 +15,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.engine import Engine
-from assay.errors import ConfigurationError
-from assay.model.event import RunStatus
-from assay.model.thread import Options
-from assay.server.serving import open_server
-from assay.settings import load
-from assay.telemetry import spans, traces
-from assay.worker.worker import open_worker
+from openassay.bootstrap import open_engine
+from openassay.engine.engine import Engine
+from openassay.errors import ConfigurationError
+from openassay.models.event import RunStatus
+from openassay.models.thread import ResearchOptions
+from openassay.server.app import open_server
+from openassay.settings import load
+from openassay.telemetry import traces
+from openassay.worker.worker import open_worker
 from tests.scenario.collector import Collector, Told, collecting
 from tests.scenario.outside import GOAL, SLOW, outside
 from tests.scenario.server.asking import researched
@@ -47,7 +47,7 @@ def told(tmp_path: Path, **settings: Any) -> Any:
 
 
 async def asked(engine: Engine, question: str = TESLA, **options: Any) -> str:
-    run = await engine.start(question, Options(source="demo", **options))
+    run = await engine.start(question, ResearchOptions(source="demo", **options))
     assert (await engine.wait(run.id)).run.status is RunStatus.DONE
     return run.id
 
@@ -76,13 +76,13 @@ async def test_a_whole_run_is_one_trace_that_begins_with_its_request(
 
     spans = collector.spans
     assert collector.headers[0]["x-tenant"] == "seven", "as OTEL_EXPORTER_OTLP_HEADERS says"
-    assert collector.resources[0]["service.name"] == "assay"
-    [run] = collector.named("assay.run")
+    assert collector.resources[0]["service.name"] == "openassay"
+    [run] = collector.named("openassay.run")
     mine = [span for span in spans if span.trace == run.trace]
     assert {span.trace for span in spans} == {run.trace, CALLER[0]}
     assert (run.parent, run.kind, run.failed) == ("", "internal", False)
     assert run.attributes["gen_ai.conversation.id"] == thread
-    assert run.attributes["assay.run.status"] == "done"
+    assert run.attributes["openassay.run.status"] == "done"
     [start] = collector.named("POST /api/threads/start")
     assert (start.trace, start.parent, start.kind) == (*CALLER, "server")
     assert run.links == [(start.trace, start.id)]
@@ -93,7 +93,7 @@ async def test_a_whole_run_is_one_trace_that_begins_with_its_request(
 
     [part] = below(mine, run)
     stages = below(mine, part)
-    assert part.name == "assay.part"
+    assert part.name == "openassay.part"
     assert [stage.name for stage in stages][:3] == ["stage understand", "stage gate", "stage plan"]
     assert {stage.name.removeprefix("stage ") for stage in stages} == {one["stage"] for one in timings["stages"]}
     for span in mine:
@@ -110,7 +110,7 @@ async def test_a_whole_run_is_one_trace_that_begins_with_its_request(
     assert (one["gen_ai.provider.name"], one["gen_ai.request.model"]) == ("openai", "gpt-4o")
     assert one["gen_ai.request.max_tokens"] > 0
     assert one["gen_ai.usage.input_tokens"] > 0 < one["gen_ai.usage.output_tokens"]
-    assert sum(span.attributes["assay.usd"] for span in booked) == pytest.approx(model["usd"])
+    assert sum(span.attributes["openassay.usd"] for span in booked) == pytest.approx(model["usd"])
     assert {span.kind for span in calls} == {"client"}
     by_id = {span.id: span.name for span in mine}
     assert {by_id[span.parent] for span in calls} <= {stage.name for stage in stages}
@@ -118,7 +118,7 @@ async def test_a_whole_run_is_one_trace_that_begins_with_its_request(
     searches = collector.named("retrieval searxng")
     assert {by_id[span.parent] for span in searches} == {"stage search"}
     assert max(span.end - span.start for span in searches) >= SLOW * 0.9
-    assert {span.end - span.start for span in searches if span.attributes["assay.cached"]} <= {0.0}
+    assert {span.end - span.start for span in searches if span.attributes["openassay.cached"]} <= {0.0}
     pages = collector.named("page other")
     assert sorted(page.failed for page in pages) == [False, True]
 
@@ -128,8 +128,8 @@ async def test_a_whole_run_is_one_trace_that_begins_with_its_request(
 
 KILLED = f"""
 import os, sys
-from assay.cli import main
-from assay.telemetry.traces import Traces
+from openassay.cli import main
+from openassay.telemetry.traces import Traces
 
 def event(self, event, tell=Traces.event):
     tell(self, event)
@@ -138,7 +138,7 @@ def event(self, event, tell=Traces.event):
         os.kill(os.getpid(), 9)
 
 Traces.event = event
-sys.argv = ["assay", "research", {TESLA!r}, "--quiet"]
+sys.argv = ["openassay", "research", {TESLA!r}, "--quiet"]
 main()
 """
 
@@ -148,29 +148,29 @@ async def test_two_processes_tell_one_trace_though_the_first_was_killed(collecto
     """What the first has told before it died is there, and the second tells when the whole began."""
     settings = told(tmp_path)
     ours = {
-        "ASSAY_DATA_DIR": str(settings.data_dir), "ASSAY_SOURCE": "demo", "ASSAY_OFFLINE": "true",
-        "ASSAY_TELEMETRY__TRACES": "otlp",
+        "OPENASSAY_DATA_DIR": str(settings.data_dir), "OPENASSAY_SOURCE": "demo", "OPENASSAY_OFFLINE": "true",
+        "OPENASSAY_TELEMETRY__TRACES": "otlp",
     }  # fmt: skip
     first = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", KILLED], env={**os.environ, **ours}, capture_output=True, timeout=60,
     )  # fmt: skip
     assert first.returncode == -signal.SIGKILL, first.stderr.decode()
-    assert not collector.named("assay.run")
+    assert not collector.named("openassay.run")
     async with open_engine(settings) as engine:
-        [run] = await engine.adopt()
+        [run] = await engine.resume_abandoned()
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
 
     spans = collector.spans
-    [whole] = [span for span in spans if span.name == "assay.run"]
+    [whole] = [span for span in spans if span.name == "openassay.run"]
     assert {span.trace for span in spans} == {whole.trace}
     before, after = ({s.name for s in spans if s.process == one} for one in dict.fromkeys(s.process for s in spans))
     assert {"stage understand", "stage search", "retrieval demo"} <= before
-    assert "assay.part" not in before
-    assert {"stage publish", "assay.part", "assay.run"} <= after
+    assert "openassay.part" not in before
+    assert {"stage publish", "openassay.part", "openassay.run"} <= after
     assert "stage understand" not in after
     assert whole.start < min(span.start for span in spans if span.id != whole.id)
-    [part] = [span for span in spans if span.name == "assay.part"]
-    assert (part.parent, part.attributes["assay.run.falls"]) == (whole.id, 1)
+    [part] = [span for span in spans if span.name == "openassay.part"]
+    assert (part.parent, part.attributes["openassay.run.falls"]) == (whole.id, 1)
     orphans = {span.parent for span in spans} - {span.id for span in spans} - {""}
     assert len(orphans) == 1, "of the part that was killed"
 
@@ -199,12 +199,12 @@ async def test_what_a_worker_does_is_told_and_counted_there_and_belongs_to_the_r
         ready = (await client.get(f"{worker.figures}/readyz")).json()
         stopping.set()
         await working
-    assert 'assay_runs_total{status="done"} 1.0' in theirs
-    assert 'assay_runs_total{status="done"}' not in ours
-    assert "assay_workers_alive 1.0" in theirs
-    assert "assay_workers_alive 1.0" in ours
+    assert 'openassay_runs_total{status="done"} 1.0' in theirs
+    assert 'openassay_runs_total{status="done"}' not in ours
+    assert "openassay_workers_alive 1.0" in theirs
+    assert "openassay_workers_alive 1.0" in ours
     assert ready == {"status": "ok", "problems": [], "degraded": []}
-    [run] = collector.named("assay.run")
+    [run] = collector.named("openassay.run")
     [start] = collector.named("POST /api/threads/start")
     assert run.links == [(start.trace, start.id)]
 
@@ -214,19 +214,19 @@ async def test_a_run_that_waits_for_a_person_has_a_part_before_and_one_after(
 ) -> None:
     settings = told(tmp_path, hitl_after_planning=True)
     async with open_engine(settings) as engine:
-        run = await engine.start(TESLA, Options(source="demo", interactive=True))
+        run = await engine.start(TESLA, ResearchOptions(source="demo", interactive=True))
         assert (await engine.wait(run.id)).run.status is RunStatus.WAITING
     async with open_engine(settings) as engine:
         [question] = await engine.open_questions(run.thread)
         await engine.answer(run.thread, question.id, {"decision": "approve"})
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
-    [whole] = collector.named("assay.run")
+    [whole] = collector.named("openassay.run")
     first, second = below(collector.spans, whole)
-    assert [part.attributes["assay.run.status"] for part in (first, second)] == ["waiting", "done"]
+    assert [part.attributes["openassay.run.status"] for part in (first, second)] == ["waiting", "done"]
     assert first.end <= second.start
     assert "interrupt" in first.moments
     asking = [span for span in below(collector.spans, first) if span.name == "stage approve_plan"]
-    assert [span.attributes["assay.unfinished"] for span in asking] == [True]
+    assert [span.attributes["openassay.unfinished"] for span in asking] == [True]
     assert not any(span.failed for span in collector.spans)
 
 
@@ -242,10 +242,10 @@ async def test_content_is_told_only_where_that_is_said_and_never_of_documents(
         given = told(tmp_path, **{**settings, "telemetry": {"traces": "otlp", "content": True}})
         async with open_engine(given) as engine:
             context = "Nobody needs this:\nBearer 0123456789abcdef0123"
-            run = await engine.start(GOAL, Options(source="searxng", context=context))
+            run = await engine.start(GOAL, ResearchOptions(source="searxng", context=context))
             await engine.wait(run.id)
         open_content = collector.text
-        [whole] = collector.named("assay.run")
+        [whole] = collector.named("openassay.run")
         assert GOAL in json.loads(whole.attributes["gen_ai.input.messages"])[0]["parts"][0]["content"]
         chats = [span for span in collector.named("chat") if not span.failed]
         assert all("Lake Marrow" in span.attributes["gen_ai.input.messages"] for span in chats[:1])
@@ -257,9 +257,9 @@ async def test_content_is_told_only_where_that_is_said_and_never_of_documents(
 
         collector.bodies.clear()
         async with open_engine(given) as engine:
-            run = await engine.start("What does Quillfeather cost?", Options(docs=(str(tmp_path / "own"),)))
+            run = await engine.start("What does Quillfeather cost?", ResearchOptions(docs=(str(tmp_path / "own"),)))
             await engine.wait(run.id)
-    assert collector.named("assay.run")
+    assert collector.named("openassay.run")
     assert "uillfeather" not in collector.text
 
 
@@ -307,7 +307,7 @@ async def test_what_is_wrong_with_the_spans_is_no_trouble_for_the_run(
     def broken(*_: object) -> None:
         raise LookupError("a fault of ours")
 
-    monkeypatch.setattr(spans.Spans, "of", broken)
+    monkeypatch.setattr(traces.SpanBuilder, "build_spans", broken)
     async with open_engine(told(tmp_path)) as engine:
         await asked(engine)
     assert "could not be told in a trace" in caplog.text

@@ -5,41 +5,41 @@ from typing import Any
 
 import pytest
 
-from assay.export.report import Report
-from assay.model.claim import Claim, Judgement, Verdict
-from assay.model.plan import Plan
-from assay.reasoning.protocol import (
-    Claimed,
+from openassay.export.report import Report
+from openassay.models.evidence import Claim, Judgement, Verdict
+from openassay.models.plan import Plan
+from openassay.reasoning.base import (
+    ClaimExtraction,
     Draft,
     DraftClaim,
     DraftSection,
     DraftSentence,
     Evidence,
-    Judged,
+    JudgementBatch,
     Quote,
     ReadRequest,
     WriteRequest,
 )
-from assay.testing import snapshot
+from openassay.testing import make_document
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 
 Make = Callable[..., Lab]
 
 
-def believes(real: object, statements: Sequence[object]) -> Judged:
+def believes(real: object, statements: Sequence[object]) -> JudgementBatch:
     """A judge who says yes to everything."""
     yes = Judgement(verdict=Verdict.SUPPORTED, score=1.0, reason="if you say so")
-    return Judged(judgements=(yes,) * len(statements))
+    return JudgementBatch(judgements=(yes,) * len(statements))
 
 
 def claiming(text: str, *, about: str) -> Callable[..., Any]:
     """A reasoner that adds a statement of its own to those it drew, and names a finding for it."""
 
-    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
+    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
         findings = tuple(item.finding.id for item in evidence if about in item.finding.span.quote)
         own = DraftClaim(wordings=(text,), findings=findings, questions=(plan.questions[0].id,), relevance=1.0)
-        return Claimed(claims=(own, *(await real(plan, evidence)).claims))
+        return ClaimExtraction(claims=(own, *(await real(plan, evidence)).claims))
 
     return claims
 
@@ -227,11 +227,11 @@ async def test_coverage_counts_a_retold_sentence_that_failed(lab: Make) -> None:
 async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make) -> None:
     wrong = [f"Lake Marrow covered {number} square kilometres in 2019." for number in range(900, 930)]
 
-    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
+    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
         own = (await real(plan, evidence)).claims
         findings = next(draft.findings for draft in own if "412" in str(draft.wordings))
         added = (DraftClaim(wordings=(t,), findings=findings, questions=("Q1",), relevance=0.5) for t in wrong)
-        return Claimed(claims=(*own, *added))
+        return ClaimExtraction(claims=(*own, *added))
 
     def bound(text: str) -> Callable[[Sequence[Claim]], DraftSentence]:
         return lambda claims: DraftSentence(text=text, claims=(next(c.id for c in claims if c.text == text),))
@@ -310,17 +310,19 @@ async def test_a_copy_or_the_same_publisher_is_no_second_witness(lab: Make, how:
     copies = {
         "syndicated": [
             SURVEY,
-            snapshot(f"From our wire service. {SURVEY.text}", url="https://copy.example/1", title="Wire"),
+            make_document(f"From our wire service. {SURVEY.text}", url="https://copy.example/1", title="Wire"),
         ],
         "same host": [
-            snapshot(f"{area} Anglers like the lake.", url="https://one.example/a", title="First"),
-            snapshot(f"A page on water. {area}", url="https://one.example/b", title="Second"),
+            make_document(f"{area} Anglers like the lake.", url="https://one.example/a", title="First"),
+            make_document(f"A page on water. {area}", url="https://one.example/b", title="Second"),
         ],
         # A digest copies two pages that have nothing to do with each other, and vouches for neither.
         "digest": [
-            snapshot(f"{GUIDE.text} Lake Marrow is known for its ferry.", url="https://a.example/", title="Lake guide"),
+            make_document(
+                f"{GUIDE.text} Lake Marrow is known for its ferry.", url="https://a.example/", title="Lake guide"
+            ),
             SURVEY,
-            snapshot(f"{GUIDE.text} {SURVEY.text}", url="https://b.example/", title="Lake digest"),
+            make_document(f"{GUIDE.text} {SURVEY.text}", url="https://b.example/", title="Lake digest"),
         ],
     }
     here = lab()

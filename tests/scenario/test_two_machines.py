@@ -12,24 +12,22 @@ from typing import Any
 import psycopg
 import pytest
 
-from assay.bootstrap import Premises, open_engine, open_premises
-from assay.engine import Engine, Outcome
-from assay.errors import IntegrityError, NotFoundError, UsageError
-from assay.journal import read
-from assay.model.event import RunStatus
-from assay.model.memory import Preferences
-from assay.model.question import Depth
-from assay.model.thread import Options
-from assay.model.upload import Upload
-from assay.settings import Settings, load
-from assay.storage.seals import Seals
-from assay.storage.uploads import Room
-from assay.upkeep import copy_from
+from openassay.bootstrap import ServerResources, copy_to_postgres, open_engine, open_server_resources
+from openassay.engine.engine import Engine, RunOutcome
+from openassay.engine.journal import read_journal
+from openassay.errors import IntegrityError, NotFoundError, UsageError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.models.user import Preferences, Upload
+from openassay.settings import Settings, load
+from openassay.storage.rows import Seals
+from openassay.storage.uploads import UploadQuota
 from tests.conftest import PostgresServer
 from tests.scenario.checking import check_report
 
 pytestmark = pytest.mark.requirement("F-10")
-ROOM = Room(files=9, bytes=9_000_000)
+ROOM = UploadQuota(files=9, bytes=9_000_000)
 NOTES = """# The wind farm
 
 The Seeberg wind farm was opened in 2019. It has 14 turbines. In 2023 the Seeberg wind farm produced 96 gigawatt hours.
@@ -37,7 +35,7 @@ Its turbines are 180 metres high. The wind farm is owned by the town of Seeberg.
 """
 QUESTION = "How much did the Seeberg wind farm produce in 2023?"
 TESLA = "What's happening with Tesla and its stock?"
-APPLE = Options(source="demo", depth=Depth.QUICK)
+APPLE = ResearchOptions(source="demo", depth=Depth.QUICK)
 KEY = "a key that only these tests have"
 
 
@@ -54,8 +52,8 @@ class Site:
         return load(data_dir=self.folder / machine, source="auto", persistence=persistence, **settings)
 
     @asynccontextmanager
-    async def machine(self, name: str, **settings: Any) -> AsyncIterator[Premises]:
-        async with open_premises(self.settings(name, **settings)) as premises:
+    async def machine(self, name: str, **settings: Any) -> AsyncIterator[ServerResources]:
+        async with open_server_resources(self.settings(name, **settings)) as premises:
             yield premises
 
 
@@ -64,15 +62,15 @@ def site(tmp_path: Path, postgres_address: str, monkeypatch: pytest.MonkeyPatch)
     return Site(tmp_path, postgres_address, monkeypatch)
 
 
-async def upload(premises: Premises, text: str) -> Upload:
-    file = await premises.uploads.incoming() / "notes.md"
+async def upload(premises: ServerResources, text: str) -> Upload:
+    file = await premises.uploads.new_folder() / "notes.md"
     file.write_text(text, encoding="utf-8")
     [given] = await premises.uploads.add("ann", [(file, "text/markdown")], ROOM)
     return given
 
 
-async def documents(premises: Premises, outcome: Outcome) -> dict[str, str]:
-    hashes = await premises.engine._runner.documents.used(outcome.run.thread)
+async def documents(premises: ServerResources, outcome: RunOutcome) -> dict[str, str]:
+    hashes = await premises.engine._runner.documents.list_hashes(outcome.run.thread)
     return {hash: (await premises.engine.document(hash)).text for hash in hashes}
 
 
@@ -81,9 +79,9 @@ async def test_a_thread_that_was_begun_on_one_machine_is_finished_on_the_other(s
     asks = {"hitl_after_planning": True}
     async with site.machine("one", **asks) as one:
         given = await upload(one, NOTES)
-        await one.engine.memory.prefer("ann", Preferences(style="executive"))
+        await one.engine.memory.set_preferences("ann", Preferences(style="executive"))
         await one.engine.memory.remember("ann", "We report in gigawatt hours")
-        options = Options(docs=tuple(await one.uploads.paths("ann", [given.id])), user="ann", interactive=True,
+        options = ResearchOptions(docs=tuple(await one.uploads.paths("ann", [given.id])), user="ann", interactive=True,
                           depth=Depth.QUICK)  # fmt: skip
         run = await one.engine.start(QUESTION, options)
         waiting = await one.engine.wait(run.id)
@@ -125,7 +123,7 @@ async def test_the_machine_that_goes_on_has_the_whole_journal(site: Site, tmp_pa
         spent = await two.engine._runner.ledger.export(run.id)  # type: ignore[union-attr]
 
     folders = [tmp_path / machine / "checkpoints" / run.id for machine in ("one", "two")]
-    here, there = (read(folder, Seals()) for folder in folders)
+    here, there = (read_journal(folder, Seals()) for folder in folders)
     assert [event["seq"] for event in there.events] == events
     assert len(here.events) < len(there.events)
     assert list(here.checkpoints) == list(there.checkpoints)[: len(here.checkpoints)]
@@ -154,7 +152,7 @@ async def test_a_run_may_go_back_and_forth(site: Site, tmp_path: Path) -> None:
         assert await one.engine.problems() == []
         log = [event async for event in one.engine.events(run.id)]
     assert not [event for event in log if event.kind == "notice" and "set aside" in str(event.data)]
-    kept = read(tmp_path / "one" / "checkpoints" / run.id, Seals())
+    kept = read_journal(tmp_path / "one" / "checkpoints" / run.id, Seals())
     assert [event["seq"] for event in kept.events] == [event.seq for event in log]
 
 
@@ -166,7 +164,7 @@ async def test_an_export_is_whole_on_whatever_machine_it_is_made(site: Site, tmp
         await two.engine.export(run.thread, tmp_path / "thread.zip")
     with zipfile.ZipFile(tmp_path / "thread.zip") as bundle:
         bundle.extractall(tmp_path / "taken")
-    assert read(tmp_path / "taken" / "runs" / run.id / "journal", Seals()).events
+    assert read_journal(tmp_path / "taken" / "runs" / run.id / "journal", Seals()).events
 
 
 async def test_what_is_deleted_on_one_machine_is_forgotten_by_the_other(site: Site, tmp_path: Path) -> None:
@@ -192,7 +190,7 @@ async def test_what_is_deleted_on_one_machine_is_forgotten_by_the_other(site: Si
 
 
 async def stopped(engine: Engine, kind: str, stage: str) -> Any:
-    run = await engine.start(TESLA, Options(source="demo"))
+    run = await engine.start(TESLA, ResearchOptions(source="demo"))
     await cut_at(engine, run.id, kind, stage)
     return await engine.threads.run(run.id)
 
@@ -213,7 +211,7 @@ async def cut_at(engine: Engine, run: str, kind: str, stage: str) -> None:
 @pytest.mark.parametrize("stage", ["understand", "search", "write"])
 async def test_a_server_that_is_restarted_costs_no_run(site: Site, postgres_server: PostgresServer, stage: str) -> None:
     async with site.machine("one") as one:
-        run = await one.engine.start(TESLA, Options(source="demo"))
+        run = await one.engine.start(TESLA, ResearchOptions(source="demo"))
         await entered(one.engine, run.id, stage)
         await asyncio.to_thread(postgres_server.stop)
         await asyncio.sleep(2)
@@ -232,7 +230,7 @@ async def test_a_server_that_is_restarted_costs_no_run(site: Site, postgres_serv
 async def test_connections_that_are_cut_again_and_again_lose_nothing(site: Site, postgres_address: str) -> None:
     """All of them, several times a second. A run that gives up at last waits to be taken up, and has not failed."""
     async with site.machine("one") as one:
-        run = await one.engine.start(TESLA, Options(source="demo"))
+        run = await one.engine.start(TESLA, ResearchOptions(source="demo"))
         cutting = asyncio.create_task(cut_connections(postgres_address))
         outcome = await asyncio.wait_for(one.engine.wait(run.id), 90)
         cutting.cancel()
@@ -272,23 +270,23 @@ async def test_what_one_machine_has_kept_moves_into_the_database(
     site: Site, key: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if key:
-        monkeypatch.setenv("ASSAY_STORAGE_KEY", key)
+        monkeypatch.setenv("OPENASSAY_STORAGE_KEY", key)
     laptop = site.folder / "laptop"
     asks = {"hitl_after_planning": True}
-    async with open_premises(load(data_dir=laptop, **asks)) as here:
+    async with open_server_resources(load(data_dir=laptop, **asks)) as here:
         given = await upload(here, NOTES)
         await here.engine.memory.remember("ann", "We report in gigawatt hours")
         done = await here.engine.start("What's happening with Apple?", APPLE)
         first = await here.engine.wait(done.id)
         docs = tuple(await here.uploads.paths("ann", [given.id]))
-        run = await here.engine.start(QUESTION, Options(docs=docs, user="ann", interactive=True, depth=Depth.QUICK))
+        run = await here.engine.start(QUESTION, ResearchOptions(docs=docs, user="ann", interactive=True, depth=Depth.QUICK))
         assert (await here.engine.wait(run.id)).run.status is RunStatus.WAITING
 
-    rows = await copy_from(site.settings("one"), laptop)
+    rows = await copy_to_postgres(site.settings("one"), laptop)
 
     assert rows > 100
     with pytest.raises(UsageError, match="holds something already"):
-        await copy_from(site.settings("one"), laptop)
+        await copy_to_postgres(site.settings("one"), laptop)
     async with site.machine("one", **asks) as one:
         assert await one.engine.problems() == []
         assert await one.engine.report(done.thread) == first.report
@@ -308,12 +306,12 @@ async def test_a_row_that_was_altered_moves_nowhere(site: Site) -> None:
     async with open_engine(load(data_dir=laptop)) as here:
         run = await here.start("What's happening with Apple?", APPLE)
         await here.wait(run.id)
-    with closing(sqlite3.connect(laptop / "assay.sqlite3")) as connection, connection:
+    with closing(sqlite3.connect(laptop / "openassay.sqlite3")) as connection, connection:
         connection.execute("UPDATE events SET data = '{}' WHERE seq = 2")
     with pytest.raises(IntegrityError, match="events"):
-        await copy_from(site.settings("one"), laptop)
+        await copy_to_postgres(site.settings("one"), laptop)
     async with site.machine("one") as one:
-        assert await one.engine.threads.recent(limit=9) == []
+        assert await one.engine.threads.list_recent(limit=9) == []
 
 
 @pytest.mark.requirement("W-16")
@@ -324,10 +322,10 @@ async def test_a_backup_is_had_again(
     async with site.machine("one") as one:
         given = await upload(one, NOTES)
         docs = tuple(await one.uploads.paths("ann", [given.id]))
-        options = Options(docs=docs, user="ann", depth=Depth.QUICK)
+        options = ResearchOptions(docs=docs, user="ann", depth=Depth.QUICK)
         run = await one.engine.start(QUESTION, options)
         before = await one.engine.wait(run.id)
-        backup = site.folder / "assay.dump"
+        backup = site.folder / "openassay.dump"
         await program("pg_dump", "--format=custom", f"--file={backup}", site.address)
         await one.engine.delete(run.thread)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotFoundError, UsageError
-from assay.export.report import Report
-from assay.model.thread import Options
-from assay.reasoning.protocol import Judged
+from openassay.errors import NotFoundError, UsageError
+from openassay.export.report import Report
+from openassay.models.thread import ResearchOptions
+from openassay.reasoning.base import JudgementBatch
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 
@@ -42,7 +42,7 @@ class Counted:
 
         return step
 
-    async def _judge(self, real: Any, statements: Sequence[tuple[str, Sequence[str]]]) -> Judged:
+    async def _judge(self, real: Any, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
         self.judged += [text for text, _ in statements]
         return await real(statements)  # type: ignore[no-any-return]
 
@@ -168,7 +168,7 @@ async def test_a_thread_without_a_report_has_nothing_to_veto(lab: Make) -> None:
     here.holds(*LAKE)
     before = await here.report(QUESTION)
     thread = before.provenance.thread
-    asked = await here.engine.start("And how deep is Lake Marrow?", Options(), thread=thread)
+    asked = await here.engine.start("And how deep is Lake Marrow?", ResearchOptions(), thread=thread)
 
     with pytest.raises(UsageError, match="no report yet"):
         await here.engine.veto(thread, [source(before, SURVEY.title)])

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import NotFoundError, ReasoningError
-from assay.model.event import RunStatus
-from assay.model.question import Mode
-from assay.testing import FakeRemote, MemoryDocuments, snapshot
-from assay.view import MOST, StateView, view
+from openassay.engine.view import MOST, StateView, build_view
+from openassay.errors import NotFoundError, ReasoningError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Mode
+from openassay.testing import FakeRemote, MemoryDocuments, make_document
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 from tests.scenario.test_web import hit, on_the_web
@@ -111,7 +111,7 @@ async def test_the_mode_of_the_thread_is_shown_where_the_question_came_without_o
         ({"mode": None}, Mode.PLAN, "plan"), ({}, Mode.PLAN, "plan"), ({"mode": "auto"}, Mode.PLAN, "auto"),
         ({"mode": None}, None, None), ({"mode": "odd"}, Mode.PLAN, "plan"),
     ):  # fmt: skip
-        found = await view({"options": options}, MemoryDocuments(), thread="t", mode=mode)
+        found = await build_view({"options": options}, MemoryDocuments(), thread="t", mode=mode)
         assert found.user_inputs.mode_override == shown
 
 
@@ -143,7 +143,7 @@ async def test_what_the_review_found_is_told_in_words(lab: Make) -> None:
     issue = {"category": "accuracy", "severity": "critical", "location": "Size", "description": "It is a pond."}
     values = {"issues": [issue], "notices": {"a": "The budget was spent."}}
 
-    found = await view(values, MemoryDocuments(), thread="t")
+    found = await build_view(values, MemoryDocuments(), thread="t")
 
     assert found.issues == ("critical, accuracy (Size): It is a pond.",)
     assert found.notices == ("The budget was spent.",)
@@ -184,7 +184,7 @@ async def test_a_snapshot_that_is_gone_or_altered_is_told(lab: Make) -> None:
 
 
 async def test_no_state_is_a_state_too(lab: Make) -> None:
-    found = await view({}, MemoryDocuments(), thread="t")
+    found = await build_view({}, MemoryDocuments(), thread="t")
 
     assert (found.status, found.clarity_status, found.plan, found.draft) == ("pending", "pending", None, None)
     with pytest.raises(NotFoundError):
@@ -194,8 +194,8 @@ async def test_no_state_is_a_state_too(lab: Make) -> None:
 async def test_long_lists_and_texts_are_cut_and_counted() -> None:
     """An abstract can be as long as a book, and a thread may have been searched for days."""
     documents = MemoryDocuments()
-    long = snapshot("word " * 10_000, title="Long", url="https://long.example/")
-    await documents.put(long)
+    long = make_document("word " * 10_000, title="Long", url="https://long.example/")
+    await documents.add_test(long)
     hits = [hit(long, url=f"https://long.example/{n}", rank=n).model_dump(mode="json") for n in range(1, 1001)]
     places = [{"document": long.hash, "start": n, "end": n + 5_000} for n in range(100)]
     values = {
@@ -205,7 +205,7 @@ async def test_long_lists_and_texts_are_cut_and_counted() -> None:
         "asked": [],
     }
 
-    found = await view(values, documents, thread="t")
+    found = await build_view(values, documents, thread="t")
 
     assert len(found.queries) == MOST["queries"]
     assert [one.url for one in found.search_results] == [f"https://long.example/{n}" for n in range(1, 201)]
@@ -226,7 +226,7 @@ async def test_a_draft_keeps_what_there_is_room_for_and_the_rest_is_counted() ->
         "draft": {"title": "Deep", "sections": [{"title": "A", "role": "body", "sentences": [sentence] * 150}] * 2},
     }
 
-    found = await view(values, MemoryDocuments(), thread="t")
+    found = await build_view(values, MemoryDocuments(), thread="t")
 
     assert found.draft is not None
     assert [len(section.sentences) for section in found.draft.sections] == [150, 49]
@@ -258,7 +258,7 @@ async def test_the_claims_of_a_moment_come_with_their_passages_those_of_the_draf
     claims = [{**one.plain(), "id": f"C{n}", "spans": [span] * 20, "against": []} for n in range(600)]
     last = {"text": "x", "claims": ["C599"]}
     values = {"claims": claims, "draft": {"title": "", "sections": [{"title": "A", "sentences": [last]}]}}
-    short = await view(values, MemoryDocuments(), thread="t")
+    short = await build_view(values, MemoryDocuments(), thread="t")
     assert (short.claims[0].id, len(short.claims)) == ("C599", MOST["claims"])
     assert short.left_out == {"claims": 100, "passages": 8 * MOST["claims"]}
 
@@ -278,7 +278,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted() -> None:
         "issues": [{"severity": "minor"}, issue],
     }
 
-    found = await view(values, MemoryDocuments(), thread="t")
+    found = await build_view(values, MemoryDocuments(), thread="t")
 
     assert (found.subject, found.status, found.user_inputs.gate) == (None, "pending", None)
     assert found.user_inputs.planner_answers == {"use": "A talk"}
@@ -312,12 +312,12 @@ async def test_a_state_with_anything_odd_in_it_can_be_looked_at(lab: Make) -> No
     here = lab()
     here.holds(*LAKE)
     values = await here.engine.state((await here.ask(QUESTION)).run.thread)
-    whole = await view(values, here.documents, thread="t")
+    whole = await build_view(values, here.documents, thread="t")
     deep = [way for way in places(values) if len(way) > 1 and way[0] not in ("report", "critique", "analysis")]
     chosen = [(way, odd) for way in random.Random(15).sample(deep, min(150, len(deep))) for odd in ODD]
 
     for way, odd in [*(((name,), odd) for name in values for odd in ODD), *random.Random(16).sample(chosen, 400)]:
-        found = await view(spoilt(values, way, odd), here.documents, thread="t")
+        found = await build_view(spoilt(values, way, odd), here.documents, thread="t")
 
         assert StateView.model_validate_json(found.model_dump_json()) == found, (way, odd)
         assert found.user_inputs.goal == whole.user_inputs.goal or way == ("original_query",)

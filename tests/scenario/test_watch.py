@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import pytest
 from typer.testing import CliRunner
 
-from assay.bootstrap import open_engine
-from assay.cli.app import app
-from assay.model.inquiry import Found
-from assay.model.report import ReportData, SourceCard
-from assay.model.thread import Options
-from assay.ports import Page
-from assay.settings import load
-from assay.testing.search_formats.searxng import FORMAT
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb
-from assay.threads.watch import Again, nearest, of_page, watch
+from openassay.bootstrap import open_engine
+from openassay.cli.app import app
+from openassay.engine.watch import RereadResult, check_sources, find_nearest, from_page
+from openassay.models.evidence import ProviderResult
+from openassay.models.report import ReportData, SourceCard
+from openassay.models.thread import ResearchOptions
+from openassay.protocols import PageResult
+from openassay.settings import load
+from tests.fakes.search_api import FakeSearchProvider
+from tests.fakes.search_web_formats import SEARXNG
+from tests.fakes.web import FakeWeb
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, LAKE, QUESTION, SURVEY
 
@@ -56,7 +56,7 @@ class Site(NamedTuple):
     cited: set[str]
 
     def change(self, name: str, text: str, **how: Any) -> None:
-        self.web.page(f"http://*/{name}", page(text), **how)
+        self.web.add_page(f"http://*/{name}", page(text), **how)
 
     async def watched(self) -> Seen:
         return await watched(self.thread)
@@ -70,15 +70,15 @@ async def watched(thread: str) -> Seen:
 
 
 def configure(settings: dict[str, Any]) -> None:
-    Path(os.environ["ASSAY_CONFIG"]).write_text(json.dumps(settings), encoding="utf-8")
+    Path(os.environ["OPENASSAY_CONFIG"]).write_text(json.dumps(settings), encoding="utf-8")
 
 
 @asynccontextmanager
 async def researched() -> AsyncIterator[Site]:
-    async with FakeWeb() as web, FakeSearchProvider(FORMAT) as search:
+    async with FakeWeb() as web, FakeSearchProvider(SEARXNG) as search:
         for name, text in PAGES.items():
-            web.page(f"http://*/{name}", page(text))
-        found = [Found(url=f"http://127.0.0.1:{web.port}/{name}", title="Lake Marrow") for name in PAGES]
+            web.add_page(f"http://*/{name}", page(text))
+        found = [ProviderResult(url=f"http://127.0.0.1:{web.port}/{name}", title="Lake Marrow") for name in PAGES]
         search.found = tuple(found)
         settings = {
             "source": "searxng", "offline": False, "max_gap_searches": 0,
@@ -87,7 +87,7 @@ async def researched() -> AsyncIterator[Site]:
         }  # fmt: skip
         configure(settings)
         async with open_engine(load()) as engine:
-            run = await engine.start(QUESTION, Options(source="searxng"))
+            run = await engine.start(QUESTION, ResearchOptions(source="searxng"))
             outcome = await engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
         yield Site(web, run.thread, {card.url.rpartition("/")[2] for card in outcome.report.sources})
@@ -95,7 +95,7 @@ async def researched() -> AsyncIterator[Site]:
 
 @pytest.fixture(autouse=True)
 def _online(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ASSAY_OFFLINE")
+    monkeypatch.delenv("OPENASSAY_OFFLINE")
 
 
 async def test_pages_that_stand_change_vanish_move_and_close_are_told_apart() -> None:
@@ -107,7 +107,7 @@ async def test_pages_that_stand_change_vanish_move_and_close_are_told_apart() ->
 
         site.change("area", AREA.replace("412", "398"))
         site.change("depth", "", status=404)
-        site.web.redirect("http://*/cause", "/moved")
+        site.web.add_redirect("http://*/cause", "/moved")
         site.change("moved", f"A word before it. {PAGES['cause']}")
         site.change("wells", "", status=503, headers={"Retry-After": "3600"})
         seen = await site.watched()
@@ -126,7 +126,7 @@ async def test_pages_that_stand_change_vanish_move_and_close_are_told_apart() ->
 
 async def test_who_may_not_or_cannot_look_has_not_seen_that_it_is_gone() -> None:
     async with researched() as site:
-        site.web.page("http://*/robots.txt", "User-agent: *\nDisallow: /\n", type="text/plain")
+        site.web.add_page("http://*/robots.txt", "User-agent: *\nDisallow: /\n", type="text/plain")
         closed = await site.watched()
     down = await watched(site.thread)
     assert {one["state"] for one in (*closed.sources.values(), *down.sources.values())} == {"unchecked"}
@@ -158,7 +158,7 @@ async def test_files_are_read_again_from_the_disk(tmp_path: Path) -> None:
     for name in ("area", "cause"):
         (folder / f"{name}.md").write_text(f"# Lake Marrow, {name}\n\n{PAGES[name]}\n", encoding="utf-8")
     async with open_engine(load(offline=True)) as engine:
-        run = await engine.start(QUESTION, Options(docs=(str(folder),)))
+        run = await engine.start(QUESTION, ResearchOptions(docs=(str(folder),)))
         assert (await engine.wait(run.id)).report is not None
     assert (await watched(run.thread)).code == 0
     (folder / "area.md").write_text("# Lake Marrow, area\n\nNothing is known.\n", encoding="utf-8")
@@ -172,7 +172,7 @@ async def test_files_are_read_again_from_the_disk(tmp_path: Path) -> None:
 
 async def test_demo_data_do_not_change() -> None:
     async with open_engine(load(source="demo")) as engine:
-        run = await engine.start("What's happening with Tesla?", Options(source="demo"))
+        run = await engine.start("What's happening with Tesla?", ResearchOptions(source="demo"))
         assert (await engine.wait(run.id)).report is not None
     seen = await watched(run.thread)
     assert seen.code == 0
@@ -183,17 +183,19 @@ async def test_a_text_that_a_provider_gave_is_not_missed_on_the_page(lab: Callab
     bench = lab()
     bench.holds(*LAKE)
     report = await bench.report(QUESTION)
-    told = await watch(report, _always(of_page(Page(SURVEY.url, GAZETTE), ours=False)))
+    told = await check_sources(report, _always(from_page(PageResult(SURVEY.url, GAZETTE), ours=False)))
     assert {one.state for one in told} <= {"stands", "moved", "unchecked"}
-    assert "changed" in {one.state for one in await watch(report, _always(of_page(Page("", _spoiled()), ours=True)))}
+    assert "changed" in {
+        one.state for one in await check_sources(report, _always(from_page(PageResult("", _spoiled()), ours=True)))
+    }
 
 
 def _spoiled() -> Any:
     return SURVEY.model_copy(update={"text": SURVEY.text.replace("412", "398")})
 
 
-def _always(again: Again) -> Any:
-    async def reread(card: SourceCard) -> Again:
+def _always(again: RereadResult) -> Any:
+    async def reread(card: SourceCard) -> RereadResult:
         return again
 
     return reread
@@ -203,7 +205,7 @@ def test_a_report_that_states_nothing_has_nothing_to_look_at() -> None:
     bare = ReportData.model_validate(
         {"question": "?", "title": "?", "status": "no_data", "provenance": {"question": "?"}}
     )
-    assert asyncio.run(watch(bare, _always(Again()))) == []
+    assert asyncio.run(check_sources(bare, _always(RereadResult()))) == []
 
 
 @pytest.mark.parametrize(
@@ -211,6 +213,6 @@ def test_a_report_that_states_nothing_has_nothing_to_look_at() -> None:
     [("Lake Marrow covered 398 square kilometres in 2019.", True), ("The ferry runs from May to October.", False)],
 )  # fmt: skip
 def test_the_nearest_text_is_what_a_passage_has_become(text: str, like: bool) -> None:
-    now, likeness = nearest(AREA, f"An opening line. {text} A closing line.")
+    now, likeness = find_nearest(AREA, f"An opening line. {text} A closing line.")
     assert (likeness >= 0.5) is like
     assert (now == text) is like

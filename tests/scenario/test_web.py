@@ -6,29 +6,26 @@ from typing import Any, cast
 
 import pytest
 
-from assay.errors import BudgetError, ConfigurationError, SourceError, UsageError
-from assay.graph import to_harvests
-from assay.model.event import Event
-from assay.model.evidence import Gap
-from assay.model.plan import QueryType
-from assay.model.source import Document, Hit, Kind
-from assay.model.spend import Fee
-from assay.model.thread import Options
-from assay.search.choice import choose
-from assay.search.registry import Bench, check_names
-from assay.settings import load
-from assay.stages.dispatch import asked, scoped
-from assay.stages.fuse import to_fetch
-from assay.state import State
-from assay.testing import FakeRemote, FakeSource, MemoryDocuments, snapshot
-from assay.testing.stores import MemoryCache
+from openassay.errors import BudgetError, ConfigurationError, SourceError, UsageError
+from openassay.graph import to_harvests
+from openassay.models.event import Event
+from openassay.models.evidence import Document, DocumentKind, Gap, Hit
+from openassay.models.plan import QueryType
+from openassay.models.spend import Fee
+from openassay.models.thread import ResearchOptions
+from openassay.nodes.dispatch import list_queries, scope_to_sites
+from openassay.nodes.fuse import select_pages
+from openassay.search.registry import SourceContext, check_names, choose_sources
+from openassay.settings import load
+from openassay.state import State
+from openassay.testing import FakeRemote, FakeSource, MemoryCache, MemoryDocuments, make_document
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 
 Make = Callable[..., Lab]
 
 
-def hit(document: Document, /, kind: Kind = "web", **fields: object) -> Hit:
+def hit(document: Document, /, kind: DocumentKind = "web", **fields: object) -> Hit:
     return Hit.model_validate(
         {"provider": "x", "query": "x", "rank": 1, "url": document.url, "title": document.title, "kind": kind,
          "host": document.host, "published": document.published, **fields}
@@ -72,7 +69,9 @@ async def test_every_sub_question_is_asked_in_several_ways_at_every_provider(lab
     outcome = await bench.ask(QUESTION)
 
     by_question: dict[str, set[str]] = {}
-    for line in asked(cast("State", await bench.state(outcome))):  # what two have in common is asked by one of them
+    for line in list_queries(
+        cast("State", await bench.state(outcome))
+    ):  # what two have in common is asked by one of them
         by_question.setdefault(line.partition(" ")[0], set()).add(line.partition(" ")[2])
     assert len(by_question) >= 3
     assert all(len(queries) >= 3 for queries in by_question.values())
@@ -132,7 +131,7 @@ async def test_when_the_only_provider_fails_nothing_takes_its_place(lab: Make) -
 @pytest.mark.requirement("W-07")
 async def test_a_copy_on_another_site_is_read_but_not_used_twice(lab: Make) -> None:
     """The mirror has the survey with a menu around it."""
-    mirror = snapshot(f"Home News Weather Sport\n\n{SURVEY.text}\n\nAll rights reserved.", title="Mirror",
+    mirror = make_document(f"Home News Weather Sport\n\n{SURVEY.text}\n\nAll rights reserved.", title="Mirror",
                       url="https://mirror.example/copy")  # fmt: skip
     bench = on_the_web(lab(), FakeRemote("exa", [hit(SURVEY), hit(mirror), hit(GAZETTE)]), documents=(*LAKE, mirror))
 
@@ -148,7 +147,7 @@ async def test_a_copy_on_another_site_is_read_but_not_used_twice(lab: Make) -> N
 @pytest.mark.requirement("F-04")
 async def test_the_abstract_of_a_paper_is_evidence_without_its_page(lab: Make) -> None:
     bench = lab()
-    await bench.documents.put(SURVEY)
+    await bench.documents.add_test(SURVEY)
     paper = hit(SURVEY, "academic", url="https://doi.org/10.1000/marrow", document=SURVEY.hash, start=0,
                 end=len(SURVEY.text))  # fmt: skip
     bench.sources = [FakeRemote("crossref", [paper], types=("web", "academic"))]
@@ -164,7 +163,7 @@ async def test_the_abstract_of_a_paper_is_evidence_without_its_page(lab: Make) -
 async def test_where_the_whole_paper_is_free_it_is_fetched(lab: Make) -> None:
     bench = on_the_web(lab())
     bench.pages.put("https://arxiv.org/pdf/2001.00001", GAZETTE)
-    await bench.documents.put(SURVEY)
+    await bench.documents.add_test(SURVEY)
     paper = hit(SURVEY, "academic", url="https://arxiv.org/abs/2001.00001", document=SURVEY.hash, start=0,
                 end=len(SURVEY.text), fulltext="https://arxiv.org/pdf/2001.00001")  # fmt: skip
     bench.sources = [FakeRemote("arxiv", [paper], types=("web", "academic"))]
@@ -237,11 +236,11 @@ async def test_filters_of_the_question_are_the_providers_own(lab: Make) -> None:
 # Which sources a run asks -----------------------------------------------------------------------------
 
 
-def bench_for(**settings: object) -> Bench:
+def bench_for(**settings: object) -> SourceContext:
     def never(*_: object) -> None:
         raise AssertionError
 
-    return Bench(
+    return SourceContext(
         store=MemoryDocuments(), embedder=never, reader=never, open_index=never,  # type: ignore[arg-type]
         settings=load(**{"offline": False, **settings}), cache=MemoryCache(), http=never,  # type: ignore[arg-type]
     )  # fmt: skip
@@ -264,13 +263,15 @@ def world(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeRemote]:
         for name, types in kinds.items()
     }
     demo = FakeSource(MemoryDocuments(), (), name="demo")
-    monkeypatch.setattr("assay.search.choice.available", lambda settings: sorted(made))
-    monkeypatch.setattr("assay.search.choice.build", lambda name, bench: made.get(name, demo))
+    monkeypatch.setattr("openassay.search.registry.source_names", lambda settings: sorted(made))
+    monkeypatch.setattr("openassay.search.registry.build_source", lambda name, bench: made.get(name, demo))
     return made
 
 
 def chosen(depth: str = "standard", **options: object) -> set[str]:
-    return {source.name for source in choose(Options.model_validate({"depth": depth, **options}), bench_for())[0]}
+    return {
+        source.name for source in choose_sources(ResearchOptions.model_validate({"depth": depth, **options}), bench_for())[0]
+    }
 
 
 @pytest.mark.requirement("F-03", "C-07")
@@ -290,7 +291,7 @@ def test_without_a_key_the_open_web_is_still_searched(world: dict[str, FakeRemot
 def test_with_no_network_it_is_the_demo_and_a_plain_notice(world: dict[str, FakeRemote]) -> None:
     for source in world.values():
         source._reachable = False
-    sources, notices = choose(Options(), bench_for())
+    sources, notices = choose_sources(ResearchOptions(), bench_for())
 
     assert [source.name for source in sources] == ["demo"]
     assert "could be reached" in notices["source"]
@@ -301,7 +302,7 @@ def test_with_no_network_it_is_the_demo_and_a_plain_notice(world: dict[str, Fake
 def test_papers_are_still_asked_where_the_web_cannot_be(world: dict[str, FakeRemote]) -> None:
     for name in ("tavily", "duckduckgo", "wikipedia"):
         world[name]._reachable = False
-    sources, notices = choose(Options(), bench_for())
+    sources, notices = choose_sources(ResearchOptions(), bench_for())
 
     assert {source.name for source in sources} == {"arxiv", "github"}
     assert "The web itself was not searched" in notices["web"]
@@ -309,9 +310,9 @@ def test_papers_are_still_asked_where_the_web_cannot_be(world: dict[str, FakeRem
 
 @pytest.mark.requirement("C-07")
 def test_a_lookup_that_hangs_holds_nobody_up(world: dict[str, FakeRemote]) -> None:
-    world["arxiv"].reachable = lambda: bool(sleep(20))  # type: ignore[method-assign, func-returns-value]
+    world["arxiv"].is_reachable = lambda: bool(sleep(20))  # type: ignore[method-assign, func-returns-value]
     began = monotonic()
-    sources, _ = choose(Options(), bench_for())
+    sources, _ = choose_sources(ResearchOptions(), bench_for())
 
     assert monotonic() - began < 5
     assert "wikipedia" in {source.name for source in sources}
@@ -320,7 +321,7 @@ def test_a_lookup_that_hangs_holds_nobody_up(world: dict[str, FakeRemote]) -> No
 @pytest.mark.requirement("C-07")
 def test_one_that_cannot_be_reached_is_named_and_left_out(world: dict[str, FakeRemote]) -> None:
     world["arxiv"]._reachable = False
-    sources, notices = choose(Options(), bench_for())
+    sources, notices = choose_sources(ResearchOptions(), bench_for())
 
     assert "arxiv" not in {source.name for source in sources}
     assert "arxiv" in notices["reach"]
@@ -345,11 +346,11 @@ def test_a_named_source_that_lacks_its_key_is_an_error_and_never_another(world: 
 
 
 def test_offline_asks_nobody(world: dict[str, FakeRemote]) -> None:
-    sources, notices = choose(Options(), bench_for(offline=True))
+    sources, notices = choose_sources(ResearchOptions(), bench_for(offline=True))
     assert [source.name for source in sources] == ["demo"]
     assert "offline" in notices["source"]
     with pytest.raises(ConfigurationError, match="offline"):
-        choose(Options(source="arxiv"), bench_for(offline=True))
+        choose_sources(ResearchOptions(source="arxiv"), bench_for(offline=True))
 
 
 @pytest.mark.requirement("C-07")
@@ -371,14 +372,14 @@ def test_a_page_that_was_tried_in_vain_gives_its_place_to_the_next() -> None:
         "https://site.example/b": {"document": "x", "again": False},
         "https://site.example/c": {"document": None, "again": True},
     }
-    chosen = to_fetch({"Q1": ranked("a", "b", "c", "d")}, tried, 2)
+    chosen = select_pages({"Q1": ranked("a", "b", "c", "d")}, tried, 2)
     assert [page["url"].rpartition("/")[2] for page in chosen["Q1"]] == ["b", "c"]
 
 
 @pytest.mark.requirement("W-05")
 def test_sites_are_asked_beside_the_web_and_files_are_no_sites() -> None:
     wanted: dict[str, Any] = {"lake size": ["web"], "lake area": ["web"]}
-    asked = scoped(
+    asked = scope_to_sites(
         wanted, "What do nasa.gov, www.noaa.gov and epa.gov say of README.md, setup.py, ASP.NET and Node.js?"
     )
     assert asked == {"site:nasa.gov lake size": ["web"], "site:noaa.gov lake size": ["web"]}
@@ -386,7 +387,7 @@ def test_sites_are_asked_beside_the_web_and_files_are_no_sites() -> None:
 
 @pytest.mark.requirement("W-05")
 def test_a_page_is_fetched_for_one_sub_question_and_not_again_in_a_later_round() -> None:
-    pages = to_fetch({"Q1": ranked("a", "b"), "Q2": ranked("b", "c")}, {}, 8)
+    pages = select_pages({"Q1": ranked("a", "b"), "Q2": ranked("b", "c")}, {}, 8)
     tasks = [{"key": f"0:{name}", "question": {"id": name}} for name in ("Q1", "Q2")]
     state: dict[str, Any] = {"pages": pages, "tasks": tasks, "harvested": {}, "selected": {}, "perused": {}}
 

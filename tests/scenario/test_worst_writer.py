@@ -13,15 +13,17 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.export.report import Report
-from assay.model.claim import Claim, Judgement, Verdict
-from assay.model.plan import Plan
-from assay.model.report import Critique
-from assay.model.source import Document, Hit
-from assay.model.thread import Options
-from assay.reasoning.protocol import (
-    Claimed,
+from benchmarks import bench_writer as bench
+from benchmarks.corruption import CITATION, OTHERS, STRICT, Around
+from benchmarks.material import Source, sources
+from openassay.bootstrap import open_engine
+from openassay.export.report import Report
+from openassay.models.evidence import Claim, Document, Hit, Judgement, Verdict
+from openassay.models.plan import Plan
+from openassay.models.report import Critique
+from openassay.models.thread import ResearchOptions
+from openassay.reasoning.base import (
+    ClaimExtraction,
     CritiqueRequest,
     Draft,
     DraftAnswer,
@@ -29,18 +31,18 @@ from assay.reasoning.protocol import (
     DraftSection,
     DraftSentence,
     Evidence,
-    Judged,
+    JudgementBatch,
     Quote,
     ReadRequest,
     WriteRequest,
 )
-from assay.settings import load
-from assay.testing import FakeProvider, FakeSource, ScriptedModel, SeenPrompt, snapshot
-from assay.testing import answers as sensible
-from assay.text.passages import passages
-from benchmarks import bench_writer as bench
-from benchmarks.corruption import CITATION, OTHERS, STRICT, Around
-from benchmarks.material import Source, sources
+from openassay.settings import load
+from openassay.testing import FakeSource, make_document
+from openassay.text.sentences import split_passages
+from tests.fakes import model_answers as sensible
+from tests.fakes.llm_api import ModelPrompt
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
@@ -50,9 +52,9 @@ ROOMY = {"reading": {"documents_per_question": 50, "passages_per_question": 200}
 DOCUMENTS, FULL = 24, 10  # of so many sentences
 
 
-def believes(real: object, statements: Sequence[object]) -> Judged:
+def believes(real: object, statements: Sequence[object]) -> JudgementBatch:
     yes = Judgement(verdict=Verdict.SUPPORTED, score=1.0, reason="if you say so")
-    return Judged(judgements=(yes,) * len(statements))
+    return JudgementBatch(judgements=(yes,) * len(statements))
 
 
 def approves(real: object, request: CritiqueRequest) -> Critique:
@@ -103,9 +105,9 @@ class Everything(FakeSource):
         self.queries.append(query)
         hits: list[Hit] = []
         for document in self._documents:
-            await self._store.put(document)
-            for passage in passages(document.hash, document.text):
-                hit = self._hit(query, len(hits) + 1, 1, document, passage)
+            await self._store.add_test(document)
+            for passage in split_passages(document.hash, document.text):
+                hit = self._build_hit(query, len(hits) + 1, 1, document, passage)
                 hits.append(hit.model_copy(update={"url": f"{hit.url}?part={passage.start}"}))
         return hits
 
@@ -122,8 +124,8 @@ async def reads_all(real: object, request: ReadRequest) -> list[Quote]:
     ]
 
 
-async def claims_all(real: object, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
-    return Claimed(
+async def claims_all(real: object, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
+    return ClaimExtraction(
         claims=tuple(
             DraftClaim(wordings=(item.finding.span.quote,), findings=(item.finding.id,), questions=("Q1",), relevance=1)
             for item in evidence
@@ -157,7 +159,7 @@ class Hand:
 
 def as_documents(chosen: Sequence[Source]) -> list[Document]:
     return [
-        snapshot("\n".join(source.sentences), title=source.title or f"Page {number}")
+        make_document("\n".join(source.sentences), title=source.title or f"Page {number}")
         for number, source in enumerate(chosen)
     ]
 
@@ -195,8 +197,8 @@ class Liar:
         self._elsewhere = elsewhere
         self._dice = Random(11)
 
-    def __call__(self, prompt: SeenPrompt) -> dict[str, Any]:
-        drafted = sensible.draft(prompt)
+    def __call__(self, prompt: ModelPrompt) -> dict[str, Any]:
+        drafted = sensible.write_draft(prompt)
         texts = [item["text"] for item in drafted["sentences"]]
         for at, item in enumerate(drafted["sentences"]):
             around = Around([text for text in texts if text != item["text"]], self._elsewhere)
@@ -209,7 +211,7 @@ class Liar:
         return drafted
 
 
-def picks_all(prompt: SeenPrompt) -> dict[str, Any]:
+def picks_all(prompt: ModelPrompt) -> dict[str, Any]:
     numbers = [int(line[1 : line.index("]")]) for line in prompt.text.split("\n") if line.startswith("[")]
     return {"picks": [{"first": number, "last": number, "score": 8} for number in numbers[:16]]}
 
@@ -217,11 +219,11 @@ def picks_all(prompt: SeenPrompt) -> dict[str, Any]:
 @asynccontextmanager
 async def run_with(answers: dict[str, Any], tmp_path: Path, **options: Any) -> AsyncIterator[Report]:
     """A run on documents by the language reasoner, its model behind real HTTP."""
-    async with FakeProvider(ScriptedModel(answers)) as provider:
+    async with FakeLlmServer(FakeModel(answers)) as provider:
         models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         async with open_engine(load(data_dir=tmp_path / "data", llm=models)) as engine:
             given = {"depth": "standard", "docs": (str(tmp_path / "docs"),), "model": "openai:gpt-4o", **options}
-            run = await engine.start("What is known of it?", Options.model_validate(given))
+            run = await engine.start("What is known of it?", ResearchOptions.model_validate(given))
             outcome = await engine.wait(run.id)
             assert outcome.report is not None, outcome.run.error
             check_report(outcome.report, stored_texts(tmp_path / "data"))
@@ -361,12 +363,12 @@ WRONG = {
 
 @pytest.mark.requirement("X-03", "X-02", "W-09")
 async def test_a_judge_who_believes_everything_verifies_no_wrong_claim(lab: Make) -> None:
-    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> Claimed:
+    async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
         own = []
         for text, about in WRONG.values():
             findings = tuple(item.finding.id for item in evidence if TRUE[about] in item.finding.span.quote)
             own.append(DraftClaim(wordings=(text,), findings=findings, questions=("Q1",), relevance=1.0))
-        return Claimed(claims=(*own, *(await real(plan, evidence)).claims))
+        return ClaimExtraction(claims=(*own, *(await real(plan, evidence)).claims))
 
     here = lab(read=reads_sentences, claims=claims, judge=believes)
     here.holds(*LAKE)

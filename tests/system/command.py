@@ -25,7 +25,7 @@ import pytest
 from tests.system.forks import Fork, can_fork, everyones
 
 ROOT = Path(__file__).resolve().parents[2]
-ASSAY = Path(sys.executable).with_name("assay")
+OPENASSAY = Path(sys.executable).with_name("openassay")
 LIBRARY = ROOT / "examples" / "library"
 ESCAPE = re.compile(r"\x1b[\[\]()][0-9;?]*[ -/]*[@-~]?")
 PATIENCE = 60.0
@@ -57,19 +57,19 @@ class Ran:
         lines = self.err.splitlines()
         assert self.code == code, self.err
         assert self.stdout == b""
-        assert lines[0].startswith("assay: ")
+        assert lines[0].startswith("openassay: ")
         assert 1 <= len(lines) <= 2, self.err
         assert all(word in self.err for word in words), self.err
 
 
 def environment(data: Path, **extra: str) -> dict[str, str]:
     """A stranger's, on this data directory; tests do not call out."""
-    return {**everyones(), "ASSAY_DATA_DIR": str(data), "ASSAY_OFFLINE": "true", **extra}
+    return {**everyones(), "OPENASSAY_DATA_DIR": str(data), "OPENASSAY_OFFLINE": "true", **extra}
 
 
 @dataclass(frozen=True)
 class Command:
-    """`assay` in a working folder, on a data directory."""
+    """`openassay` in a working folder, on a data directory."""
 
     folder: Path
     data: Path
@@ -103,7 +103,7 @@ class Command:
         environment says how an interpreter starts; else a fork of it, which has that behind it."""
         how: dict[str, Any] = {"cwd": self.folder, "env": environment(self.data, **(env or {})), **PIPES, **files}
         if installed or prefix or not can_fork(env or {}):
-            return subprocess.Popen([*prefix, str(ASSAY), *args], **how)
+            return subprocess.Popen([*prefix, str(OPENASSAY), *args], **how)
         return Fork(args, **how)
 
     @contextmanager
@@ -127,7 +127,7 @@ class Command:
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """From the database itself; none while there is no database yet."""
-        file = self.data / "assay.sqlite3"
+        file = self.data / "openassay.sqlite3"
         if not file.exists():
             return []
         try:
@@ -168,7 +168,7 @@ class Terminal:
             self._process: subprocess.Popen[bytes] = Fork(args, terminal=True, **how)
         else:
             self._process = subprocess.Popen(
-                [str(ASSAY), *args], start_new_session=True, preexec_fn=take_the_terminal, **how
+                [str(OPENASSAY), *args], start_new_session=True, preexec_fn=take_the_terminal, **how
             )
         os.close(slave)
         self.raw = ""

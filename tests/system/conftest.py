@@ -31,7 +31,7 @@ def write_docs(folder: Path) -> Path:
 
 
 @pytest.fixture
-def assay(tmp_path: Path) -> Command:
+def openassay(tmp_path: Path) -> Command:
     """The command in a folder of this test's own, with documents in `tiny`."""
     folder = tmp_path / "work"
     write_docs(folder / "tiny")

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 # What commands import when they need it, and tests often make them. Not onnxruntime: it starts a thread.
-BESIDES = ("assay.server.serving", "assay.llm.vendors.openai", "numpy", "tokenizers", "prompt_toolkit", "rich.live")
+BESIDES = ("openassay.server.app", "openassay.llm.vendors.openai", "numpy", "tokenizers", "prompt_toolkit", "rich.live")
 AT_START = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR")  # heeded when an interpreter starts, or at imports
 PR_SET_CHILD_SUBREAPER = 36
 SIZE = struct.Struct("!I")
@@ -35,7 +35,7 @@ _one_at_a_time = threading.Lock()
 
 def everyones() -> dict[str, str]:
     """A stranger's environment: no keys and no settings. Bytecode is kept, as on any machine but a build machine."""
-    ours = ("ASSAY_", "LANGSMITH_", "LANGCHAIN_", "PYTEST_")
+    ours = ("OPENASSAY_", "LANGSMITH_", "LANGCHAIN_", "PYTEST_")
     unwanted = {"PYTHONDONTWRITEBYTECODE", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
     kept = {
         name: value
@@ -51,7 +51,7 @@ def can_fork(unusual: Mapping[str, str]) -> bool:
 
 
 class Fork(subprocess.Popen[bytes]):
-    """`assay` with these arguments; all else is as of any process."""
+    """`openassay` with these arguments; all else is as of any process."""
 
     def __init__(self, args: Sequence[str | bytes | Path], *, terminal: bool = False, **options: Any) -> None:
         self._terminal = terminal
@@ -145,9 +145,9 @@ def become(request: dict[str, Any], files: list[int]) -> None:
 
 
 def import_all() -> None:
-    from assay import cli
+    from openassay import cli
 
-    for name in (*(module.name for module in pkgutil.iter_modules(cli.__path__, "assay.cli.")), *BESIDES):
+    for name in (*(module.name for module in pkgutil.iter_modules(cli.__path__, "openassay.cli.")), *BESIDES):
         importlib.import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "what other threads hold is held for ever in a fork"
     gc.collect()
@@ -156,7 +156,7 @@ def import_all() -> None:
 
 if __name__ == "__main__":
     import_all()
-    from assay.cli import main
+    from openassay.cli import main
 
-    sys.argv = ["assay", *wait(socket.socket(fileno=int(sys.argv[1])))]
+    sys.argv = ["openassay", *wait(socket.socket(fileno=int(sys.argv[1])))]
     main()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.command import ASSAY, Command, Ran, environment, without_privileges
+from tests.system.command import OPENASSAY, Command, Ran, environment, without_privileges
 
 ASK_APPLE = ("ask", "What's happening with Apple?")
 
@@ -59,17 +59,19 @@ def test_quiet_says_nothing_but_the_answer(office: Command) -> None:
 
 @pytest.mark.requirement("L-11")
 @pytest.mark.parametrize("name", ["report.md", "report.json", "report.html"])
-def test_out_writes_the_whole_report_to_a_file(assay: Command, name: str) -> None:
-    done = assay(*ASK_APPLE, "--out", name)
-    text = (assay.folder / name).read_text(encoding="utf-8")
+def test_out_writes_the_whole_report_to_a_file(openassay: Command, name: str) -> None:
+    done = openassay(*ASK_APPLE, "--out", name)
+    text = (openassay.folder / name).read_text(encoding="utf-8")
     assert done.code == 0
     assert done.stdout == b""
     assert f"Report written to {name}" in done.err
     assert {".md": "# What", ".json": "{", ".html": "<!doctype html>"}[Path(name).suffix] in text[:20]
     if name.endswith(".json"):
         assert json.loads(text)["status"] == "complete"
-    assert stat.S_IMODE((assay.folder / name).stat().st_mode) & 0o044, "other people's programs may read it as usual"
-    assert sorted(path.name for path in assay.folder.iterdir()) == [name, "tiny"]
+    assert stat.S_IMODE((openassay.folder / name).stat().st_mode) & 0o044, (
+        "other people's programs may read it as usual"
+    )
+    assert sorted(path.name for path in openassay.folder.iterdir()) == [name, "tiny"]
 
 
 def test_out_never_replaces_a_device(office: Command) -> None:
@@ -78,34 +80,34 @@ def test_out_never_replaces_a_device(office: Command) -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
-def test_out_keeps_the_link_it_was_given(assay: Command) -> None:
-    (assay.folder / "there").mkdir()
-    (assay.folder / "link.md").symlink_to("there/report.md")
-    assert assay(*ASK_APPLE, "--out", "link.md").code == 0
-    assert (assay.folder / "link.md").is_symlink()
-    assert (assay.folder / "there" / "report.md").read_text(encoding="utf-8").startswith("# ")
+def test_out_keeps_the_link_it_was_given(openassay: Command) -> None:
+    (openassay.folder / "there").mkdir()
+    (openassay.folder / "link.md").symlink_to("there/report.md")
+    assert openassay(*ASK_APPLE, "--out", "link.md").code == 0
+    assert (openassay.folder / "link.md").is_symlink()
+    assert (openassay.folder / "there" / "report.md").read_text(encoding="utf-8").startswith("# ")
 
 
 @pytest.mark.parametrize("target", ["missing/report.md", "report.xls"])
-def test_an_impossible_target_is_refused_before_any_work(assay: Command, target: str) -> None:
-    assay(*ASK_APPLE, "--out", target).refused(2, target, "--out")
-    assert assay.threads() == []
+def test_an_impossible_target_is_refused_before_any_work(openassay: Command, target: str) -> None:
+    openassay(*ASK_APPLE, "--out", target).refused(2, target, "--out")
+    assert openassay.threads() == []
 
 
-def test_a_folder_is_no_target(assay: Command) -> None:
-    refused = assay(*ASK_APPLE, "--out", "tiny")
+def test_a_folder_is_no_target(openassay: Command) -> None:
+    refused = openassay(*ASK_APPLE, "--out", "tiny")
     assert refused.code == 2
     assert "directory" in refused.err
-    assert assay.threads() == []
+    assert openassay.threads() == []
 
 
-def test_a_read_only_target_is_refused_before_any_work(assay: Command) -> None:
-    target = assay.folder / "report.md"
+def test_a_read_only_target_is_refused_before_any_work(openassay: Command) -> None:
+    target = openassay.folder / "report.md"
     target.write_text("mine", encoding="utf-8")
     target.chmod(0o444)
-    assay(*ASK_APPLE, "--out", "report.md", prefix=without_privileges()).refused(2, "may not be written", "--out")
+    openassay(*ASK_APPLE, "--out", "report.md", prefix=without_privileges()).refused(2, "may not be written", "--out")
     assert target.read_text(encoding="utf-8") == "mine"
-    assert assay.threads() == []
+    assert openassay.threads() == []
 
 
 def test_no_color_holds_at_a_terminal(office: Command) -> None:
@@ -113,7 +115,7 @@ def test_no_color_holds_at_a_terminal(office: Command) -> None:
         assert terminal.ends() == 0
         assert "\x1b[" in terminal.raw, "a terminal gets colours"
     uncoloured = subprocess.run(
-        ["script", "-qec", f"{ASSAY} ask Apple --quiet", "/dev/null"],
+        ["script", "-qec", f"{OPENASSAY} ask Apple --quiet", "/dev/null"],
         env=environment(office.data, NO_COLOR="1"), cwd=office.folder, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert b"Financial snapshot" in uncoloured.stdout
@@ -122,7 +124,7 @@ def test_no_color_holds_at_a_terminal(office: Command) -> None:
 
 def test_head_may_leave_early(office: Command, tides: Ran) -> None:
     done = subprocess.run(
-        ["sh", "-c", f"{ASSAY} research 'How high are the tides in the Bay of Fundy?' --docs tiny | head -1"],
+        ["sh", "-c", f"{OPENASSAY} research 'How high are the tides in the Bay of Fundy?' --docs tiny | head -1"],
         cwd=office.folder, env=environment(office.data), capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.startswith(b"# How high")

@@ -9,24 +9,24 @@ PLANNED = ("research", QUESTION, "--docs", "tiny", "--mode", "plan")
 
 
 @pytest.mark.requirement("L-01")
-def test_a_clarification_is_asked_and_answered_at_a_terminal(assay: Command) -> None:
-    with assay.typed("ask", "Tell me about the company") as terminal:
+def test_a_clarification_is_asked_and_answered_at_a_terminal(openassay: Command) -> None:
+    with openassay.typed("ask", "Tell me about the company") as terminal:
         terminal.expect("Which company do you mean?")
         terminal.type("")
         terminal.expect("Write your own answer")
         terminal.type("/exit")
-        terminal.expect("Commands with a slash belong to assay chat")
+        terminal.expect("Commands with a slash belong to openassay chat")
         terminal.type("Apple")
         terminal.expect("Apple shares (AAPL) trade at $195")
         assert terminal.ends() == 0
-    (thread,) = assay.threads()
-    assert f"assay passage {thread} C" in terminal.screen
-    assert assay.statuses(thread) == ["done"]
+    (thread,) = openassay.threads()
+    assert f"openassay passage {thread} C" in terminal.screen
+    assert openassay.statuses(thread) == ["done"]
 
 
 @pytest.mark.requirement("L-01", "W-02")
-def test_planning_questions_are_answered_by_number_or_in_words(assay: Command) -> None:
-    with assay.typed(*PLANNED) as terminal:
+def test_planning_questions_are_answered_by_number_or_in_words(openassay: Command) -> None:
+    with openassay.typed(*PLANNED) as terminal:
         terminal.expect("(1 of ")
         terminal.type("99")
         terminal.expect("Choose 1 to ")
@@ -43,42 +43,42 @@ def test_planning_questions_are_answered_by_number_or_in_words(assay: Command) -
             terminal.type("2")
         terminal.expect("16.3 metres")
         assert terminal.ends() == 0
-    (thread,) = assay.threads()
+    (thread,) = openassay.threads()
     assert terminal.screen.count("Documents ") == 1 + terminal.screen.count("0 new or changed")
-    assert "Since 2015" in assay("threads", "log", thread).out + terminal.screen
+    assert "Since 2015" in openassay("threads", "log", thread).out + terminal.screen
 
 
-def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(assay: Command) -> None:
-    with assay.typed(*PLANNED) as terminal:
+def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(openassay: Command) -> None:
+    with openassay.typed(*PLANNED) as terminal:
         terminal.expect("> ")
         for letter in "half":
             terminal.press(chr(ord(letter) + 64))
         terminal.expect("half")
         terminal.press("C")  # clears the line
         terminal.press("C")
-        terminal.expect("Stopped. Go on with: assay resume ")
+        terminal.expect("Stopped. Go on with: openassay resume ")
         assert terminal.ends() == 130
-    (thread,) = assay.threads()
-    assert assay.statuses(thread) == ["waiting"]
-    with assay.typed("resume", thread) as terminal:
+    (thread,) = openassay.threads()
+    assert openassay.statuses(thread) == ["waiting"]
+    with openassay.typed("resume", thread) as terminal:
         terminal.expect("> ")
         terminal.press("D")
         terminal.expect("a question is open")
-        terminal.expect(f"assay review answer {thread}")
+        terminal.expect(f"openassay review answer {thread}")
         assert terminal.ends() == 3
-    assert assay.statuses(thread) == ["waiting"]
+    assert openassay.statuses(thread) == ["waiting"]
 
 
-def test_plan_mode_without_a_terminal_exits_3_and_prints_the_question(assay: Command) -> None:
-    opened = assay(*PLANNED)
-    (thread,) = assay.threads()
+def test_plan_mode_without_a_terminal_exits_3_and_prints_the_question(openassay: Command) -> None:
+    opened = openassay(*PLANNED)
+    (thread,) = openassay.threads()
     assert opened.code == 3
     assert opened.stdout == b""
     assert "a question is open: " in opened.err
     assert "- All" in opened.err
-    assert f"assay resume {thread}" in opened.err
-    assert assay("resume", thread, "--json").code == 3, "still open, and nothing is done twice"
-    with assay.typed("resume", thread) as terminal:
+    assert f"openassay resume {thread}" in opened.err
+    assert openassay("resume", thread, "--json").code == 3, "still open, and nothing is done twice"
+    with openassay.typed("resume", thread) as terminal:
         for number in range(1, 5):
             terminal.expect(f"({number} of ")
             terminal.type("1")
@@ -88,15 +88,15 @@ def test_plan_mode_without_a_terminal_exits_3_and_prints_the_question(assay: Com
         assert terminal.ends() == 0
 
 
-def test_yes_takes_the_defaults_even_in_plan_mode(assay: Command) -> None:
-    done = assay(*PLANNED, "--yes", "--json")
+def test_yes_takes_the_defaults_even_in_plan_mode(openassay: Command) -> None:
+    done = openassay(*PLANNED, "--yes", "--json")
     assert done.code == 0, done.err
     assert done.json["status"] == "complete"
 
 
 @pytest.mark.requirement("L-01")
-def test_progress_is_live_at_a_terminal_and_fits_it(assay: Command) -> None:
-    with assay.typed("research", QUESTION, "--docs", LIBRARY, width=60) as terminal:
+def test_progress_is_live_at_a_terminal_and_fits_it(openassay: Command) -> None:
+    with openassay.typed("research", QUESTION, "--docs", LIBRARY, width=60) as terminal:
         terminal.expect("Searching")
         terminal.expect("Done")
         terminal.ends()
@@ -105,9 +105,9 @@ def test_progress_is_live_at_a_terminal_and_fits_it(assay: Command) -> None:
 
 
 @pytest.mark.requirement("W-02", "F-09")
-def test_a_plan_is_changed_in_words_and_carried_out_as_changed(assay: Command) -> None:
-    (assay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
-    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+def test_a_plan_is_changed_in_words_and_carried_out_as_changed(openassay: Command) -> None:
+    (openassay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
+    with openassay.typed("research", QUESTION, "--docs", "tiny") as terminal:
         terminal.expect("Is this plan what you want?")
         terminal.expect("1. How high are the tides")
         terminal.expect("Answer within 30 minutes, else the run ends with what there is.")
@@ -127,39 +127,41 @@ def test_a_plan_is_changed_in_words_and_carried_out_as_changed(assay: Command) -
         terminal.press("D")
         terminal.expect("2 changes of yours were not sent.")
         assert terminal.ends() == 3
-    (thread,) = assay.threads()
-    with assay.typed("resume", thread) as terminal:
+    (thread,) = openassay.threads()
+    with openassay.typed("resume", thread) as terminal:
         terminal.expect("plan> ")
         terminal.type("reword 2 Who measured the tides at Saint John?")
         terminal.expect("plan> ")
         terminal.type("approve")
         terminal.expect("Who measured the tides at Saint John?: ")
         assert terminal.ends() == 0
-    plan = assay("threads", "show", thread, "--json").json["plan"]
+    plan = openassay("threads", "show", thread, "--json").json["plan"]
     assert plan["questions"][1]["text"] == "Who measured the tides at Saint John?"
     assert plan["edited"]
 
 
 @pytest.mark.requirement("F-09")
 @pytest.mark.parametrize(("goes_on", "code"), [(True, 0), (False, 5)])
-def test_a_prompt_is_left_when_time_is_up(assay: Command, goes_on: bool, code: int) -> None:
+def test_a_prompt_is_left_when_time_is_up(openassay: Command, goes_on: bool, code: int) -> None:
     terms = f"{{plan_timeout: 2, plan_auto_approve: {str(goes_on).lower()}}}"
-    (assay.folder / "config.yaml").write_text(f"hitl_after_planning: true\nbreakpoints: {terms}\n", encoding="utf-8")
-    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+    (openassay.folder / "config.yaml").write_text(
+        f"hitl_after_planning: true\nbreakpoints: {terms}\n", encoding="utf-8"
+    )
+    with openassay.typed("research", QUESTION, "--docs", "tiny") as terminal:
         terminal.expect("plan> ")
         terminal.expect("Time is up: the run " + ("goes on" if goes_on else "ends with what there is"))
         assert terminal.ends() == code
-    (thread,) = assay.threads()
-    assert assay.statuses(thread) == ["done"]
+    (thread,) = openassay.threads()
+    assert openassay.statuses(thread) == ["done"]
     assert ("16.3 metres" in terminal.screen) == goes_on
 
 
 @pytest.mark.requirement("F-09")
-def test_a_rejected_plan_ends_the_run_and_its_reason_is_kept(assay: Command) -> None:
-    (assay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
-    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+def test_a_rejected_plan_ends_the_run_and_its_reason_is_kept(openassay: Command) -> None:
+    (openassay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
+    with openassay.typed("research", QUESTION, "--docs", "tiny") as terminal:
         terminal.expect("plan> ")
         terminal.type("reject too narrow by half")
         terminal.expect("too narrow by half")
         assert terminal.ends() == 5
-    assert assay.statuses(assay.threads()[0]) == ["done"]
+    assert openassay.statuses(openassay.threads()[0]) == ["done"]

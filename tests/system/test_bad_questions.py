@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.errors import QuestionError
-from assay.model.event import RunStatus
-from assay.model.question import Depth
-from assay.model.report import ReportStatus
-from assay.model.thread import Options
-from assay.settings import load
+from openassay.bootstrap import open_engine
+from openassay.errors import QuestionError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Depth
+from openassay.models.report import ReportStatus
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
 from tests.system.command import Command
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
@@ -35,11 +35,11 @@ ODD = [
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_question_that_is_none_is_refused_before_anything_is_written(assay: Command, name: str) -> None:
+def test_a_question_that_is_none_is_refused_before_anything_is_written(openassay: Command, name: str) -> None:
     question, reason = REFUSED[name]
-    assay("research", question).refused(2, reason)
-    assert assay.threads() == []
-    assert assay.rows("SELECT 1 FROM runs UNION ALL SELECT 1 FROM events") == []
+    openassay("research", question).refused(2, reason)
+    assert openassay.threads() == []
+    assert openassay.rows("SELECT 1 FROM runs UNION ALL SELECT 1 FROM events") == []
 
 
 def test_a_missing_question_is_a_usage_error(office: Command) -> None:
@@ -61,12 +61,12 @@ async def ended(questions: list[str], data: Path, docs: tuple[str, ...] = ()) ->
     outcomes: dict[str, str] = {}
     async with open_engine(load(data_dir=data, offline=True)) as engine:
         for question in questions:
-            before = len(await engine.threads.recent(limit=1000))
+            before = len(await engine.threads.list_recent(limit=1000))
             try:
-                run = await engine.start(question, Options(depth=Depth.QUICK, docs=docs))
+                run = await engine.start(question, ResearchOptions(depth=Depth.QUICK, docs=docs))
             except QuestionError:
                 outcomes[question] = "refused"
-                assert len(await engine.threads.recent(limit=1000)) == before
+                assert len(await engine.threads.list_recent(limit=1000)) == before
                 continue
             outcome = await engine.wait(run.id)
             assert outcome.run.status is RunStatus.DONE, (question, outcome.run.error)
@@ -77,8 +77,8 @@ async def ended(questions: list[str], data: Path, docs: tuple[str, ...] = ()) ->
     return outcomes
 
 
-async def test_other_scripts_and_emoji_are_text(tmp_path: Path, assay: Command) -> None:
-    outcomes = await ended(ODD, tmp_path / "data", (str(assay.folder / "tiny"),))
+async def test_other_scripts_and_emoji_are_text(tmp_path: Path, openassay: Command) -> None:
+    outcomes = await ended(ODD, tmp_path / "data", (str(openassay.folder / "tiny"),))
     assert set(outcomes) == set(ODD)
     assert "refused" not in outcomes.values()
 

@@ -21,29 +21,29 @@ ASK_APPLE = ("ask", "What's happening with Apple?")
         ("style_guide: poem", "poem"),
     ],
 )
-def test_a_wrong_configuration_file(assay: Command, text: str, words: str) -> None:
-    (assay.folder / "config.yaml").write_text(text, encoding="utf-8")
-    assay(*ASK_APPLE).refused(2, words)
-    assert not assay.data.exists()
+def test_a_wrong_configuration_file(openassay: Command, text: str, words: str) -> None:
+    (openassay.folder / "config.yaml").write_text(text, encoding="utf-8")
+    openassay(*ASK_APPLE).refused(2, words)
+    assert not openassay.data.exists()
 
 
 @pytest.mark.requirement("L-10")
-def test_a_binary_configuration_file(assay: Command) -> None:
-    (assay.folder / "config.yaml").write_bytes(b"\xff\xfe\x00\x01")
-    assay(*ASK_APPLE).refused(2, "cannot read the configuration")
+def test_a_binary_configuration_file(openassay: Command) -> None:
+    (openassay.folder / "config.yaml").write_bytes(b"\xff\xfe\x00\x01")
+    openassay(*ASK_APPLE).refused(2, "cannot read the configuration")
 
 
 @pytest.mark.requirement("L-10")
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("ASSAY_DETPH", "quick", "ASSAY_DEPTH"),
-        ("ASSAY_TARGET_LENGTH", "many", "many"),
-        ("ASSAY_CONFIG", "none.yaml", "none"),
+        ("OPENASSAY_DETPH", "quick", "OPENASSAY_DEPTH"),
+        ("OPENASSAY_TARGET_LENGTH", "many", "many"),
+        ("OPENASSAY_CONFIG", "none.yaml", "none"),
     ],
 )
-def test_a_wrong_variable(assay: Command, name: str, value: str, words: str) -> None:
-    assay(*ASK_APPLE, env={name: value}).refused(2, words)
+def test_a_wrong_variable(openassay: Command, name: str, value: str, words: str) -> None:
+    openassay(*ASK_APPLE, env={name: value}).refused(2, words)
 
 
 @pytest.mark.parametrize(
@@ -51,33 +51,33 @@ def test_a_wrong_variable(assay: Command, name: str, value: str, words: str) -> 
     [("--depth", "deep", "comprehensive"), ("--words", "5", "50"), ("--words", "many", "integer"),
      ("--mode", "x", "plan"), ("--style", "poem", "executive"), ("--nonsense", "1", "--nonsense")],
 )  # fmt: skip
-def test_a_wrong_option_names_itself(assay: Command, option: str, value: str, words: str) -> None:
-    refused = assay("research", "What's happening with Apple?", option, value)
+def test_a_wrong_option_names_itself(openassay: Command, option: str, value: str, words: str) -> None:
+    refused = openassay("research", "What's happening with Apple?", option, value)
     assert refused.code == 2
     assert refused.stdout == b""
     assert option in refused.err
     assert words in refused.err
-    assert not assay.data.exists()
+    assert not openassay.data.exists()
 
 
-def test_an_unknown_source_is_named_with_those_there_are(assay: Command) -> None:
-    assay(*ASK_APPLE, "--source", "nosuch").refused(2, "nosuch", "documents", "demo")
-    assay(*ASK_APPLE, "--source", "documents").refused(2, "--docs")
-    assert assay.threads() == []
+def test_an_unknown_source_is_named_with_those_there_are(openassay: Command) -> None:
+    openassay(*ASK_APPLE, "--source", "nosuch").refused(2, "nosuch", "documents", "demo")
+    openassay(*ASK_APPLE, "--source", "documents").refused(2, "--docs")
+    assert openassay.threads() == []
 
 
-def test_a_data_directory_that_is_a_file(assay: Command) -> None:
-    assay.data.write_text("not a folder", encoding="utf-8")
-    assay(*ASK_APPLE).refused(1, "data directory", "ASSAY_DATA_DIR")
+def test_a_data_directory_that_is_a_file(openassay: Command) -> None:
+    openassay.data.write_text("not a folder", encoding="utf-8")
+    openassay(*ASK_APPLE).refused(1, "data directory", "OPENASSAY_DATA_DIR")
 
 
-def test_a_data_directory_that_may_not_be_written(assay: Command) -> None:
-    assay.data.mkdir()
-    assay.data.chmod(0o555)
-    refused = assay(*ASK_APPLE, prefix=without_privileges())
-    assay.data.chmod(0o755)
-    refused.refused(1, str(assay.data))
-    assert list(assay.data.iterdir()) == []
+def test_a_data_directory_that_may_not_be_written(openassay: Command) -> None:
+    openassay.data.mkdir()
+    openassay.data.chmod(0o555)
+    refused = openassay(*ASK_APPLE, prefix=without_privileges())
+    openassay.data.chmod(0o755)
+    refused.refused(1, str(openassay.data))
+    assert list(openassay.data.iterdir()) == []
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def damaged(office: Command, tides: Ran, tmp_path: Path) -> Command:
     return Command(office.folder, tmp_path / "damaged")
 
 
-@pytest.mark.parametrize("name", ["assay.sqlite3", "memory.sqlite3"])
+@pytest.mark.parametrize("name", ["openassay.sqlite3", "memory.sqlite3"])
 def test_a_database_of_garbage_is_one_line(damaged: Command, name: str) -> None:
     garbage = os.urandom(5000)
     (damaged.data / name).write_bytes(garbage)

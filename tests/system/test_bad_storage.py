@@ -13,60 +13,60 @@ APPLE = ("ask", "What's happening with Apple?", "--json", "--quiet")
 
 
 @pytest.fixture
-def thread(assay: Command) -> str:
-    return str(assay(*APPLE).json["provenance"]["thread"])
+def thread(openassay: Command) -> str:
+    return str(openassay(*APPLE).json["provenance"]["thread"])
 
 
 @pytest.mark.requirement("F-10")
-def test_a_full_disk_loses_nothing(assay: Command, thread: str) -> None:
-    room = (assay.data / "assay.sqlite3").stat().st_size // 1024 + 40
+def test_a_full_disk_loses_nothing(openassay: Command, thread: str) -> None:
+    room = (openassay.data / "openassay.sqlite3").stat().st_size // 1024 + 40
     limited = ("bash", "-c", f'ulimit -f {room}; exec "$0" "$@"')
 
-    full = assay("research", "What about their stock, and their news?", "--thread", thread, prefix=limited)
+    full = openassay("research", "What about their stock, and their news?", "--thread", thread, prefix=limited)
 
     assert full.code == 1, full.err
-    assert "assay.sqlite3" in full.err
+    assert "openassay.sqlite3" in full.err
     assert "full" in full.err or "room" in full.err
-    assert assay("threads", "check").code == 0
-    going_on = assay("resume", thread, "--json", "--quiet")
+    assert openassay("threads", "check").code == 0
+    going_on = openassay("resume", thread, "--json", "--quiet")
     assert going_on.code == 0, going_on.err
 
 
 @pytest.mark.requirement("F-10")
-def test_a_data_directory_that_may_not_be_written(assay: Command, thread: str) -> None:
-    paths = [assay.data, *assay.data.rglob("*")]
+def test_a_data_directory_that_may_not_be_written(openassay: Command, thread: str) -> None:
+    paths = [openassay.data, *openassay.data.rglob("*")]
     modes = [(path, path.stat().st_mode) for path in paths]
     for path in paths:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        refused = assay(*APPLE, prefix=without_privileges())
+        refused = openassay(*APPLE, prefix=without_privileges())
     finally:
         for path, mode in modes:
             path.chmod(mode)
     refused.refused(1, "writ")
-    assert assay("threads", "show", thread).code == 0
+    assert openassay("threads", "show", thread).code == 0
 
 
-def test_a_database_of_a_newer_version_is_left_alone(assay: Command, thread: str) -> None:
-    with closing(sqlite3.connect(assay.data / "assay.sqlite3")) as connection, connection:
+def test_a_database_of_a_newer_version_is_left_alone(openassay: Command, thread: str) -> None:
+    with closing(sqlite3.connect(openassay.data / "openassay.sqlite3")) as connection, connection:
         connection.execute(
             "INSERT INTO schema_migrations SELECT max(version) + 1, 'tomorrow', max(applied) FROM schema_migrations"
         )
-    before = digest(assay.data / "assay.sqlite3")
+    before = digest(openassay.data / "openassay.sqlite3")
 
-    assay("threads").refused(2, "newer", "Upgrade")
+    openassay("threads").refused(2, "newer", "Upgrade")
 
-    assert digest(assay.data / "assay.sqlite3") == before
+    assert digest(openassay.data / "openassay.sqlite3") == before
 
 
 def digest(path: Path) -> tuple[int, bytes]:
     return os.stat(path).st_size, path.read_bytes()
 
 
-def test_a_database_that_is_kept_locked_is_told(assay: Command, thread: str) -> None:
-    with closing(sqlite3.connect(assay.data / "assay.sqlite3", isolation_level=None)) as connection:
+def test_a_database_that_is_kept_locked_is_told(openassay: Command, thread: str) -> None:
+    with closing(sqlite3.connect(openassay.data / "openassay.sqlite3", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        refused = assay(*APPLE)
+        refused = openassay(*APPLE)
         connection.execute("ROLLBACK")
     refused.refused(1, "locked", "try again")
-    assert assay.threads() == [thread]
+    assert openassay.threads() == [thread]

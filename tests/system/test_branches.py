@@ -32,39 +32,39 @@ def test_a_state_of_before_is_shown(office: Command, thread: str) -> None:
 
 
 @pytest.mark.requirement("X-07")
-def test_a_fork_is_drawn_and_compared(assay: Command) -> None:
-    made = assay("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json", "--quiet")
+def test_a_fork_is_drawn_and_compared(openassay: Command) -> None:
+    made = openassay("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json", "--quiet")
     parent = made.json["provenance"]["thread"]
-    forked = assay("fork", parent, "--words", "50", "--deliverable", "a briefing", "--yes", "--json")
+    forked = openassay("fork", parent, "--words", "50", "--deliverable", "a briefing", "--yes", "--json")
     branch = forked.json["provenance"]["thread"]
     assert forked.code == 0
-    assert f"Branch {branch}; to compare them: assay diff {parent} {branch}" in forked.err
+    assert f"Branch {branch}; to compare them: openassay diff {parent} {branch}" in forked.err
     assert f"a branch of thread {parent} from moment" in forked.err
-    assert assay("threads", "show", parent, "--json").json == made.json
-    edits = assay.folder / "edits.json"
+    assert openassay("threads", "show", parent, "--json").json == made.json
+    edits = openassay.folder / "edits.json"
     edits.write_text('[{"op": "add", "text": "What raises tides on the Earth?"}]', encoding="utf-8")
-    asked_more = assay("fork", branch, "--plan", edits, "--json", "--quiet")
+    asked_more = openassay("fork", branch, "--plan", edits, "--json", "--quiet")
     assert any("raises tides" in question["text"] for question in asked_more.json["plan"]["questions"])
 
-    drawn = assay("branches", branch).out.splitlines()
+    drawn = openassay("branches", branch).out.splitlines()
     assert [line.count("─") for line in drawn] == [0, 1, 1]
     assert parent in drawn[0]
     assert f"{branch} *  done" in drawn[1]
     assert "another plan, as a briefing, executive style, 50 words, from moment" in drawn[2]
 
-    told = assay("diff", parent, asked_more.json["provenance"]["thread"])
+    told = openassay("diff", parent, asked_more.json["provenance"]["thread"])
     assert told.code == 0
     assert told.out.startswith(f"--- {parent}")
     assert "+ section: What raises tides on the Earth?" in told.out
 
 
-def test_a_replay_ends_as_the_first_time(assay: Command) -> None:
-    first = assay("ask", "What's happening with Apple?", "--json", "--quiet").json
+def test_a_replay_ends_as_the_first_time(openassay: Command) -> None:
+    first = openassay("ask", "What's happening with Apple?", "--json", "--quiet").json
     parent = first["provenance"]["thread"]
-    again = assay("replay", parent, "--at", "5", "--json", "--quiet")
+    again = openassay("replay", parent, "--at", "5", "--json", "--quiet")
     assert again.code == 0
     assert again.json["sections"] == first["sections"]
-    assert "They state the same" in assay("diff", parent, again.json["provenance"]["thread"]).out
+    assert "They state the same" in openassay("diff", parent, again.json["provenance"]["thread"]).out
 
 
 def test_wrong_input_is_one_line(office: Command, thread: str, apple: Ran, tmp_path: Path) -> None:

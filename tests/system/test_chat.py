@@ -1,4 +1,4 @@
-"""`assay chat` as a person meets it: questions, commands, interruptions."""
+"""`openassay chat` as a person meets it: questions, commands, interruptions."""
 
 import json
 import shutil
@@ -27,8 +27,8 @@ def leave(terminal: Terminal) -> int:
 
 
 @pytest.mark.requirement("C-03", "C-11", "L-01")
-def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(assay: Command) -> None:
-    with assay.typed("chat") as terminal:
+def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(openassay: Command) -> None:
+    with openassay.typed("chat") as terminal:
         terminal.expect("Ask a question")
         say(terminal, "What's happening with Apple?", "trade at $195", "/claim C1 or /source 1")
         say(terminal, "What about their stock?", "trade at $195")
@@ -47,8 +47,8 @@ def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(assa
         terminal.press("C")
         terminal.expect("This conversation is thread ")
         assert terminal.ends() == 0
-    (thread,) = assay.threads()
-    assert assay.statuses(thread) == ["done"] * 3, "what begins with a slash is never researched"
+    (thread,) = openassay.threads()
+    assert openassay.statuses(thread) == ["done"] * 3, "what begins with a slash is never researched"
     assert terminal.screen.count("No documents were given") == 1, "what holds for all questions is noted once"
     assert "cancelled" not in terminal.screen
     assert "Reading your documents" not in terminal.screen
@@ -56,11 +56,11 @@ def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(assa
 
 
 @pytest.mark.requirement("C-11", "W-19")
-def test_threads_are_left_and_opened_and_never_mix(assay: Command) -> None:
-    with assay.typed("chat") as terminal:
+def test_threads_are_left_and_opened_and_never_mix(openassay: Command) -> None:
+    with openassay.typed("chat") as terminal:
         say(terminal, "/plan", "nothing has been asked yet")
         say(terminal, "What's happening with Tesla?", "Tesla shares (TSLA)")
-        first = assay.threads()[0]
+        first = openassay.threads()[0]
         say(terminal, "/new please", "/new stands alone, without “please”")
         say(terminal, "/new", "A new conversation")
         say(terminal, "What about their stock?", "?", "> ")
@@ -79,11 +79,11 @@ def test_threads_are_left_and_opened_and_never_mix(assay: Command) -> None:
         terminal.expect("you> ")
         terminal.type("quit")
         assert terminal.ends() == 0
-    assert [assay.statuses(thread) for thread in assay.threads()] == [["done", "done"], ["done"]]
+    assert [openassay.statuses(thread) for thread in openassay.threads()] == [["done", "done"], ["done"]]
 
 
-def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(assay: Command) -> None:
-    with assay.typed("chat", width=60) as terminal:
+def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(openassay: Command) -> None:
+    with openassay.typed("chat", width=60) as terminal:
         say(terminal, "/docs nowhere", "nowhere does not exist")
         say(terminal, "/docs tiny", "asked of tiny")
         say(terminal, "/depth deep", "quick|standard|comprehensive")
@@ -105,7 +105,7 @@ def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(assay
         say(terminal, "/budget", "$0.00 spent in this conversation")
         say(terminal, "/plan", "standard: ", "$0.25 at most")
         assert leave(terminal) == 0
-    (run,) = assay.rows("SELECT options FROM runs")
+    (run,) = openassay.rows("SELECT options FROM runs")
     chosen = json.loads(run[0])
     assert (chosen["depth"], chosen["usd"]) == ("standard", 0.25)
     assert [Path(path).name for path in chosen["docs"]] == ["tiny"]
@@ -113,14 +113,14 @@ def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(assay
     assert max(map(len, told)) <= 60
 
 
-def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(assay: Command) -> None:
-    kept = assay.folder / "kept.md"
+def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(openassay: Command) -> None:
+    kept = openassay.folder / "kept.md"
     kept.write_text("mine", encoding="utf-8")
-    with assay.typed("chat") as terminal:
+    with openassay.typed("chat") as terminal:
         say(terminal, "/export new.md", "nothing has been asked yet")
         say(terminal, "What's happening with Apple?", "trade at $195")
         say(terminal, "/export new.html", "Report written to new.html")
-        say(terminal, "/export new.xls", "Assay writes .md, ")
+        say(terminal, "/export new.xls", "OpenAssay writes .md, ")
         say(terminal, "/export tiny", "tiny is a folder")
         say(terminal, "/export plain", "Report written to plain.md")
         say(terminal, "/export kept.md", "kept.md exists. Replace it?")
@@ -132,21 +132,21 @@ def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(assay: Command) -
         terminal.expect("Report written to kept.md")
         assert leave(terminal) == 0
     assert kept.read_text(encoding="utf-8").startswith("# ")
-    assert (assay.folder / "new.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (openassay.folder / "new.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.requirement("C-11", "F-09", "W-02")
-def test_an_open_question_comes_first_and_lines_are_remembered(assay: Command) -> None:
-    with assay.typed("chat") as terminal:
+def test_an_open_question_comes_first_and_lines_are_remembered(openassay: Command) -> None:
+    with openassay.typed("chat") as terminal:
         say(terminal, "Tell me about the company", "Which company do you mean?", "> ")
         terminal.press("D")
         terminal.expect("stays open")
         say(terminal, "/resume", "Which company do you mean?", "> ")
         terminal.type("/exit")
-        terminal.expect("assay resume ")
+        terminal.expect("openassay resume ")
         assert terminal.ends() == 3
-    (thread,) = assay.threads()
-    with assay.typed("chat", "--thread", thread) as terminal:
+    (thread,) = openassay.threads()
+    with openassay.typed("chat", "--thread", thread) as terminal:
         terminal.expect(f"thread {thread}, 1 question so far")
         terminal.expect("Which company do you mean?")
         terminal.expect("> ")
@@ -158,36 +158,36 @@ def test_an_open_question_comes_first_and_lines_are_remembered(assay: Command) -
         terminal.press("C")
         terminal.press("D")
         assert terminal.ends() == 0
-    assert assay.statuses(thread) == ["done"]
-    assert stat.S_IMODE((assay.data / "chat_history").stat().st_mode) == 0o600
+    assert openassay.statuses(thread) == ["done"]
+    assert stat.S_IMODE((openassay.data / "chat_history").stat().st_mode) == 0o600
 
 
 @pytest.mark.requirement("L-01")
-def test_control_c_stops_a_question_and_not_the_conversation(assay: Command) -> None:
-    (assay.folder / "sky").mkdir()
+def test_control_c_stops_a_question_and_not_the_conversation(openassay: Command) -> None:
+    (openassay.folder / "sky").mkdir()
     for file in sorted(LIBRARY.glob("*.md"))[:5]:
-        shutil.copy(file, assay.folder / "sky")
-    with assay.typed("chat", "--docs", Path("sky")) as terminal:
+        shutil.copy(file, openassay.folder / "sky")
+    with openassay.typed("chat", "--docs", Path("sky")) as terminal:
         say(terminal, "/depth standard", "depth standard")
         say(terminal, SKY, "Search ")
         terminal.press("C")
         terminal.expect("Stopped. /resume goes on with it.")
         say(terminal, "/resume", "statements checked", "/help")
         assert leave(terminal) == 0
-    (thread,) = assay.threads()
-    assert assay.statuses(thread) == ["done"]
+    (thread,) = openassay.threads()
+    assert openassay.statuses(thread) == ["done"]
 
 
-def test_commands_come_through_a_pipe_too(assay: Command) -> None:
+def test_commands_come_through_a_pipe_too(openassay: Command) -> None:
     lines = (
         "/help\n/sorces\n//What's happening with Apple?\n/source S1\n/export kept.md\n/export kept.md\nexit\nnever\n"
     )
-    told = assay("chat", stdin=lines.encode())
+    told = openassay("chat", stdin=lines.encode())
     assert told.code == 0, told.err
     assert "/export FILE" in told.out
     assert "Did you mean /sources?" in told.err
     assert "trade at $195" in " ".join(told.out.split())
     assert "the file exists" in told.err
-    assert (assay.folder / "kept.md").read_text(encoding="utf-8").startswith("# ")
-    assert [assay.statuses(thread) for thread in assay.threads()] == [["done"]]
+    assert (openassay.folder / "kept.md").read_text(encoding="utf-8").startswith("# ")
+    assert [openassay.statuses(thread) for thread in openassay.threads()] == [["done"]]
     assert b"\x1b" not in told.stdout + told.stderr

@@ -29,63 +29,65 @@ def process_of(thread: str) -> int:
 
 
 @pytest.mark.requirement("W-16", "F-10")
-def test_a_detached_run_goes_on_by_itself_and_can_be_followed(assay: Command) -> None:
-    started = assay(*TIDES, "--out", "report.md")
+def test_a_detached_run_goes_on_by_itself_and_can_be_followed(openassay: Command) -> None:
+    started = openassay(*TIDES, "--out", "report.md")
     thread = started.out.strip()
     assert started.code == 0, started.err
-    assert assay.threads() == [thread]
+    assert openassay.threads() == [thread]
     for command in ("follow", "stop", "threads show"):
-        assert f"assay {command} {thread}" in started.err
+        assert f"openassay {command} {thread}" in started.err
 
-    followed = assay("follow", thread, "--json")
+    followed = openassay("follow", thread, "--json")
 
     assert followed.code == 0, followed.err
     assert followed.json["status"] == "complete"
     assert "Plan" in followed.err
-    assert assay.statuses(thread) == ["done"]
-    assert "16.3 metres" in (assay.folder / "report.md").read_text()
-    assert "Report written to" in (assay.data / "logs" / f"{thread}.log").read_text()
-    assert assay("threads", "delete", thread, "--yes").code == 0
-    assert list((assay.data / "logs").iterdir()) == []
+    assert openassay.statuses(thread) == ["done"]
+    assert "16.3 metres" in (openassay.folder / "report.md").read_text()
+    assert "Report written to" in (openassay.data / "logs" / f"{thread}.log").read_text()
+    assert openassay("threads", "delete", thread, "--yes").code == 0
+    assert list((openassay.data / "logs").iterdir()) == []
 
 
 @pytest.mark.requirement("W-16")
-def test_a_detached_run_that_is_killed_is_gone_on_with(assay: Command) -> None:
-    shutil.copytree(LIBRARY, assay.folder / "sky")  # enough for some seconds, so that it is at work when it is killed
-    thread = assay("research", "How fast is the universe expanding?", "--docs", "sky", "--detach").out.strip()
+def test_a_detached_run_that_is_killed_is_gone_on_with(openassay: Command) -> None:
+    shutil.copytree(
+        LIBRARY, openassay.folder / "sky"
+    )  # enough for some seconds, so that it is at work when it is killed
+    thread = openassay("research", "How fast is the universe expanding?", "--docs", "sky", "--detach").out.strip()
     process = process_of(thread)
-    assay.wait_for_event("enter", "dispatch")  # so the plan is kept
+    openassay.wait_for_event("enter", "dispatch")  # so the plan is kept
     os.kill(process, signal.SIGKILL)
-    status = assay.statuses(thread)
+    status = openassay.statuses(thread)
 
-    again = assay("resume", thread, "--detach")
-    followed = assay("follow", thread, "--new", "--json")
+    again = openassay("resume", thread, "--detach")
+    followed = openassay("follow", thread, "--new", "--json")
 
     assert status == ["running"]
     assert again.code == 0, again.err
     assert followed.code == 0, followed.err
-    stages = [row[0] for row in assay.rows("SELECT stage FROM events WHERE kind = 'leave'")]
+    stages = [row[0] for row in openassay.rows("SELECT stage FROM events WHERE kind = 'leave'")]
     assert stages.count("plan") == 1
-    assay("resume", thread, "--detach").refused(2, "already answered")
+    openassay("resume", thread, "--detach").refused(2, "already answered")
 
 
-def test_a_detached_run_is_stopped(assay: Command) -> None:
+def test_a_detached_run_is_stopped(openassay: Command) -> None:
     """Whether its process has begun by then or not; one that was faster than `stop` is told to be done."""
-    thread = assay(*TIDES).out.strip()
+    thread = openassay(*TIDES).out.strip()
 
-    stopped = assay("stop", thread, "--drain")
+    stopped = openassay("stop", thread, "--drain")
 
     assert stopped.code == 0 or "its last run is done" in stopped.err, stopped.err
     ends = time.monotonic() + 30
-    while time.monotonic() < ends and assay.statuses(thread) == ["running"]:
+    while time.monotonic() < ends and openassay.statuses(thread) == ["running"]:
         time.sleep(0.1)
-    assert assay.statuses(thread)[0] in ("cancelled", "queued", "done")
-    assert assay("threads", "show", thread).code == 0
+    assert openassay.statuses(thread)[0] in ("cancelled", "queued", "done")
+    assert openassay("threads", "show", thread).code == 0
 
 
-def test_what_is_wrong_is_told_before_a_process_is_started(assay: Command) -> None:
-    assay("research", "How high are the tides?", "--docs", "nowhere", "--detach").refused(2, "nowhere")
-    env = {"ASSAY_PERSISTENCE__BACKEND": "memory"}
-    assay(*TIDES, env=env).refused(2, "memory")
-    assert assay.threads() == []
-    assert not (assay.data / "logs").exists()
+def test_what_is_wrong_is_told_before_a_process_is_started(openassay: Command) -> None:
+    openassay("research", "How high are the tides?", "--docs", "nowhere", "--detach").refused(2, "nowhere")
+    env = {"OPENASSAY_PERSISTENCE__BACKEND": "memory"}
+    openassay(*TIDES, env=env).refused(2, "memory")
+    assert openassay.threads() == []
+    assert not (openassay.data / "logs").exists()

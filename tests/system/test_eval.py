@@ -1,4 +1,4 @@
-"""`assay eval`: a folder of made-up data in the format of the real sets, measured by the installed command."""
+"""`openassay eval`: a folder of made-up data in the format of the real sets, measured by the installed command."""
 
 import gzip
 import json
@@ -37,71 +37,71 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_there_is_is_measured_and_the_rest_is_named(assay: Command, data: Path) -> None:
-    ran = assay("eval", "extraction", "urls", "wice", "--data", data, "--quick")
+def test_what_there_is_is_measured_and_the_rest_is_named(openassay: Command, data: Path) -> None:
+    ran = openassay("eval", "extraction", "urls", "wice", "--data", data, "--quick")
     assert ran.code == 0, ran.err
     assert f"wice: skipped, {data} has no wice and no fever-symmetric" in ran.err
     assert "http(s) addresses parsed alike" in ran.out
     assert "≥ .975" in ran.out
 
 
-def test_a_figure_below_its_floor_ends_with_1(assay: Command, data: Path) -> None:
+def test_a_figure_below_its_floor_ends_with_1(openassay: Command, data: Path) -> None:
     file = data / "urls" / "urltestdata.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"/x"', '"/y"'), encoding="utf-8")
-    ran = assay("eval", "urls", "--data", data, "--json")
+    ran = openassay("eval", "urls", "--data", data, "--json")
     assert ran.code == 1
     assert "urls, all addresses parsed alike: .000 is below 1.000" in ran.err
     figure = ran.json["measures"]["urls"]["figures"]["all addresses parsed alike"]
     assert (figure["value"], figure["bound"], figure["holds"]) == (0.0, 1.0, False)
 
 
-def test_figures_are_kept_and_a_page_is_written_from_them(assay: Command, data: Path) -> None:
-    assert assay("eval", "urls", "--data", data, "--out", "page.md").code == 0
-    assert assay("eval", "extraction", "--data", data, "--quick", "--out", "page.md").code == 0
-    kept = json.loads((assay.folder / "page.json").read_text(encoding="utf-8"))
+def test_figures_are_kept_and_a_page_is_written_from_them(openassay: Command, data: Path) -> None:
+    assert openassay("eval", "urls", "--data", data, "--out", "page.md").code == 0
+    assert openassay("eval", "extraction", "--data", data, "--quick", "--out", "page.md").code == 0
+    kept = json.loads((openassay.folder / "page.json").read_text(encoding="utf-8"))
     assert set(kept["measures"]) == {"urls", "extraction"}
-    page = assay.folder / "page.md"
+    page = openassay.folder / "page.md"
     written = page.read_text(encoding="utf-8")
     assert "| [urls](#urls) |" in written
-    assert "`assay eval extraction --quick`" in written
+    assert "`openassay eval extraction --quick`" in written
     kept["measures"]["urls"]["figures"]["all addresses parsed alike"]["value"] = 0.123
-    (assay.folder / "page.json").write_text(json.dumps(kept), encoding="utf-8")
-    assert assay("eval", "--render", "--out", "page.md").code == 0
+    (openassay.folder / "page.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert openassay("eval", "--render", "--out", "page.md").code == 0
     assert "**.123** (does not hold)" in page.read_text(encoding="utf-8")
 
 
-def test_what_there_is_to_measure_is_listed(assay: Command, data: Path) -> None:
-    listed = {one["name"]: one for one in assay("eval", "--list", "--data", data, "--json").json}
+def test_what_there_is_to_measure_is_listed(openassay: Command, data: Path) -> None:
+    listed = {one["name"]: one for one in openassay("eval", "--list", "--data", data, "--json").json}
     assert listed["extraction"]["missing"] == []
     assert listed["ramdocs"]["missing"] == ["ramdocs"]
     assert "F1" in listed["extraction"]["figures"]
-    assert "Short answers from documents" in assay("eval", "--list").out
+    assert "Short answers from documents" in openassay("eval", "--list").out
 
 
-def test_wrong_wishes_are_refused_in_a_line(assay: Command, data: Path) -> None:
-    assay("eval", "extracton", "--data", data).refused(
+def test_wrong_wishes_are_refused_in_a_line(openassay: Command, data: Path) -> None:
+    openassay("eval", "extracton", "--data", data).refused(
         2, "no measure is called 'extracton'", "Did you mean extraction?"
     )
-    assay("eval", "--data", "nowhere").refused(2, "no evaluation data at nowhere", "ASSAY_EVAL_DATA")
-    assay("eval", "urls", "--data", data, "--out", "figures.txt").refused(2, "figures.txt", ".md or .json")
-    assay("eval", "--render").refused(2, "--render", "--out")
-    assay("eval", "--render", "--out", "new.md").refused(2, "new.json is not there")
-    (assay.folder / "bare.md").write_text("# No marks\n", encoding="utf-8")
-    assay("eval", "urls", "--data", data, "--out", "bare.md").refused(2, "<!-- eval -->")
+    openassay("eval", "--data", "nowhere").refused(2, "no evaluation data at nowhere", "OPENASSAY_EVAL_DATA")
+    openassay("eval", "urls", "--data", data, "--out", "figures.txt").refused(2, "figures.txt", ".md or .json")
+    openassay("eval", "--render").refused(2, "--render", "--out")
+    openassay("eval", "--render", "--out", "new.md").refused(2, "new.json is not there")
+    (openassay.folder / "bare.md").write_text("# No marks\n", encoding="utf-8")
+    openassay("eval", "urls", "--data", data, "--out", "bare.md").refused(2, "<!-- eval -->")
     (data / "urls" / "urltestdata.json").write_text("{", encoding="utf-8")
-    broken = assay("eval", "urls", "--data", data)
+    broken = openassay("eval", "urls", "--data", data)
     assert broken.code == 2
     assert "urls: the data at" in broken.err
 
 
-def test_ctrl_c_keeps_what_was_measured(assay: Command, data: Path) -> None:
+def test_ctrl_c_keeps_what_was_measured(openassay: Command, data: Path) -> None:
     """While a measure reads from a pipe that nobody fills, the one before it is kept."""
     slow = data / "extraction" / "ground-truth.json"
     slow.unlink()
     os.mkfifo(slow)
-    with assay.started("eval", "urls", "extraction", "--data", data, "--out", "kept.json") as process:
+    with openassay.started("eval", "urls", "extraction", "--data", data, "--out", "kept.json") as process:
         ends = time.monotonic() + PATIENCE
-        while not (assay.folder / "kept.json").exists():
+        while not (openassay.folder / "kept.json").exists():
             assert time.monotonic() < ends
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
@@ -109,4 +109,4 @@ def test_ctrl_c_keeps_what_was_measured(assay: Command, data: Path) -> None:
     assert process.returncode == 130, err
     assert b"Stopped; 1 of 2 measures were taken. They are kept in kept.json." in err
     assert b"addresses parsed alike" in out
-    assert set(json.loads((assay.folder / "kept.json").read_text(encoding="utf-8"))["measures"]) == {"urls"}
+    assert set(json.loads((openassay.folder / "kept.json").read_text(encoding="utf-8"))["measures"]) == {"urls"}

@@ -13,7 +13,7 @@ from tests.system.command import Command, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LIKENESS = 0.8  # of the lines; processors differ in the last digit of a score, and that may exchange two statements
-SAID = ("$ ", "you> ", "(exit code ", "assay: ")
+SAID = ("$ ", "you> ", "(exit code ", "openassay: ")
 
 
 def settled(text: str) -> list[str]:
@@ -70,18 +70,22 @@ def test_the_readme_says_how_to_run_it_and_what_is_assumed() -> None:
     assert re.search(r"^## Assumptions$", text, re.MULTILINE)
 
 
-def test_the_python_of_the_docs_runs_from_top_to_bottom(assay: Command) -> None:
+def test_the_python_of_the_docs_runs_from_top_to_bottom(openassay: Command) -> None:
     """But for what needs a server."""
-    (assay.folder / "examples").symlink_to(ROOT / "examples")
+    (openassay.folder / "examples").symlink_to(ROOT / "examples")
     text = "".join(
         (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("quickstart.md", "reference/python.md")
     )
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     code = "\n".join(block for block in blocks if "Client(" not in block)
     ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=assay.folder, env=environment(assay.data), capture_output=True, text=True,
+        [sys.executable, "-c", code],
+        cwd=openassay.folder,
+        env=environment(openassay.data),
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout

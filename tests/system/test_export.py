@@ -1,4 +1,5 @@
-"""`assay export`: a run's report in every format, opened by its reader; what is refused, and nothing half-written."""
+"""`openassay export`: a run's report in every format, opened by its reader; what is refused, and nothing half-
+written."""
 
 import json
 import os
@@ -8,7 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from assay.export.formats import FORMATS
+from openassay.export import FORMATS
 from tests import readers
 from tests.system.command import Command, Ran
 
@@ -44,26 +45,26 @@ def test_a_run_is_exported_in_every_format_and_each_can_be_opened(office: Comman
     assert [row[0] for row in readers.read_csv(had["csv"])[1:]] == [claim["id"] for claim in report["claims"]]
 
 
-def test_where_it_goes_is_named_by_the_ending_by_the_report_or_by_nobody(assay: Command) -> None:
-    asked = assay("ask", "What's happening with Apple?", "--json", "--quiet")
+def test_where_it_goes_is_named_by_the_ending_by_the_report_or_by_nobody(openassay: Command) -> None:
+    asked = openassay("ask", "What's happening with Apple?", "--json", "--quiet")
     thread, title = thread_of(asked), asked.json["title"]
-    assert "Report written to" in assay("export", thread).err
-    (own,) = assay.folder.glob("*.md")
+    assert "Report written to" in openassay("export", thread).err
+    (own,) = openassay.folder.glob("*.md")
     assert own.read_text("utf-8").startswith(f"# {title}")
-    assay("export", thread).refused(2, "exists", "--force")
+    openassay("export", thread).refused(2, "exists", "--force")
     own.write_text("mine", encoding="utf-8")
-    assert assay("export", thread, "--force").code == 0
+    assert openassay("export", thread, "--force").code == 0
     assert own.read_text("utf-8").startswith("# ")
-    assert assay("export", thread, "--out", "a.pdf").code == 0
-    assert readers.read_pdf((assay.folder / "a.pdf").read_bytes()).pages
-    shown = assay("export", thread, "--format", "csl", "--out", "-")
+    assert openassay("export", thread, "--out", "a.pdf").code == 0
+    assert readers.read_pdf((openassay.folder / "a.pdf").read_bytes()).pages
+    shown = openassay("export", thread, "--format", "csl", "--out", "-")
     assert (json.loads(shown.stdout)[0]["id"], shown.err) == (shown.json[0]["id"], "")
-    assert assay("export", thread, "-f", "pdf", "--out", "-").stdout.startswith(b"%PDF-")
-    assert assay("export", thread, "--format", "zip").code == 0
-    with ZipFile(assay.folder / f"{thread}.zip") as bundle:
+    assert openassay("export", thread, "-f", "pdf", "--out", "-").stdout.startswith(b"%PDF-")
+    assert openassay("export", thread, "--format", "zip").code == 0
+    with ZipFile(openassay.folder / f"{thread}.zip") as bundle:
         assert "report.json" in bundle.namelist()
     run = asked.json["provenance"]["run"]
-    assert assay("export", thread, "--run", run, "-f", "json", "--out", "-").json == asked.json
+    assert openassay("export", thread, "--run", run, "-f", "json", "--out", "-").json == asked.json
 
 
 def test_what_cannot_be_exported_is_refused_in_a_line(office: Command, tides: Ran, tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_what_cannot_be_exported_is_refused_in_a_line(office: Command, tides: Ra
     here.mkdir()
     office("export", "nosuch").refused(2, "no thread nosuch")
     office("export", thread, "--format", "pdff").refused(2, "there is no format “pdff”", "Did you mean pdf?")
-    office("export", thread, "--out", here / "a.xlsx").refused(2, "Assay writes .md, .qmd")
+    office("export", thread, "--out", here / "a.xlsx").refused(2, "OpenAssay writes .md, .qmd")
     office("export", thread, "--out", here).refused(2, "is a folder")
     office("export", thread, "--out", here / "no" / "a.pdf").refused(2, "does not exist")
     office("export", thread, "--run", "nosuch").refused(2, "nosuch")
@@ -92,39 +93,43 @@ def test_bytes_are_not_shown_to_a_terminal_and_text_is(office: Command, tides: R
         assert terminal.ends() == 0
 
 
-def test_while_a_run_is_going_there_is_no_report_or_the_one_before(assay: Command, tmp_path: Path) -> None:
+def test_while_a_run_is_going_there_is_no_report_or_the_one_before(openassay: Command, tmp_path: Path) -> None:
     """A run that is killed in its middle stands as it was then: nothing of it is exported."""
     question = ("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json", "--quiet")
-    with assay.started(*question) as process:
-        thread = assay.wait_for_event("enter", "read")
+    with openassay.started(*question) as process:
+        thread = openassay.wait_for_event("enter", "read")
         process.kill()
         process.wait()
-    assert assay.statuses(thread) == ["running"]
+    assert openassay.statuses(thread) == ["running"]
     here = tmp_path / "here"
     here.mkdir()
-    assay("export", thread, "--out", here / "report.pdf").refused(
-        1, f"thread {thread} has no report yet: the process that worked on it is gone", f"assay resume {thread}"
+    openassay("export", thread, "--out", here / "report.pdf").refused(
+        1, f"thread {thread} has no report yet: the process that worked on it is gone", f"openassay resume {thread}"
     )
-    assay("bundle", thread, "--out", here / "report.assay").refused(1, "has no report yet", f"assay resume {thread}")
+    openassay("bundle", thread, "--out", here / "report.openassay").refused(
+        1, "has no report yet", f"openassay resume {thread}"
+    )
     assert os.listdir(here) == []
 
-    first = assay("resume", thread, "--json", "--quiet").json
-    seen = len(assay.rows("SELECT * FROM runs"))
-    with assay.started(*question, "--thread", thread) as process:
-        while len(assay.rows("SELECT * FROM runs")) == seen:
+    first = openassay("resume", thread, "--json", "--quiet").json
+    seen = len(openassay.rows("SELECT * FROM runs"))
+    with openassay.started(*question, "--thread", thread) as process:
+        while len(openassay.rows("SELECT * FROM runs")) == seen:
             assert process.poll() is None
             time.sleep(0.02)
         process.kill()
         process.wait()
-    going = assay("export", thread, "-f", "json", "--out", "-")
+    going = openassay("export", thread, "-f", "json", "--out", "-")
     assert going.json == first
     assert "A later run on this thread has not ended: this is the report before it" in going.err
-    other = assay.rows("SELECT id FROM runs WHERE status != 'done'")[0][0]
-    assay("export", thread, "--run", str(other)).refused(1, "has no report yet")
+    other = openassay.rows("SELECT id FROM runs WHERE status != 'done'")[0][0]
+    openassay("export", thread, "--run", str(other)).refused(1, "has no report yet")
 
 
-def test_an_open_question_is_named(assay: Command) -> None:
-    asked = assay("research", "Tell me about tides in the bay, please?", "--docs", "tiny", "--mode", "plan", "--ask")
+def test_an_open_question_is_named(openassay: Command) -> None:
+    asked = openassay(
+        "research", "Tell me about tides in the bay, please?", "--docs", "tiny", "--mode", "plan", "--ask"
+    )
     assert asked.code == 3, asked.err
-    (thread,) = assay.threads()
-    assay("export", thread).refused(1, "a question of it is open", f"assay review show {thread}")
+    (thread,) = openassay.threads()
+    openassay("export", thread).refused(1, "a question of it is open", f"openassay review show {thread}")

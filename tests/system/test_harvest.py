@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from assay.harvest.workshop import Workshop
-from assay.settings import Harvesting
 from benchmarks.bench_web import SLACK, from_memory, from_web
+from openassay.fetch.pool import ExtractorPool
+from openassay.settings import HarvestSettings
 
 PAGES, HOSTS = 40, 10
 
 # A workshop with one worker at rest and one that reads a long page, which takes it 6 s.
 HARVESTER = """
 import asyncio
-from assay.harvest.formats import Format
-from assay.harvest.workshop import Workshop
+from openassay.harvest.formats import Format
+from openassay.harvest.workshop import Workshop
 
 async def main() -> None:
     workshop = Workshop(workers=2)
@@ -44,8 +44,8 @@ async def test_a_harvest_is_polite_and_as_fast_as_its_pages_can_be_read(eval_dat
     folder = eval_data / "extraction"
     names = sorted(json.loads((folder / "ground-truth.json").read_text(encoding="utf-8")))[:PAGES]
     bodies = [gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()) for name in names]
-    settings = Harvesting(least_quality=0.0)
-    workshop = Workshop(workers=2)
+    settings = HarvestSettings(least_quality=0.0)
+    workshop = ExtractorPool(workers=2)
     await from_memory(workshop, bodies[:4])
     memory = await from_memory(workshop, bodies)
     wall, log, found = await from_web(workshop, settings, bodies, HOSTS)

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from assay.cli.parameters import DepthName, ModeName, StyleName
-from assay.model.question import Depth, Mode
-from assay.settings import Settings
+from openassay.cli.options import DepthName, ModeName, StyleName
+from openassay.models.plan import Depth, Mode
+from openassay.settings import Settings
 from tests.system.command import Command
 
 COMMANDS = {
@@ -28,7 +28,7 @@ def test_help_is_there_at_once(office: Command) -> None:
         after = os.times()
         seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
         assert shown.code == 0
-    assert min(seconds) < 0.4, "measured 0.12 s; see python -X importtime -m assay --help"
+    assert min(seconds) < 0.4, "measured 0.12 s; see python -X importtime -m openassay --help"
 
 
 @pytest.mark.requirement("L-01")
@@ -49,7 +49,7 @@ def test_every_command_explains_itself(office: Command, command: tuple[str, ...]
 def test_the_version_is_the_installed_one(office: Command) -> None:
     from importlib.metadata import version
 
-    assert office("--version").out == f"assay {version('assay')}\n"
+    assert office("--version").out == f"openassay {version('openassay')}\n"
 
 
 def test_without_a_command_there_is_help_and_exit_2(office: Command) -> None:

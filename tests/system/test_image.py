@@ -31,9 +31,9 @@ def container(tmp_path: Path, postgres_address: str) -> tuple[Command, tuple[str
     data.mkdir()
     server = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]["server"]
     given = {name: value for name, value in server["environment"].items() if "${" not in value}
-    own = {"DATABASE_URL": postgres_address, "ASSAY_CACHE__BACKEND": "memory", "ASSAY_SERVER__PORT": "0"}
+    own = {"DATABASE_URL": postgres_address, "OPENASSAY_CACHE__BACKEND": "memory", "OPENASSAY_SERVER__PORT": "0"}
     given.pop("REDIS_URL")
-    env = {**given, **own, "ASSAY_DATA_DIR": str(data), "HOME": str(data), "TMPDIR": str(data)}
+    env = {**given, **own, "OPENASSAY_DATA_DIR": str(data), "HOME": str(data), "TMPDIR": str(data)}
     return Command(data, data), read_only_but(data), env
 
 
@@ -52,19 +52,19 @@ def test_it_is_nobodys_until_somebody_was_added_and_theirs_from_then_on(
     container: tuple[Command, tuple[str, ...], dict[str, str]],
 ) -> None:
     """As docs/howto/deploy.md goes: `up` too early, `run --rm server users add`, `up`."""
-    assay, prefix, env = container
+    openassay, prefix, env = container
     if prefix:
-        assert not (assay.folder.parent / "elsewhere").exists()
+        assert not (openassay.folder.parent / "elsewhere").exists()
         tried = subprocess.run(
-            [*prefix, "touch", str(assay.folder.parent / "elsewhere")], check=False, timeout=PATIENCE
+            [*prefix, "touch", str(openassay.folder.parent / "elsewhere")], check=False, timeout=PATIENCE
         )
         assert tried.returncode != 0, "it can write nowhere else"
 
-    assay("serve", env=env).refused(2, "nobody has a token", "assay users add")
-    added = assay("users", "add", "ada", "--json", env=env)
+    openassay("serve", env=env).refused(2, "nobody has a token", "openassay users add")
+    added = openassay("users", "add", "ada", "--json", env=env)
     assert added.code == 0, added.err
 
-    with assay.started("serve", prefix=prefix, env=env) as process:
+    with openassay.started("serve", prefix=prefix, env=env) as process:
         assert process.stdout is not None
         here = process.stdout.readline().decode().strip().replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         assert get(f"{here}/healthz") == 200

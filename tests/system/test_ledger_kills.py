@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import BudgetError
-from assay.model.spend import MICRO, Caps, Reservation
-from assay.storage.ledger import SqlLedger
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
+from openassay.errors import BudgetError
+from openassay.models.spend import MICRO, Caps, Reservation
+from openassay.storage.ledger import SqlLedger
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 
 WORKERS = 6
 CALLS = 400  # of each worker: 2,400 for a cap that holds 2,000 of them
@@ -34,11 +34,11 @@ PATIENCE = 60.0
 WORKER = """
 import asyncio, os, random, sys
 from pathlib import Path
-from assay.errors import BudgetError, StorageError
-from assay.model.spend import Charge, Reservation
-from assay.storage.ledger import SqlLedger
-from assay.storage.rows import Rows
-from assay.storage.sqlite import SqliteDatabase
+from openassay.errors import BudgetError, StorageError
+from openassay.model.spend import Charge, Reservation
+from openassay.storage.ledger import SqlLedger
+from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 
 path, bill, worker, calls, worst, at_once, in_flight = Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
 provider = os.open(bill, os.O_WRONLY | os.O_APPEND)
@@ -155,13 +155,13 @@ async def test_the_cap_holds_when_workers_are_killed(tmp_path: Path) -> None:
         check(connection)
         rows.check("ledger", "r", deep=True)
 
-        spent = await ledger.spent("r")
+        spent = await ledger.get_spend("r")
         calls = await ledger.calls("r")
         billed = totals(line.split() for line in bill.read_text().splitlines())
         booked = totals((call.key, call.micros) for call in calls)
         lost = [call for call in calls if call.state == "lost"]
         assert len(calls) >= 2_000
-        assert await ledger.refused("r"), "the cap was reached"
+        assert await ledger.has_refusals("r"), "the cap was reached"
         assert [key for key in billed if billed[key] > booked[key]] == [], "the provider asks for what was not booked"
         assert booked.total() == round(spent.usd * MICRO) <= CAP
         assert sum(call.micros for call in lost) <= KILLS * IN_FLIGHT * WORST

@@ -1,4 +1,4 @@
-"""`assay mcp`: the installed command, driven by a real MCP client."""
+"""`openassay mcp`: the installed command, driven by a real MCP client."""
 
 import asyncio
 import json
@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from tests.system.command import ASSAY, Command, environment
+from tests.system.command import OPENASSAY, Command, environment
 
 TIDES = "How high are the tides in the Bay of Fundy?"
 SLOW = "What's happening with Apple, Tesla, Microsoft, Amazon and Google?"
 
 
 @pytest.mark.requirement("X-10", "L-01")
-async def test_a_client_finishes_a_run_over_stdio(assay: Command) -> None:
+async def test_a_client_finishes_a_run_over_stdio(openassay: Command) -> None:
     """With no key and no network, on files of the person's own; nothing but the protocol is on stdout, or the client
     would say so."""
-    program = StdioServerParameters(command=str(ASSAY), args=["mcp"], env=environment(assay.data), cwd=assay.folder)
+    program = StdioServerParameters(
+        command=str(OPENASSAY), args=["mcp"], env=environment(openassay.data), cwd=openassay.folder
+    )
     heard: list[str | None] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -46,14 +48,14 @@ async def test_a_client_finishes_a_run_over_stdio(assay: Command) -> None:
             wrong: Any = await client.call_tool("research", {"question": TIDES, "documents": ["nowhere"]})
             assert wrong.is_error
             assert "nowhere" in wrong.content[0].text
-    shown = assay("threads", "show", answer["thread"])
+    shown = openassay("threads", "show", answer["thread"])
     assert "16.3 metres" in shown.out
 
 
 @contextmanager
-def begun(assay: Command) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def begun(openassay: Command) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The command with a run under way that nobody waits for, and its thread."""
-    process = assay.begun("mcp")
+    process = openassay.begun("mcp")
     try:
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         _told(process, {"id": 1, "method": "initialize", "params": hello})
@@ -78,8 +80,8 @@ def _told(process: subprocess.Popen[bytes], request: dict[str, Any]) -> Any:
 
 @pytest.mark.requirement("W-16")
 @pytest.mark.parametrize("how", ["stdin is closed", "a signal"])
-def test_it_ends_and_puts_aside_what_is_under_way(assay: Command, how: str) -> None:
-    with begun(assay) as (process, thread):
+def test_it_ends_and_puts_aside_what_is_under_way(openassay: Command, how: str) -> None:
+    with begun(openassay) as (process, thread):
         began = time.monotonic()
         if how == "a signal":
             process.send_signal(signal.SIGTERM)
@@ -90,16 +92,16 @@ def test_it_ends_and_puts_aside_what_is_under_way(assay: Command, how: str) -> N
         assert time.monotonic() - began < 10
         assert process.returncode == 0, err
         assert out == b""
-        assert f"assay resume {thread}".encode() in err
-    assert assay.statuses(thread) == ["queued"]
+        assert f"openassay resume {thread}".encode() in err
+    assert openassay.statuses(thread) == ["queued"]
 
 
-def test_options_that_do_nothing_are_refused(assay: Command) -> None:
-    assay("mcp", "--port", "1").refused(2, "--http")
+def test_options_that_do_nothing_are_refused(openassay: Command) -> None:
+    openassay("mcp", "--port", "1").refused(2, "--http")
 
 
-async def test_over_http_it_says_where_it_is(assay: Command) -> None:
-    with assay.started("mcp", "--http", "--port", "0") as process:
+async def test_over_http_it_says_where_it_is(openassay: Command) -> None:
+    with openassay.started("mcp", "--http", "--port", "0") as process:
         assert process.stderr
         line = (await asyncio.to_thread(process.stderr.readline)).decode()
         url = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))

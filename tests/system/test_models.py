@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from assay.testing import Always, FakeProvider, ScriptedModel
+from tests.fakes.llm_server import FakeLlmServer, FaultAlways
+from tests.fakes.model import FakeModel
 from tests.system.command import Command
 
 GPT = "openai:gpt-4o"
@@ -19,58 +20,58 @@ TIDES = "How high are the tides in the Bay of Fundy?"
 
 
 @asynccontextmanager
-async def served(assay: Command, **provider: Any) -> AsyncIterator[FakeProvider]:
-    """A provider, and a folder in which `assay` finds it: keys in .env, the address in config.yaml."""
-    async with FakeProvider(ScriptedModel(), **provider) as fake:
-        (assay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
+async def served(openassay: Command, **provider: Any) -> AsyncIterator[FakeLlmServer]:
+    """A provider, and a folder in which `openassay` finds it: keys in .env, the address in config.yaml."""
+    async with FakeLlmServer(FakeModel(), **provider) as fake:
+        (openassay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
         settings = {"llm": {"endpoints": {"openai": f"{fake.url}/v1"}}}
-        (assay.folder / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        (openassay.folder / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
         yield fake
 
 
 @pytest.mark.requirement("X-06")
 @pytest.mark.parametrize("answers", [1, 4, 7])
-async def test_what_was_paid_for_before_a_kill_is_not_paid_for_again(assay: Command, answers: int) -> None:
-    async with served(assay, latency=0.2) as provider:
-        with assay.started("research", TIDES, "--docs", "tiny", "--model", GPT, "--yes") as process:
+async def test_what_was_paid_for_before_a_kill_is_not_paid_for_again(openassay: Command, answers: int) -> None:
+    async with served(openassay, latency=0.2) as provider:
+        with openassay.started("research", TIDES, "--docs", "tiny", "--model", GPT, "--yes") as process:
             async with asyncio.timeout(60):
-                while assay.rows("SELECT count(*) FROM calls WHERE answer IS NOT NULL") < [(answers,)]:  # noqa: ASYNC110
+                while openassay.rows("SELECT count(*) FROM calls WHERE answer IS NOT NULL") < [(answers,)]:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)  # another process writes there
             process.kill()
             await asyncio.to_thread(process.wait)
-        stored = assay.rows("SELECT count(*) FROM calls WHERE answer IS NOT NULL")[0][0]
+        stored = openassay.rows("SELECT count(*) FROM calls WHERE answer IS NOT NULL")[0][0]
         before = len(provider.calls)
-        [thread] = assay.threads()
-        ran = await asyncio.to_thread(assay, "resume", thread, "--json")
+        [thread] = openassay.threads()
+        ran = await asyncio.to_thread(openassay, "resume", thread, "--json")
         assert ran.code == 0, ran.err
         asked = Counter((call.form, call.prompt.text) for call in provider.calls)
         again = sum(count - 1 for count in asked.values())
         assert again <= before - stored, "only calls that were under way when it was killed are made again"
-        booked = assay.rows("SELECT sum(micros) FROM calls")[0][0]
+        booked = openassay.rows("SELECT sum(micros) FROM calls")[0][0]
         assert ran.json["spend"]["usd"] == booked / 1_000_000
-        billed = provider.billed_tokens()
+        billed = provider.billable_tokens()
         assert booked >= 2.5 * billed.prompt_tokens + 10 * billed.completion_tokens
 
 
 @pytest.mark.requirement("X-06")
-async def test_a_quote_is_one_line_and_json_on_request(assay: Command) -> None:
-    async with served(assay) as provider:
-        line = await asyncio.to_thread(assay, "quote", TIDES, "--docs", "tiny", "--model", GPT, "--budget", "0.75")
+async def test_a_quote_is_one_line_and_json_on_request(openassay: Command) -> None:
+    async with served(openassay) as provider:
+        line = await asyncio.to_thread(openassay, "quote", TIDES, "--docs", "tiny", "--model", GPT, "--budget", "0.75")
         assert line.code == 0
         assert "never more than $0.75" in line.out
-        plain = await asyncio.to_thread(assay, "quote", TIDES, "--json")
+        plain = await asyncio.to_thread(openassay, "quote", TIDES, "--json")
         assert plain.json["model"] == "openai:gpt-4o"
         assert plain.json["most_usd"] == 2.0
-        free = await asyncio.to_thread(assay, "quote", TIDES, "--docs", "tiny")
+        free = await asyncio.to_thread(openassay, "quote", TIDES, "--docs", "tiny")
         assert "embedded: costs nothing" in free.out
         assert provider.calls == []
-    assert assay.threads() == []
+    assert openassay.threads() == []
 
 
 @pytest.mark.requirement("X-06", "C-13", "L-09")
-async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(assay: Command) -> None:
-    async with served(assay):
-        ran = await asyncio.to_thread(assay, "research", TIDES, "--docs", "tiny", "--model", GPT, "--yes")
+async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(openassay: Command) -> None:
+    async with served(openassay):
+        ran = await asyncio.to_thread(openassay, "research", TIDES, "--docs", "tiny", "--model", GPT, "--yes")
         assert ran.code == 0, ran.err
         assert "Quote      openai:gpt-4o: about $" in ran.err
         assert " spent" in ran.err.splitlines()[-1]
@@ -79,12 +80,12 @@ async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(assay: Com
 
 
 @pytest.mark.requirement("X-06")
-async def test_a_cap_too_small_for_one_call_is_exit_4(assay: Command) -> None:
-    async with served(assay) as provider:
-        ran = await asyncio.to_thread(assay, "ask", TIDES, "--docs", "tiny", "--model", GPT, "--budget", "0.000001")
+async def test_a_cap_too_small_for_one_call_is_exit_4(openassay: Command) -> None:
+    async with served(openassay) as provider:
+        ran = await asyncio.to_thread(openassay, "ask", TIDES, "--docs", "tiny", "--model", GPT, "--budget", "0.000001")
         ran.refused(4, "--budget")
         assert provider.calls == []
-    assert assay.threads() == []
+    assert openassay.threads() == []
 
 
 @pytest.mark.requirement("C-15")
@@ -101,36 +102,36 @@ async def test_a_cap_too_small_for_one_call_is_exit_4(assay: Command) -> None:
     ],
 )
 async def test_a_model_that_cannot_be_asked_is_refused_before_anything_is_written(
-    assay: Command, model: str, words: list[str]
+    openassay: Command, model: str, words: list[str]
 ) -> None:
-    async with served(assay):
-        ran = await asyncio.to_thread(assay, "research", TIDES, "--docs", "tiny", "--model", model)
+    async with served(openassay):
+        ran = await asyncio.to_thread(openassay, "research", TIDES, "--docs", "tiny", "--model", model)
         ran.refused(2, *words)
-    assert assay.threads() == []
+    assert openassay.threads() == []
 
 
 @pytest.mark.requirement("C-15")
-async def test_a_wrong_key_is_told_and_never_shown(assay: Command) -> None:
-    async with served(assay, faults=Always("key-rejected")):
-        ran = await asyncio.to_thread(assay, "research", TIDES, "--docs", "tiny", "--model", GPT, "--yes")
+async def test_a_wrong_key_is_told_and_never_shown(openassay: Command) -> None:
+    async with served(openassay, faults=FaultAlways("key-rejected")):
+        ran = await asyncio.to_thread(openassay, "research", TIDES, "--docs", "tiny", "--model", GPT, "--yes")
         assert ran.code == 0, ran.err
         assert "OPENAI_API_KEY" in ran.err or "key" in ran.err
         assert "embedded reasoner" in ran.err
         assert "sk-test" not in ran.err + ran.out
-        logged = await asyncio.to_thread(assay, "threads", "log", assay.threads()[0])
+        logged = await asyncio.to_thread(openassay, "threads", "log", openassay.threads()[0])
         assert "sk-test" not in logged.out
 
 
-async def test_documents_go_to_no_hosted_model_that_was_not_named(assay: Command) -> None:
-    async with served(assay) as provider:
-        ran = await asyncio.to_thread(assay, "ask", TIDES, "--docs", "tiny", "--json")
+async def test_documents_go_to_no_hosted_model_that_was_not_named(openassay: Command) -> None:
+    async with served(openassay) as provider:
+        ran = await asyncio.to_thread(openassay, "ask", TIDES, "--docs", "tiny", "--json")
         assert provider.calls == []
         assert any("stay on this machine" in notice for notice in ran.json["notices"])
 
 
-async def test_the_doctor_offers_a_model_server_it_finds(assay: Command) -> None:
-    async with served(assay):
-        ran = await asyncio.to_thread(assay, "doctor")
+async def test_the_doctor_offers_a_model_server_it_finds(openassay: Command) -> None:
+    async with served(openassay):
+        ran = await asyncio.to_thread(openassay, "doctor")
         assert "openai:gpt-4o; at most $2.00 a question" in ran.out
         assert "local models" in ran.out
 
@@ -182,22 +183,22 @@ def collector() -> Iterator[tuple[Collector, str]]:
 
 
 @pytest.mark.requirement("C-14")
-async def test_langsmith_is_told_by_the_environment_alone(assay: Command) -> None:
-    async with served(assay):
+async def test_langsmith_is_told_by_the_environment_alone(openassay: Command) -> None:
+    async with served(openassay):
         with collector() as (kept, url):
             traced = {
                 "LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": url, "LANGSMITH_API_KEY": "ls-test-not-a-key",
                 "LANGSMITH_DISABLE_RUN_COMPRESSION": "true",
             }  # fmt: skip
             args = ("ask", TIDES, "--docs", "tiny", "--model", GPT, "--json")
-            plain = await asyncio.to_thread(assay, *args, env={**traced, "LANGSMITH_TRACING": "false"})
+            plain = await asyncio.to_thread(openassay, *args, env={**traced, "LANGSMITH_TRACING": "false"})
             assert plain.code == 0, plain.err
             assert kept.bodies == []
-            private = await asyncio.to_thread(assay, "ask", TIDES, "--docs", "tiny", "--json", env=traced)
+            private = await asyncio.to_thread(openassay, "ask", TIDES, "--docs", "tiny", "--json", env=traced)
             assert any("tracing is off" in notice for notice in private.json["notices"])
             assert kept.bodies == [], "documents stay on this machine"
             secret = f"whsec_{'Zx9' * 8}"
-            ran = await asyncio.to_thread(assay, args[0], f"{TIDES} ({secret})", *args[2:], env=traced)
+            ran = await asyncio.to_thread(openassay, args[0], f"{TIDES} ({secret})", *args[2:], env=traced)
             assert ran.code == 0, ran.err
             assert any("LangSmith" in notice for notice in ran.json["notices"])
             for word in ('"run_type":"llm"', '"ls_model_name":"gpt-4o"', "understand", TIDES):

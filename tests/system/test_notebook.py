@@ -24,11 +24,11 @@ def told(cell: Any) -> str:
 async def test_the_notebook_runs_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nbclient import NotebookClient
 
-    monkeypatch.setenv("ASSAY_OFFLINE", "true")
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     folder = Path(shutil.copytree(ROOT / "examples", tmp_path / "examples"))
-    notebook = read(folder / "assay.ipynb")
+    notebook = read(folder / "openassay.ipynb")
 
     await NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).async_execute()
 
@@ -43,7 +43,7 @@ async def test_the_notebook_runs_offline(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_notebook_is_kept_without_what_a_run_leaves() -> None:
-    cells = [cell for cell in read(ROOT / "examples" / "assay.ipynb").cells if cell.cell_type == "code"]
+    cells = [cell for cell in read(ROOT / "examples" / "openassay.ipynb").cells if cell.cell_type == "code"]
 
     assert cells
     assert not [cell.id for cell in cells if cell.outputs or cell.execution_count]

@@ -1,6 +1,7 @@
 """A whole question with a real small model, on request: it takes minutes.
 
-ASSAY_TEST_MODEL_URL names an OpenAI-compatible server on this machine, ASSAY_TEST_MODEL_FILE a .gguf file (with the
+OPENASSAY_TEST_MODEL_URL names an OpenAI-compatible server on this machine, OPENASSAY_TEST_MODEL_FILE a .gguf file
+(with the
 extra `local` installed).
 """
 
@@ -12,21 +13,21 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.model.thread import Options
-from assay.settings import load
+from openassay.bootstrap import open_engine
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
 from tests.scenario.checking import check_report, stored_texts
 from tests.system.command import LIBRARY
 
-URL = os.environ.get("ASSAY_TEST_MODEL_URL")
-FILE = os.environ.get("ASSAY_TEST_MODEL_FILE")
+URL = os.environ.get("OPENASSAY_TEST_MODEL_URL")
+FILE = os.environ.get("OPENASSAY_TEST_MODEL_FILE")
 QUESTION = "What is the Hubble tension and how large is it?"
 SHARE = 0.8  # of the steps, at least, must be the model's
 
 
 async def _researched(folder: Path, model: str, llm: dict[str, Any]) -> None:
     async with open_engine(load(data_dir=folder, llm=llm)) as engine:
-        options = Options.model_validate({"depth": "quick", "docs": (str(LIBRARY),), "model": model})
+        options = ResearchOptions.model_validate({"depth": "quick", "docs": (str(LIBRARY),), "model": model})
         run = await engine.start(QUESTION, options)
         async with asyncio.timeout(3_000):
             outcome = await engine.wait(run.id)
@@ -42,14 +43,14 @@ async def _researched(folder: Path, model: str, llm: dict[str, Any]) -> None:
     assert report.spend.tokens > 0
 
 
-@pytest.mark.skipif(URL is None, reason="ASSAY_TEST_MODEL_URL names no server")
+@pytest.mark.skipif(URL is None, reason="OPENASSAY_TEST_MODEL_URL names no server")
 @pytest.mark.timeout(3_600)
 async def test_a_question_with_a_model_behind_a_url(tmp_path: Path) -> None:
     served = httpx2.get(f"{URL}/models", timeout=10).json()["data"][0]["id"]
     await _researched(tmp_path / "data", f"compatible:{served}", {"base_url": URL})
 
 
-@pytest.mark.skipif(FILE is None, reason="ASSAY_TEST_MODEL_FILE names no .gguf file")
+@pytest.mark.skipif(FILE is None, reason="OPENASSAY_TEST_MODEL_FILE names no .gguf file")
 @pytest.mark.timeout(3_600)
 async def test_a_question_with_a_model_in_a_file(tmp_path: Path) -> None:
     await _researched(tmp_path / "data", f"local:{FILE}", {})

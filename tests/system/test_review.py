@@ -14,17 +14,16 @@ from typing import Any, TypeVar
 import pytest
 import typer
 
-from assay.bootstrap import open_engine
-from assay.cli.review import answer, show
-from assay.engine import Engine
-from assay.errors import AssayError
-from assay.export.report import Report
-from assay.model.event import RunStatus
-from assay.model.review import Review
-from assay.model.thread import Options
-from assay.questions import OpenQuestion
-from assay.settings import load
-from assay.view import StateView
+from openassay.bootstrap import open_engine
+from openassay.cli.review import answer_review, show_review
+from openassay.engine.engine import Engine
+from openassay.engine.questions import OpenQuestion
+from openassay.engine.view import StateView
+from openassay.errors import OpenAssayError
+from openassay.export.report import Report
+from openassay.models.event import RunStatus
+from openassay.models.thread import Review, ResearchOptions
+from openassay.settings import load
 from tests.system.command import Command, Ran
 
 T = TypeVar("T")
@@ -34,27 +33,27 @@ AT_THE_PLAN: dict[str, Any] = {"hitl_after_planning": True}
 pytestmark = pytest.mark.requirement("F-09")
 
 
-def configure(assay: Command, settings: dict[str, Any]) -> None:
-    (assay.folder / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML
+def configure(openassay: Command, settings: dict[str, Any]) -> None:
+    (openassay.folder / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML
 
 
 # A command takes almost two seconds to come up, so what is only looked at is looked at from here.
 
 
 @pytest.fixture(autouse=True)
-def _here(assay: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(assay.folder)
-    monkeypatch.setenv("ASSAY_OFFLINE", "true")
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(assay.data))
-    monkeypatch.setenv("ASSAY_CONFIG", str(assay.folder / "config.yaml"))
+def _here(openassay: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(openassay.folder)
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(openassay.data))
+    monkeypatch.setenv("OPENASSAY_CONFIG", str(openassay.folder / "config.yaml"))
 
 
-def wait_at(assay: Command, **settings: Any) -> str:
+def wait_at(openassay: Command, **settings: Any) -> str:
     """The thread of a run that was started under these settings and has asked something; its engine is closed."""
-    configure(assay, settings)
+    configure(openassay, settings)
 
     async def ask(engine: Engine) -> str:
-        run = await engine.start(QUESTION, Options(docs=(str(assay.folder / "tiny"),), interactive=True))
+        run = await engine.start(QUESTION, ResearchOptions(docs=(str(openassay.folder / "tiny"),), interactive=True))
         outcome = await engine.wait(run.id)
         assert outcome.run.status is RunStatus.WAITING, outcome.run.error
         return outcome.run.thread
@@ -84,8 +83,8 @@ def _with_engine(work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
 
 def refuses(thread: str, words: str, reason: str, **given: Any) -> str:
     """The hint that comes with it."""
-    with pytest.raises(AssayError, match=re.escape(reason)) as caught:
-        answer(thread, words, **given)
+    with pytest.raises(OpenAssayError, match=re.escape(reason)) as caught:
+        answer_review(thread, words, **given)
     assert caught.value.exit_code == 2
     assert caught.value.help
     assert "THREAD" not in caught.value.help
@@ -96,50 +95,50 @@ def refuses(thread: str, words: str, reason: str, **given: Any) -> str:
 
 
 @pytest.mark.requirement("W-04")
-def test_a_question_outlives_kill_9_with_its_deadline_and_takes_one_answer(assay: Command) -> None:
-    configure(assay, AT_THE_PLAN)
-    with assay.typed("research", QUESTION, "--docs", "tiny") as terminal:
+def test_a_question_outlives_kill_9_with_its_deadline_and_takes_one_answer(openassay: Command) -> None:
+    configure(openassay, AT_THE_PLAN)
+    with openassay.typed("research", QUESTION, "--docs", "tiny") as terminal:
         terminal.expect("Is this plan what you want?")
         terminal.expect("plan> ")
-    (thread,) = assay.threads()  # leaving the terminal has killed it
+    (thread,) = openassay.threads()  # leaving the terminal has killed it
     [before] = pending()
 
-    [asked] = assay("review", "--json").json
+    [asked] = openassay("review", "--json").json
     assert (asked["thread"], asked["kind"], asked["on_timeout"]) == (thread, "approve_plan", "end")
     opened, due = (datetime.fromisoformat(asked[name]) for name in ("opened", "due"))
     assert due - opened == timedelta(minutes=30)
     assert datetime.now(UTC) - timedelta(minutes=2) < opened < datetime.now(UTC)
-    seen = assay("threads", "state", thread, "--json").json
+    seen = openassay("threads", "state", thread, "--json").json
     assert (seen["next"], seen["status"], seen["user_inputs"]["goal"]) == (["approve_plan"], "searching", QUESTION)
     assert pending() == [before]
     assert before.due == due
 
-    answered = assay("review", "answer", thread, "approve", "--json")
+    answered = openassay("review", "answer", thread, "approve", "--json")
 
     assert answered.code == 0, answered.err
     assert answered.json["status"] == "complete"
-    assert assay.statuses(thread) == ["done"]
+    assert openassay.statuses(thread) == ["done"]
     assert pending() == []
     done = state(thread)
-    second = assay("review", "answer", thread, "reject", "--question", asked["id"])
+    second = openassay("review", "answer", thread, "reject", "--question", asked["id"])
     second.refused(2, "answered already, on 20", " UTC, by a person")
     refuses(thread, "reject", f"thread {thread} does not wait for an answer; its last question was answered already")
     assert state(thread) == done
 
 
-def test_of_two_processes_one_is_heard(assay: Command) -> None:
-    thread = wait_at(assay, **AT_THE_PLAN)
+def test_of_two_processes_one_is_heard(openassay: Command) -> None:
+    thread = wait_at(openassay, **AT_THE_PLAN)
     answer = ("review", "answer", thread, "approve", "--json")
 
-    with assay.started(*answer) as one, assay.started(*answer) as other:
+    with openassay.started(*answer) as one, openassay.started(*answer) as other:
         ends = [_ended(process) for process in (one, other)]
 
     assert sorted(end.code for end in ends) == [0, 2], [end.err for end in ends]
     [heard], [refused] = [[end for end in ends if end.code == code] for code in (0, 2)]
     assert heard.json["status"] == "complete"
     assert refused.stdout == b""
-    assert refused.err.startswith("assay: ")
-    assert assay.statuses(thread) == ["done"]
+    assert refused.err.startswith("openassay: ")
+    assert openassay.statuses(thread) == ["done"]
 
 
 def _ended(process: subprocess.Popen[bytes]) -> Ran:
@@ -152,22 +151,22 @@ def _ended(process: subprocess.Popen[bytes]) -> Ran:
 
 
 @pytest.mark.parametrize("auto", [True, False])
-def test_when_time_is_up_the_clock_decides(assay: Command, auto: bool) -> None:
+def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> None:
     breakpoints = {"plan_timeout": 1, "plan_auto_approve": auto}
-    thread = wait_at(assay, **AT_THE_PLAN, breakpoints=breakpoints)
+    thread = wait_at(openassay, **AT_THE_PLAN, breakpoints=breakpoints)
     [asked] = pending()
     assert asked.due is not None
     time.sleep(max((asked.due - datetime.now(UTC)).total_seconds(), 0))
-    listed = assay("review")
+    listed = openassay("review")
     assert f"overdue     {'goes on' if auto else 'ends'}" in listed.out
     assert QUESTION in listed.out, "what is being researched tells threads apart"
-    assert "Overdue: assay review timers --once settles them." in listed.err
+    assert "Overdue: openassay review timers --once settles them." in listed.err
     before = state(thread)
     late = refuses(thread, "approve", "the time for an answer ended, on ")
-    assert late == f"Let the clock decide: assay resume {thread}"
+    assert late == f"Let the clock decide: openassay resume {thread}"
     assert state(thread) == before
 
-    settled = assay("review", "timers", "--once")
+    settled = openassay("review", "timers", "--once")
 
     assert settled.code == 0, settled.err
     went, came = settled.out.splitlines()
@@ -179,12 +178,12 @@ def test_when_time_is_up_the_clock_decides(assay: Command, auto: bool) -> None:
     refuses(thread, "approve", " UTC, by the timer", question_id=asked.id)
 
 
-def test_the_clock_keeps_the_time_of_all_threads_until_it_is_stopped(assay: Command) -> None:
-    wait_at(assay, **AT_THE_PLAN)  # has half an hour
-    thread = wait_at(assay, **AT_THE_PLAN, breakpoints={"plan_timeout": 4})
-    with assay.started("review", "timers") as process:
+def test_the_clock_keeps_the_time_of_all_threads_until_it_is_stopped(openassay: Command) -> None:
+    wait_at(openassay, **AT_THE_PLAN)  # has half an hour
+    thread = wait_at(openassay, **AT_THE_PLAN, breakpoints={"plan_timeout": 4})
+    with openassay.started("review", "timers") as process:
         ends = time.monotonic() + 60
-        while assay.statuses(thread) != ["done"] and time.monotonic() < ends:
+        while openassay.statuses(thread) != ["done"] and time.monotonic() < ends:
             time.sleep(0.05)
         time.sleep(0.3)  # what came of it is being told
         process.send_signal(signal.SIGINT)
@@ -200,8 +199,8 @@ def test_the_clock_keeps_the_time_of_all_threads_until_it_is_stopped(assay: Comm
 
 
 @pytest.mark.requirement("W-04")
-def test_what_is_no_answer_is_refused_and_changes_nothing(assay: Command) -> None:
-    thread = wait_at(assay, **AT_THE_PLAN)
+def test_what_is_no_answer_is_refused_and_changes_nothing(openassay: Command) -> None:
+    thread = wait_at(openassay, **AT_THE_PLAN)
     asked, before = pending(), state(thread)
 
     refuses(thread, "maybe", "'maybe' is not a decision")
@@ -211,19 +210,19 @@ def test_what_is_no_answer_is_refused_and_changes_nothing(assay: Command) -> Non
     refuses(thread, "approve", "this question is not open any more", question_id="0" * 32)
     refuses("nowhere", "approve", "no thread nowhere")
     refuses(thread, "modify", "nowhere.json cannot be read", edits="nowhere.json")
-    assay("review", "answer", thread, "modify", "--edits", "-", stdin=b"{").refused(2, "the edits are not JSON")
-    assay("review", "answer", thread, "").refused(2, "'' is not a decision")
+    openassay("review", "answer", thread, "modify", "--edits", "-", stdin=b"{").refused(2, "the edits are not JSON")
+    openassay("review", "answer", thread, "").refused(2, "'' is not a decision")
 
     assert pending() == asked
     assert state(thread) == before
-    assert assay.statuses(thread) == ["waiting"]
+    assert openassay.statuses(thread) == ["waiting"]
 
 
 @pytest.mark.requirement("W-04")
-def test_edits_that_cannot_be_made_are_refused_and_change_nothing(assay: Command) -> None:
-    thread = wait_at(assay, **AT_THE_PLAN)
+def test_edits_that_cannot_be_made_are_refused_and_change_nothing(openassay: Command) -> None:
+    thread = wait_at(openassay, **AT_THE_PLAN)
     asked, before = pending(), state(thread)
-    file = assay.folder / "edits.json"
+    file = openassay.folder / "edits.json"
     wrong: dict[str, Any] = {
         "neither a list nor an object": "fewer",
         "fly": [{"op": "fly"}],
@@ -244,18 +243,18 @@ def test_edits_that_cannot_be_made_are_refused_and_change_nothing(assay: Command
     assert state(thread) == before
 
 
-def test_planning_questions_are_answered_in_their_order(assay: Command) -> None:
-    thread = wait_at(assay, mode="plan")
+def test_planning_questions_are_answered_in_their_order(openassay: Command) -> None:
+    thread = wait_at(openassay, mode="plan")
     [first] = pending()
     assert (first.kind, first.due) == ("planning", None)
-    assert "no limit" in assay("review").out
+    assert "no limit" in openassay("review").out
     hint = refuses(thread, "99", "'99' is no answer here")
     assert hint.startswith("Choose 1 to ")
     assert "Ctrl-D" not in hint + refuses(thread, "help", "'help' is no answer here")
     refuses(thread, "1", "wants an answer in words", comment="why")
     question = opened(thread)
 
-    next_one = assay("review", "answer", thread, "2", "--quiet")
+    next_one = openassay("review", "answer", thread, "2", "--quiet")
 
     assert next_one.code == 3, next_one.err
     assert "a question is open: " in next_one.err
@@ -265,20 +264,20 @@ def test_planning_questions_are_answered_in_their_order(assay: Command) -> None:
     assert state(thread) == before
     while len(pending()) == 1:
         with pytest.raises(typer.Exit) as left:
-            answer(thread, "Since 2015", json=True, quiet=True)
+            answer_review(thread, "Since 2015", json=True, quiet=True)
         assert left.value.exit_code == (3 if pending() else 0)
     assert "Since 2015" in state(thread).user_inputs.planner_answers.values()
 
 
 @pytest.mark.requirement("W-01")
-def test_what_is_open_is_dropped_when_its_thread_turns_to_auto(assay: Command) -> None:
-    thread = wait_at(assay, mode="plan")
+def test_what_is_open_is_dropped_when_its_thread_turns_to_auto(openassay: Command) -> None:
+    thread = wait_at(openassay, mode="plan")
     [asked] = pending()
 
-    switched = assay("mode", thread, "auto")
+    switched = openassay("mode", thread, "auto")
 
     assert switched.code == 0, switched.err
-    assert assay.statuses(thread) == ["done"]
+    assert openassay.statuses(thread) == ["done"]
     refuses(thread, "1", "answered already, on 20", question_id=asked.id)
     assert pending() == []
 
@@ -292,39 +291,41 @@ def opened(thread: str) -> OpenQuestion:
 
 
 @pytest.mark.requirement("W-06")
-def test_a_plan_is_changed_from_a_file_and_carried_out(assay: Command) -> None:
-    thread = wait_at(assay, **AT_THE_PLAN)
-    told = assay("review", "show", thread).out
+def test_a_plan_is_changed_from_a_file_and_carried_out(openassay: Command) -> None:
+    thread = wait_at(openassay, **AT_THE_PLAN)
+    told = openassay("review", "show", thread).out
     assert QUESTION in told.splitlines()[0]
     asked = opened(thread).shown["plan"]["questions"]
     assert all(f"{one['id']} {one['text']}" in " ".join(told.split()) for one in asked)
-    assert f"assay review answer {thread} modify --edits -" in told
+    assert f"openassay review answer {thread} modify --edits -" in told
     change = [{"op": "words", "words": 500}]
 
-    answered = assay("review", "answer", thread, "modify", "--edits", "-", "--json", stdin=json.dumps(change).encode())
+    answered = openassay(
+        "review", "answer", thread, "modify", "--edits", "-", "--json", stdin=json.dumps(change).encode()
+    )
 
     assert answered.code == 0, answered.err
     assert answered.json["plan"]["words"] == 500
 
 
 @pytest.mark.requirement("W-06")
-def test_a_report_is_looked_at_whole_before_it_is_published_or_ended(assay: Command) -> None:
-    thread = wait_at(assay, hitl_before_output=True)
+def test_a_report_is_looked_at_whole_before_it_is_published_or_ended(openassay: Command) -> None:
+    thread = wait_at(openassay, hitl_before_output=True)
     question = opened(thread)
-    told = " ".join(assay("review", "show", thread).out.split())
+    told = " ".join(openassay("review", "show", thread).out.split())
     for section in question.shown["draft"]["sections"]:
         assert all(one["text"] in told for one in section["sentences"])
 
-    ended = assay("review", "answer", thread, "reject", "too", "narrow", "--comment", "and short", "--json")
+    ended = openassay("review", "answer", thread, "reject", "too", "narrow", "--comment", "and short", "--json")
 
     assert ended.code == 5, ended.err
     assert any("too narrow. and short" in notice for notice in ended.json["notices"])
 
 
-def test_the_example_of_an_answer_would_be_taken(assay: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    thread = wait_at(assay, **AT_THE_PLAN, hitl_before_output=True)
+def test_the_example_of_an_answer_would_be_taken(openassay: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    thread = wait_at(openassay, **AT_THE_PLAN, hitl_before_output=True)
     for kind in ("approve_plan", "approve_output"):
-        show(thread, json=True)
+        show_review(thread, json=True)
         told = json.loads(capsys.readouterr().out)
         [question] = told["questions"]
         assert (told["thread"], question["kind"]) == (thread, kind)
@@ -337,16 +338,16 @@ async def _take(engine: Engine, *, thread: str, id: str, value: object) -> None:
     assert outcome.run.status is RunStatus.WAITING, outcome.run.error
 
 
-def test_a_job_without_a_terminal_leaves_its_question_open_if_asked_to(assay: Command) -> None:
-    configure(assay, {"hitl_after_planning": True})
+def test_a_job_without_a_terminal_leaves_its_question_open_if_asked_to(openassay: Command) -> None:
+    configure(openassay, {"hitl_after_planning": True})
     question = "How did Apple change over 2023?"
 
-    unattended = assay("ask", question, "--json")
-    waiting = assay("ask", question, "--ask", "--json")
+    unattended = openassay("ask", question, "--json")
+    waiting = openassay("ask", question, "--ask", "--json")
 
     assert unattended.code == 0
     assert any("nobody could give them" in notice for notice in unattended.json["notices"])
     assert waiting.code == 3, waiting.err
     [review] = pending()
     assert review.kind == "approve_plan"
-    assert f"assay review answer {review.thread}" in waiting.err
+    assert f"openassay review answer {review.thread}" in waiting.err

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from assay.testing import FakeProvider, ScriptedModel
 from benchmarks.streaming import trial
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.system.command import PATIENCE, Command
 
 
 @contextmanager
-def serving(assay: Command, *options: str) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
+def serving(openassay: Command, *options: str) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
     """The process, and the address it says."""
-    with assay.started("serve", "--port", "0", *options) as process:
+    with openassay.started("serve", "--port", "0", *options) as process:
         assert process.stdout is not None
         yield process, process.stdout.readline().decode().strip()
 
@@ -33,25 +34,25 @@ async def test_readers_who_are_cut_off_are_told_the_same_through_a_restart(tmp_p
     assert all(reader.told > 90 for reader in tally.again.values())
 
 
-def test_it_has_its_port_alone_and_a_signal_stops_it_in_good_order(assay: Command) -> None:
-    with serving(assay) as (process, address):
+def test_it_has_its_port_alone_and_a_signal_stops_it_in_good_order(openassay: Command) -> None:
+    with serving(openassay) as (process, address):
         port = address.rpartition(":")[2]
-        assay("serve", "--port", port).refused(2, f"port {port}", "--port")
+        openassay("serve", "--port", port).refused(2, f"port {port}", "--port")
         with urllib.request.urlopen(f"{address}/readyz", timeout=PATIENCE) as answer:  # noqa: S310  # its own
             assert answer.status == 200
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    assert "assay users add" in err.decode(), "it says who may come in"
+    assert "openassay users add" in err.decode(), "it says who may come in"
     assert "Traceback" not in err.decode()
 
 
-async def test_a_second_signal_stops_it_at_once(assay: Command) -> None:
-    async with FakeProvider(ScriptedModel(), latency=30.0) as provider:
+async def test_a_second_signal_stops_it_at_once(openassay: Command) -> None:
+    async with FakeLlmServer(FakeModel(), latency=30.0) as provider:
         llm = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
-        (assay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
-        (assay.folder / "config.yaml").write_text(json.dumps({"source": "demo", "llm": llm}), encoding="utf-8")
-        with serving(assay) as (process, address):
+        (openassay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
+        (openassay.folder / "config.yaml").write_text(json.dumps({"source": "demo", "llm": llm}), encoding="utf-8")
+        with serving(openassay) as (process, address):
             await asyncio.to_thread(ask, address)
             async with asyncio.timeout(PATIENCE):
                 while not provider.calls:  # noqa: ASYNC110  # another process calls
@@ -62,8 +63,8 @@ async def test_a_second_signal_stops_it_at_once(assay: Command) -> None:
             process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(process.communicate, timeout=PATIENCE)
     assert process.returncode == 130
-    [thread] = assay.threads()
-    assert assay.statuses(thread) == ["running"], "the next server finds that nobody works on it"
+    [thread] = openassay.threads()
+    assert openassay.statuses(thread) == ["running"], "the next server finds that nobody works on it"
 
 
 def ask(address: str) -> None:

@@ -19,21 +19,30 @@ from typing import Any
 
 import pytest
 
-from assay.errors import FetchError, RefusedError
-from assay.evaluation.hostile import host, is_public
-from assay.evaluation.hostile import vectors as listed_vectors
-from assay.harvest.fetching.client import GuardedClient
-from assay.harvest.fetching.proxy import GuardedProxy
-from assay.harvest.fetching.robots import Robots
-from assay.harvest.visits import Visits
-from assay.harvest.web import WebPages
-from assay.ports import Page
-from assay.settings import Harvesting
-from assay.testing import MemoryCache
-from assay.testing.hostile import bomb, drip, endless, raw, reset, silence
-from assay.testing.web import PUBLIC, FakeWeb, Visit, reply
-from assay.testing.wire import Wire
-from assay.text.urls import parse
+from benchmarks.evaluation.hostile import address_host, is_public
+from benchmarks.evaluation.hostile import load_addresses as listed_vectors
+from openassay.errors import AddressPolicyError, FetchError
+from openassay.fetch.browser import BrowserProxy
+from openassay.fetch.client import FetchClient
+from openassay.fetch.pages import PageFetcher, WebPages
+from openassay.fetch.robots import Robots
+from openassay.protocols import PageResult
+from openassay.settings import HarvestSettings
+from openassay.testing import MemoryCache
+from openassay.text.urls import parse_url
+from tests.fakes.http_server import ServerConnection
+from tests.fakes.web import (
+    PUBLIC_ADDRESS,
+    FakeWeb,
+    WebVisit,
+    build_reply,
+    make_bomb,
+    reset_connection,
+    send_endless_body,
+    send_raw,
+    send_slowly,
+    stay_silent,
+)
 
 SITE = "stage.example.org"
 
@@ -107,13 +116,13 @@ class Stage:
     dialled: list[str] = field(default_factory=list)
     answers: dict[str, list[Sequence[str]]] = field(default_factory=dict)
 
-    def open(self) -> GuardedClient:
-        return GuardedClient(Harvesting(), resolve=self.resolve, dial=self.dial)
+    def open(self) -> FetchClient:
+        return FetchClient(HarvestSettings(), resolve=self.resolve, dial=self.dial)
 
     async def resolve(self, host: str) -> Sequence[str]:
         """The site is public, and names told in `answers`; all others are this machine."""
         if host == SITE:
-            return [PUBLIC]
+            return [PUBLIC_ADDRESS]
         left = self.answers.get(host, [["127.0.0.1"]])
         return left.pop(0) if len(left) > 1 else left[0]
 
@@ -123,86 +132,86 @@ class Stage:
 
     def leads(self, path: str, to: str) -> None:
         target = to.encode("utf-8", "replace")
-        self.site.play(f"http://*{path}", raw(b"HTTP/1.1 302 Found\r\nLocation: " + target + b"\r\n\r\n"))
+        self.site.add_handler(f"http://*{path}", send_raw(b"HTTP/1.1 302 Found\r\nLocation: " + target + b"\r\n\r\n"))
 
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
     async with FakeWeb() as site, FakeWeb() as canary:
-        canary.page("http://*/*", "secret", headers={"Connection": "close"})
+        canary.add_page("http://*/*", "secret", headers={"Connection": "close"})
         yield Stage(site, canary)
 
 
-Entry = Callable[[Stage, GuardedClient, str], Awaitable[object]]
+Entry = Callable[[Stage, FetchClient, str], Awaitable[object]]
 WISH: dict[str, Any] = {"seconds": 5.0, "max_bytes": 10_000}
 
 
 def _behind(vector: str) -> str:
     """The private address that a vector means, for a name to resolve to."""
     with suppress(ValueError):
-        return "127.0.0.1" if is_public(host(vector)) else str(ip_address(host(vector)))
+        return "127.0.0.1" if is_public(address_host(vector)) else str(ip_address(address_host(vector)))
     return "127.0.0.1"
 
 
-async def address(stage: Stage, client: GuardedClient, vector: str) -> object:
+async def address(stage: Stage, client: FetchClient, vector: str) -> object:
     return await client.get(vector, **WISH)
 
 
-async def post(stage: Stage, client: GuardedClient, vector: str) -> object:
+async def post(stage: Stage, client: FetchClient, vector: str) -> object:
     return await client.post(vector, b"{}", **WISH)
 
 
-async def connect(stage: Stage, client: GuardedClient, vector: str) -> object:
-    parsed = parse(vector)
+async def connect(stage: Stage, client: FetchClient, vector: str) -> object:
+    parsed = parse_url(vector)
     host = parsed.host if parsed and not parsed.userinfo else vector
     return await client.connect(host, (parsed and parsed.port) or 80)
 
 
-async def redirect(stage: Stage, client: GuardedClient, vector: str) -> object:
+async def redirect(stage: Stage, client: FetchClient, vector: str) -> object:
     stage.leads("/go", vector)
     return await client.get(f"http://{SITE}/go", **WISH)
 
 
-async def second_redirect(stage: Stage, client: GuardedClient, vector: str) -> object:
+async def second_redirect(stage: Stage, client: FetchClient, vector: str) -> object:
     stage.leads("/start", "/go")
     return await redirect(stage, client, vector)
 
 
-async def name(stage: Stage, client: GuardedClient, vector: str) -> object:
+async def name(stage: Stage, client: FetchClient, vector: str) -> object:
     stage.answers["name.example.org"] = [[_behind(vector)]]
     return await client.get("http://name.example.org/", **WISH)
 
 
-async def name_with_two_addresses(stage: Stage, client: GuardedClient, vector: str) -> object:
-    stage.answers["name.example.org"] = [[PUBLIC, _behind(vector)]]
+async def name_with_two_addresses(stage: Stage, client: FetchClient, vector: str) -> object:
+    stage.answers["name.example.org"] = [[PUBLIC_ADDRESS, _behind(vector)]]
     return await client.get("http://name.example.org/", **WISH)
 
 
-async def rebinding(stage: Stage, client: GuardedClient, vector: str) -> object:
-    stage.site.page("http://name.example.org/", "harmless", headers={"Connection": "close"})
-    stage.answers["name.example.org"] = [[PUBLIC], [_behind(vector)]]
+async def rebinding(stage: Stage, client: FetchClient, vector: str) -> object:
+    stage.site.add_page("http://name.example.org/", "harmless", headers={"Connection": "close"})
+    stage.answers["name.example.org"] = [[PUBLIC_ADDRESS], [_behind(vector)]]
     assert (await client.get("http://name.example.org/", **WISH)).body == b"harmless"
     return await client.get("http://name.example.org/", **WISH)
 
 
-async def rebinding_by_redirect(stage: Stage, client: GuardedClient, vector: str) -> object:
+async def rebinding_by_redirect(stage: Stage, client: FetchClient, vector: str) -> object:
     stage.leads("/go", "/gone")
-    stage.answers["name.example.org"] = [[PUBLIC], [_behind(vector)]]
+    stage.answers["name.example.org"] = [[PUBLIC_ADDRESS], [_behind(vector)]]
     return await client.get("http://name.example.org/go", **WISH)
 
 
-async def robots(stage: Stage, client: GuardedClient, vector: str) -> None:
+async def robots(stage: Stage, client: FetchClient, vector: str) -> None:
     stage.leads("/robots.txt", vector)
-    rules = Robots(client, "AssayBot/0.1")
+    rules = Robots(client, "OpenAssayBot/0.1")
     try:
         await rules.check(f"http://{SITE}/")
     finally:
         await rules.aclose()
 
 
-async def robots_of_a_name(stage: Stage, client: GuardedClient, vector: str) -> None:
+async def robots_of_a_name(stage: Stage, client: FetchClient, vector: str) -> None:
     stage.answers["name.example.org"] = [[_behind(vector)]]
-    rules = Robots(client, "AssayBot/0.1")
+    rules = Robots(client, "OpenAssayBot/0.1")
     try:
         await rules.check("http://name.example.org/")
     finally:
@@ -227,7 +236,7 @@ async def test_no_entry_leads_to_a_private_address(stage: Stage, vectors: list[s
         for vector in tried:
             try:
                 await entry(stage, client, vector)
-            except RefusedError:
+            except AddressPolicyError:
                 continue
             except FetchError:
                 if entry in (redirect, second_redirect, robots, robots_of_a_name):
@@ -240,32 +249,34 @@ async def test_no_entry_leads_to_a_private_address(stage: Stage, vectors: list[s
     assert stage.canary.requests == []
 
 
-Doors = Callable[[Stage, WebPages, str], Awaitable[Page]]
+Doors = Callable[[Stage, WebPages, str], Awaitable[PageResult]]
 
 
-async def page(stage: Stage, pages: WebPages, vector: str) -> Page:
+async def page(stage: Stage, pages: WebPages, vector: str) -> PageResult:
     return await pages.read(vector)
 
 
-async def page_that_redirects(stage: Stage, pages: WebPages, vector: str) -> Page:
+async def page_that_redirects(stage: Stage, pages: WebPages, vector: str) -> PageResult:
     stage.leads("/go", vector)
     return await pages.read(f"http://{SITE}/go")
 
 
-async def page_that_refreshes(stage: Stage, pages: WebPages, vector: str) -> Page:
+async def page_that_refreshes(stage: Stage, pages: WebPages, vector: str) -> PageResult:
     """A new path each time: pages are remembered."""
     path = f"/refresh/{len(stage.site.requests)}"
-    stage.site.page(f"http://*{path}", f'<meta http-equiv="refresh" content="0; url={escape(vector)}"><p>Moved.</p>')
+    stage.site.add_page(
+        f"http://*{path}", f'<meta http-equiv="refresh" content="0; url={escape(vector)}"><p>Moved.</p>'
+    )
     return await pages.read(f"http://{SITE}{path}")
 
 
 @pytest.mark.requirement("W-08")
 @pytest.mark.parametrize("door", [page, page_that_redirects, page_that_refreshes], ids=lambda door: door.__name__)
 async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[str], door: Doors) -> None:
-    options = Harvesting(host_pause=0, page_seconds=5)
-    async with GuardedClient(options, resolve=stage.resolve, dial=stage.dial) as client:
-        robots = Robots(client, "AssayBot/0.1")
-        pages = WebPages(options, visits=Visits(options, client=client, robots=robots), cache=MemoryCache())
+    options = HarvestSettings(host_pause=0, page_seconds=5)
+    async with FetchClient(options, resolve=stage.resolve, dial=stage.dial) as client:
+        robots = Robots(client, "OpenAssayBot/0.1")
+        pages = WebPages(options, visits=PageFetcher(options, client=client, robots=robots), cache=MemoryCache())
         try:
             read = [vector for vector in vectors if (await door(stage, pages, vector)).document is not None]
         finally:
@@ -279,9 +290,9 @@ async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[st
 @pytest.mark.requirement("W-08")
 @pytest.mark.parametrize("method", ["GET", "CONNECT"])
 async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, vectors: list[str], method: str) -> None:
-    async with stage.open() as client, GuardedProxy(client.connect, 1_000_000) as proxy:
+    async with stage.open() as client, BrowserProxy(client.connect, 1_000_000) as proxy:
         for vector in vectors:
-            parsed = parse(vector)
+            parsed = parse_url(vector)
             if parsed is None or is_public(parsed.host.strip("[]")):
                 continue  # refused for its form, which a browser does not pass on
             port = parsed.port or (443 if parsed.scheme == "https" else 80)
@@ -300,9 +311,9 @@ async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, v
 async def test_the_proxy_survives_a_site_that_breaks_off(stage: Stage, method: str) -> None:
     unhandled: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: unhandled.append(context))
-    stage.site.play(f"http://{SITE}/", reset)
+    stage.site.add_handler(f"http://{SITE}/", reset_connection)
     target = f"{SITE}:80" if method == "CONNECT" else f"http://{SITE}/"
-    async with stage.open() as client, GuardedProxy(client.connect, 1_000_000) as proxy:
+    async with stage.open() as client, BrowserProxy(client.connect, 1_000_000) as proxy:
         reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
         writer.write(f"{method} {target} HTTP/1.1\r\nHost: {SITE}\r\n\r\n".encode())
         if method == "CONNECT":
@@ -321,7 +332,7 @@ def test_there_are_enough_vectors(vectors: list[str]) -> None:
 
 async def test_a_real_service_on_this_machine_is_not_reached() -> None:
     """Nothing is stubbed: the machine's own lookup, its own sockets, and a server that is really there."""
-    async with FakeWeb() as canary, GuardedClient(Harvesting()) as client:
+    async with FakeWeb() as canary, FetchClient(HarvestSettings()) as client:
         for host in (
             "127.0.0.1",
             "localhost",
@@ -332,7 +343,7 @@ async def test_a_real_service_on_this_machine_is_not_reached() -> None:
             "2130706433",
             "127.0.0.1.",
         ):
-            with pytest.raises(RefusedError):
+            with pytest.raises(AddressPolicyError):
                 await client.get(canary.url(host), **WISH)
         assert canary.requests == []
 
@@ -381,19 +392,19 @@ async def test_the_public_web_is_open() -> None:
     dialled: list[str] = []
 
     async def resolve(host: str) -> Sequence[str]:
-        return [PUBLIC, "2606:4700::1111"]
+        return [PUBLIC_ADDRESS, "2606:4700::1111"]
 
     async def dial(address: str, port: int) -> Any:
         dialled.append(address)
         raise ConnectionRefusedError
 
     refused = []
-    async with GuardedClient(Harvesting(), resolve=resolve, dial=dial) as client:
+    async with FetchClient(HarvestSettings(), resolve=resolve, dial=dial) as client:
         for url in good():
             dialled.clear()
             with pytest.raises(FetchError) as caught:
                 await client.get(url, **WISH)
-            if isinstance(caught.value, RefusedError) or not dialled:
+            if isinstance(caught.value, AddressPolicyError) or not dialled:
                 refused.append((url, caught.value.message))
     assert refused == [("https://xn--fiqs8s/x", "leads to a private address")]  # a name of one label
 
@@ -401,9 +412,11 @@ async def test_the_public_web_is_open() -> None:
 # Hostile sites ---------------------------------------------------------------------------------------
 
 
-async def _onwards(wire: Wire, visit: Visit) -> None:
+async def _onwards(wire: ServerConnection, visit: WebVisit) -> None:
     number = int(visit.path.rpartition("/")[2])
-    await wire.send(reply("end") if number > 200 else reply(status=302, headers={"Location": f"/more/{number + 1}"}))
+    await wire.send(
+        build_reply("end") if number > 200 else build_reply(status=302, headers={"Location": f"/more/{number + 1}"})
+    )
 
 
 def _set(web: FakeWeb) -> dict[str, str]:
@@ -412,23 +425,35 @@ def _set(web: FakeWeb) -> dict[str, str]:
     told = {f"/{encoding.replace(', ', '+')}": large for encoding in _BOMBS}
     for encoding in _BOMBS:
         headers = {"Content-Encoding": encoding}
-        web.page(f"http://*/{encoding.replace(', ', '+')}", bomb(encoding, 100), headers=headers)
+        web.add_page(f"http://*/{encoding.replace(', ', '+')}", make_bomb(encoding, 100), headers=headers)
     plays = {
-        "/endless": (endless(), large),
-        "/chunks": (endless(b"Transfer-Encoding: chunked\r\n", b"10000\r\n" + b"a" * 65_536 + b"\r\n"), large),
-        "/members": (endless(b"Content-Encoding: gzip\r\n", gzip.compress(b"") * 3_000), "has a damaged body"),
-        "/claims": (drip(b"a", 9, head=b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"), large),
-        "/drip": (drip(b"a" * 10_000, 0.01), "took longer than 1.5 s"),
-        "/silence": (silence, "took longer than 1.5 s"),
-        "/header": (endless(head=status, piece=b"X-Y: " + b"z" * 90_000 + b"\r\n"), "did not answer in proper HTTP"),
-        "/headers": (endless(head=status, piece=b"X-Y: z\r\n" * 100), "did not answer in proper HTTP"),
-        "/picture": (endless(b"\r\nContent-Type: image/png\r\n", head=status), "is image/png, which is not read"),
+        "/endless": (send_endless_body(), large),
+        "/chunks": (
+            send_endless_body(b"Transfer-Encoding: chunked\r\n", b"10000\r\n" + b"a" * 65_536 + b"\r\n"),
+            large,
+        ),
+        "/members": (
+            send_endless_body(b"Content-Encoding: gzip\r\n", gzip.compress(b"") * 3_000),
+            "has a damaged body",
+        ),
+        "/claims": (send_slowly(b"a", 9, head=b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"), large),
+        "/drip": (send_slowly(b"a" * 10_000, 0.01), "took longer than 1.5 s"),
+        "/silence": (stay_silent, "took longer than 1.5 s"),
+        "/header": (
+            send_endless_body(head=status, piece=b"X-Y: " + b"z" * 90_000 + b"\r\n"),
+            "did not answer in proper HTTP",
+        ),
+        "/headers": (send_endless_body(head=status, piece=b"X-Y: z\r\n" * 100), "did not answer in proper HTTP"),
+        "/picture": (
+            send_endless_body(b"\r\nContent-Type: image/png\r\n", head=status),
+            "is image/png, which is not read",
+        ),
         "/more/0": (_onwards, "redirects too often"),
-    }  # fmt: skip
+    }
     for path, (play, reason) in plays.items():
-        web.play(f"http://*{path}", play)
+        web.add_handler(f"http://*{path}", play)
         told[path] = reason
-    web.play("http://*/*", _onwards)
+    web.add_handler("http://*/*", _onwards)
     return told
 
 
@@ -436,9 +461,9 @@ _BOMBS = ("gzip", "br", "zstd", "gzip, gzip", "br, zstd", "zstd, br")
 _CHILD = """
 import asyncio, json, re, sys, time
 from pathlib import Path
-from assay.errors import FetchError
-from assay.harvest.fetching.client import GuardedClient
-from assay.settings import Harvesting
+from openassay.errors import FetchError
+from openassay.harvest.fetching.client import GuardedClient
+from openassay.settings import Harvesting
 
 def peak():  # ru_maxrss begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

@@ -15,44 +15,44 @@ RESEARCH = ("research", "How fast is the universe expanding, and why do the meas
 
 
 @pytest.fixture(autouse=True)
-def _sky(assay: Command) -> None:
+def _sky(openassay: Command) -> None:
     """Documents enough for a run of some seconds."""
-    (assay.folder / "sky").mkdir()
+    (openassay.folder / "sky").mkdir()
     for file in sorted(LIBRARY.glob("*.md"))[:5]:
-        shutil.copy(file, assay.folder / "sky")
+        shutil.copy(file, openassay.folder / "sky")
 
 
-def finished(assay: Command, thread: str) -> None:
+def finished(openassay: Command, thread: str) -> None:
     """The thread can be taken up, ends in a checked report, and is free for the next question."""
-    resumed = assay("resume", thread, "--json")
+    resumed = openassay("resume", thread, "--json")
     assert resumed.code == 0, resumed.err
     assert resumed.json["status"] == "complete"
     assert resumed.json["coverage"]["checked"] > 0
-    assert assay.statuses(thread) == ["done"]
-    stages = [row[0] for row in assay.rows("SELECT stage FROM events WHERE kind = 'leave' ORDER BY seq")]
+    assert openassay.statuses(thread) == ["done"]
+    stages = [row[0] for row in openassay.rows("SELECT stage FROM events WHERE kind = 'leave' ORDER BY seq")]
     assert stages.count("plan") == 1, "what was finished is not done again"
-    assert assay("resume", thread).code == 2
+    assert openassay("resume", thread).code == 2
 
 
 @pytest.mark.requirement("L-01", "W-16")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "cancelled"), (signal.SIGTERM, "queued")])
-def test_a_stopped_run_says_how_to_go_on(assay: Command, number: signal.Signals, status: str) -> None:
+def test_a_stopped_run_says_how_to_go_on(openassay: Command, number: signal.Signals, status: str) -> None:
     """Ctrl-C stops it at once; who ends the process lets it end the step it is at."""
-    with assay.started(*RESEARCH) as process:
-        thread = assay.wait_for_event("search", "fuse")
+    with openassay.started(*RESEARCH) as process:
+        thread = openassay.wait_for_event("search", "fuse")
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert out == b""
-    assert f"assay resume {thread}" in err.decode()
+    assert f"openassay resume {thread}" in err.decode()
     assert b"Traceback" not in err
-    assert assay.statuses(thread) == [status]
-    finished(assay, thread)
+    assert openassay.statuses(thread) == [status]
+    finished(openassay, thread)
 
 
-def test_two_interrupts_stop_at_once(assay: Command) -> None:
-    with assay.started(*RESEARCH) as process:
-        thread = assay.wait_for_event("search", "fuse")
+def test_two_interrupts_stop_at_once(openassay: Command) -> None:
+    with openassay.started(*RESEARCH) as process:
+        thread = openassay.wait_for_event("search", "fuse")
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.05)
@@ -60,34 +60,34 @@ def test_two_interrupts_stop_at_once(assay: Command) -> None:
         _, err = process.communicate(timeout=30)
     assert process.returncode in (130, -signal.SIGINT), "the second may come when Python itself is already leaving"
     assert b"Traceback" not in err
-    resumed = assay("resume", thread, "--json")
+    resumed = openassay("resume", thread, "--json")
     assert resumed.code == 0, resumed.err
     assert resumed.json["status"] == "complete"
 
 
-def test_a_killed_run_is_taken_up_where_it_was(assay: Command) -> None:
-    with assay.started(*RESEARCH) as process:
-        thread = assay.wait_for_event("finding", "read")
+def test_a_killed_run_is_taken_up_where_it_was(openassay: Command) -> None:
+    with openassay.started(*RESEARCH) as process:
+        thread = openassay.wait_for_event("finding", "read")
         process.kill()
         process.communicate()
-    assert assay.statuses(thread) == ["running"], "nobody could say that it ended"
-    finished(assay, thread)
+    assert openassay.statuses(thread) == ["running"], "nobody could say that it ended"
+    finished(openassay, thread)
 
 
-def test_an_interrupt_before_anything_is_researched_is_quiet(assay: Command) -> None:
-    with assay.started(*RESEARCH) as process:
+def test_an_interrupt_before_anything_is_researched_is_quiet(openassay: Command) -> None:
+    with openassay.started(*RESEARCH) as process:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode in (130, -signal.SIGINT), "Python itself may not have come up yet"
-    assert assay.threads() == []
-    assert b"assay" not in err or b"Traceback" not in err
+    assert openassay.threads() == []
+    assert b"openassay" not in err or b"Traceback" not in err
 
 
-def frozen(assay: Command, process: "subprocess.Popen[bytes]") -> None:
+def frozen(openassay: Command, process: "subprocess.Popen[bytes]") -> None:
     """Held where it is, but never in the middle of writing."""
     while True:
         process.send_signal(signal.SIGSTOP)
-        with contextlib.closing(sqlite3.connect(assay.data / "assay.sqlite3", timeout=0)) as connection:
+        with contextlib.closing(sqlite3.connect(openassay.data / "openassay.sqlite3", timeout=0)) as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return
@@ -96,38 +96,38 @@ def frozen(assay: Command, process: "subprocess.Popen[bytes]") -> None:
                 time.sleep(0.01)
 
 
-def test_a_run_is_stopped_from_another_terminal(assay: Command) -> None:
-    with assay.started(*RESEARCH) as process:
-        thread = assay.wait_for_event("search", "fuse")
-        frozen(assay, process)
-        with assay.started("stop", thread, "--drain") as stop:
-            while not assay.rows("SELECT 1 FROM runs WHERE stop <> ''"):
+def test_a_run_is_stopped_from_another_terminal(openassay: Command) -> None:
+    with openassay.started(*RESEARCH) as process:
+        thread = openassay.wait_for_event("search", "fuse")
+        frozen(openassay, process)
+        with openassay.started("stop", thread, "--drain") as stop:
+            while not openassay.rows("SELECT 1 FROM runs WHERE stop <> ''"):
                 time.sleep(0.05)
             process.send_signal(signal.SIGCONT)
             _, said = stop.communicate(timeout=30)
         _, err = process.communicate(timeout=30)
     assert stop.returncode == 0, said
-    assert f"Stopped after the step it was at. Go on with: assay resume {thread}" in said.decode()
+    assert f"Stopped after the step it was at. Go on with: openassay resume {thread}" in said.decode()
     assert process.returncode == 130
-    assert assay.statuses(thread) == ["cancelled"]
-    assert f"assay resume {thread}" in err.decode()
-    assert f"Stopped by a person, and left: {thread}" in assay("resume", "--all").err
+    assert openassay.statuses(thread) == ["cancelled"]
+    assert f"openassay resume {thread}" in err.decode()
+    assert f"Stopped by a person, and left: {thread}" in openassay("resume", "--all").err
 
 
 @pytest.mark.requirement("W-16")
-def test_everything_that_was_left_is_taken_up(assay: Command) -> None:
-    with assay.started(*RESEARCH) as process:
-        thread = assay.wait_for_event("search", "fuse")
+def test_everything_that_was_left_is_taken_up(openassay: Command) -> None:
+    with openassay.started(*RESEARCH) as process:
+        thread = openassay.wait_for_event("search", "fuse")
         process.kill()
         process.communicate()
-    assert "stopped" in assay("threads", "--active").out
-    taken = assay("resume", "--all")
+    assert "stopped" in openassay("threads", "--active").out
+    taken = openassay("resume", "--all")
     assert taken.code == 0, taken.err
     assert f"{thread}  done: complete report" in taken.out
     assert "1 run gone on with" in taken.err
-    assert assay.statuses(thread) == ["done"]
-    assert "Nothing was left undone" in assay("resume", "--all").err
+    assert openassay.statuses(thread) == ["done"]
+    assert "Nothing was left undone" in openassay("resume", "--all").err
 
 
-def test_an_unknown_thread_cannot_be_resumed(assay: Command) -> None:
-    assay("resume", "nosuch").refused(2, "no thread nosuch")
+def test_an_unknown_thread_cannot_be_resumed(openassay: Command) -> None:
+    openassay("resume", "nosuch").refused(2, "no thread nosuch")

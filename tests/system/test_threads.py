@@ -32,19 +32,19 @@ def test_the_log_has_every_stage(office: Command, tides: Ran) -> None:
         assert f"leave     {stage}" in log
 
 
-def test_a_deleted_thread_is_gone(assay: Command) -> None:
-    made = assay("ask", "What's happening with Apple?", "--json", "--quiet")
+def test_a_deleted_thread_is_gone(openassay: Command) -> None:
+    made = openassay("ask", "What's happening with Apple?", "--json", "--quiet")
     thread = made.json["provenance"]["thread"]
-    with assay.typed("threads", "delete", thread) as terminal:
+    with openassay.typed("threads", "delete", thread) as terminal:
         terminal.expect("for good?")
         terminal.type("n")
         assert terminal.ends() == 1
-    assert assay.threads() == [thread]
-    assay("threads", "delete", thread).refused(2, "nobody is there to be asked")
-    assert assay("threads", "delete", thread, "--yes").code == 0
-    assert assay.threads() == []
-    assay("threads", "show", thread).refused(2, thread)
-    assert "No threads yet" in assay("threads").err
+    assert openassay.threads() == [thread]
+    openassay("threads", "delete", thread).refused(2, "nobody is there to be asked")
+    assert openassay("threads", "delete", thread, "--yes").code == 0
+    assert openassay.threads() == []
+    openassay("threads", "show", thread).refused(2, thread)
+    assert "No threads yet" in openassay("threads").err
 
 
 @pytest.mark.parametrize("words", [("show",), ("log",), ("delete",)])
@@ -52,12 +52,12 @@ def test_an_unknown_thread_is_one_line(office: Command, words: tuple[str, ...]) 
     office("threads", *words, "nosuch").refused(2, "no thread nosuch")
 
 
-def test_markup_in_a_title_is_only_text(assay: Command) -> None:
+def test_markup_in_a_title_is_only_text(openassay: Command) -> None:
     question = "What is [/] happening [bold]with[/bold] Apple :apple: ?"
-    asked = assay("ask", question)
+    asked = openassay("ask", question)
     assert asked.code == 0
     assert question in asked.err
-    assert assay("threads").out.endswith(f"  {question}\n")
+    assert openassay("threads").out.endswith(f"  {question}\n")
 
 
 def test_a_new_question_goes_on_with_a_thread(office: Command, apple: Ran) -> None:
@@ -83,24 +83,26 @@ def test_the_doctor_finds_this_machine_well(office: Command) -> None:
     assert "BAD" not in office("doctor").out
 
 
-def test_the_doctor_names_what_is_wrong(assay: Command) -> None:
-    (assay.folder / "config.yaml").write_text("depth: qick\n", encoding="utf-8")
-    found = assay("doctor")
+def test_the_doctor_names_what_is_wrong(openassay: Command) -> None:
+    (openassay.folder / "config.yaml").write_text("depth: qick\n", encoding="utf-8")
+    found = openassay("doctor")
     assert found.code == 1
     assert "BAD  settings" in found.out
     assert "qick" in found.out
 
 
 @pytest.mark.requirement("C-03", "L-01")
-def test_a_conversation_through_a_pipe_keeps_its_subject(assay: Command) -> None:
-    told = assay("chat", stdin=b"What's happening with Apple?\n\nWhat about their stock?\n\xff\xfe\nnevermind\n/exit\n")
-    (thread,) = assay.threads()
+def test_a_conversation_through_a_pipe_keeps_its_subject(openassay: Command) -> None:
+    told = openassay(
+        "chat", stdin=b"What's happening with Apple?\n\nWhat about their stock?\n\xff\xfe\nnevermind\n/exit\n"
+    )
+    (thread,) = openassay.threads()
     assert told.code == 0
     assert " ".join(told.out.split()).count("Apple shares (AAPL) trade at $195") == 2
     assert "not readable text" in told.err
     assert "nothing was spent" in told.out
-    assert f"assay chat --thread {thread}" in told.err
-    assert assay.statuses(thread) == ["done"] * 3
+    assert f"openassay chat --thread {thread}" in told.err
+    assert openassay.statuses(thread) == ["done"] * 3
 
 
 def test_nothing_is_left_in_the_working_folder(office: Command, tides: Ran, apple: Ran) -> None:

@@ -1,4 +1,4 @@
-"""`assay users`: what one process is told, the next one knows."""
+"""`openassay users`: what one process is told, the next one knows."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from assay.cli.app import app
-from assay.errors import UsageError
+from openassay.cli.app import app
+from openassay.errors import UsageError
 from tests.system.command import Command
 
 WRONG = (
@@ -29,19 +29,19 @@ def users(*said: str) -> Result:
     return CliRunner().invoke(app, ["users", *said])
 
 
-def test_somebody_is_added_in_one_process_and_known_in_the_next(assay: Command) -> None:
-    added = assay("users", "add", "ada", "--usd", "20", "--scope", "read", "--scope", "write", "--expires", "30d")
+def test_somebody_is_added_in_one_process_and_known_in_the_next(openassay: Command) -> None:
+    added = openassay("users", "add", "ada", "--usd", "20", "--scope", "read", "--scope", "write", "--expires", "30d")
     secret = added.out.strip()
-    assert secret.startswith("assay_")
+    assert secret.startswith("openassay_")
     assert "It is not shown again." in added.err
-    shown = assay("users").out
+    shown = openassay("users").out
     assert "ada  $20.00 a month" in shown
     assert "read write  expires" in shown
     assert secret not in shown
 
 
 def test_somebody_is_limited_shut_out_and_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
     assert "Nobody was added yet" in users().stderr
     secret = users("add", "ada", "--expires", "30d").stdout.strip()
     another = json.loads(users("token", "ada", "--label", "notebook", "--json").stdout)
@@ -66,7 +66,7 @@ def test_somebody_is_limited_shut_out_and_let_in(tmp_path: Path, monkeypatch: py
 
 
 def test_what_cannot_be_is_refused_and_adds_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
     for said, message in WRONG:
         error = users(*said).exception
         assert isinstance(error, UsageError), said

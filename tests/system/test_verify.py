@@ -30,10 +30,10 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     env = {**ABROAD, "HOME": str(home)}
     report = theirs("research", QUESTION, "--docs", "tiny", "--json", env=env)
     thread = report.json["provenance"]["thread"]
-    made = theirs("bundle", thread, "--out", "tides.assay", env=env)
+    made = theirs("bundle", thread, "--out", "tides.openassay", env=env)
     assert made.code == 0, made.err
-    file = tmp_path_factory.mktemp("post") / "tides.assay"
-    shutil.move(home / "tides.assay", file)
+    file = tmp_path_factory.mktemp("post") / "tides.openassay"
+    shutil.move(home / "tides.openassay", file)
     shutil.rmtree(home)
     return file
 
@@ -64,7 +64,7 @@ def test_it_is_verified_where_nothing_else_is(mine: Command, sent: Path) -> None
 
 def test_a_changed_byte_is_refused_and_named(mine: Command, sent: Path) -> None:
     whole = sent.read_bytes()
-    spoiled = mine.folder / "spoiled.assay"
+    spoiled = mine.folder / "spoiled.openassay"
     at = whole.index(b"16.3 metres")  # of a snapshot, or of the report
     for place in (at, *random.Random(11).sample(range(len(whole)), 5)):
         spoiled.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
@@ -78,15 +78,15 @@ def test_a_changed_byte_is_refused_and_named(mine: Command, sent: Path) -> None:
     assert told.json["ok"] is False
     assert any("snapshots/" in line for row in told.json["checks"] for line in row["problems"])
     refused = mine("open", spoiled, "--no-browser")
-    refused.refused(1, "is not what was made", "assay verify")
+    refused.refused(1, "is not what was made", "openassay verify")
 
 
 def test_what_is_no_bundle_is_told_in_a_line(mine: Command) -> None:
-    (mine.folder / "page.assay").write_bytes(b"<html>")
-    mine("verify", "absent.assay").refused(2, "absent.assay")
+    (mine.folder / "page.openassay").write_bytes(b"<html>")
+    mine("verify", "absent.openassay").refused(2, "absent.openassay")
     mine("verify", ".").refused(2, "cannot read")
-    assert mine("verify", "page.assay").code == 1
-    mine("verify", "page.assay", "--key", "1234").refused(2, "1234", "fingerprint")
+    assert mine("verify", "page.openassay").code == 1
+    mine("verify", "page.openassay", "--key", "1234").refused(2, "1234", "fingerprint")
 
 
 def test_the_signer_is_held_to(mine: Command, sent: Path) -> None:
@@ -121,39 +121,41 @@ def test_the_same_run_makes_the_same_file(office: Command, tides: Ran, tmp_path:
 
 def test_what_cannot_be_bundled_leaves_nothing(office: Command, tides: Ran, mine: Command) -> None:
     thread = tides.json["provenance"]["thread"]
-    empty, out = mine("threads", "new").out.strip(), mine.folder / "x.assay"
+    empty, out = mine("threads", "new").out.strip(), mine.folder / "x.openassay"
     mine("bundle", empty, "--out", out).refused(2, "no finished report")
     mine("bundle", "nonsense", "--out", out).refused(2, "nonsense")
     office("bundle", thread, "--run", "nonsense", "--out", out).refused(2, "nonsense")
-    office("bundle", thread, "--out", mine.folder / "absent" / "x.assay").refused(2, "cannot write")
+    office("bundle", thread, "--out", mine.folder / "absent" / "x.openassay").refused(2, "cannot write")
     office("bundle", thread, "--out", mine.folder).refused(2, "folder")
     assert list(mine.folder.iterdir()) == []
 
 
-def test_a_run_that_is_going_is_not_bundled_in_halves(assay: Command) -> None:
+def test_a_run_that_is_going_is_not_bundled_in_halves(openassay: Command) -> None:
     """Refused as long as it has no report; later questions leave the report there is as it was."""
-    with assay.started("research", QUESTION, "--docs", "tiny", "--quiet") as process:
-        thread = assay.wait_for_event("enter", "understand")
+    with openassay.started("research", QUESTION, "--docs", "tiny", "--quiet") as process:
+        thread = openassay.wait_for_event("enter", "understand")
         while (at_work := process.poll()) is None:
-            made = assay("bundle", thread, "--out", "x.assay")
+            made = openassay("bundle", thread, "--out", "x.openassay")
             if made.code:
-                made.refused(1, "it is still being researched", f"assay follow {thread}")
-                assert not (assay.folder / "x.assay").exists()
+                made.refused(1, "it is still being researched", f"openassay follow {thread}")
+                assert not (openassay.folder / "x.openassay").exists()
             else:
                 break
         assert at_work is None or process.wait(PATIENCE) == 0
         process.communicate(timeout=PATIENCE)
-    assert assay("bundle", thread, "--out", "x.assay").code == 0
-    first = (assay.folder / "x.assay").read_bytes()
-    with assay.started("ask", "How high are spring tides?", "--docs", "tiny", "--thread", thread, "--quiet") as process:
-        while process.poll() is None and assay.statuses(thread)[-1] != "running":
+    assert openassay("bundle", thread, "--out", "x.openassay").code == 0
+    first = (openassay.folder / "x.openassay").read_bytes()
+    with openassay.started(
+        "ask", "How high are spring tides?", "--docs", "tiny", "--thread", thread, "--quiet"
+    ) as process:
+        while process.poll() is None and openassay.statuses(thread)[-1] != "running":
             time.sleep(0.02)
-        again = assay("bundle", thread, "--out", "y.assay")
+        again = openassay("bundle", thread, "--out", "y.openassay")
         process.communicate(timeout=PATIENCE)
     assert again.code == 0, again.err
-    assert assay("verify", "y.assay").code == 0
+    assert openassay("verify", "y.openassay").code == 0
     if "has not ended" in again.err:
-        assert (assay.folder / "y.assay").read_bytes() == first
+        assert (openassay.folder / "y.openassay").read_bytes() == first
 
 
 def test_it_is_opened_to_be_looked_at_until_it_is_ended(mine: Command, sent: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from assay.model.inquiry import Found
-from assay.testing.search_formats.searxng import FORMAT
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.web import FakeWeb
+from openassay.models.evidence import ProviderResult
+from tests.fakes.search_api import FakeSearchProvider
+from tests.fakes.search_web_formats import SEARXNG
+from tests.fakes.web import FakeWeb
 from tests.system.command import Command, Ran
 
 QUESTION = "How large is Lake Marrow and why did it shrink?"
@@ -40,31 +40,35 @@ def page(title: str, text: str) -> str:
 class World:
     web: FakeWeb
     search: FakeSearchProvider
-    assay: Command
+    openassay: Command
 
     def offers(self, *paths: str) -> None:
         self.search.found = tuple(
-            Found(url=f"http://127.0.0.1:{self.web.port}{path}", title=f"Lake Marrow {path}") for path in paths
+            ProviderResult(url=f"http://127.0.0.1:{self.web.port}{path}", title=f"Lake Marrow {path}") for path in paths
         )
 
     def settings(self, **extra: str) -> dict[str, str]:
         return {
-            "ASSAY_OFFLINE": "false", "ASSAY_SOURCE": "searxng", "ASSAY_SEARCH__SEARXNG_URL": self.search.url,
-            "ASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]', "ASSAY_HARVEST__HOST_PAUSE": "0",
-            "ASSAY_HARVEST__BROWSER": "off", **extra,
-        }  # fmt: skip
+            "OPENASSAY_OFFLINE": "false",
+            "OPENASSAY_SOURCE": "searxng",
+            "OPENASSAY_SEARCH__SEARXNG_URL": self.search.url,
+            "OPENASSAY_HARVEST__ALLOW_ADDRESSES": '["127.0.0.1/32"]',
+            "OPENASSAY_HARVEST__HOST_PAUSE": "0",
+            "OPENASSAY_HARVEST__BROWSER": "off",
+            **extra,
+        }
 
     async def run(self, *args: str, **extra: str) -> Ran:
-        return await asyncio.to_thread(self.assay, *args, env=self.settings(**extra), timeout=90)
+        return await asyncio.to_thread(self.openassay, *args, env=self.settings(**extra), timeout=90)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Callable[[], Any]:
     @asynccontextmanager
     async def made() -> AsyncIterator[World]:
-        async with FakeWeb() as web, FakeSearchProvider(FORMAT) as search:
-            web.page("http://*/survey", page("Survey of Lake Marrow", SURVEY))
-            web.page("http://*/gazette", page("The shores of Lake Marrow", GAZETTE))
+        async with FakeWeb() as web, FakeSearchProvider(SEARXNG) as search:
+            web.add_page("http://*/survey", page("Survey of Lake Marrow", SURVEY))
+            web.add_page("http://*/gazette", page("The shores of Lake Marrow", GAZETTE))
             yield World(web, search, Command(tmp_path, tmp_path / "data"))
 
     return made
@@ -82,7 +86,7 @@ async def test_a_question_is_researched_on_the_web_and_asked_again_it_is_fetched
         there.web.page("http://*/private", "<p>x</p>")
         there.web.page("http://*/robots.txt", "User-agent: *\nDisallow: /private", type="text/plain")
         there.web.page("http://*/picture", b"\x89PNG", type="image/png")
-        there.web.redirect("http://*/inside", "http://169.254.169.254/latest/meta-data/")
+        there.web.add_redirect("http://*/inside", "http://169.254.169.254/latest/meta-data/")
         there.offers("/survey", "/gazette", "/private", "/picture", "/inside", "/gone")
 
         first = await there.run("ask", QUESTION, "--json")
@@ -108,7 +112,7 @@ async def test_a_question_is_researched_on_the_web_and_asked_again_it_is_fetched
 async def test_a_search_that_is_down_is_told_and_nothing_takes_its_place(world: Callable[[], Any]) -> None:
     async with world() as there:
         done = await there.run(
-            "ask", QUESTION, ASSAY_SEARCH__SEARXNG_URL="http://127.0.0.1:9", ASSAY_MAX_GAP_SEARCHES="0"
+            "ask", QUESTION, OPENASSAY_SEARCH__SEARXNG_URL="http://127.0.0.1:9", OPENASSAY_MAX_GAP_SEARCHES="0"
         )
 
         assert done.code == 5
@@ -122,7 +126,7 @@ async def test_a_page_that_never_comes_costs_no_more_than_its_time(world: Callab
         there.offers("/slow", "/survey")
         began = monotonic()
 
-        done = await there.run("ask", QUESTION, ASSAY_HARVEST__PAGE_SECONDS="2")
+        done = await there.run("ask", QUESTION, OPENASSAY_HARVEST__PAGE_SECONDS="2")
 
         assert done.code == 0, done.err
         assert monotonic() - began < 40
@@ -135,7 +139,7 @@ async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable
     async with world() as there:
         there.web.page("http://*/slow", page("Slow", SURVEY), delay=8)
         there.offers("/survey", "/gazette", "/slow")
-        with there.assay.started("ask", QUESTION, env=there.settings()) as process:
+        with there.openassay.started("ask", QUESTION, env=there.settings()) as process:
             async with asyncio.timeout(60):
                 while not {"/slow", "/gazette"} <= set(visited(there)):  # noqa: ASYNC110 - another process does it
                     await asyncio.sleep(0.05)

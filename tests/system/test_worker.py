@@ -12,11 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.model.question import Depth
-from assay.model.thread import Options
-from assay.settings import load
-from assay.testing import FakeProvider, ScriptedModel
+from openassay.bootstrap import open_engine
+from openassay.models.plan import Depth
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.system.command import PATIENCE, Command
 
 GOAL = "What's happening with Tesla and its stock?"
@@ -28,8 +29,8 @@ BEGUN = "SELECT count(*) FROM events WHERE run = %s AND kind = 'run' AND data LI
 class Team:
     """A server and workers on one database."""
 
-    def __init__(self, assay: Command, database: str, **settings: Any) -> None:
-        self._assay = assay
+    def __init__(self, openassay: Command, database: str, **settings: Any) -> None:
+        self._openassay = openassay
         self._database = database
         given = {
             "source": "demo", "depth": "quick", "fleet": {"lease_seconds": 2, "concurrency": 2},
@@ -37,17 +38,17 @@ class Team:
             "server": {"runs": "workers", "port": 0, "start_seconds": 0}, **settings,
         }  # fmt: skip
         self._settings = given
-        (assay.folder / "config.yaml").write_text(json.dumps(given), encoding="utf-8")
+        (openassay.folder / "config.yaml").write_text(json.dumps(given), encoding="utf-8")
 
     async def put(self) -> str:
         """A run in line, as a process leaves it that is gone before anybody was told."""
-        async with open_engine(load(data_dir=self._assay.data, **self._settings)) as engine:
-            return (await engine.queue(GOAL, Options(source="demo", depth=Depth.QUICK))).id
+        async with open_engine(load(data_dir=self._openassay.data, **self._settings)) as engine:
+            return (await engine.queue(GOAL, ResearchOptions(source="demo", depth=Depth.QUICK))).id
 
     @contextmanager
     def worker(self, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
         """One that has begun to work."""
-        with self._assay.started("worker", *options) as process:
+        with self._openassay.started("worker", *options) as process:
             assert process.stderr is not None
             assert b"Working on runs" in process.stderr.readline()
             yield process
@@ -55,7 +56,7 @@ class Team:
     @contextmanager
     def serving(self) -> Iterator[Callable[..., Any]]:
         """What calls its API."""
-        with self._assay.started("serve") as process:
+        with self._openassay.started("serve") as process:
             assert process.stdout is not None
             address = process.stdout.readline().decode().strip()
 
@@ -84,15 +85,17 @@ class Team:
 
 
 @asynccontextmanager
-async def slow_model(assay: Command, patch: pytest.MonkeyPatch) -> AsyncIterator[tuple[FakeProvider, dict[str, Any]]]:
+async def slow_model(
+    openassay: Command, patch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[FakeLlmServer, dict[str, Any]]]:
     """A run takes several seconds with it; with the settings that name it."""
-    (assay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
+    (openassay.folder / ".env").write_text("OPENAI_API_KEY=sk-test-not-a-key\n", encoding="utf-8")
     patch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with FakeProvider(ScriptedModel(), latency=0.25) as provider:
+    async with FakeLlmServer(FakeModel(), latency=0.25) as provider:
         yield provider, {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
 
 
-async def at_work(provider: FakeProvider, calls: int = 1) -> None:
+async def at_work(provider: FakeLlmServer, calls: int = 1) -> None:
     async with asyncio.timeout(PATIENCE):
         while len(provider.calls) < calls:  # noqa: ASYNC110  # another process calls
             await asyncio.sleep(0.02)
@@ -106,13 +109,13 @@ def ended(process: "subprocess.Popen[bytes]", code: int = 0) -> str:
     return err.decode()
 
 
-def test_settings_without_a_shared_database_are_refused(assay: Command) -> None:
-    assay("worker").refused(2, "persistence.backend is sqlite", "DATABASE_URL")
+def test_settings_without_a_shared_database_are_refused(openassay: Command) -> None:
+    openassay("worker").refused(2, "persistence.backend is sqlite", "DATABASE_URL")
 
 
 @pytest.mark.requirement("W-16")
-async def test_a_worker_finishes_what_a_server_was_asked(assay: Command, postgres_address: str) -> None:
-    team = Team(assay, postgres_address)
+async def test_a_worker_finishes_what_a_server_was_asked(openassay: Command, postgres_address: str) -> None:
+    team = Team(openassay, postgres_address)
     with team.serving() as call:
         plain = call("threads/start", {"goal": GOAL})["runId"]
         planned = call("threads/start", {"goal": GOAL, "modeOverride": "plan"})
@@ -133,17 +136,17 @@ async def test_a_worker_finishes_what_a_server_was_asked(assay: Command, postgre
 
 @pytest.mark.requirement("F-10", "W-16")
 async def test_one_that_is_stopped_hands_over_at_once(
-    assay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
+    openassay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with slow_model(assay, monkeypatch) as (provider, llm):
-        team = Team(assay, postgres_address, llm=llm, fleet={"lease_seconds": 60, "concurrency": 2})
+    async with slow_model(openassay, monkeypatch) as (provider, llm):
+        team = Team(openassay, postgres_address, llm=llm, fleet={"lease_seconds": 60, "concurrency": 2})
         run = await team.put()
         with team.worker() as first:
             await at_work(provider)
             first.send_signal(signal.SIGTERM)
             await asyncio.to_thread(ended, first)
         await team.stands(run, "queued")
-        second = await asyncio.to_thread(assay, "worker", "--until-idle")
+        second = await asyncio.to_thread(openassay, "worker", "--until-idle")
     assert (second.code, "Nothing is left to do" in second.err) == (0, True)
     await team.stands(run, "done")
     assert team.rows(BEGUN, run) == [(2,)]
@@ -151,10 +154,10 @@ async def test_one_that_is_stopped_hands_over_at_once(
 
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_a_killed_one_was_at_is_finished_by_another(
-    assay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
+    openassay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with slow_model(assay, monkeypatch) as (provider, llm):
-        team = Team(assay, postgres_address, llm=llm)
+    async with slow_model(openassay, monkeypatch) as (provider, llm):
+        team = Team(openassay, postgres_address, llm=llm)
         with team.worker() as one, team.worker() as another:
             run = await team.put()
             await at_work(provider, 2)

@@ -2,10 +2,9 @@
 
 import pytest
 
-from assay.harvest.formats import Format, recognise
-from assay.harvest.reflow import reflow
-from assay.reasoning.embedded.small_talk import is_small_talk
-from assay.text.sentences import sentences
+from openassay.fetch.formats import ContentFormat, detect_format, reflow
+from openassay.reasoning.rules.small_talk import is_small_talk
+from openassay.text.sentences import split_sentences
 
 # Before they were mended, each of these would have gone on for longer than anybody lives.
 pytestmark = [pytest.mark.timeout(20), pytest.mark.requirement("W-17")]
@@ -13,8 +12,8 @@ pytestmark = [pytest.mark.timeout(20), pytest.mark.requirement("W-17")]
 
 def test_a_page_of_comments_is_recognised_at_once() -> None:
     bare = b"<!---->" * 140 + b"x"
-    assert recognise("text/plain", "https://a.example/", bare) is Format.PLAIN
-    assert recognise("", "https://a.example/", b"<!-- a --> <!-- b -->" * 20 + b"<html><p>x") is Format.HTML
+    assert detect_format("text/plain", "https://a.example/", bare) is ContentFormat.PLAIN
+    assert detect_format("", "https://a.example/", b"<!-- a --> <!-- b -->" * 20 + b"<html><p>x") is ContentFormat.HTML
 
 
 def test_a_long_row_of_figures_is_read_at_once() -> None:
@@ -33,5 +32,5 @@ def test_a_long_courtesy_is_no_small_talk_and_takes_no_time() -> None:
 
 
 def test_a_long_run_of_full_stops_takes_no_time() -> None:
-    found = list(sentences("." * 200_000 + "x and that was it. Another one came after it."))
+    found = list(split_sentences("." * 200_000 + "x and that was it. Another one came after it."))
     assert found

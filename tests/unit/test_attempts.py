@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from assay.engine import Engine
-from assay.model.event import RunStatus
-from assay.model.thread import Run
-from assay.worker.attempt import Attempts
+from openassay.engine.engine import Engine
+from openassay.models.event import RunStatus
+from openassay.models.thread import Run
+from openassay.worker.attempts import Attempts
 
 ELSEWHERE = 7.0
 
@@ -46,7 +46,7 @@ def made(id: str, status: RunStatus = RunStatus.QUEUED) -> Run:
 @pytest.mark.requirement("W-16")
 async def test_a_run_that_outlived_several_processes_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until it has got somewhere."""
-    monkeypatch.setattr("assay.worker.attempt.LOOK", 0.01)
+    monkeypatch.setattr("openassay.worker.attempts.LOOK", 0.01)
     engine = FakeEngine()
     attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
     engine.fallen["suspect"] = 3
@@ -94,7 +94,7 @@ async def test_suspects_come_one_after_the_other() -> None:
 async def test_a_suspect_that_got_somewhere_leaves_the_next_one_alone_when_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("assay.worker.attempt.LOOK", 0.01)
+    monkeypatch.setattr("openassay.worker.attempts.LOOK", 0.01)
     engine = FakeEngine()
     attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
     engine.fallen.update({"one": 3, "two": 3})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.evaluation.page import record_of
-from assay.evaluation.record import read
 from benchmarks import figures
+from benchmarks.evaluation.measure import read_record
+from benchmarks.evaluation.page import record_path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "quality.md"
@@ -47,7 +47,7 @@ def test_a_table_is_on_the_page_with_its_command(page: Path) -> None:
     assert "\n\nWords.\n\n<!-- table made -->\n| kept in | runs |\n|---|---|\n| SQLite | 1,000 |\n" in text
     assert r"| a \| b | **0** |" in text
     assert re.search(
-        r"\n`benchmarks/bench_made\.py 20 --quick`, \d{4}-\d\d-\d\d, python 3\S+, assay .* cores.* A note\.", text
+        r"\n`benchmarks/bench_made\.py 20 --quick`, \d{4}-\d\d-\d\d, python 3\S+, openassay .* cores.* A note\.", text
     )
     assert "old" not in text
 
@@ -55,7 +55,7 @@ def test_a_table_is_on_the_page_with_its_command(page: Path) -> None:
 def test_a_curve_is_drawn_beside_it(page: Path) -> None:
     figures.keep("made", ("runs",), [(1,)])
     figures.keep_curve("made", ("Growth", "runs", "seconds"), {"SQLite": [(10, 1.23456), (100, 14)]})
-    record = read(record_of(page))
+    record = read_record(record_path(page))
     assert record.curves["made"].lines == {"SQLite": [(10, 1.23), (100, 14)]}
     assert set(record.tables) == {"made"}
     assert "<title" in (page.parent / "images" / "made.svg").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def test_without_a_page_nothing_is_kept(page: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("FIGURES")
     figures.keep("made", ("runs",), [(1,)])
     assert page.read_text(encoding="utf-8") == PLACES
-    assert not record_of(page).exists()
+    assert not record_path(page).exists()
 
 
 def test_a_page_that_is_not_there_is_told_before_anything_is_measured(page: Path) -> None:
@@ -85,11 +85,11 @@ def test_benchmarks_that_end_at_once_do_not_lose_each_others(page: Path) -> None
     script = "import sys; from benchmarks.figures import keep; keep(sys.argv[1], ('n',), [(1,)])"
     writers = [subprocess.Popen([sys.executable, "-c", script, f"t{number}"], cwd=ROOT) for number in range(4)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
-    assert set(read(record_of(page)).tables) == {"t0", "t1", "t2", "t3"}
+    assert set(read_record(record_path(page)).tables) == {"t0", "t1", "t2", "t3"}
 
 
 def test_every_table_of_the_page_of_figures_is_made_by_a_benchmark_in_full() -> None:
-    record, text = read(record_of(PAGE)), PAGE.read_text(encoding="utf-8")
+    record, text = read_record(record_path(PAGE)), PAGE.read_text(encoding="utf-8")
     sources = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "benchmarks").glob("*.py")}
     kept = {name for source in sources.values() for name in re.findall(r'\bkeep\(\s*"(\w+)"', source)}
     assert set(re.findall(r"<!-- table (\w+) -->", text)) == set(record.tables) == kept

@@ -2,9 +2,8 @@
 
 import pytest
 
-from assay.model.claim import Claim, Verdict
-from assay.model.evidence import Span
-from assay.trust.binding import Binding
+from openassay.models.evidence import Claim, QuoteSpan, Verdict
+from openassay.verification.verdict import ClaimMatcher
 
 pytestmark = pytest.mark.requirement("X-01")
 
@@ -15,7 +14,7 @@ FERRY = "The ferry from Ostrey carries 60 passengers."
 
 def claim(name: str, text: str, verdict: Verdict = Verdict.SUPPORTED) -> Claim:
     return Claim(id=name, text=text, questions=("Q1",), verdict=verdict,
-                 spans=(Span(document=name, start=0, end=len(text), quote=text),))  # fmt: skip
+                 spans=(QuoteSpan(document=name, start=0, end=len(text), quote=text),))  # fmt: skip
 
 
 CLAIMS = (claim("C1", AREA), claim("C2", DROUGHT), claim("C3", FERRY), claim("C4", "It is deep.", Verdict.PARTLY))
@@ -47,4 +46,4 @@ TITLES = {"C1": "Survey of Lake Marrow", "C2": "Rivers", "C3": "Part 7"}
     ],
 )
 def test_found(text: str, named: list[str], bound: list[str]) -> None:
-    assert [claim.id for claim in Binding(CLAIMS, TITLES).found(text, named)] == bound
+    assert [claim.id for claim in ClaimMatcher(CLAIMS, TITLES).find_claims(text, named)] == bound

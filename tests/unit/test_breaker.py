@@ -2,8 +2,8 @@
 
 import pytest
 
-from assay.errors import KeyRejectedError, ModelError, RateLimitError
-from assay.llm.breaker import Breaker
+from openassay.errors import ApiKeyError, ModelError, RateLimitError
+from openassay.llm.router import CircuitBreaker
 
 
 class Clock:
@@ -13,10 +13,10 @@ class Clock:
         return self.now
 
 
-def call(breaker: Breaker, error: Exception | None = None) -> str:
+def call(breaker: CircuitBreaker, error: Exception | None = None) -> str:
     """How a call through the breaker ends."""
     try:
-        with breaker.watched("openai"):
+        with breaker.guard("openai"):
             if error is not None:
                 raise error
     except ModelError as raised:
@@ -30,18 +30,18 @@ OUTAGE = ModelError("503", retryable=True)
 @pytest.mark.requirement("L-09")
 def test_opens_after_failures_in_a_row_and_one_trial_closes_it() -> None:
     clock = Clock()
-    breaker = Breaker(clock, failures=3, seconds=30)
+    breaker = CircuitBreaker(clock, failures=3, seconds=30)
     assert [call(breaker, error) for error in (OUTAGE, OUTAGE, None)] == ["failed", "failed", "ok"]
     assert [call(breaker, OUTAGE) for _ in range(4)] == ["failed"] * 3 + ["open"]
     clock.now = 30
-    with breaker.watched("openai"):
+    with breaker.guard("openai"):
         assert call(breaker) == "open", "one trial at a time"
     assert call(breaker) == "ok"
 
 
 def test_a_failed_trial_opens_it_for_as_long_again() -> None:
     clock = Clock()
-    breaker = Breaker(clock, failures=1, seconds=30)
+    breaker = CircuitBreaker(clock, failures=1, seconds=30)
     call(breaker, OUTAGE)
     clock.now = 30
     assert call(breaker, OUTAGE) == "failed"
@@ -53,10 +53,10 @@ def test_a_failed_trial_opens_it_for_as_long_again() -> None:
 
 def test_a_trial_that_was_given_up_lets_the_next_one_try() -> None:
     clock = Clock()
-    breaker = Breaker(clock, failures=1, seconds=10)
+    breaker = CircuitBreaker(clock, failures=1, seconds=10)
     call(breaker, OUTAGE)
     clock.now = 10
-    with pytest.raises(KeyboardInterrupt), breaker.watched("openai"):
+    with pytest.raises(KeyboardInterrupt), breaker.guard("openai"):
         raise KeyboardInterrupt
     assert call(breaker) == "ok"
 
@@ -64,10 +64,10 @@ def test_a_trial_that_was_given_up_lets_the_next_one_try() -> None:
 @pytest.mark.requirement("L-09")
 def test_a_provider_that_asks_for_patience_has_not_failed() -> None:
     """Many calls side by side may each be told to wait; after the pause the provider is there."""
-    breaker = Breaker(Clock(), failures=2)
+    breaker = CircuitBreaker(Clock(), failures=2)
     for _ in range(5):
         assert call(breaker, RateLimitError("429", retry_after=1)) == "failed"
     assert call(breaker, OUTAGE) == "failed"
-    assert call(breaker, KeyRejectedError("401")) == "failed"
+    assert call(breaker, ApiKeyError("401")) == "failed"
     assert call(breaker, OUTAGE) == "failed"
     assert call(breaker) == "ok"

@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.admission import validated
-from assay.errors import AnswerError, ConfigurationError
-from assay.questions import OpenQuestion
-from assay.settings import Condition, load
-from assay.stages.approve import fewer
-from assay.stages.breakpoints import at, check, holds
-from assay.stages.question import ALL, CUSTOM, ends, leaves_open
+from openassay.engine.questions import OpenQuestion, validate_answer
+from openassay.errors import AnswerError, ConfigurationError
+from openassay.nodes.approve import check_breakpoints, is_condition_met, limit_pages, value_at_path
+from openassay.nodes.gate import ALL, CUSTOM, cancels_research, leaves_open
+from openassay.settings import Condition, load
 
 SEEN: dict[str, Any] = {
     "critique": {"score": 5.5, "recommendation": "revise"},
@@ -58,7 +56,7 @@ SEEN: dict[str, Any] = {
     ],
 )
 def test_a_condition_is_a_field_an_operator_and_a_value(field: str, operator: Any, value: Any, met: bool) -> None:
-    assert holds(Condition(field=field, operator=operator, value=value), SEEN) is met
+    assert is_condition_met(Condition(field=field, operator=operator, value=value), SEEN) is met
 
 
 @pytest.mark.requirement("F-09")
@@ -76,12 +74,12 @@ VALUES = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.integers(
 
 @given(FIELDS, st.sampled_from(["<", "in", "contains", "=="]), VALUES)
 def test_no_condition_breaks_a_run(field: str, operator: Any, value: Any) -> None:
-    assert holds(Condition(field=field, operator=operator, value=value), SEEN) in (True, False)
+    assert is_condition_met(Condition(field=field, operator=operator, value=value), SEEN) in (True, False)
 
 
 def test_a_path_looks_at_data_alone() -> None:
-    assert at("critique.score", SEEN) == 5.5
-    assert at("critique.items", SEEN) is at("no.such", SEEN)  # a method of dict is no field
+    assert value_at_path("critique.score", SEEN) == 5.5
+    assert value_at_path("critique.items", SEEN) is value_at_path("no.such", SEEN)  # a method of dict is no field
 
 
 @pytest.mark.parametrize("named", [{"when": {"field": "critic.score", "operator": "exists"}}, {"shows": ["critic"]}])
@@ -89,7 +87,7 @@ def test_a_breakpoint_on_what_no_run_has_is_refused_at_the_start(named: dict[str
     settings = load(breakpoints={"custom": [{"name": "mine", "at": "plan", **named}]})
 
     with pytest.raises(ConfigurationError, match="critic"):
-        check(settings)
+        check_breakpoints(settings)
 
 
 # Fewer pages
@@ -103,7 +101,7 @@ def test_so_many_pages_are_those_to_be_fetched_the_best_of_each_sub_question_fir
     wanted = {"Q1": [page("a"), page("b"), page("c")], "Q2": [page("b"), page("d")]}
 
     def left(most: int, *read: str) -> list[str]:
-        kept = fewer(wanted, most, (), set(read))
+        kept = limit_pages(wanted, most, (), set(read))
         return sorted({page["key"] for pages in kept.values() for page in pages})
 
     assert left(2) == ["a", "b"]
@@ -114,7 +112,7 @@ def test_so_many_pages_are_those_to_be_fetched_the_best_of_each_sub_question_fir
 
 def test_nothing_is_left_of_a_host_that_was_struck_out() -> None:
     wanted = {"Q1": [page("a", "www.a.example"), page("b", "news.a.example"), page("c", "ba.example")]}
-    assert fewer(wanted, None, ["a.example"], set()) == {"Q1": [page("c", "ba.example")]}
+    assert limit_pages(wanted, None, ["a.example"], set()) == {"Q1": [page("c", "ba.example")]}
 
 
 # Answers
@@ -140,7 +138,7 @@ def asked(kind: str, *options: str, **shown: Any) -> OpenQuestion:
     ],
 )
 def test_a_host_is_taken_however_it_is_written(written: str, host: str) -> None:
-    taken = validated(asked("approve_harvest", hosts=["intranet"]), {"decision": "modify", "without": [written]})
+    taken = validate_answer(asked("approve_harvest", hosts=["intranet"]), {"decision": "modify", "without": [written]})
     assert taken["without"] == [host]
 
 
@@ -149,7 +147,7 @@ def test_a_host_is_taken_however_it_is_written(written: str, host: str) -> None:
 )
 def test_what_is_no_host_is_refused(written: str) -> None:
     with pytest.raises(AnswerError, match="is no host"):
-        validated(asked("approve_harvest", hosts=["intranet"]), {"decision": "modify", "without": [written]})
+        validate_answer(asked("approve_harvest", hosts=["intranet"]), {"decision": "modify", "without": [written]})
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject", "skip"])
@@ -164,7 +162,7 @@ def test_what_is_no_host_is_refused(written: str) -> None:
 )  # fmt: skip
 def test_a_change_that_would_be_ignored_is_refused(kind: str, change: dict[str, Any], decision: str) -> None:
     with pytest.raises(AnswerError, match=f"{decision} would ignore what is said in {next(iter(change))}") as refused:
-        validated(asked(kind), {"decision": decision, **change})
+        validate_answer(asked(kind), {"decision": decision, **change})
     assert '"modify"' in refused.value.help
 
 
@@ -174,23 +172,23 @@ def test_an_answer_is_text_to_its_depths() -> None:
         nested = [nested]
     for value in (nested, {"decision": "modify", "edits": nested}):
         with pytest.raises(AnswerError, match="nested too deeply"):
-            validated(asked("approve_plan"), value)
+            validate_answer(asked("approve_plan"), value)
     with pytest.raises(AnswerError, match="not readable"):
-        validated(
+        validate_answer(
             asked("approve_plan"), {"decision": "modify", "plan": {"questions": [{"text": "\x1b[31mWhat is it?"}]}}
         )
 
 
 @pytest.mark.parametrize("text", ["all of the above", "ALL OF THE ABOVE.", " All of the above "])
 def test_all_of_the_above_is_all_of_them_however_it_is_written(text: str) -> None:
-    assert validated(asked("planning", "A", "B", ALL, CUSTOM), text) == {"text": "A; B"}
+    assert validate_answer(asked("planning", "A", "B", ALL, CUSTOM), text) == {"text": "A; B"}
 
 
 @pytest.mark.parametrize("text", ["custom", "CUSTOM", "Custom."])
 def test_custom_is_no_answer_however_it_is_written(text: str) -> None:
     with pytest.raises(AnswerError, match="answer of your own"):
-        validated(asked("planning", "A", "B", CUSTOM), text)
-    assert validated(asked("clarification"), text) == {"text": text}
+        validate_answer(asked("planning", "A", "B", CUSTOM), text)
+    assert validate_answer(asked("clarification"), text) == {"text": text}
 
 
 @pytest.mark.requirement("W-02")
@@ -198,7 +196,7 @@ def test_custom_is_no_answer_however_it_is_written(text: str) -> None:
     "text", ["Never mind.", "nevermind", "cancel", "Cancel that, please", "STOP", "abort", "quit", "Forget it!"]
 )
 def test_plain_words_call_everything_off(text: str) -> None:
-    assert ends(text)
+    assert cancels_research(text)
 
 
 @pytest.mark.requirement("W-02")
@@ -212,7 +210,7 @@ def test_plain_words_call_everything_off(text: str) -> None:
 )  # fmt: skip
 def test_who_does_not_mind_goes_on_to_the_next_question(text: str) -> None:
     assert leaves_open(text)
-    assert not ends(text)
+    assert not cancels_research(text)
 
 
 @pytest.mark.parametrize(
@@ -220,4 +218,4 @@ def test_who_does_not_mind_goes_on_to_the_next_question(text: str) -> None:
 )
 def test_an_answer_is_neither(text: str) -> None:
     assert not leaves_open(text)
-    assert not ends(text)
+    assert not cancels_research(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.harvest.charset import decode
+from openassay.fetch.decoders import decode_page
 
 CYRILLIC = "Портовая служба измерила прилив высотой четырнадцать с половиной метров, и никто этого не объяснил. " * 4
 JAPANESE = "気象庁は十日、今年の夏の平均気温が統計を取り始めてから最も高くなったと発表した。" * 8
@@ -33,9 +33,9 @@ FRENCH = "Le marégraphe a relevé une marée de quatorze mètres à l’été, 
 )
 def test_charsets(text: str, encoding: str, header: str, meta: str) -> None:
     tag = f'<meta charset="{meta}">' if meta else ""
-    assert text in decode(f"<html><head>{tag}</head><body><p>{text}</p>".encode(encoding), header)
+    assert text in decode_page(f"<html><head>{tag}</head><body><p>{text}</p>".encode(encoding), header)
 
 
 @pytest.mark.parametrize("name", ["", "no-such-charset", "hex", "zip", "idna", "\x00", "unicode_escape"])
 def test_a_charset_that_is_none_is_no_harm(name: str) -> None:
-    assert decode("caf\u00e9".encode(), name) == "caf\u00e9"
+    assert decode_page("caf\u00e9".encode(), name) == "caf\u00e9"

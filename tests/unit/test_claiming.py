@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.model.evidence import Finding, Span
-from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth
-from assay.reasoning.embedded.claiming import claims, wording
-from assay.reasoning.embedded.clauses import clauses
-from assay.reasoning.embedded.context import begin, leans, statements
-from assay.reasoning.protocol import DraftClaim, Evidence
-from assay.text.negation import hedges, negations
-from assay.text.sentences import sentences
-from assay.text.words import words
-from assay.trust.figures import check
+from openassay.models.evidence import Finding, QuoteSpan
+from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion
+from openassay.reasoning.base import DraftClaim, Evidence
+from openassay.reasoning.rules.analyse import extract_claims, to_report_sentence
+from openassay.reasoning.rules.phrases import split_clauses
+from openassay.reasoning.rules.read import find_context_start, needs_context, split_statements
+from openassay.text.negation import find_hedges, find_negations
+from openassay.text.sentences import split_sentences
+from openassay.text.words import words
+from openassay.verification.figures import check_statement
 
 PLAN = Plan(
     goal="How large is Lake Orta?", depth=Depth.QUICK,
@@ -26,13 +25,13 @@ PLAN = Plan(
 
 
 def evidence(number: int, quote: str, *, title: str = "", relevance: float = 0.9, document: str = "d") -> Evidence:
-    span = Span(document=f"{document}{number}", start=0, end=len(quote), quote=quote)
+    span = QuoteSpan(document=f"{document}{number}", start=0, end=len(quote), quote=quote)
     finding = Finding(id=f"E{number}", question="Q1", span=span, relevance=relevance)
     return Evidence(finding=finding, title=title)
 
 
 def made(*quotes: str, title: str = "") -> list[DraftClaim]:
-    return claims(PLAN, [evidence(n, quote, title=title) for n, quote in enumerate(quotes)])
+    return extract_claims(PLAN, [evidence(n, quote, title=title) for n, quote in enumerate(quotes)])
 
 
 def told(quote: str, title: str = "") -> list[str]:
@@ -63,7 +62,7 @@ def told(quote: str, title: str = "") -> list[str]:
     ],
 )
 def test_a_compound_sentence_is_told_in_parts_with_all_that_reaches_over_them(sentence: str, parts: list[str]) -> None:
-    assert clauses(sentence) == parts
+    assert split_clauses(sentence) == parts
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_a_compound_sentence_is_told_in_parts_with_all_that_reaches_over_them(se
     ],
 )
 def test_where_parts_would_say_something_else_the_sentence_stays_whole(sentence: str) -> None:
-    assert clauses(sentence) == [sentence]
+    assert split_clauses(sentence) == [sentence]
 
 
 # Understood alone
@@ -110,7 +109,7 @@ def test_where_parts_would_say_something_else_the_sentence_stays_whole(sentence:
 )
 def test_a_pronoun_gives_way_to_what_it_stands_for(quote: str, statement: str) -> None:
     assert told(quote) == [statement]
-    assert check(statement, [quote]).agrees
+    assert check_statement(statement, [quote]).agrees
 
 
 @pytest.mark.parametrize(
@@ -138,8 +137,8 @@ def test_what_the_title_tells_is_named_where_the_kind_agrees() -> None:
 
 
 def test_it_may_stand_for_nothing() -> None:
-    assert not leans("It is likely that Lake Orta shrank in 2019.")
-    assert not leans("It took two years to build the dam.")
+    assert not needs_context("It is likely that Lake Orta shrank in 2019.")
+    assert not needs_context("It took two years to build the dam.")
 
 
 def test_what_nobody_could_understand_alone_is_told_only_where_nothing_else_answers() -> None:
@@ -150,13 +149,13 @@ def test_what_nobody_could_understand_alone_is_told_only_where_nothing_else_answ
 
 def test_as_much_is_taken_along_as_explains_a_sentence() -> None:
     text = "Lake Orta lies in Italy. It is very deep. It covers 18 km².\n\nIt is far away.\nHeading\nIt is cold there."
-    pieces = sentences(text)
-    starts = {piece.text: begin(text, pieces, at) for at, piece in enumerate(pieces)}
+    pieces = split_sentences(text)
+    starts = {piece.text: find_context_start(text, pieces, at) for at, piece in enumerate(pieces)}
     assert starts["It is very deep."] == starts["It covers 18 km²."] == 0
     for alone in ("It is far away.", "It is cold there."):
         assert starts[alone] == text.index(alone)
     far = f"Lake Orta lies in Italy {'and in the hills ' * 40}today. It is deep."
-    assert begin(far, sentences(far), 1) == far.index("It is deep")
+    assert find_context_start(far, split_sentences(far), 1) == far.index("It is deep")
 
 
 # Without debris
@@ -177,7 +176,7 @@ def test_as_much_is_taken_along_as_explains_a_sentence() -> None:
     ],
 )
 def test_headings_labels_and_connectives_are_no_part_of_a_statement(quote: str, said: str) -> None:
-    assert wording(quote) == said
+    assert to_report_sentence(quote) == said
 
 
 # Once, with all witnesses
@@ -234,16 +233,16 @@ def test_a_claim_has_no_word_that_its_passage_or_title_lacks_and_passes_the_chec
         for text in claim.wordings:
             lacking = set(words(text.replace("'s", ""))) - set(words(quote.replace("'s", ""))) - set(words(title))
             assert not {word.rstrip("'") for word in lacking} - set(re.findall(r"\w+", quote.lower())), text
-            doubts = check(text, [quote], known=title.split()).problems
+            doubts = check_statement(text, [quote], known=title.split()).problems
             assert not [problem for problem in doubts if problem.kind != "name"], (text, quote)
 
 
 @given(texts())
 def test_hedges_and_denials_stay_with_every_part_of_their_sentence(quote: str) -> None:
-    for statement in statements(quote):
-        for part in clauses(statement.text):
-            assert [cue.cue for cue in hedges(part)] == [cue.cue for cue in hedges(statement.text)]
-            assert [cue.cue for cue in negations(part)] == [cue.cue for cue in negations(statement.text)]
+    for statement in split_statements(quote):
+        for part in split_clauses(statement.text):
+            assert [cue.cue for cue in find_hedges(part)] == [cue.cue for cue in find_hedges(statement.text)]
+            assert [cue.cue for cue in find_negations(part)] == [cue.cue for cue in find_negations(statement.text)]
 
 
 @given(st.text(max_size=200), st.text(max_size=40))

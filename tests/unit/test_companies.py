@@ -12,30 +12,27 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.cli.company import company as command
-from assay.companies import Register, open_companies
-from assay.companies.known import known
-from assay.companies.listed import Row, listed
-from assay.companies.names import parse
-from assay.companies.spelling import Spellings, one_slip
-from assay.evaluation.companies import MEASURES
-from assay.ports import Companies
-from assay.search.demo import Company as DemoCompany
-from assay.search.demo import companies as demo_companies
 from benchmarks.bench_companies import speed
+from benchmarks.evaluation.companies import MEASURES
+from openassay.cli.index import show_company as command
+from openassay.companies.names import SpellingIndex, is_one_edit_apart, load_profiles, parse_name
+from openassay.companies.register import CompanyRegister, CompanyRow, load_company_rows, open_companies
+from openassay.protocols import CompanyResolver
+from openassay.search.demo import DemoCompany
+from openassay.search.demo import load_companies as demo_companies
 
 
 @pytest.fixture(scope="module")
-def register() -> Register:
+def register() -> CompanyRegister:
     return open_companies()
 
 
-def short(register: Companies, name: str) -> str | None:
+def short(register: CompanyResolver, name: str) -> str | None:
     found = register.resolve(name)
     return found.short if found else None
 
 
-def spoken(register: Companies, text: str) -> list[tuple[str, str]]:
+def spoken(register: CompanyResolver, text: str) -> list[tuple[str, str]]:
     found = register.mentions(text)
     assert all(text[mention.start : mention.end] == mention.text for mention in found)
     assert all(one.end <= other.start for one, other in pairwise(found))
@@ -47,7 +44,9 @@ def spoken(register: Companies, text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.requirement("C-06")
 @pytest.mark.parametrize("company", demo_companies().values(), ids=lambda company: company.key)
-def test_the_demo_companies_by_all_their_names_and_descriptions(register: Register, company: DemoCompany) -> None:
+def test_the_demo_companies_by_all_their_names_and_descriptions(
+    register: CompanyRegister, company: DemoCompany
+) -> None:
     for name in (company.name, company.ticker, *company.aliases, *company.descriptions):
         assert short(register, name) == company.key.capitalize(), name
     for description in company.descriptions:
@@ -71,7 +70,7 @@ def test_the_demo_companies_by_all_their_names_and_descriptions(register: Regist
         ("Telefonica S.A.", "Telefonica"),
     ],
 )  # fmt: skip
-def test_names(register: Register, name: str, expected: str) -> None:
+def test_names(register: CompanyRegister, name: str, expected: str) -> None:
     assert short(register, name) == expected
 
 
@@ -83,7 +82,7 @@ def test_names(register: Register, name: str, expected: str) -> None:
         ("CAT", "Caterpillar"), ("ALL", "Allstate"), ("HP", "HP"), ("$HP", "Helmerich & Payne"),
     ],
 )  # fmt: skip
-def test_tickers(register: Register, ticker: str, expected: str) -> None:
+def test_tickers(register: CompanyRegister, ticker: str, expected: str) -> None:
     assert short(register, ticker) == expected
 
 
@@ -95,7 +94,7 @@ def test_tickers(register: Register, ticker: str, expected: str) -> None:
         ("Goldmann Sachs", "Goldman Sachs"),
     ],
 )  # fmt: skip
-def test_misspellings(register: Register, name: str, expected: str) -> None:
+def test_misspellings(register: CompanyRegister, name: str, expected: str) -> None:
     assert short(register, name) == expected
 
 
@@ -107,7 +106,7 @@ def test_misspellings(register: Register, name: str, expected: str) -> None:
         "Acme Widgets of Nowhere", "the car company", "which electric car company", "$NOSUCH", "x" * 5_000,
     ],
 )  # fmt: skip
-def test_what_is_no_company(register: Register, name: str) -> None:
+def test_what_is_no_company(register: CompanyRegister, name: str) -> None:
     assert register.resolve(name) is None
 
 
@@ -120,19 +119,19 @@ def test_what_is_no_company(register: Register, name: str) -> None:
         ("the company founded by Jeff Bezos", "Amazon"), ("the electric car companies", None),
     ],
 )  # fmt: skip
-def test_descriptions(register: Register, description: str, expected: str | None) -> None:
+def test_descriptions(register: CompanyRegister, description: str, expected: str | None) -> None:
     assert short(register, description) == expected
 
 
 def test_no_description_stands_for_two_companies() -> None:
     said: dict[str, str] = {}
-    for entry in known().values():
+    for entry in load_profiles().values():
         for phrase in (*entry.makes, *entry.phrases, *entry.people):
             assert said.setdefault(phrase, entry.short) == entry.short, phrase
 
 
 def test_a_much_better_known_company_wins_and_equals_do_not() -> None:
-    register = Register.of(
+    register = CompanyRegister.from_rows(
         [
             (27904, "DELTA AIR LINES, INC.", ["DAL"]),
             (1, "Delta Apparel Inc", []),
@@ -148,7 +147,9 @@ def test_a_much_better_known_company_wins_and_equals_do_not() -> None:
     assert found.cik == 3
 
 
-def test_candidates_are_few_and_those_that_are_called_so_come_before_those_registered_so(register: Register) -> None:
+def test_candidates_are_few_and_those_that_are_called_so_come_before_those_registered_so(
+    register: CompanyRegister,
+) -> None:
     shorts = [company.short for company in register.candidates("United")]
     assert 2 <= len(shorts) <= 6
     assert shorts[0] == "United Airlines"
@@ -190,7 +191,7 @@ def test_candidates_are_few_and_those_that_are_called_so_come_before_those_regis
         ("the difference between visa and mastercard", [("visa", "Visa"), ("mastercard", "Mastercard")]),
     ],
 )  # fmt: skip
-def test_mentions(register: Register, text: str, expected: list[tuple[str, str]]) -> None:
+def test_mentions(register: CompanyRegister, text: str, expected: list[tuple[str, str]]) -> None:
     assert spoken(register, text) == expected
 
 
@@ -206,7 +207,7 @@ def test_mentions(register: Register, text: str, expected: list[tuple[str, str]]
         "compare target and block sizes", "compare shell and bash", "the gap between target and visa is small",
     ],
 )  # fmt: skip
-def test_texts_without_a_company(register: Register, text: str) -> None:
+def test_texts_without_a_company(register: CompanyRegister, text: str) -> None:
     assert spoken(register, text) == []
 
 
@@ -221,14 +222,14 @@ def test_any_text_is_answered(text: str) -> None:
     spoken(register, text)
 
 
-def test_registered_names_resolve_to_their_companies(register: Register) -> None:
-    rows = random.Random(3).sample(listed(), 1_500)
+def test_registered_names_resolve_to_their_companies(register: CompanyRegister) -> None:
+    rows = random.Random(3).sample(load_company_rows(), 1_500)
     right = sum((found := register.resolve(row.name)) is not None and found.cik == row.cik for row in rows)
     assert right / len(rows) >= 0.997  # measured .9994 of all; two pairs have the same name
 
 
-@given(st.sampled_from(listed()), st.randoms(use_true_random=False))
-def test_case_and_punctuation_do_not_matter(row: Row, chance: random.Random) -> None:
+@given(st.sampled_from(load_company_rows()), st.randoms(use_true_random=False))
+def test_case_and_punctuation_do_not_matter(row: CompanyRow, chance: random.Random) -> None:
     register = open_companies()
     written = "".join(chance.choice((letter.upper(), letter.lower())) for letter in row.name).replace(",", " ")
     assert register.resolve(f" {written}. ") == register.resolve(row.name)
@@ -236,7 +237,9 @@ def test_case_and_punctuation_do_not_matter(row: Row, chance: random.Random) -> 
 
 @given(st.text("abc", min_size=5, max_size=8), st.lists(st.text("abc", min_size=5, max_size=8)))
 def test_the_index_of_spellings_finds_all_that_comparing_finds(asked: str, strings: list[str]) -> None:
-    assert Spellings(strings).near(asked) == sorted({other for other in strings if one_slip(asked, other)})
+    assert SpellingIndex(strings).find_near(asked) == sorted(
+        {other for other in strings if is_one_edit_apart(asked, other)}
+    )
 
 
 # Floors on data that are not ours --------------------------------------------------------------------
@@ -245,7 +248,7 @@ def test_the_index_of_spellings_finds_all_that_comparing_finds(asked: str, strin
 @pytest.mark.requirement("C-06")
 def test_spellings_tickers_companies_left_out_and_ordinary_words(eval_data: Path) -> None:
     measure = MEASURES["companies"]
-    assert measure.missed(measure.run(eval_data, True), True) == []
+    assert measure.list_failures(measure.run(eval_data, True), True) == []
 
 
 CROWDED = {
@@ -254,23 +257,25 @@ CROWDED = {
     "a name": "Apple " * 350, "sides": "ford vs " * 250, "comparisons": "compare ford and " * 120,
     "short words": " ".join("".join(random.Random(2).choices(ascii_uppercase, k=2_000))[n : n + 2]
                             for n in range(0, 1_400, 2)),
-    "first words": " ".join(row.name.split()[0].title() for row in random.Random(3).sample(listed(), 400)),
-    "known words": " ".join(entry.short.split()[0] for entry in known().values()),
+    "first words": " ".join(row.name.split()[0].title() for row in random.Random(3).sample(load_company_rows(), 400)),
+    "known words": " ".join(entry.short.split()[0] for entry in load_profiles().values()),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", CROWDED.values(), ids=CROWDED.keys())
 def test_a_crowded_text_asks_the_register_no_more_than_its_words_are_many(
-    register: Register, text: str, monkeypatch: pytest.MonkeyPatch
+    register: CompanyRegister, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seven windows of words begin at each word; up to 7 lookups were made for every one."""
     asked: Counter[str] = Counter()
     for name in ("called", "begins"):
-        lookup = getattr(Register, name)
-        monkeypatch.setattr(Register, name, lambda *args, n=name, real=lookup: (asked.update([n]), real(*args))[1])
+        lookup = getattr(CompanyRegister, name)
+        monkeypatch.setattr(
+            CompanyRegister, name, lambda *args, n=name, real=lookup: (asked.update([n]), real(*args))[1]
+        )
     for place in ("mentions", "compared"):
-        path = f"assay.companies.{place}.parse"
-        monkeypatch.setattr(path, lambda written, n=place: (asked.update([n]), parse(written))[1])
+        path = f"openassay.companies.{place}.parse"
+        monkeypatch.setattr(path, lambda written, n=place: (asked.update([n]), parse_name(written))[1])
     text = text[:2_000]
 
     register.mentions(text)
@@ -282,14 +287,14 @@ def test_a_crowded_text_asks_the_register_no_more_than_its_words_are_many(
     assert asked["compared"] <= 4 * words
 
 
-def test_an_alphabet_is_not_looked_up(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alphabet_is_not_looked_up(register: CompanyRegister, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(Register, "called", lambda _, name: asked.append(name))
+    monkeypatch.setattr(CompanyRegister, "find_exact", lambda _, name: asked.append(name))
     register.mentions(" ".join(ascii_uppercase) * 30)
     assert len(asked) < 10
 
 
-def test_it_is_quick(register: Register) -> None:
+def test_it_is_quick(register: CompanyRegister) -> None:
     took = speed(register)
     assert took["resolve"] < 5
     assert took["mentions"] < 60  # measured 12; others use the machine too

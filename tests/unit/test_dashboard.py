@@ -11,12 +11,12 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from assay.model.event import Event, EventKind
-from assay.model.thread import Run
-from assay.settings import Settings, load
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.sqlite import SqliteDatabase
-from assay.telemetry.metrics import MOST_NAMES, Metrics
+from openassay.models.event import Event, EventKind
+from openassay.models.thread import Run
+from openassay.settings import Settings, load
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.telemetry.metrics import MOST_NAMES, Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ class Engine:
         self.watchers: list[Callable[[Event], None]] = []
         self.lost = 0
 
-    def running(self) -> list[str]:
+    def list_running(self) -> list[str]:
         return ["one"]
 
     def losses(self) -> int:
@@ -41,7 +41,7 @@ class Engine:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    database = SqliteDatabase(tmp_path / "assay.sqlite3")
+    database = SqliteDatabase(tmp_path / "openassay.sqlite3")
     yield database
     database.close()
 
@@ -57,8 +57,8 @@ def busy(metrics: Metrics) -> None:
         ("error", "search", {"source": "tavily", "category": "api"}),
     ]
     for seq, (kind, stage, data) in enumerate(events, 1):
-        metrics.event(Event(seq=seq, run=RUN.id, time=NOW, kind=kind, stage=stage, data=data))
-    metrics.request("/healthz", "GET", 200, 0.01)
+        metrics.record_event(Event(seq=seq, run=RUN.id, time=NOW, kind=kind, stage=stage, data=data))
+    metrics.record_request("/healthz", "GET", 200, 0.01)
 
 
 def series(metrics: Metrics) -> dict[str, set[str]]:
@@ -80,30 +80,30 @@ def test_what_becomes_of_runs_between_processes_is_counted(file: SqliteDatabase)
     metrics = Metrics(engine, file)
     busy(metrics)
     engine.lost = 2
-    assert value(metrics, "assay_runs_rescued_total") == 1
-    assert value(metrics, "assay_runs_drained_total") == 1
-    assert value(metrics, "assay_leases_lost_total") == 2
-    assert value(metrics, "assay_runs_at_work") == 1
-    assert value(metrics, "assay_runs_active", status="queued") == 0
-    assert value(metrics, "assay_queue_oldest_seconds") == 0
+    assert value(metrics, "openassay_runs_rescued_total") == 1
+    assert value(metrics, "openassay_runs_drained_total") == 1
+    assert value(metrics, "openassay_leases_lost_total") == 2
+    assert value(metrics, "openassay_runs_at_work") == 1
+    assert value(metrics, "openassay_runs_active", status="queued") == 0
+    assert value(metrics, "openassay_queue_oldest_seconds") == 0
     for n in range(2 * MOST_NAMES):
-        metrics.event(
+        metrics.record_event(
             Event(run=RUN.id, time=NOW, kind="notice", data={"failed": f"openai:model-{n}", "category": "api"})
         )
     assert (
-        len({line for line in metrics.text().splitlines() if b"assay_outside_failures_total{" in line})
+        len({line for line in metrics.text().splitlines() if b"openassay_outside_failures_total{" in line})
         <= MOST_NAMES + 1
     )
     file.close()
-    assert str(value(metrics, "assay_runs_active", status="queued")) == "nan"
-    assert b"assay_runs_at_work 1.0" in metrics.text(), "what the process knows by itself is told all the same"
+    assert str(value(metrics, "openassay_runs_active", status="queued")) == "nan"
+    assert b"openassay_runs_at_work 1.0" in metrics.text(), "what the process knows by itself is told all the same"
 
 
 @pytest.mark.requirement("W-13")
 def test_the_queue_is_counted_on_a_server(postgres_address: str) -> None:
     with PostgresDatabase(postgres_address) as database:
         metrics = Metrics(Engine(), database)
-        assert value(metrics, "assay_workers_alive") == 0, "there is no such table yet"
+        assert value(metrics, "openassay_workers_alive") == 0, "there is no such table yet"
         since = (datetime.now(UTC) - timedelta(seconds=90)).isoformat(timespec="microseconds")
         with database.transaction() as connection:
             connection.execute("CREATE TABLE procrastinate_workers (id bigint, last_heartbeat timestamptz)")
@@ -118,13 +118,13 @@ def test_the_queue_is_counted_on_a_server(postgres_address: str) -> None:
                     "VALUES (?, ?, '', ?, '', ?, '', '', '')",
                     (thread, thread, status, since),
                 )
-        assert value(metrics, "assay_workers_alive") == 1
-        assert value(metrics, "assay_runs_active", status="queued") == 1
-        assert value(metrics, "assay_runs_active", status="running") == 1
-        assert 90 <= (value(metrics, "assay_queue_oldest_seconds") or 0) < 600
+        assert value(metrics, "openassay_workers_alive") == 1
+        assert value(metrics, "openassay_runs_active", status="queued") == 1
+        assert value(metrics, "openassay_runs_active", status="running") == 1
+        assert 90 <= (value(metrics, "openassay_queue_oldest_seconds") or 0) < 600
         with database.connection():
-            assert value(metrics, "assay_database_connections", state="in_use") == 1
-        assert value(metrics, "assay_database_connections", state="waiting") == 0
+            assert value(metrics, "openassay_database_connections", state="in_use") == 1
+        assert value(metrics, "openassay_database_connections", state="waiting") == 0
 
 
 # The dashboard ---------------------------------------------------------------------------------------
@@ -145,7 +145,9 @@ def asked_for(expression: str) -> tuple[dict[str, set[str]], set[str]]:
 
 
 def panels() -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = json.loads((DEPLOY / "grafana/dashboards/assay.json").read_text("utf-8"))["panels"]
+    shown: list[dict[str, Any]] = json.loads((DEPLOY / "grafana/dashboards/openassay.json").read_text("utf-8"))[
+        "panels"
+    ]
     return shown
 
 
@@ -166,8 +168,8 @@ def test_every_panel_asks_for_figures_that_there_are(postgres_address: str) -> N
             assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= grouped | SCRAPED, panel["title"]
             asked |= set(chosen)
     stems = {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in asked}
-    ours = {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in there if name.startswith("assay_")}
-    assert ours - stems == {"assay_events"}, "every other figure is shown"
+    ours = {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in there if name.startswith("openassay_")}
+    assert ours - stems == {"openassay_events"}, "every other figure is shown"
 
 
 def test_every_figure_is_documented(postgres_address: str) -> None:
@@ -175,8 +177,8 @@ def test_every_figure_is_documented(postgres_address: str) -> None:
     with PostgresDatabase(postgres_address) as database:
         metrics = Metrics(Engine(), database)
         busy(metrics)
-        families = {family.name for family in metrics.registry.collect() if family.name.startswith("assay_")}
-    documented = set(re.findall(r"`(assay_\w+?)(?:_total)?`", page))
+        families = {family.name for family in metrics.registry.collect() if family.name.startswith("openassay_")}
+    documented = set(re.findall(r"`(openassay_\w+?)(?:_total)?`", page))
     assert families == documented
 
 
@@ -202,5 +204,5 @@ def test_what_prometheus_asks_is_what_is_served() -> None:
     assert [job["job_name"] for job in jobs] == ["server", "worker"]
     assert all("metrics_path" not in job for job in jobs), "/metrics is where everybody looks"
     assert jobs[0]["authorization"]["credentials_file"]
-    for name in ("datasources/prometheus.yml", "dashboards/assay.yml"):
+    for name in ("datasources/prometheus.yml", "dashboards/openassay.yml"):
         assert yaml.safe_load((DEPLOY / "grafana" / name).read_text("utf-8"))["apiVersion"] == 1

@@ -16,8 +16,8 @@ import pytest
 import typer
 import yaml
 
-from assay import settings
-from assay.cli.app import app
+from openassay import settings
+from openassay.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -53,7 +53,7 @@ def instructions(dockerfile: list[str], word: str) -> list[str]:
 def parsed(words: list[str]) -> None:
     """As the command line reads them; whatever it does not know is an error."""
     command: Any = typer.main.get_command(app)
-    context = command.make_context("assay", list(words))
+    context = command.make_context("openassay", list(words))
     while hasattr(command, "commands"):
         rest = [*context._protected_args, *context.args]
         name, command, rest = command.resolve_command(context, rest)
@@ -80,7 +80,7 @@ def test_every_service_is_given_settings_that_exist(
     assert read.cache.backend == "redis"
     assert read.server.runs == "workers"
     assert read.keys.database_url is not None
-    assert read.keys.database_url.get_secret_value() == "postgresql://assay:secret@postgres/assay"
+    assert read.keys.database_url.get_secret_value() == "postgresql://openassay:secret@postgres/openassay"
     assert read.keys.redis_url is not None
 
 
@@ -91,7 +91,7 @@ def test_every_line_of_an_example_can_be_used(example: Path, monkeypatch: pytest
     known = {name.upper() for name in settings.Keys.model_fields}
     compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
     for name, _ in lines:
-        assert name.startswith("ASSAY_") or name in known or name in compose, name
+        assert name.startswith("OPENASSAY_") or name in known or name in compose, name
     loaded(monkeypatch, {name: value or "x" * 24 for name, value in lines})
 
 
@@ -109,7 +109,9 @@ def test_every_command_of_compose_is_one(services: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_every_command_of_a_unit_is_one(unit: Path) -> None:
-    commands = re.findall(r"^ExecStart(?:Pre)?=/opt/assay/bin/assay (.*)$", unit.read_text(encoding="utf-8"), re.M)
+    commands = re.findall(
+        r"^ExecStart(?:Pre)?=/opt/openassay/bin/openassay (.*)$", unit.read_text(encoding="utf-8"), re.M
+    )
     assert commands
     for command in commands:
         parsed(shlex.split(command))
@@ -118,8 +120,8 @@ def test_every_command_of_a_unit_is_one(unit: Path) -> None:
 def commands_of_the_page() -> Iterator[str]:
     page = (ROOT / "docs/howto/deploy.md").read_text(encoding="utf-8")
     for line in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
-        yield from re.findall(r"^(?:docker compose run --rm server|as-assay) (.*)$", line, re.MULTILINE)
-        yield from re.findall(r"^docker run .* assay ((?:--version|ask|research).*)$", line, re.MULTILINE)
+        yield from re.findall(r"^(?:docker compose run --rm server|as-openassay) (.*)$", line, re.MULTILINE)
+        yield from re.findall(r"^docker run .* openassay ((?:--version|ask|research).*)$", line, re.MULTILINE)
 
 
 def test_every_command_of_the_page_is_one() -> None:
@@ -189,7 +191,7 @@ def seconds(said: str) -> int:
 @pytest.mark.requirement("W-16")
 def test_a_run_is_given_the_time_it_was_promised(services: dict[str, Any]) -> None:
     """Who stops a process waits longer than it takes to end in good order."""
-    promised = {"server": settings.Serving().drain_seconds, "worker": settings.Fleet().drain_seconds}
+    promised = {"server": settings.ServerSettings().drain_seconds, "worker": settings.FleetSettings().drain_seconds}
     for name, drain in promised.items():
         assert seconds(services[name]["stop_grace_period"]) >= drain + 10
     for unit in UNITS:
@@ -217,7 +219,7 @@ def test_the_image_is_nobodys_who_could_do_harm(dockerfile: list[str]) -> None:
     user = instructions(dockerfile, "USER")[-1]
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user), "a number, which a cluster can tell from root"
     assert instructions(dockerfile, "VOLUME") == ["/data"]
-    assert json.loads(instructions(dockerfile, "ENTRYPOINT")[0]) == ["assay"]
+    assert json.loads(instructions(dockerfile, "ENTRYPOINT")[0]) == ["openassay"]
     parsed(json.loads(instructions(dockerfile, "CMD")[0]))
 
 
@@ -264,7 +266,7 @@ def test_the_health_checks_tell_well_from_ill(
     of_worker = services["worker"]["healthcheck"]["test"][3]
     with HTTPServer(("127.0.0.1", 0), Answering) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("ASSAY_SERVER__PORT", str(server.server_port))
+        monkeypatch.setenv("OPENASSAY_SERVER__PORT", str(server.server_port))
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # nobody there
         for code in (of_image, of_worker.replace("9464", str(server.server_port))):
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.cli.detach import launch
-from assay.cli.research import Wishes
-from assay.model.thread import Run
-from assay.settings import load
+from openassay.cli.research import CommandOptions, launch_process
+from openassay.models.thread import Run
+from openassay.settings import load
 
 RUN = Run(id="r", thread="t", question="How high are the tides?", started=datetime(2026, 1, 1, tzinfo=UTC))
 TALKING = "#!/bin/sh\necho 16.3 metres; echo 16.3 metres >&2\n"
@@ -30,7 +29,7 @@ def test_it_is_written_down_unless_what_is_stored_is_encrypted(
 
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(subprocess, "Popen", started)
-    launch(load(data_dir=tmp_path / "data", persistence={"encrypt": encrypt}), RUN, Wishes())
+    launch_process(load(data_dir=tmp_path / "data", persistence={"encrypt": encrypt}), RUN, CommandOptions())
 
     told = capfd.readouterr()
     assert "16.3" not in told.out + told.err

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.model.claim import Mark, Verdict
-from assay.view.diff import Edition, SourceRef, Statement, diff
+from openassay.engine.diff import ReportEdition, ReportStatement, SourceRef, compare_editions
+from openassay.models.evidence import Mark, Verdict
 
 pytestmark = pytest.mark.requirement("X-07")
 
@@ -13,13 +13,15 @@ SURVEY = SourceRef(id="S1", title="Survey", url="https://survey.example/marrow",
 GAZETTE = SourceRef(id="S2", title="Gazette", url="https://gazette.example/shores", document="b" * 64)
 
 
-def says(text: str, id: str = "C1", **more: object) -> Statement:
-    return Statement.model_validate({"id": id, "text": text, "verdict": "supported", "mark": "✓", **more})
+def says(text: str, id: str = "C1", **more: object) -> ReportStatement:
+    return ReportStatement.model_validate({"id": id, "text": text, "verdict": "supported", "mark": "✓", **more})
 
 
-def edition(*statements: Statement, sections: tuple[str, ...] = ()) -> Edition:
+def edition(*statements: ReportStatement, sections: tuple[str, ...] = ()) -> ReportEdition:
     sources = {source.key: source for one in statements for source in one.sources}
-    return Edition(name="t", title="Lake", statements=statements, sections=sections, sources=tuple(sources.values()))
+    return ReportEdition(
+        name="t", title="Lake", statements=statements, sections=sections, sources=tuple(sources.values())
+    )
 
 
 AREA = "Lake Marrow covered 412 square kilometres in 2019."
@@ -37,8 +39,10 @@ AREA = "Lake Marrow covered 412 square kilometres in 2019."
         (says(AREA, sources=(SURVEY,)), says(AREA, sources=(SURVEY, GAZETTE)), {"sources"}),
     ],
 )
-def test_a_statement_that_says_something_else_is_changed(before: Statement, after: Statement, how: set[str]) -> None:
-    found = diff(edition(before), edition(after))
+def test_a_statement_that_says_something_else_is_changed(
+    before: ReportStatement, after: ReportStatement, how: set[str]
+) -> None:
+    found = compare_editions(edition(before), edition(after))
     [changed] = found.changed
     assert (changed.before, changed.after) == (before, after)
     assert how <= set(changed.how)
@@ -46,37 +50,37 @@ def test_a_statement_that_says_something_else_is_changed(before: Statement, afte
 
 
 def test_the_same_in_other_words_is_the_same() -> None:
-    found = diff(edition(says(AREA)), edition(says("In 2019, Lake Marrow covered 412 square kilometres.")))
+    found = compare_editions(edition(says(AREA)), edition(says("In 2019, Lake Marrow covered 412 square kilometres.")))
     assert (found.same, found.empty) == (1, True)
 
 
 def test_what_has_no_counterpart_is_added_or_dropped() -> None:
     shrank, freezes = says("Lake Marrow shrank in a drought.", "C2"), says("A ferry carries 60 passengers.", "C2")
-    found = diff(edition(says(AREA), shrank), edition(says(AREA), freezes))
+    found = compare_editions(edition(says(AREA), shrank), edition(says(AREA), freezes))
     assert (found.dropped, found.added, found.same) == ((shrank,), (freezes,), 1)
 
 
 def test_what_is_left_untold_is_dropped_though_it_is_still_known() -> None:
-    found = diff(edition(says(AREA)), edition(says(AREA, told=False)))
+    found = compare_editions(edition(says(AREA)), edition(says(AREA, told=False)))
     assert [one.text for one in found.dropped] == [AREA]
-    unheard = diff(edition(says(AREA, told=False)), edition())
+    unheard = compare_editions(edition(says(AREA, told=False)), edition())
     assert unheard.empty
 
 
 def test_each_statement_has_one_counterpart_the_likest() -> None:
     first, second = says(AREA, "C1"), says(AREA.replace("412", "398"), "C2")
-    found = diff(edition(first, second), edition(second.model_copy(update={"id": "C1"})))
+    found = compare_editions(edition(first, second), edition(second.model_copy(update={"id": "C1"})))
     assert (found.dropped, found.same) == ((first,), 1)
 
 
 def test_a_source_is_the_same_under_another_number_and_with_another_text() -> None:
     renumbered = GAZETTE.model_copy(update={"id": "S7", "document": "c" * 64})
-    found = diff(edition(says(AREA, sources=(SURVEY, GAZETTE))), edition(says(AREA, sources=(renumbered,))))
+    found = compare_editions(edition(says(AREA, sources=(SURVEY, GAZETTE))), edition(says(AREA, sources=(renumbered,))))
     assert (found.sources_lost, found.sources_gained) == ((SURVEY,), ())
 
 
 def test_sections_are_compared_by_title() -> None:
-    found = diff(edition(sections=("Size", "Causes")), edition(sections=("SIZE", "Ferry")))
+    found = compare_editions(edition(sections=("Size", "Causes")), edition(sections=("SIZE", "Ferry")))
     assert (found.sections_dropped, found.sections_added) == (("Causes",), ("Ferry",))
 
 
@@ -93,7 +97,8 @@ STATEMENTS = st.lists(
 )  # fmt: skip
 EDITIONS = st.builds(
     lambda found, sections: edition(
-        *(Statement.model_validate({"id": f"C{n}", **one}) for n, one in enumerate(found, 1)), sections=tuple(sections)
+        *(ReportStatement.model_validate({"id": f"C{n}", **one}) for n, one in enumerate(found, 1)),
+        sections=tuple(sections),
     ),
     STATEMENTS,
     st.lists(st.sampled_from(["Size", "Causes", "Ferry"]), unique=True),
@@ -101,15 +106,15 @@ EDITIONS = st.builds(
 
 
 @given(EDITIONS)
-def test_nothing_differs_from_itself(one: Edition) -> None:
-    found = diff(one, one)
+def test_nothing_differs_from_itself(one: ReportEdition) -> None:
+    found = compare_editions(one, one)
     assert found.empty
     assert found.same == sum(statement.told for statement in one.statements)
 
 
 @given(EDITIONS, EDITIONS)
-def test_the_other_way_round_the_same_is_told_the_other_way_round(a: Edition, b: Edition) -> None:
-    there, back = diff(a, b), diff(b, a)
+def test_the_other_way_round_the_same_is_told_the_other_way_round(a: ReportEdition, b: ReportEdition) -> None:
+    there, back = compare_editions(a, b), compare_editions(b, a)
     assert (there.added, there.dropped, there.same) == (back.dropped, back.added, back.same)
     assert (there.sources_gained, there.sections_added) == (back.sources_lost, back.sections_dropped)
     forth = {(one.before.id, one.after.id, one.how) for one in there.changed}

@@ -14,15 +14,15 @@ import typer
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-import assay
-from assay.cli.app import app
-from assay.cli.chat_commands import COMMANDS
-from assay.graph import STATUS
-from assay.model.event import EventKind
-from assay.model.report import ReportData
-from assay.server.app import ROUTES
-from assay.server.routes.threads import Start
-from assay.settings import Keys, Settings
+import openassay
+from openassay.cli.app import app
+from openassay.cli.chat import COMMANDS
+from openassay.graph import STATUS
+from openassay.models.event import EventKind
+from openassay.models.report import ReportData
+from openassay.server.app import ROUTERS
+from openassay.server.routes.threads import StartRequest
+from openassay.settings import Keys, Settings
 from tests import pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +84,7 @@ def options(command: Any) -> set[str]:
 def test_every_command_and_option_is_documented() -> None:
     page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     for name, command in commands(typer.main.get_command(app)):
-        assert re.search(rf"`(assay )?{name}\b", page), f"command {name}"
+        assert re.search(rf"`(openassay )?{name}\b", page), f"command {name}"
         for option in options(command) - {"-h", "--help"}:
             assert f"`{option}" in page, f"{name} {option}"
 
@@ -128,14 +128,14 @@ PAGES = sorted((ROOT / "docs").rglob("*.md")) + [
     ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples/README.md")
 ]
 FENCE = re.compile(r"^ *```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
-# Of the place of the settings, of tests, of another program, and `ASSAY_KEY` for any.
+# Of the place of the settings, of tests, of another program, and `OPENASSAY_KEY` for any.
 UNSET = {
-    "ASSAY_CONFIG",
-    "ASSAY_EVAL_DATA",
-    "ASSAY_TEST_MODEL_URL",
-    "ASSAY_TEST_MODEL_FILE",
+    "OPENASSAY_CONFIG",
+    "OPENASSAY_EVAL_DATA",
+    "OPENASSAY_TEST_MODEL_URL",
+    "OPENASSAY_TEST_MODEL_FILE",
     "LANGSMITH_API_KEY",
-    "ASSAY_KEY",
+    "OPENASSAY_KEY",
 }
 a_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -177,10 +177,10 @@ def test_every_page_can_be_reached_from_the_index() -> None:
 
 
 def written_commands(page: Path) -> Iterator[str]:
-    """What follows `assay ` wherever it is a command: in blocks of a shell, in transcripts, between backticks."""
+    """What follows `openassay ` wherever it is a command: in blocks of a shell, in transcripts, between backticks."""
     texts = (*fences(page, "", "sh", "text"), *(span for span in spans(page) if r"\n" not in span))
     for text in texts:
-        for command in re.findall(r"(?:^|(?<=[\s(|&;/$]))assay ([a-z][^\n|;&>#()]*)", text):
+        for command in re.findall(r"(?:^|(?<=[\s(|&;/$]))openassay ([a-z][^\n|;&>#()]*)", text):
             yield re.sub(r'"[^"]*"|“[^”]*”', "TEXT", command)
 
 
@@ -193,9 +193,9 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         while hasattr(command, "commands") and words and words[0] in command.commands:
             command = command.commands[words.pop(0)]
         misspelt = hasattr(command, "commands") and words and re.fullmatch(r"[a-z]+", words[0])
-        assert not misspelt, f"assay {written}"
+        assert not misspelt, f"openassay {written}"
         unknown = set(re.findall(r"(?<!\S)--[a-z-]+", written)) - options(command) - {"--help"}
-        assert not unknown, f"assay {written}"
+        assert not unknown, f"openassay {written}"
 
 
 @a_page
@@ -211,8 +211,8 @@ def test_settings_exist(page: Path) -> None:
 @a_page
 def test_variables_of_the_environment_exist(page: Path) -> None:
     own = {*UNSET, *(name.upper() for name in Keys.model_fields)}
-    known = {"ASSAY_" + key.upper().replace(".", "__") for key, _ in keys(Settings(data_dir=Path("data")))} | own
-    written = re.findall(r"\b(?:ASSAY_[A-Z_]*[A-Z]|[A-Z_]+_API_KEY)\b", page.read_text(encoding="utf-8"))
+    known = {"OPENASSAY_" + key.upper().replace(".", "__") for key, _ in keys(Settings(data_dir=Path("data")))} | own
+    written = re.findall(r"\b(?:OPENASSAY_[A-Z_]*[A-Z]|[A-Z_]+_API_KEY)\b", page.read_text(encoding="utf-8"))
     assert not [name for name in written if not any(name == one or name.startswith(f"{one}__") for one in known)]
 
 
@@ -227,8 +227,8 @@ def test_python_is_python(page: Path) -> None:
 
 def test_every_route_is_documented_as_the_openapi_document_has_it() -> None:
     api = FastAPI()
-    for module in ROUTES:
-        api.include_router(module.router)
+    for router in ROUTERS:
+        api.include_router(router)
     described = {
         (operation["tags"][0], f"`{method.upper()} {path}`", operation["summary"])
         for path, operations in api.openapi()["paths"].items()
@@ -244,23 +244,23 @@ def test_every_route_is_documented_as_the_openapi_document_has_it() -> None:
 
 def test_what_a_question_may_be_asked_with_is_documented() -> None:
     page = (REFERENCE / "api.md").read_text(encoding="utf-8")
-    for name, field in Start.model_fields.items():
+    for name, field in StartRequest.model_fields.items():
         assert f"`{field.alias or name}`" in page, name
 
 
 def test_what_python_exports_is_documented() -> None:
     page = (REFERENCE / "python.md").read_text(encoding="utf-8")
     assert re.findall(r"`(\w+)`", page.split("promised: ")[1].split(". ")[0]) == [
-        "research", "aresearch", "Report", "Client", "AsyncClient", "AssayError"
+        "research", "aresearch", "Report", "Client", "AsyncClient", "OpenAssayError"
     ]  # fmt: skip
-    assert sorted(assay.__all__) == ["AssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
+    assert sorted(openassay.__all__) == ["OpenAssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
     arguments = [
-        name for name, one in inspect.signature(assay.aresearch).parameters.items() if one.kind != one.VAR_KEYWORD
+        name for name, one in inspect.signature(openassay.aresearch).parameters.items() if one.kind != one.VAR_KEYWORD
     ]
     assert [name for name in arguments if name not in table("python.md")] == []
 
 
-@pytest.mark.parametrize("client", [assay.Client, assay.AsyncClient])
+@pytest.mark.parametrize("client", [openassay.Client, openassay.AsyncClient])
 def test_the_methods_of_the_clients_are_documented_with_their_arguments(client: type) -> None:
     documented = {}
     for row in table("python.md"):
@@ -279,4 +279,4 @@ def test_the_pictures_of_the_architecture_are_drawn_from_the_code() -> None:
     page = pictures.PAGE.read_text(encoding="utf-8")
     assert pictures.drawn(page) == page, "tests/pictures.py draws them"
     assert all(re.search(rf"\b{stage}[\[{{]", page) for stage in STATUS)
-    assert all((ROOT / "src/assay" / name).exists() for name in re.findall(r"`([a-z_/]+\.py)`", page))
+    assert all((ROOT / "src/openassay" / name).exists() for name in re.findall(r"`([a-z_/]+\.py)`", page))

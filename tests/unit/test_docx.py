@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import ReadError
-from assay.harvest import docx
+from openassay.errors import ReadError
+from openassay.fetch import docx
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 CORE = (

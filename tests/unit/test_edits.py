@@ -8,11 +8,21 @@ from hypothesis import assume, given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
 
-from assay.errors import AnswerError
-from assay.model.edit import LONGEST_TEXT, MOST_EDITS, OPERATIONS, Move, MoveSection, apply, parse
-from assay.model.own_plan import replaced
-from assay.model.plan import MOST_QUERIES, MOST_QUESTIONS, Plan
-from assay.model.question import Depth
+from openassay.errors import AnswerError
+from openassay.models.plan import (
+    LONGEST_TEXT,
+    MOST_EDITS,
+    MOST_QUERIES,
+    MOST_QUESTIONS,
+    OPERATIONS,
+    Depth,
+    MoveQuestion,
+    MoveSection,
+    Plan,
+    apply_edits,
+    parse_edits,
+    replace_plan,
+)
 
 SECTIONS = ("Size", "Causes", "Outlook")
 
@@ -36,7 +46,7 @@ def plan_of(depth: Depth = Depth.STANDARD, questions: int = 4, sections: tuple[s
 
 
 def edited(*edits: dict[str, Any], plan: Plan | None = None) -> Plan:
-    return apply(plan or plan_of(), parse(list(edits)))
+    return apply_edits(plan or plan_of(), parse_edits(list(edits)))
 
 
 def texts(plan: Plan) -> list[str]:
@@ -233,7 +243,7 @@ MALFORMED: list[tuple[object, str]] = [
 @pytest.mark.parametrize(("edits", "why"), MALFORMED)
 def test_what_is_no_edit_is_refused_in_plain_words(edits: object, why: str) -> None:
     with pytest.raises(AnswerError) as caught:
-        parse(edits)
+        parse_edits(edits)
     assert why in caught.value.message
     assert caught.value.help
     assert "pydantic" not in str(caught.value).lower()
@@ -241,9 +251,9 @@ def test_what_is_no_edit_is_refused_in_plain_words(edits: object, why: str) -> N
 
 
 def test_edits_travel_as_json() -> None:
-    edits = parse([{"op": "add", "text": "Which fish live there?"}, {"op": "move", "question": "Q1", "to": 2}])
-    assert parse(json.loads(json.dumps([edit.plain() for edit in edits]))) == edits
-    assert parse(edits) == edits
+    edits = parse_edits([{"op": "add", "text": "Which fish live there?"}, {"op": "move", "question": "Q1", "to": 2}])
+    assert parse_edits(json.loads(json.dumps([edit.plain() for edit in edits]))) == edits
+    assert parse_edits(edits) == edits
 
 
 # A plan written anew ----------------------------------------------------------------------------------
@@ -254,7 +264,7 @@ def test_a_whole_plan_takes_the_place_of_the_one_that_was_shown() -> None:
     shown["questions"] = [{"id": "Q1", "text": "How deep is it?", "section": "Size"}]
     shown["questions"].append({"id": "Q2", "text": "How old is it?", "section": "Causes"})
     shown["queries"] = [{"id": "K1", "text": "depth", "question": "Q1"}]
-    made = replaced(plan_of(), {**shown, "goal": "Something else", "depth": "quick"})
+    made = replace_plan(plan_of(), {**shown, "goal": "Something else", "depth": "quick"})
     assert (made.goal, made.depth, made.edited) == (plan_of().goal, Depth.STANDARD, True)
     assert asked(made, "Q1") == ["depth"]
     assert asked(made, "Q2") == ["old lake marrow since 2019"] * 2, "what is to be asked has a query"
@@ -288,15 +298,15 @@ def test_a_whole_plan_takes_the_place_of_the_one_that_was_shown() -> None:
 )
 def test_a_whole_plan_that_is_none_is_refused(change: dict[str, Any], why: str) -> None:
     with pytest.raises(AnswerError, match=why):
-        replaced(plan_of(), {**plan_of().plain(), **change})
+        replace_plan(plan_of(), {**plan_of().plain(), **change})
     with pytest.raises(AnswerError):
-        replaced(plan_of(), [change])
+        replace_plan(plan_of(), [change])
 
 
 def test_what_is_written_in_a_whole_plan_is_one_line_each() -> None:
     shown: dict[str, Any] = plan_of().plain()
     shown["queries"][0]["text"] = "depth\x1b of\n\tthe lake"
-    assert asked(replaced(plan_of(), shown), "Q1")[0] == "depth of the lake"
+    assert asked(replace_plan(plan_of(), shown), "Q1")[0] == "depth of the lake"
 
 
 @pytest.mark.parametrize("text", ["价格是多少？", "क्या है?", "Cost?"])
@@ -361,11 +371,11 @@ def same(plan: Plan) -> Plan:
 def test_moving_there_and_back_changes_nothing(plan: Plan, at: int, to: int) -> None:
     assume(max(at, to) <= len(plan.questions))
     name = plan.questions[at - 1].id
-    assert same(apply(plan, [Move(question=name, to=to), Move(question=name, to=at)])) == plan
+    assert same(apply_edits(plan, [MoveQuestion(question=name, to=to), MoveQuestion(question=name, to=at)])) == plan
 
 
 @given(plan=plans, at=st.integers(min_value=1, max_value=3), to=st.integers(min_value=1, max_value=3))
 def test_moving_a_section_there_and_back_changes_nothing(plan: Plan, at: int, to: int) -> None:
     assume(max(at, to) <= len(plan.sections))
     title = plan.sections[at - 1]
-    assert same(apply(plan, [MoveSection(title=title, to=to), MoveSection(title=title, to=at)])) == plan
+    assert same(apply_edits(plan, [MoveSection(title=title, to=to), MoveSection(title=title, to=at)])) == plan

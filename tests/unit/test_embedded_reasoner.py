@@ -7,24 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Disagreement, Finding, Span
-from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth, Turn, Understanding
-from assay.model.source import Passage
-from assay.reasoning.embedded import EmbeddedReasoner
-from assay.reasoning.embedded.analysing import analyse
-from assay.reasoning.embedded.asking import planner_questions
-from assay.reasoning.embedded.claiming import claims, wording
-from assay.reasoning.embedded.conversation import LONGEST, condense
-from assay.reasoning.embedded.critique import critique, recommend
-from assay.reasoning.embedded.disagreeing import disagreements
-from assay.reasoning.embedded.focus import focus
-from assay.reasoning.embedded.planning import plan, queries
-from assay.reasoning.embedded.reading import could_answer, read
-from assay.reasoning.embedded.understanding import topic_of, understand
-from assay.reasoning.embedded.writing import write
-from assay.reasoning.protocol import (
+from openassay.models.evidence import Claim, Disagreement, Finding, Mark, Passage, QuoteSpan, Verdict
+from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion, ThreadMessage, Understanding
+from openassay.reasoning.base import (
     AnalysisRequest,
     Conflict,
     Conversation,
@@ -34,15 +19,24 @@ from assay.reasoning.protocol import (
     DraftSentence,
     Evidence,
     PlanRequest,
-    Query,
+    QueryAttempt,
     QueryRequest,
-    Tried,
+    TypedQuery,
     WriteRequest,
 )
-from assay.testing.companies import FewCompanies
+from openassay.reasoning.rules import RuleReasoner
+from openassay.reasoning.rules.analyse import analyse, extract_claims, find_disagreements, to_report_sentence
+from openassay.reasoning.rules.critique import critique_draft, recommend
+from openassay.reasoning.rules.followups import LONGEST_SUMMARY, condense
+from openassay.reasoning.rules.phrases import strip_document_references
+from openassay.reasoning.rules.plan import build_planner_questions, make_plan, vary_queries
+from openassay.reasoning.rules.read import could_answer, read_passages
+from openassay.reasoning.rules.understand import extract_topic, understand
+from openassay.reasoning.rules.write import write
+from tests.fakes.reasoner import FakeCompanies
 
-KNOWN = FewCompanies({"apple": "Apple", "aapl": "Apple", "tesla": "Tesla"})
-NONE = FewCompanies({})
+KNOWN = FakeCompanies({"apple": "Apple", "aapl": "Apple", "tesla": "Tesla"})
+NONE = FakeCompanies({})
 
 
 class WordVectors:
@@ -91,7 +85,7 @@ def test_a_compound_question_becomes_its_parts_and_pronouns_are_filled_in() -> N
     asked = understand(
         "What is the value of the Hubble constant, why do measurements of it disagree?", Conversation(), NONE
     )
-    made = plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
+    made = make_plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
     assert [question.text for question in made.questions[:2]] == [
         "What is the value of the Hubble constant?",
         "Why do measurements of the Hubble constant disagree?",
@@ -102,7 +96,7 @@ WHEAT = understand("How did wheat prices change?", Conversation(), NONE)
 
 
 def planned(depth: Depth, answers: dict[str, str] | None = None) -> Plan:
-    return plan(PlanRequest(understanding=WHEAT, depth=depth, answers=answers or {}), company=False)
+    return make_plan(PlanRequest(understanding=WHEAT, depth=depth, answers=answers or {}), company=False)
 
 
 def asks(made: Plan) -> list[str]:
@@ -137,7 +131,9 @@ def test_the_side_that_was_chosen_is_asked_about_as_well(depth: Depth, answer: s
 @pytest.mark.parametrize("depth", list(Depth))
 def test_all_sides_are_asked_about_within_the_limit(depth: Depth) -> None:
     made = planned(depth, {"scope": "All of the above; a; b; c; d; e"})
-    sides = [option for question in planner_questions(WHEAT) for option in question.options if question.id == "scope"]
+    sides = [
+        option for question in build_planner_questions(WHEAT) for option in question.options if question.id == "scope"
+    ]
     each = [asks(planned(Depth.QUICK, {"scope": side}))[1] for side in sides]
     assert set(each) < set(asks(made))
     assert len(set(asks(made))) == len(made.questions) <= 7
@@ -153,7 +149,7 @@ def test_the_timeframe_that_was_chosen_is_searched_and_read(answer: str, scope: 
     assert all(scope in question.in_context for question in made.questions)
     assert all(words <= set(query.text.split()) for query in made.queries)
     # Variations are made later, from the question as it was understood before the answer.
-    assert any(words <= set(text.split()) for text in queries(made.questions[0], WHEAT, 3))
+    assert any(words <= set(text.split()) for text in vary_queries(made.questions[0], WHEAT, 3))
 
 
 def test_all_of_time_limits_nothing() -> None:
@@ -171,7 +167,7 @@ def test_the_depth_that_was_chosen_is_a_length(answer: str, words: int | None) -
 
 
 def test_planner_questions_have_four_options_made_for_the_question() -> None:
-    asked = planner_questions(understand("How did wheat prices change, and why?", Conversation(), NONE))
+    asked = build_planner_questions(understand("How did wheat prices change, and why?", Conversation(), NONE))
     assert [question.id for question in asked] == ["scope", "timeframe", "use", "depth"]
     assert all(len(question.options) == 4 for question in asked)
     assert all("wheat prices" in question.text for question in asked)
@@ -179,7 +175,7 @@ def test_planner_questions_have_four_options_made_for_the_question() -> None:
 
 def test_query_variations_differ() -> None:
     asked = understand("How did Apple's net sales change over 2023?", Conversation(), KNOWN)
-    made = queries(SubQuestion(id="Q1", text=asked.question, section="s"), asked, 3)
+    made = vary_queries(SubQuestion(id="Q1", text=asked.question, section="s"), asked, 3)
     assert len(set(made)) == len(made) == 3
     assert all("net" in text for text in made)
 
@@ -204,13 +200,13 @@ def test_reading_prefers_the_sentence_that_answers() -> None:
         "It was a windy year for everyone there. Total grain exports had risen 3% in 2019."
     )
     asked = SubQuestion(id="Q1", text="How did grain exports change in 2023?", section="s")
-    quotes = read(asked, [Passage(document="d", start=0, end=len(text), text=text)], 5, WordVectors())
+    quotes = read_passages(asked, [Passage(document="d", start=0, end=len(text), text=text)], 5, WordVectors())
     assert quotes[0].text == "Total grain exports fell 12% to 40 million tonnes in 2023."
     assert "It was a windy year for everyone there." not in [quote.text for quote in quotes]
 
 
 def evidence(number: int, quote: str, document: str = "d", relevance: float = 0.9, question: str = "Q1") -> Evidence:
-    span = Span(document=document, start=number * 1000, end=number * 1000 + len(quote), quote=quote)
+    span = QuoteSpan(document=document, start=number * 1000, end=number * 1000 + len(quote), quote=quote)
     finding = Finding(id=f"E{number}", question=question, span=span, relevance=relevance)
     return Evidence(finding=finding, title="T")
 
@@ -223,7 +219,7 @@ PLAN = Plan(
 
 
 def test_the_same_fact_from_two_documents_is_one_claim_and_other_facts_are_not() -> None:
-    made = claims(
+    made = extract_claims(
         PLAN,
         [
             evidence(1, "Grain exports fell 12% in 2023.", "a"),
@@ -245,11 +241,11 @@ def test_the_same_fact_from_two_documents_is_one_claim_and_other_facts_are_not()
     ],
 )
 def test_a_quote_as_a_sentence(quote: str, said: str) -> None:
-    assert wording(quote) == said
+    assert to_report_sentence(quote) == said
 
 
 def claim(id: str, text: str, **more: object) -> Claim:
-    span = Span(document="d", start=0, end=len(text), quote=text)
+    span = QuoteSpan(document="d", start=0, end=len(text), quote=text)
     given = {
         "questions": ("Q1",),
         "spans": (span,),
@@ -266,7 +262,7 @@ OLDER = claim("C3", "The SH0ES team measured a Hubble constant of 74.03 ± 1.42 
 
 
 def test_a_superseded_figure_takes_no_side_in_an_open_matter() -> None:
-    found = disagreements([EARLY, LATE, OLDER])
+    found = find_disagreements([EARLY, LATE, OLDER])
     assert [(matter.sides, matter.resolved) for matter in found] == [
         ((("C1",), ("C2",)), False),
         ((("C2",), ("C3",)), True),
@@ -283,9 +279,9 @@ def test_a_conflict_somebody_else_saw_is_a_matter_unless_words_or_time_show_it_a
     ]
 
     def matters(claims: list[Claim], conflicts: list[Conflict]) -> list[tuple[object, bool]]:
-        return [(matter.sides, matter.resolved) for matter in disagreements(claims, conflicts)]
+        return [(matter.sides, matter.resolved) for matter in find_disagreements(claims, conflicts)]
 
-    [matter] = disagreements([EARLY, other], told)
+    [matter] = find_disagreements([EARLY, other], told)
     assert (matter.about, matter.sides, matter.resolution) == ("dust", (("C4",), ("C1",)), "unresolved")
     assert matters([EARLY, LATE, OLDER], told) == matters([EARLY, LATE, OLDER], [])
     known = Conflict(first=LATE.text, second=EARLY.text)
@@ -293,23 +289,23 @@ def test_a_conflict_somebody_else_saw_is_a_matter_unless_words_or_time_show_it_a
 
 
 async def test_queries_are_offered_once() -> None:
-    reasoner = EmbeddedReasoner(WordVectors(), None, KNOWN)  # type: ignore[arg-type]  # nothing is judged
+    reasoner = RuleReasoner(WordVectors(), None, KNOWN)  # type: ignore[arg-type]  # nothing is judged
     request = QueryRequest(
         question=SubQuestion(id="Q1", text="How large is Lake Orta?", section="A"),
         understanding=Understanding(question="How large is Lake Orta?", topic_focus="Lake Orta"),
         count=2,
     )
-    offered = await reasoner.queries(request)
-    again = request.model_copy(update={"tried": (Tried(query=offered[0], hits=0),)})
+    offered = await reasoner.propose_queries(request)
+    again = request.model_copy(update={"tried": (QueryAttempt(query=offered[0], hits=0),)})
 
     assert len(offered) == 2
-    assert all(isinstance(query, Query) and query.type == "web" for query in offered)
-    assert list(await reasoner.queries(again)) == []
+    assert all(isinstance(query, TypedQuery) and query.type == "web" for query in offered)
+    assert list(await reasoner.propose_queries(again)) == []
 
 
 def test_a_report_shows_both_sides_and_owns_up_to_what_is_missing() -> None:
     given = WriteRequest(
-        plan=PLAN, claims=(EARLY, LATE), disagreements=tuple(disagreements([EARLY, LATE])), unanswered=("Why?",)
+        plan=PLAN, claims=(EARLY, LATE), disagreements=tuple(find_disagreements([EARLY, LATE])), unanswered=("Why?",)
     )
     draft = write(given)
     by_role = {section.role: section for section in draft.sections}
@@ -423,7 +419,7 @@ def test_only_supported_claims_are_written() -> None:
 def test_a_draft_with_an_unsupported_sentence_is_never_approved() -> None:
     section = DraftSection(title="A", sentences=(DraftSentence(text="Exports fell 99%.", claims=("C9",)),))
     bad = claim("C9", "Exports fell 99%.", verdict=Verdict.CONTRADICTED)
-    judged = critique(CritiqueRequest(plan=PLAN, draft=Draft(title="t", sections=(section,)), claims=(bad,)))
+    judged = critique_draft(CritiqueRequest(plan=PLAN, draft=Draft(title="t", sections=(section,)), claims=(bad,)))
     assert judged.recommendation != "approve"
     assert [issue.severity for issue in judged.issues if issue.category == "accuracy"] == ["critical"]
 
@@ -445,9 +441,9 @@ def test_gaps_are_named_and_asked_again_in_words_not_used_before() -> None:
 
 
 def test_condensing_keeps_the_gist_and_a_bound() -> None:
-    turns = [Turn(role="user", content=f"Question {n}? {'x' * 500}") for n in range(200)]
+    turns = [ThreadMessage(role="user", content=f"Question {n}? {'x' * 500}") for n in range(200)]
     summary = condense(turns, "Asked: what came before")
-    assert len(summary) <= LONGEST
+    assert len(summary) <= LONGEST_SUMMARY
     assert "Question 199?" in summary
 
 
@@ -470,26 +466,26 @@ def test_condensing_keeps_the_gist_and_a_bound() -> None:
     ],
 )
 def test_what_a_question_is_about(question: str, topic: str) -> None:
-    assert topic_of(question) == topic
+    assert extract_topic(question) == topic
 
 
 def test_references_to_documents_are_not_what_is_asked() -> None:
-    assert "10-Q" not in focus("Did Apple buy back shares in its Q3 2023 10-Q?")
-    assert focus("How did net sales change over 2023?") == "How did net sales change over 2023?"
-    assert focus("What about the 10-Q?") == "What about the 10-Q?"
+    assert "10-Q" not in strip_document_references("Did Apple buy back shares in its Q3 2023 10-Q?")
+    assert strip_document_references("How did net sales change over 2023?") == "How did net sales change over 2023?"
+    assert strip_document_references("What about the 10-Q?") == "What about the 10-Q?"
 
 
 def test_the_topic_alone_makes_no_answer() -> None:
     text = "Lake Marrow covers 40 square kilometres in the north of the country."
     asked = SubQuestion(id="Q2", text="Who won the chess olympiad?", section="s", topic="Lake Marrow")
-    assert read(asked, [Passage(document="d", start=0, end=len(text), text=text)], 5, WordVectors()) == []
+    assert read_passages(asked, [Passage(document="d", start=0, end=len(text), text=text)], 5, WordVectors()) == []
 
 
 def test_quotes_name_the_passage_they_stand_in() -> None:
     texts = ["Nothing of interest is told in this place at all.", "Grain exports fell 12% in 2023, the port said."]
     passages = [Passage(document=f"d{n}", start=0, end=len(text), text=text) for n, text in enumerate(texts)]
     asked = SubQuestion(id="Q1", text="How did grain exports change in 2023?", section="s")
-    assert [quote.passage for quote in read(asked, passages, 5, WordVectors())] == [1]
+    assert [quote.passage for quote in read_passages(asked, passages, 5, WordVectors())] == [1]
 
 
 @pytest.mark.parametrize(
@@ -501,7 +497,7 @@ def test_quotes_name_the_passage_they_stand_in() -> None:
     ],
 )
 def test_sub_questions_are_readable(question: str) -> None:
-    made = plan(
+    made = make_plan(
         PlanRequest(understanding=understand(question, Conversation(), NONE), depth=Depth.STANDARD), company=False
     )
     for item in made.questions[1:]:
@@ -525,6 +521,6 @@ def test_an_answer_stands_under_the_question_the_person_asked() -> None:
 
 def test_what_is_known_about_something_is_about_that_thing() -> None:
     asked = understand("What is known about perovskite solar cells?", Conversation(), NONE)
-    made = plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
+    made = make_plan(PlanRequest(understanding=asked, depth=Depth.STANDARD), company=False)
     assert asked.topic_focus == "perovskite solar cells"
     assert not any("known about known" in question.text or "for known" in question.text for question in made.questions)

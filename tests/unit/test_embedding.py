@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.embedding import CachedEmbedder, MiniLM, minilm, session, vectors
-from assay.errors import ConfigurationError
+from openassay.errors import ConfigurationError
+from openassay.text import embeddings
+from openassay.text.embeddings import EmbeddingCache, MiniLM
 
 MIXED = [
     "Short.",
@@ -117,24 +118,24 @@ def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
     assert "Install" in caught.value.help
 
 
-@pytest.mark.parametrize("name", [minilm.MODEL_FILE, session.TOKENIZER_FILE])
+@pytest.mark.parametrize("name", [embeddings.MINILM_FILE, embeddings.TOKENIZER_FILE])
 def test_the_shipped_files_are_those_of_origin(name: str) -> None:
-    origin = (minilm.DATA / "ORIGIN.md").read_text(encoding="utf-8")
+    origin = (embeddings.DATA / "ORIGIN.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `{re.escape(name)}` \| (\d+) \| `([0-9a-f]{{64}})` \|$", origin, re.MULTILINE)
     assert row is not None
-    content = (minilm.DATA / name).read_bytes()
+    content = (embeddings.DATA / name).read_bytes()
     assert (int(row[1]), row[2]) == (len(content), hashlib.sha256(content).hexdigest())
 
 
 def test_the_name_follows_from_the_shipped_model(model: MiniLM) -> None:
-    content = (minilm.DATA / minilm.MODEL_FILE).read_bytes()
-    assert hashlib.sha256(content).hexdigest() == minilm.MODEL_SHA256
-    assert model.name == f"minilm-l6-int8-{minilm.MODEL_SHA256[:8]}"
+    content = (embeddings.DATA / embeddings.MINILM_FILE).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == embeddings.MINILM_SHA256
+    assert model.name == f"minilm-l6-int8-{embeddings.MINILM_SHA256[:8]}"
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
-        "import sys, assay.embedding as e; e.MiniLM();"
+        "import sys, openassay.embedding as e; e.MiniLM();"
         "print(sorted({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -146,8 +147,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_a_hit_skips_the_model_and_gives_the_same_numbers(path: Path) -> None:
     fake = CountingEmbedder()
-    first = CachedEmbedder(fake, path).embed(["a", "b", "a"])
-    second = CachedEmbedder(fake, path).embed(["b", "c", "a", "a"])
+    first = EmbeddingCache(fake, path).embed(["a", "b", "a"])
+    second = EmbeddingCache(fake, path).embed(["b", "c", "a", "a"])
     assert fake.asked == [["a", "b"], ["c"]]
     np.testing.assert_array_equal(first[[0, 1, 2]], second[[2, 0, 3]])
     np.testing.assert_allclose(first[0], CountingEmbedder.vector("a"), atol=1e-3)
@@ -156,28 +157,28 @@ def test_a_hit_skips_the_model_and_gives_the_same_numbers(path: Path) -> None:
 def test_models_do_not_share_vectors(path: Path) -> None:
     one, other = CountingEmbedder("one"), CountingEmbedder("other")
     for fake in (one, other):
-        CachedEmbedder(fake, path).embed(["a"])
+        EmbeddingCache(fake, path).embed(["a"])
     assert one.asked == other.asked == [["a"]]
 
 
 def test_no_texts_touch_neither_model_nor_disk(path: Path) -> None:
     fake = CountingEmbedder()
-    assert CachedEmbedder(fake, path).embed([]).shape == (0, 32)
+    assert EmbeddingCache(fake, path).embed([]).shape == (0, 32)
     assert fake.asked == []
     assert not path.exists()
 
 
 def test_more_keys_than_one_query_takes(path: Path) -> None:
     fake = CountingEmbedder()
-    cached = CachedEmbedder(fake, path)
-    texts = [f"text {i}" for i in range(2 * vectors.LOOKUP + 7)]
+    cached = EmbeddingCache(fake, path)
+    texts = [f"text {i}" for i in range(2 * embeddings.LOOKUP + 7)]
     np.testing.assert_array_equal(cached.embed(texts), cached.embed(texts))
     assert len(fake.asked) == 1
 
 
 def test_the_oldest_rows_go_first(path: Path) -> None:
     fake = CountingEmbedder()
-    cached = CachedEmbedder(fake, path, limit=10)
+    cached = EmbeddingCache(fake, path, limit=10)
     for i in range(25):
         cached.embed([f"text {i}"])
     with sqlite3.connect(path) as connection:
@@ -194,7 +195,7 @@ def overwrite(path: Path) -> None:
 
 
 def damage(path: Path) -> None:
-    cached = CachedEmbedder(CountingEmbedder(), path)
+    cached = EmbeddingCache(CountingEmbedder(), path)
     cached.embed([f"text {i}" for i in range(400)])
     cached.close()
     content = bytearray(path.read_bytes())
@@ -206,7 +207,7 @@ def damage(path: Path) -> None:
 def test_a_corrupt_file_is_moved_aside(path: Path, notices: list[str], spoil: Callable[[Path], None]) -> None:
     spoil(path)
     fake = CountingEmbedder()
-    cached = CachedEmbedder(fake, path, on_notice=notices.append)
+    cached = EmbeddingCache(fake, path, on_notice=notices.append)
     np.testing.assert_array_equal(cached.embed(["a"]), cached.embed(["a"]))
     assert fake.asked == [["a"]]
     assert path.with_name("vectors.sqlite.corrupt").exists()
@@ -215,19 +216,19 @@ def test_a_corrupt_file_is_moved_aside(path: Path, notices: list[str], spoil: Ca
 
 
 def test_a_file_another_process_has_replaced_is_not_moved(path: Path, notices: list[str]) -> None:
-    cached = CachedEmbedder(CountingEmbedder(), path, on_notice=notices.append)
+    cached = EmbeddingCache(CountingEmbedder(), path, on_notice=notices.append)
     cached.embed(["a"])
     newer = path.with_name("newer")
     newer.touch()
     newer.replace(path)
-    cached._replace()
+    cached._replace_corrupt_file()
     assert path.exists()
     assert notices == []
 
 
 def test_a_row_of_the_wrong_size_is_computed_again(path: Path) -> None:
     fake = CountingEmbedder()
-    cached = CachedEmbedder(fake, path)
+    cached = EmbeddingCache(fake, path)
     cached.embed(["a"])
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE vectors SET vector = x'00'")
@@ -238,8 +239,8 @@ def test_a_row_of_the_wrong_size_is_computed_again(path: Path) -> None:
 
 
 def test_a_locked_file_does_not_stop_the_run(path: Path, notices: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "BUSY_SECONDS", 0.05)
-    cached = CachedEmbedder(CountingEmbedder(), path, on_notice=notices.append)
+    monkeypatch.setattr(embeddings, "BUSY_SECONDS", 0.05)
+    cached = EmbeddingCache(CountingEmbedder(), path, on_notice=notices.append)
     cached.embed(["a"])
     holder = sqlite3.connect(path)
     holder.execute("BEGIN EXCLUSIVE")
@@ -253,14 +254,14 @@ def test_a_locked_file_does_not_stop_the_run(path: Path, notices: list[str], mon
 
 def test_an_unwritable_place_does_not_stop_the_run(tmp_path: Path, notices: list[str]) -> None:
     (tmp_path / "file").touch()
-    cached = CachedEmbedder(CountingEmbedder(), tmp_path / "file" / "vectors.sqlite", on_notice=notices.append)
+    cached = EmbeddingCache(CountingEmbedder(), tmp_path / "file" / "vectors.sqlite", on_notice=notices.append)
     assert cached.embed(["a"]).shape == (1, 32)
     assert len(notices) == 1
 
 
 def test_threads_share_one_cache(path: Path, notices: list[str]) -> None:
     fake = CountingEmbedder()
-    cached = CachedEmbedder(fake, path, on_notice=notices.append)
+    cached = EmbeddingCache(fake, path, on_notice=notices.append)
     texts = [f"text {i}" for i in range(60)]
     expected = cached.embed(texts)
     with ThreadPoolExecutor(8) as pool:
@@ -277,7 +278,7 @@ def test_parallel_queries_compute_what_they_share_only_once(path: Path) -> None:
             return super().embed(texts)
 
     fake = SlowEmbedder()
-    cached = CachedEmbedder(fake, path)
+    cached = EmbeddingCache(fake, path)
     shared = [f"passage {i}" for i in range(20)]
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda _: cached.embed(shared), range(6)))
@@ -287,7 +288,7 @@ def test_parallel_queries_compute_what_they_share_only_once(path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from assay.embedding import CachedEmbedder
+from openassay.embedding import CachedEmbedder
 from tests.unit.test_embedding import CountingEmbedder
 
 cached = CachedEmbedder(CountingEmbedder(), Path(sys.argv[1]), on_notice=lambda n: sys.exit(n))
@@ -303,5 +304,5 @@ def test_processes_share_one_file(path: Path) -> None:
     assert [process.communicate()[1] for process in running] == [b""] * 3
     fake = CountingEmbedder()
     everything = [f"{who} {i}" for who in ("shared", 0, 1, 2) for i in range(100)]
-    CachedEmbedder(fake, path).embed(everything)
+    EmbeddingCache(fake, path).embed(everything)
     assert fake.asked == []

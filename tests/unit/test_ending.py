@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from assay.cli.ending import heeded
+from openassay.cli.runtime import handle_signals
 
 pytestmark = pytest.mark.requirement("W-16")
 
@@ -23,7 +23,7 @@ def hang_up() -> Iterator[None]:
 async def told(number: signal.Signals) -> list[str]:
     """What is called when this process gets a signal."""
     called: list[str] = []
-    with heeded(lambda: called.append("interrupt"), lambda: called.append("terminate")):
+    with handle_signals(lambda: called.append("interrupt"), lambda: called.append("terminate")):
         os.kill(os.getpid(), number)
         await asyncio.sleep(0.05)
     return called

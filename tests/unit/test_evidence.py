@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.evaluation.evidence import MEASURES
-from assay.model.evidence import Span
-from assay.model.source import Passage
-from assay.trust.evidence import Block, SentenceIndex, best
-from assay.trust.witnesses import Witnesses
+from benchmarks.evaluation.retrieval import EVIDENCE_MEASURES
+from openassay.models.evidence import Passage, QuoteSpan
+from openassay.verification.corroboration import CorroborationIndex, SentenceBlock, SentenceIndex, find_best_sentences
 
 ARTICLE = [
     "About the mill",
@@ -24,38 +22,38 @@ ARTICLE = [
 
 @pytest.mark.requirement("X-01", "W-09")
 def test_five_sentences_hold_what_people_chose_as_evidence(eval_data: Path) -> None:
-    measure = MEASURES["evidence"]
-    assert measure.missed(measure.run(eval_data, True), True) == []
+    measure = EVIDENCE_MEASURES["evidence"]
+    assert measure.list_failures(measure.run(eval_data, True), True) == []
 
 
 def test_a_sentence_inherits_what_the_one_before_names() -> None:
-    assert best("Anna Lindqvist restored the water wheel.", ARTICLE, 2) == [3, 2]
+    assert find_best_sentences("Anna Lindqvist restored the water wheel.", ARTICLE, 2) == [3, 2]
 
 
 def test_what_is_still_missing_goes_before_what_is_said_twice() -> None:
     told = [*ARTICLE, "The old mill stands high above the river.", "The roof of it was tiled in 1911."]
-    found = best("The old mill above the river at Varde has had tiles on its roof since 1911.", told, 2)
+    found = find_best_sentences("The old mill above the river at Varde has had tiles on its roof since 1911.", told, 2)
     assert set(found) == {1, 7}
 
 
 def test_rare_words_tell_more_than_common_ones() -> None:
     told = ["The bank and the town agreed.", "The bank and the town met.", "A zither was heard in the town."]
-    assert best("The zither of the bank in the town.", told, 1) == [2]
+    assert find_best_sentences("The zither of the bank in the town.", told, 1) == [2]
 
 
 def test_a_heading_gives_way_to_a_sentence_with_the_same_words() -> None:
-    assert best("The harbour of Varde", ["Harbour Varde", "Boats fill the harbour of Varde."], 1) == [1]
+    assert find_best_sentences("The harbour of Varde", ["Harbour Varde", "Boats fill the harbour of Varde."], 1) == [1]
 
 
 def test_a_title_tells_documents_apart() -> None:
     told = "The wheel was restored by two friends."
-    index = SentenceIndex([Block([told], "A school in Lund"), Block([told], "The mill of Varde")])
-    assert [found.block for found in index.bearing("The wheel of the mill was restored.", 2)] == [1, 0]
+    index = SentenceIndex([SentenceBlock([told], "A school in Lund"), SentenceBlock([told], "The mill of Varde")])
+    assert [found.block for found in index.search("The wheel of the mill was restored.", 2)] == [1, 0]
 
 
 @pytest.mark.parametrize(("statement", "told"), [("", ARTICLE), ("the of", ARTICLE), ("Anna", []), ("zzz", ARTICLE)])
 def test_nothing_shared_is_no_evidence(statement: str, told: list[str]) -> None:
-    assert best(statement, told, 5) == []
+    assert find_best_sentences(statement, told, 5) == []
 
 
 # Witnesses -------------------------------------------------------------------------------------------
@@ -65,12 +63,12 @@ def passage(document: str, text: str) -> Passage:
     return Passage(document=document, start=10, end=10 + len(text), text=text)
 
 
-def witnesses(**texts: str) -> Witnesses:
-    return Witnesses([passage(document, text) for document, text in texts.items()])
+def witnesses(**texts: str) -> CorroborationIndex:
+    return CorroborationIndex([passage(document, text) for document, text in texts.items()])
 
 
-def spoken(quote: str) -> Span:
-    return Span(document="own", start=0, end=len(quote), quote=quote)
+def spoken(quote: str) -> QuoteSpan:
+    return QuoteSpan(document="own", start=0, end=len(quote), quote=quote)
 
 
 @pytest.mark.requirement("X-01", "W-09")
@@ -80,7 +78,7 @@ def test_a_statement_without_a_figure_finds_who_says_the_same() -> None:
         other="Some news first. After a long meeting the council of the town will close the old swimming hall.",
         denies="The council will not close the old swimming hall.",
         less="The council met in the old swimming hall.",
-    ).of(spoken("The council will close the old swimming hall."))
+    ).find_corroboration(spoken("The council will close the old swimming hall."))
     assert [span.document for span in found] == ["other"]
     assert found[0].quote.startswith("After a long meeting")
     assert found[0].start == 10 + len("Some news first. ")
@@ -96,15 +94,15 @@ def test_a_statement_without_a_figure_finds_who_says_the_same() -> None:
     ],
 )
 def test_alike_in_words_is_not_yet_the_same(statement: str, told: str) -> None:
-    assert witnesses(other=told).of(spoken(statement)) == []
+    assert witnesses(other=told).find_corroboration(spoken(statement)) == []
 
 
 @pytest.mark.requirement("W-09")
 def test_a_statement_with_a_wrong_passage_is_offered_better_ones() -> None:
     read = witnesses(mill=" ".join(ARTICLE[1:]), town="The town of Lund has a school. It was built by the church.")
-    offered = read.offered("Anna Lindqvist restored the water wheel of the mill with two friends.", 1)
+    offered = read.find_candidates("Anna Lindqvist restored the water wheel of the mill with two friends.", 1)
     assert [span.quote for span in offered] == [f"{ARTICLE[2]} {ARTICLE[3]}"], "a pronoun comes with whom it means"
-    assert read.offered("The moon has no air to breathe.") == []
+    assert read.find_candidates("The moon has no air to breathe.") == []
 
 
 def test_many_passages_and_claims_take_little_time(eval_data: Path) -> None:
@@ -114,8 +112,8 @@ def test_many_passages_and_claims_take_little_time(eval_data: Path) -> None:
     told = [sentence for claim in claims for sentence in claim["evidence"]]
     passages = [passage(str(n % 60), "\n".join(told[n * 5 : n * 5 + 5])) for n in range(500)]
     began = time.process_time()
-    read = Witnesses(passages)
+    read = CorroborationIndex(passages)
     for claim in claims:
-        read.of(spoken(claim["claim"]))
-        read.offered(claim["claim"])
+        read.find_corroboration(spoken(claim["claim"]))
+        read.find_candidates(claim["claim"])
     assert time.process_time() - began < 4

@@ -18,14 +18,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.cli.verifying import Verification, verified
-from assay.errors import AssayError, EvidenceError, UsageError
-from assay.export.evidence import Content, Manifest, Signature, canonical, contents, sums
-from assay.export.evidence_signing import FILE, Signer, fingerprint, signer, wanted
-from assay.export.evidence_zip import packed, summed
-from assay.model.claim import Mark, Verdict
-from assay.model.report import (
-    Answer,
+from openassay.cli.evidence import Verification, verify_bundle
+from openassay.errors import EvidenceError, OpenAssayError, UsageError
+from openassay.export.evidence import (
+    FILE,
+    Manifest,
+    MemberContent,
+    Signature,
+    Signer,
+    build_members,
+    compute_fingerprint,
+    digest_content,
+    format_sums,
+    load_signer,
+    pack_members,
+    resolve_fingerprint,
+    to_canonical_json,
+)
+from openassay.models.evidence import Document, Mark, Verdict
+from openassay.models.report import (
     Coverage,
     KeyFigure,
     Metadata,
@@ -36,15 +47,17 @@ from assay.model.report import (
     ReportStatus,
     Section,
     Sentence,
+    ShortAnswer,
     SourceCard,
 )
-from assay.model.source import Document
-from assay.testing import snapshot
+from openassay.testing import make_document
 
 pytestmark = pytest.mark.requirement("X-04")
 
-SURVEY = snapshot("Lake Marrow covered 412 square kilometres in 2019.", title="Survey", url="https://survey.example/a")
-GAZETTE = snapshot(
+SURVEY = make_document(
+    "Lake Marrow covered 412 square kilometres in 2019.", title="Survey", url="https://survey.example/a"
+)
+GAZETTE = make_document(
     "Née 1900: Lake Marrow covered 412 square kilometres.", title="Gazette", url="https://gazette.example/b"
 )
 TEXT = "Lake Marrow covered 412 square kilometres."
@@ -67,7 +80,7 @@ def small(**changes: Any) -> ReportData:
     return ReportData.model_validate(
         {
             "question": "How large is Lake Marrow?", "title": "Lake Marrow", "status": ReportStatus.COMPLETE,
-            "answers": (Answer(text="412 square kilometres", **bound),),
+            "answers": (ShortAnswer(text="412 square kilometres", **bound),),
             "sections": (
                 Section(title="Size", sentences=(Sentence(text=TEXT, kind="fact", **bound),
                                                  Sentence(text="Two sources agree.", kind="frame"))),
@@ -87,37 +100,37 @@ def small(**changes: Any) -> ReportData:
 
 
 def members(report: ReportData | None = None, key: Signer | None = None) -> dict[str, bytes]:
-    return contents(report or small(), [SURVEY, GAZETTE], key)
+    return build_members(report or small(), [SURVEY, GAZETTE], key)
 
 
 def resealed(files: Mapping[str, bytes], key: Signer | None = None) -> dict[str, bytes]:
     """As somebody would who changes a member and everything that tells of it."""
     kept = {name: content for name, content in files.items() if name not in ("manifest.json", "SHA256SUMS")}
-    kept["SHA256SUMS"] = sums({name: summed(content).sha256 for name, content in kept.items()})
+    kept["SHA256SUMS"] = format_sums({name: digest_content(content).sha256 for name, content in kept.items()})
     manifest = Manifest.model_validate_json(files["manifest.json"])
-    listed = {name: Content(**summed(content)._asdict()) for name, content in kept.items()}
+    listed = {name: MemberContent(**digest_content(content)._asdict()) for name, content in kept.items()}
     bare = manifest.model_copy(update={"members": listed, "signature": None})
-    signed = Signature(**key.sign(bare.digested())._asdict()) if key else None
-    sealed = bare.model_copy(update={"digest": bare.digested(), "signature": signed})
-    return kept | {"manifest.json": canonical(sealed.plain())}
+    signed = Signature(**key.sign(bare.compute_digest())._asdict()) if key else None
+    sealed = bare.model_copy(update={"digest": bare.compute_digest(), "signature": signed})
+    return kept | {"manifest.json": to_canonical_json(sealed.plain())}
 
 
 @pytest.fixture(scope="module")
 def key(tmp_path_factory: pytest.TempPathFactory) -> Signer:
-    return signer(tmp_path_factory.mktemp("keys"))
+    return load_signer(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")
 def good(key: Signer) -> bytes:
-    return b"".join(packed(members(key=key)))
+    return b"".join(pack_members(members(key=key)))
 
 
 @pytest.fixture
 def check(tmp_path: Path) -> Callable[..., Verification]:
     def check(content: bytes, *, key: str | None = None) -> Verification:
-        path = tmp_path / "x.assay"
+        path = tmp_path / "x.openassay"
         path.write_bytes(content)
-        return verified(path, key)
+        return verify_bundle(path, key)
 
     return check
 
@@ -132,7 +145,7 @@ def test_a_good_bundle_holds(good: bytes, check: Callable[..., Verification]) ->
 
 
 def test_the_same_run_gives_the_same_bytes_and_any_unzip_reads_them(good: bytes, key: Signer) -> None:
-    assert b"".join(packed(members(key=key))) == good
+    assert b"".join(pack_members(members(key=key))) == good
     with zipfile.ZipFile(io.BytesIO(good)) as zip:
         assert zip.testzip() is None
         assert zip.namelist() == sorted(zip.namelist())
@@ -152,22 +165,22 @@ def test_it_is_checked_by_hand_with_sha256sum(good: bytes, tmp_path: Path) -> No
 
 def test_to_verify_it_nothing_is_read_but_the_file(good: bytes, tmp_path: Path) -> None:
     """With settings that are wrong, in a folder that is empty: what is imported and opened are code and the bundle."""
-    (tmp_path / "x.assay").write_bytes(good)
+    (tmp_path / "x.openassay").write_bytes(good)
     (tmp_path / "config.yaml").write_text("no: such: setting", encoding="utf-8")
-    env = {**os.environ, "ASSAY_DATA_DIR": "/nowhere", "ASSAY_CONFIG": "config.yaml", "ASSAY_NONSENSE": "1"}
-    command = [sys.executable, "-m", "assay", "verify", "x.assay", "--json"]
+    env = {**os.environ, "OPENASSAY_DATA_DIR": "/nowhere", "OPENASSAY_CONFIG": "config.yaml", "OPENASSAY_NONSENSE": "1"}
+    command = [sys.executable, "-m", "openassay", "verify", "x.openassay", "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ok"] is True
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "isolated-config.yaml", "x.assay"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "isolated-config.yaml", "x.openassay"]
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_with_any_one_byte_changed_it_is_refused(part: int, key: Signer, tmp_path: Path) -> None:
     """Every one of them, of a bundle whose copies for people are short."""
     short = resealed(members() | {"report.html": b"<p>412</p>\n", "report.md": b"412\n"}, key)
-    whole = b"".join(packed(short))
-    path = tmp_path / "x.assay"
+    whole = b"".join(pack_members(short))
+    path = tmp_path / "x.openassay"
     path.write_bytes(whole)
     held = []
     with path.open("r+b", buffering=0) as file:
@@ -175,12 +188,12 @@ def test_with_any_one_byte_changed_it_is_refused(part: int, key: Signer, tmp_pat
             byte = whole[at]
             file.seek(at)
             file.write(bytes([byte ^ (1 << at % 8)]))
-            if not verified(path).refused:
+            if not verify_bundle(path).refused:
                 held.append(at)
             file.seek(at)
             file.write(bytes([byte]))
     assert held == []
-    assert not verified(path).refused
+    assert not verify_bundle(path).refused
 
 
 def test_what_was_changed_is_named(good: bytes, check: Callable[..., Verification]) -> None:
@@ -196,7 +209,7 @@ def test_what_was_changed_is_named(good: bytes, check: Callable[..., Verificatio
 def test_cut_off_lengthened_or_shuffled_it_is_refused_without_a_traceback(
     data: st.DataObject, tmp_path_factory: Any
 ) -> None:
-    whole = b"".join(packed(members()))
+    whole = b"".join(pack_members(members()))
     at = data.draw(st.integers(0, len(whole) - 1))
     more = data.draw(st.binary(min_size=1, max_size=64))
     kind = data.draw(st.sampled_from(["cut", "behind", "before", "within", "swap"]))
@@ -204,9 +217,9 @@ def test_cut_off_lengthened_or_shuffled_it_is_refused_without_a_traceback(
         "cut": whole[:at], "behind": whole + more, "before": more + whole, "within": whole[:at] + more + whole[at:],
         "swap": whole[at:] + whole[:at] if at else b"",
     }[kind]  # fmt: skip
-    path = tmp_path_factory.getbasetemp() / "spoiled.assay"
+    path = tmp_path_factory.getbasetemp() / "spoiled.openassay"
     path.write_bytes(spoiled)
-    assert verified(path).refused
+    assert verify_bundle(path).refused
 
 
 def test_noise_is_refused(check: Callable[..., Verification]) -> None:
@@ -274,7 +287,7 @@ def test_a_bomb_is_not_inflated(check: Callable[..., Verification], monkeypatch:
     assert len(bomb) < 100_000
     monkeypatch.setattr(zlib, "decompressobj", lambda *_: pytest.fail("it was inflated"))
     assert "compressed" in check(bomb).reason
-    lying = bytearray(b"".join(packed(members())))
+    lying = bytearray(b"".join(pack_members(members())))
     at = lying.index(b"PK\x01\x02") + 20
     lying[at : at + 8] = struct.pack("<II", 0xFFFFFFF0, 0xFFFFFFF0)
     assert "the most" in check(bytes(lying)).reason
@@ -283,35 +296,35 @@ def test_a_bomb_is_not_inflated(check: Callable[..., Verification], monkeypatch:
 def test_what_is_larger_than_the_limits_is_neither_written_nor_read(
     check: Callable[..., Verification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = b"".join(packed(members()))
-    monkeypatch.setattr("assay.export.evidence_zip.MOST_BYTES", len(whole) - 1)
+    whole = b"".join(pack_members(members()))
+    monkeypatch.setattr("openassay.export.evidence.MOST_BYTES", len(whole) - 1)
     assert "the most" in check(whole).reason
     with pytest.raises(EvidenceError, match="the most"):
-        list(packed(members()))
+        list(pack_members(members()))
 
 
 def test_a_missing_snapshot_is_named(check: Callable[..., Verification]) -> None:
     name = f"snapshots/{SURVEY.hash}.txt"
     files = members()
     del files[name]
-    assert f"{name} is missing" in check(b"".join(packed(files))).reason
-    assert f"{name} is missing" in check(b"".join(packed(resealed(files)))).reason
+    assert f"{name} is missing" in check(b"".join(pack_members(files))).reason
+    assert f"{name} is missing" in check(b"".join(pack_members(resealed(files)))).reason
     with pytest.raises(EvidenceError, match="missing"):
-        contents(small(), [SURVEY])
+        build_members(small(), [SURVEY])
 
 
 def test_a_snapshot_that_nothing_names_is_refused(check: Callable[..., Verification]) -> None:
-    stray = snapshot("Nobody asked.", title="Stray", url="https://stray.example/")
+    stray = make_document("Nobody asked.", title="Stray", url="https://stray.example/")
     files = members() | {f"snapshots/{stray.hash}.txt": stray.text.encode()}
-    assert "not in the manifest" in check(b"".join(packed(files))).reason
-    assert "named by nothing" in check(b"".join(packed(resealed(files)))).reason
+    assert "not in the manifest" in check(b"".join(pack_members(files))).reason
+    assert "named by nothing" in check(b"".join(pack_members(resealed(files)))).reason
 
 
 def test_who_changes_a_snapshot_and_every_hash_is_caught_by_its_name(check: Callable[..., Verification]) -> None:
     files = members()
     name = f"snapshots/{SURVEY.hash}.txt"
     files[name] = files[name].replace(b"412", b"214")
-    assert "the hash of" in check(b"".join(packed(resealed(files)))).reason
+    assert "the hash of" in check(b"".join(pack_members(resealed(files)))).reason
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "report.json", "sources.json"])
@@ -323,12 +336,12 @@ def test_who_changes_a_snapshot_and_every_hash_is_caught_by_its_name(check: Call
 )  # fmt: skip
 def test_hostile_json_is_refused(name: str, content: bytes, check: Callable[..., Verification]) -> None:
     files = members() | {name: content}
-    assert check(b"".join(packed(files if name == "manifest.json" else resealed(files)))).refused
+    assert check(b"".join(pack_members(files if name == "manifest.json" else resealed(files)))).refused
 
 
 def test_a_snapshot_that_is_no_text_is_refused(check: Callable[..., Verification]) -> None:
     raw = b"\xff\xfe Lake Marrow"
-    name = summed(raw).sha256
+    name = digest_content(raw).sha256
     changed = small().model_dump(mode="json")
     for one in (changed["claims"][0]["spans"][0], changed["sources"][0]):
         one["document"] = name
@@ -336,18 +349,24 @@ def test_a_snapshot_that_is_no_text_is_refused(check: Callable[..., Verification
     records = json.loads(files["sources.json"])
     next(one for one in records if one["document"] == SURVEY.hash)["document"] = name
     del files[f"snapshots/{SURVEY.hash}.txt"]
-    files |= {f"snapshots/{name}.txt": raw, "report.json": canonical(changed), "sources.json": canonical(records)}
-    assert "UTF-8" in check(b"".join(packed(resealed(files)))).reason
+    files |= {
+        f"snapshots/{name}.txt": raw,
+        "report.json": to_canonical_json(changed),
+        "sources.json": to_canonical_json(records),
+    }
+    assert "UTF-8" in check(b"".join(pack_members(resealed(files)))).reason
 
 
 def test_a_newer_format_says_so(check: Callable[..., Verification]) -> None:
     manifest = json.loads(members()["manifest.json"]) | {"edition": 2}
-    assert "edition 2" in check(b"".join(packed(members() | {"manifest.json": canonical(manifest)}))).reason
+    assert (
+        "edition 2" in check(b"".join(pack_members(members() | {"manifest.json": to_canonical_json(manifest)}))).reason
+    )
 
 
 def test_a_page_that_says_something_else_is_noted(check: Callable[..., Verification]) -> None:
     """Hashes do not show it: who made the bundle wrote the page, too."""
-    found = check(b"".join(packed(resealed(members() | {"report.html": b"<h1>Lake Marrow is huge</h1>"}))))
+    found = check(b"".join(pack_members(resealed(members() | {"report.html": b"<h1>Lake Marrow is huge</h1>"}))))
     assert not found.refused
     assert next(row for row in found.rows if row.name == "renderings").state == "note"
 
@@ -355,12 +374,12 @@ def test_a_page_that_says_something_else_is_noted(check: Callable[..., Verificat
 def test_a_signature_is_held_to_who_is_named(
     good: bytes, check: Callable[..., Verification], tmp_path: Path, key: Signer
 ) -> None:
-    mine = fingerprint(key.sign("").key)
-    other = fingerprint(signer(tmp_path).sign("").key)
+    mine = compute_fingerprint(key.sign("").key)
+    other = compute_fingerprint(load_signer(tmp_path).sign("").key)
     assert not check(good, key=mine).refused
     assert "and not" in check(good, key=other).reason
-    assert "nobody has signed" in check(b"".join(packed(members())), key=mine).reason
-    unsigned = check(b"".join(packed(members())))
+    assert "nobody has signed" in check(b"".join(pack_members(members())), key=mine).reason
+    unsigned = check(b"".join(pack_members(members())))
     assert not unsigned.refused
     assert next(row for row in unsigned.rows if row.name == "signature").state == "note"
 
@@ -368,23 +387,30 @@ def test_a_signature_is_held_to_who_is_named(
 def test_a_signature_of_another_bundle_is_no_good(good: bytes, key: Signer, check: Callable[..., Verification]) -> None:
     theirs = json.loads(members(small(title="Another"), key)["manifest.json"])["signature"]
     manifest = json.loads(members(key=key)["manifest.json"]) | {"signature": theirs}
-    assert "signature" in check(b"".join(packed(members() | {"manifest.json": canonical(manifest)}))).reason
+    assert (
+        "signature" in check(b"".join(pack_members(members() | {"manifest.json": to_canonical_json(manifest)}))).reason
+    )
 
 
 def test_a_data_directory_has_one_key_that_only_its_owner_reads(tmp_path: Path) -> None:
-    first, second = signer(tmp_path).sign("x"), signer(tmp_path).sign("x")
+    first, second = load_signer(tmp_path).sign("x"), load_signer(tmp_path).sign("x")
     assert first == second
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir() if "evidence" in path.name] == [FILE]
     (tmp_path / FILE).write_text("no key", encoding="ascii")
-    with pytest.raises(AssayError, match="does not hold a key"):
-        signer(tmp_path)
+    with pytest.raises(OpenAssayError, match="does not hold a key"):
+        load_signer(tmp_path)
 
 
 def test_a_fingerprint_is_understood_as_people_write_it(tmp_path: Path) -> None:
-    shown = fingerprint("00" * 32)
+    shown = compute_fingerprint("00" * 32)
     (tmp_path / "key.txt").write_text(f"Ada's bundles: {shown}\n", encoding="utf-8")
-    assert wanted(shown) == wanted(shown.replace("-", "").upper()) == wanted(str(tmp_path / "key.txt")) == shown
+    assert (
+        resolve_fingerprint(shown)
+        == resolve_fingerprint(shown.replace("-", "").upper())
+        == resolve_fingerprint(str(tmp_path / "key.txt"))
+        == shown
+    )
     for wrong in ("1234", "", str(tmp_path), str(tmp_path / "absent")):
         with pytest.raises(UsageError):
-            wanted(wrong)
+            resolve_fingerprint(wrong)

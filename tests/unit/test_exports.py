@@ -11,28 +11,27 @@ from typing import Any, get_args
 
 import pytest
 
-from assay.errors import ConfigurationError, PathError, UsageError
-from assay.export import docx, pdf
-from assay.export.citations import names, works
-from assay.export.formats import FORMATS, FormatName, named, of_file
-from assay.export.report import Report
-from assay.model.claim import Mark, Verdict
-from assay.model.report import (
-    Answer,
+from openassay.errors import ConfigurationError, PathError, UsageError
+from openassay.export import FORMATS, FormatName, get_file_format, get_format, pages
+from openassay.export.citations import build_bibliography, parse_authors
+from openassay.export.report import Report
+from openassay.models.evidence import Mark, Verdict
+from openassay.models.report import (
     Coverage,
     Critique,
     Dispute,
+    DisputeSide,
     Issue,
     KeyFigure,
     Metadata,
-    NotFound,
+    OpenSubQuestion,
     Provenance,
     ReportClaim,
     ReportSpan,
     ReportStatus,
     Section,
     Sentence,
-    Side,
+    ShortAnswer,
     SourceCard,
 )
 from tests import readers
@@ -73,44 +72,100 @@ def whole() -> Report:
     other = Sentence(text="It was 14.5 metres in 2020.", kind="fact", claims=("C2", "C1"), citations=("S2",),
                      mark=Mark.SINGLE)  # fmt: skip
     frame = Sentence(text="Both were measured.", kind="frame")
-    side = Side(claims=("C1",), sources=("S1", "S2"), groups=("G1", "G2"))
+    side = DisputeSide(claims=("C1",), sources=("S1", "S2"), groups=("G1", "G2"))
     claim = ReportClaim(id="C1", text=fact.text, verdict=Verdict.SUPPORTED, confidence=0.9, mark=Mark.CORROBORATED,
                         spans=spans, reasons=("two agree",), questions=("Q1",))  # fmt: skip
     return Report(
-        question="How high are the tides?", title="Tides of the Bay", status=ReportStatus.COMPLETE, confidence="high",
-        confidence_score=0.91, notices=("One page was not read.",), errors=("A page timed out.",),
+        question="How high are the tides?",
+        title="Tides of the Bay",
+        status=ReportStatus.COMPLETE,
+        confidence="high",
+        confidence_score=0.91,
+        notices=("One page was not read.",),
+        errors=("A page timed out.",),
         coverage=Coverage(checked=2, total=2),
-        answers=(Answer(text="16.3 metres", about="the bay", claims=("C1",), citations=("S1",), mark=Mark.VERIFIED),
-                 Answer(text="14.5 metres", claims=("C2",), citations=("S2",), mark=Mark.SINGLE, disputed=True)),
+        answers=(
+            ShortAnswer(text="16.3 metres", about="the bay", claims=("C1",), citations=("S1",), mark=Mark.VERIFIED),
+            ShortAnswer(text="14.5 metres", claims=("C2",), citations=("S2",), mark=Mark.SINGLE, disputed=True),
+        ),
         sections=(
             Section(title="Abstract", role="abstract", sentences=(fact, frame)),
             Section(title="Body", sentences=(fact, other, frame.model_copy(update={"opens": True}))),
             Section(title="Disagreements", role="disagreements", sentences=(other,)),
-            Section(title="Not found", role="not_found",
-                    sentences=(Sentence(text="Nothing answered: “How old is it?”", kind="frame"),)),
+            Section(
+                title="Not found",
+                role="not_found",
+                sentences=(Sentence(text="Nothing answered: “How old is it?”", kind="frame"),),
+            ),
             Section(title="Please note", role="notice", sentences=(Sentence(text="No advice.", kind="frame"),)),
         ),
-        figures=(KeyFigure(what="the range", value="16.3 m", when="2020", claims=("C1",), citations=("S1",),
-                           mark=Mark.VERIFIED, disputed=True),),
-        disputes=(Dispute(about="range", sides=(side, side), resolution="none"),),
-        not_found=(NotFound(question="How old is it?", queries=("bay age",), documents=3, reason="nobody says"),),
-        claims=(claim, claim.model_copy(update={"id": "C2", "text": other.text, "spans": spans[1:],
-                                                "disputed_by": ("C1",)})),
-        sources=(
-            SourceCard(id="S1", title="Tides & currents", url="https://port.example/tides?a=1&b=2_3#top",
-                       document="1" * 64, group="G1", why_used="supports C1", host="port.example", kind="web",
-                       author="Jane A. Doe, Bo Li", published="2024-03-12", primary=True, credibility=0.8,
-                       credibility_reasons=("dated", "official")),
-            SourceCard(id="S2", title="Harbour report", url="file:///srv/harbour.pdf", document="2" * 64, group="G2",
-                       why_used="supports C2", author="The Harbour Office", published="2021"),
+        figures=(
+            KeyFigure(
+                what="the range",
+                value="16.3 m",
+                when="2020",
+                claims=("C1",),
+                citations=("S1",),
+                mark=Mark.VERIFIED,
+                disputed=True,
+            ),
         ),
-        review=Critique(scores={"accuracy": 9.5}, score=8.4, recommendation="approve",
-                        issues=(Issue(category="style", severity="minor", location="Body", description="Long."),)),
-        metadata=Metadata(started="2026-11-16T09:10:36+00:00", finished="2026-11-16T09:10:46+00:00", settings="fa9e",
-                          version="0.1.0", reasoning={"fake:model": 3}),
-        provenance=Provenance(question="How high are the tides?", sub_questions=("How high?",), queries=("bay tides",),
-                              thread="abc123", run="run1"),
-    )  # fmt: skip
+        disputes=(Dispute(about="range", sides=(side, side), resolution="none"),),
+        not_found=(
+            OpenSubQuestion(question="How old is it?", queries=("bay age",), documents=3, reason="nobody says"),
+        ),
+        claims=(
+            claim,
+            claim.model_copy(update={"id": "C2", "text": other.text, "spans": spans[1:], "disputed_by": ("C1",)}),
+        ),
+        sources=(
+            SourceCard(
+                id="S1",
+                title="Tides & currents",
+                url="https://port.example/tides?a=1&b=2_3#top",
+                document="1" * 64,
+                group="G1",
+                why_used="supports C1",
+                host="port.example",
+                kind="web",
+                author="Jane A. Doe, Bo Li",
+                published="2024-03-12",
+                primary=True,
+                credibility=0.8,
+                credibility_reasons=("dated", "official"),
+            ),
+            SourceCard(
+                id="S2",
+                title="Harbour report",
+                url="file:///srv/harbour.pdf",
+                document="2" * 64,
+                group="G2",
+                why_used="supports C2",
+                author="The Harbour Office",
+                published="2021",
+            ),
+        ),
+        review=Critique(
+            scores={"accuracy": 9.5},
+            score=8.4,
+            recommendation="approve",
+            issues=(Issue(category="style", severity="minor", location="Body", description="Long."),),
+        ),
+        metadata=Metadata(
+            started="2026-11-16T09:10:36+00:00",
+            finished="2026-11-16T09:10:46+00:00",
+            settings="fa9e",
+            version="0.1.0",
+            reasoning={"fake:model": 3},
+        ),
+        provenance=Provenance(
+            question="How high are the tides?",
+            sub_questions=("How high?",),
+            queries=("bay tides",),
+            thread="abc123",
+            run="run1",
+        ),
+    )
 
 
 def poisoned(value: Any, words: Iterator[str], key: str = "") -> Any:
@@ -166,16 +221,16 @@ def attack(request: pytest.FixtureRequest) -> Report:
 
 def test_there_is_one_list_of_formats() -> None:
     assert tuple(FORMATS) == get_args(FormatName)
-    assert [of_file(Path(f"a{format.ending}")).name for format in FORMATS.values()] == [
+    assert [get_file_format(Path(f"a{format.ending}")).name for format in FORMATS.values()] == [
         "md", "md", "quarto", "html", "pdf", "docx", "json", "bibtex", "ris", "csl", "csv",
     ]  # fmt: skip
-    assert [of_file(Path(name)).name for name in ("A.HTM", "a.txt", "a", "x/.json", "a.CSL.JSON")] == [
+    assert [get_file_format(Path(name)).name for name in ("A.HTM", "a.txt", "a", "x/.json", "a.CSL.JSON")] == [
         "html", "md", "md", "md", "csl",
     ]  # fmt: skip
-    with pytest.raises(PathError, match=r"Assay writes \.md, \.qmd, \.html, \.pdf, \.docx"):
-        of_file(Path("a.xlsx"))
+    with pytest.raises(PathError, match=r"OpenAssay writes \.md, \.qmd, \.html, \.pdf, \.docx"):
+        get_file_format(Path("a.xlsx"))
     with pytest.raises(UsageError) as unknown:
-        named("pdff")
+        get_format("pdff")
     assert unknown.value.help.startswith("Did you mean pdf? Formats: md, ")
 
 
@@ -185,8 +240,8 @@ def test_the_same_report_gives_the_same_file(format: Any) -> None:
 
 
 def test_what_is_not_installed_is_named_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "find_spec", lambda name: None)
-    monkeypatch.setattr(docx, "find_spec", lambda name: None)
+    monkeypatch.setattr(pages, "find_spec", lambda name: None)
+    monkeypatch.setattr(pages, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", "")
     for name in ("pdf", "docx"):
         with pytest.raises(ConfigurationError, match="needs the extra `export`") as missing:
@@ -274,7 +329,7 @@ def test_a_note_for_obsidian_has_properties_and_links_within_itself() -> None:
         "status": "complete",
     }  # fmt: skip
     assert about["aliases"] == ["Tides of the Bay"]
-    assert about["tags"] == ["assay", "assay/complete", "assay/confidence-high"]
+    assert about["tags"] == ["openassay", "openassay/complete", "openassay/confidence-high"]
     assert about["sources"] == ["https://port.example/tides?a=1&b=2_3#top", "Harbour report"]
     assert "[[" not in body, "which is a link to another note"
     assert set(re.findall(r"\(#\^(\w+)\)", body)) <= set(re.findall(r" \^(\w+)$", body, re.M))
@@ -288,7 +343,7 @@ def test_a_quarto_document_resolves_its_citations() -> None:
     assert (about["engine"], list(about["format"])) == ("markdown", ["html", "pdf", "docx"])
     tree = json.dumps(readers.read_quarto(written), ensure_ascii=False)
     cited = set(re.findall(r'"citationId": "(\w+)"', tree))
-    assert cited == {work.key for work in works(whole())} == {"doe2024tides", "harbour2021harbour"}
+    assert cited == {work.key for work in build_bibliography(whole())} == {"doe2024tides", "harbour2021harbour"}
     assert "ref-doe2024tides" in tree, "the bibliography"
 
 
@@ -299,7 +354,7 @@ def test_bibtex_ris_and_csl_tell_the_same_works() -> None:
     assert (web["title"], web["url"]) == (r"{Tides \& currents}", "https://port.example/tides?a=1&b=2_3#top")
     assert web["urldate"] == "2026-11-16"
     assert (file["type"], file["author"], "url" in file) == ("misc", "{The Harbour Office}", False)
-    assert file["annote"].startswith("S2. File harbour.pdf. Text read by Assay: SHA-256 2222")
+    assert file["annote"].startswith("S2. File harbour.pdf. Text read by OpenAssay: SHA-256 2222")
 
     one, two = readers.read_ris(FORMATS["ris"].write(whole()))
     assert (one["type_of_reference"], one["id"], one["title"]) == ("ELEC", "doe2024tides", "Tides & currents")
@@ -331,7 +386,7 @@ def test_bibtex_ris_and_csl_tell_the_same_works() -> None:
     ],
 )
 def test_names_are_split_where_that_is_sure(author: str, expected: str) -> None:
-    assert " ".join(f"{name.family}/{name.given}" for name in names(author)) == expected
+    assert " ".join(f"{name.family}/{name.given}" for name in parse_authors(author)) == expected
 
 
 def test_keys_of_works_are_unique_and_dates_are_as_far_as_they_are_known() -> None:
@@ -339,7 +394,7 @@ def test_keys_of_works_are_unique_and_dates_are_as_far_as_they_are_known() -> No
     dates = ["2024-03-12", "2024-13", "2024-02-31", "03/2024", "0000-00-00", None]
     cards = [card.model_copy(update={"id": f"S{at}", "published": date}) for at, date in enumerate(dates)]
     cards += [card.model_copy(update={"id": f"T{at}"}) for at in range(30)]
-    found = works(whole().model_copy(update={"sources": tuple(cards)}))
+    found = build_bibliography(whole().model_copy(update={"sources": tuple(cards)}))
     assert [work.issued for work in found[:6]] == [(2024, 3, 12), (2024,), (2024, 2), (), (), ()]
     assert len({work.key for work in found}) == len(found)
     assert all(re.fullmatch(r"[a-z][a-z0-9]+", work.key) for work in found)

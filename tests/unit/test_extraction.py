@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.evaluation.extraction import MEASURES
-from assay.harvest.extracted import Want
-from assay.harvest.html import extract
+from benchmarks.evaluation.web_pages import EXTRACTION_MEASURES
+from openassay.fetch.formats import PageNeed
+from openassay.fetch.html import extract
 
 LINES = [
     "The harbour board counted 412 ferries in the first week of May, a third more than in the year before.",
@@ -32,8 +32,8 @@ def _article(inside: str = "", after: str = "") -> str:
 
 @pytest.mark.requirement("W-08")
 def test_articles_are_found_on_real_pages(eval_data: Path) -> None:
-    measure = MEASURES["extraction"]
-    assert measure.missed(measure.run(eval_data, True), True) == []
+    measure = EXTRACTION_MEASURES["extraction"]
+    assert measure.list_failures(measure.run(eval_data, True), True) == []
 
 
 # What stands around ----------------------------------------------------------------------------------
@@ -171,5 +171,5 @@ NOT_FREE = '<script type=\'application/ld+json\'>{"@type": "NewsArticle", "isAcc
         (_page("<p>A short note, and that is all there is to it.</p>"), None),
     ],
 )
-def test_what_a_page_without_content_wants(page: str, want: Want | None) -> None:
+def test_what_a_page_without_content_wants(page: str, want: PageNeed | None) -> None:
     assert extract(page, "https://harbourpost.example/").wants == want

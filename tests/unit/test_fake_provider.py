@@ -11,20 +11,19 @@ import httpx2
 import pytest
 from pydantic import BaseModel, Field
 
-from assay.testing import (
-    FAULTS,
-    Always,
-    FakeProvider,
-    Fault,
-    Once,
-    ProviderCall,
-    Script,
-    ScriptedModel,
-    SeenPrompt,
-    Share,
+from tests.fakes.llm_api import ModelPrompt
+from tests.fakes.llm_faults import FAULTS, LlmFault
+from tests.fakes.llm_server import (
+    FakeLlmServer,
+    FaultAlways,
+    FaultOnce,
+    FaultSequence,
+    FaultShare,
+    LlmServerCall,
+    count_tokens,
 )
-from assay.testing.provider import tokens
-from assay.testing.schema import instance
+from tests.fakes.model import FakeModel
+from tests.fakes.model_answers import build_instance
 
 
 class Town(BaseModel):
@@ -34,7 +33,7 @@ class Town(BaseModel):
 
 FORM = {**Town.model_json_schema(), "title": "Town"}
 TOWN = {"name": "Zürich, on the lake", "people": 443_037}
-MODEL = ScriptedModel({"Town": lambda prompt: TOWN, "Poem": lambda prompt: "No JSON here"})
+MODEL = FakeModel({"Town": lambda prompt: TOWN, "Poem": lambda prompt: "No JSON here"})
 FORMATS = ("openai", "anthropic", "google")
 
 
@@ -49,7 +48,7 @@ def _google() -> None:
 # The vendors' clients --------------------------------------------------------------------------------
 
 
-async def ask_openai(provider: FakeProvider, *, stream: bool, method: str = "json_schema") -> tuple[str, str, Any]:
+async def ask_openai(provider: FakeLlmServer, *, stream: bool, method: str = "json_schema") -> tuple[str, str, Any]:
     """Text, how it ended, and usage, as the vendor's client sees them."""
     from openai import AsyncOpenAI
 
@@ -80,7 +79,7 @@ async def ask_openai(provider: FakeProvider, *, stream: bool, method: str = "jso
         return text, finish, usage
 
 
-async def ask_anthropic(provider: FakeProvider, *, stream: bool, method: str = "json_schema") -> tuple[str, str, Any]:
+async def ask_anthropic(provider: FakeLlmServer, *, stream: bool, method: str = "json_schema") -> tuple[str, str, Any]:
     from anthropic import AsyncAnthropic
 
     ways: dict[str, dict[str, Any]] = {
@@ -102,7 +101,7 @@ async def ask_anthropic(provider: FakeProvider, *, stream: bool, method: str = "
     return text, message.stop_reason, message.usage
 
 
-async def ask_google(provider: FakeProvider, *, stream: bool, method: str = "json_schema") -> tuple[str, str, Any]:
+async def ask_google(provider: FakeLlmServer, *, stream: bool, method: str = "json_schema") -> tuple[str, str, Any]:
     from google import genai
     from google.genai import types
 
@@ -145,7 +144,7 @@ WAYS.remove(("anthropic", "json_mode"))
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize(("name", "method"), WAYS)
 async def test_the_vendors_own_clients_understand_it(name: str, method: str, stream: bool) -> None:
-    async with FakeProvider(MODEL) as provider:
+    async with FakeLlmServer(MODEL) as provider:
         text, finish, usage = await ASK[name](provider, stream=stream, method=method)
     assert json.loads(text) == TOWN
     assert finish.lower() in {"stop", "end_turn", "tool_use"}
@@ -155,9 +154,9 @@ async def test_the_vendors_own_clients_understand_it(name: str, method: str, str
     assert "Fill in" in call.prompt.system
     assert call.prompt.limit == 500
     assert tuple(getattr(usage, field) for field in COUNTS[name]) == (call.prompt_tokens, call.completion_tokens)
-    assert call.completion_tokens == tokens(call.text)
-    assert call.prompt_bytes > call.prompt_tokens > tokens("Which town?")
-    assert provider.billed_tokens().total == call.prompt_tokens + call.completion_tokens
+    assert call.completion_tokens == count_tokens(call.text)
+    assert call.prompt_bytes > call.prompt_tokens > count_tokens("Which town?")
+    assert provider.billable_tokens().total == call.prompt_tokens + call.completion_tokens
 
 
 async def test_errors_are_the_vendors_own() -> None:
@@ -165,7 +164,7 @@ async def test_errors_are_the_vendors_own() -> None:
     import openai
     from google.genai import errors
 
-    async with FakeProvider(MODEL, faults=Always("rate-limited")) as provider:
+    async with FakeLlmServer(MODEL, faults=FaultAlways("rate-limited")) as provider:
         with pytest.raises(openai.RateLimitError) as first:
             await ask_openai(provider, stream=True)
         with pytest.raises(anthropic.RateLimitError) as second:
@@ -174,7 +173,7 @@ async def test_errors_are_the_vendors_own() -> None:
             await ask_google(provider, stream=True)
     assert first.value.response.headers["retry-after"] == second.value.response.headers["retry-after"] == "1"
     assert (third.value.code, third.value.status) == (429, "RESOURCE_EXHAUSTED")
-    assert provider.billed == []
+    assert provider.billable_calls == []
 
 
 async def test_errors_in_a_stream_reach_the_vendors_clients() -> None:
@@ -182,19 +181,19 @@ async def test_errors_in_a_stream_reach_the_vendors_clients() -> None:
     import openai
     from google.genai import errors
 
-    async with FakeProvider(MODEL, faults=Always("error-midway")) as provider:
+    async with FakeLlmServer(MODEL, faults=FaultAlways("error-midway")) as provider:
         with pytest.raises(openai.APIError, match="Overloaded"):
             await ask_openai(provider, stream=True)
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             await ask_anthropic(provider, stream=True)
         with pytest.raises(errors.APIError, match="Overloaded"):
             await ask_google(provider, stream=True)
-    assert len(provider.billed) == 3
+    assert len(provider.billable_calls) == 3
 
 
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_refusal_is_told_apart(name: str) -> None:
-    async with FakeProvider(MODEL, faults=Always("refusal")) as provider:
+    async with FakeLlmServer(MODEL, faults=FaultAlways("refusal")) as provider:
         text, finish, _ = await ASK[name](provider, stream=True)
     assert "sorry" in text
     assert (name, finish) in {("openai", "stop"), ("anthropic", "refusal"), ("google", "SAFETY")}
@@ -203,14 +202,14 @@ async def test_a_refusal_is_told_apart(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("fault", ["small-pieces", "comments", "no-end", "wrong-content-type"])
 async def test_oddities_that_do_no_harm(name: str, fault: str) -> None:
-    async with FakeProvider(MODEL, faults=Always(fault)) as provider:
+    async with FakeLlmServer(MODEL, faults=FaultAlways(fault)) as provider:
         text, _, _ = await ASK[name](provider, stream=True)
     assert json.loads(text) == TOWN
 
 
 async def test_an_answer_ends_at_its_limit() -> None:
     poem = "word " * 1000
-    async with FakeProvider(lambda prompt: poem) as provider:
+    async with FakeLlmServer(lambda prompt: poem) as provider:
         text, finish, usage = await ask_openai(provider, stream=True)
     assert finish == "length"
     assert usage.completion_tokens == provider.calls[0].completion_tokens == 500
@@ -220,7 +219,7 @@ async def test_an_answer_ends_at_its_limit() -> None:
 async def test_a_prompt_that_is_too_long_is_turned_down() -> None:
     import openai
 
-    async with FakeProvider(MODEL, context=10) as provider:
+    async with FakeLlmServer(MODEL, context=10) as provider:
         with pytest.raises(openai.BadRequestError, match="maximum context length"):
             await ask_openai(provider, stream=True)
     assert [call.fault for call in provider.calls] == ["context-overflow"]
@@ -266,9 +265,9 @@ def test_there_are_many_faults_each_with_its_name() -> None:
 
 @pytest.mark.requirement("F-11")
 @pytest.mark.parametrize(("fault", "name"), PLAYED, ids=[f"{fault}-{name}" for fault, name in PLAYED])
-async def test_every_fault_is_played_and_the_server_goes_on(fault: Fault, name: str) -> None:
+async def test_every_fault_is_played_and_the_server_goes_on(fault: LlmFault, name: str) -> None:
     async with (
-        FakeProvider(MODEL, faults=Script([fault])) as provider,
+        FakeLlmServer(MODEL, faults=FaultSequence([fault])) as provider,
         httpx2.AsyncClient(base_url=provider.url, trust_env=False) as client,
     ):
         first = await heard(client, name, "impatient" if fault.slow else "Which town?")
@@ -281,12 +280,12 @@ async def test_every_fault_is_played_and_the_server_goes_on(fault: Fault, name: 
     assert broken.ended is not None
     if not fault.billed:
         assert broken.completion_tokens == 0
-        assert provider.billed == [sound]
+        assert provider.billable_calls == [sound]
 
 
 async def test_redirects_lead_to_another_host_that_sees_who_follows() -> None:
     async with (
-        FakeProvider(MODEL, faults=Always("redirect-with-body")) as provider,
+        FakeLlmServer(MODEL, faults=FaultAlways("redirect-with-body")) as provider,
         httpx2.AsyncClient(base_url=provider.url, trust_env=False, follow_redirects=True) as client,
     ):
         await heard(client, "openai")
@@ -295,33 +294,34 @@ async def test_redirects_lead_to_another_host_that_sees_who_follows() -> None:
 
 
 async def test_usage_may_be_false_while_the_books_are_not() -> None:
-    async with FakeProvider(MODEL, faults=Always("usage-absurd")) as provider:
+    async with FakeLlmServer(MODEL, faults=FaultAlways("usage-absurd")) as provider:
         _, _, usage = await ask_openai(provider, stream=True)
     assert usage.prompt_tokens == 10**12
-    assert 0 < provider.billed_tokens().total < 1000
-    assert provider.billed_tokens("gpt") == provider.billed_tokens()
-    assert provider.billed_tokens("claude").total == 0
+    assert 0 < provider.billable_tokens().total < 1000
+    assert provider.billable_tokens("gpt") == provider.billable_tokens()
+    assert provider.billable_tokens("claude").total == 0
 
 
 async def test_what_a_fault_makes_the_model_say_is_counted_up_to_the_limit() -> None:
-    async with FakeProvider(MODEL, faults=Script(["prose", "deep-nesting"])) as provider:
+    async with FakeLlmServer(MODEL, faults=FaultSequence(["prose", "deep-nesting"])) as provider:
         prose = await ask_anthropic(provider, stream=True)
         nested = await ask_anthropic(provider, stream=True)
-    assert [usage.output_tokens for _, _, usage in (prose, nested)] == [tokens(prose[0]), 500]
-    assert [call.completion_tokens for call in provider.calls] == [tokens(prose[0]), 500]
+    assert [usage.output_tokens for _, _, usage in (prose, nested)] == [count_tokens(prose[0]), 500]
+    assert [call.completion_tokens for call in provider.calls] == [count_tokens(prose[0]), 500]
 
 
 # Policies --------------------------------------------------------------------------------------------
 
 
-def called(number: int, text: str = "") -> ProviderCall:
-    prompt = SeenPrompt(model="m", system="", text=text)
-    return ProviderCall(number, "openai", prompt, 0, 0, concurrency=1, started=0.0)
+def called(number: int, text: str = "") -> LlmServerCall:
+    prompt = ModelPrompt(model="m", system="", text=text)
+    return LlmServerCall(number, "openai", prompt, 0, 0, concurrency=1, started=0.0)
 
 
 def test_a_share_is_the_same_for_the_same_seed() -> None:
     first, again, other = (
-        [policy(called(number)) for number in range(1, 501)] for policy in (Share(0.3, 7), Share(0.3, 7), Share(0.3, 8))
+        [policy(called(number)) for number in range(1, 501)]
+        for policy in (FaultShare(0.3, 7), FaultShare(0.3, 7), FaultShare(0.3, 8))
     )
     assert first == again != other
     played = [fault for fault in first if fault]
@@ -331,17 +331,17 @@ def test_a_share_is_the_same_for_the_same_seed() -> None:
 
 
 def test_a_share_of_chosen_faults() -> None:
-    policy = Share(1.0, 1, ["cut", FAULTS["reset"]])
+    policy = FaultShare(1.0, 1, ["cut", FAULTS["reset"]])
     assert {str(policy(called(number))) for number in range(1, 50)} == {"cut", "reset"}
 
 
 def test_once_is_once_a_prompt() -> None:
-    policy = Once("cut")
+    policy = FaultOnce("cut")
     assert [str(policy(called(0, text))) for text in "abab"] == ["cut", "cut", "None", "None"]
 
 
 def test_a_script_ends() -> None:
-    policy = Script(["cut", None, "reset"])
+    policy = FaultSequence(["cut", None, "reset"])
     assert [str(policy(called(number))) for number in range(1, 6)] == ["cut", "None", "reset", "None", "None"]
 
 
@@ -351,34 +351,34 @@ def test_a_script_ends() -> None:
 async def test_many_at_once_with_latency() -> None:
     began = time.monotonic()
     async with (
-        FakeProvider(MODEL, latency=0.2) as provider,
+        FakeLlmServer(MODEL, latency=0.2) as provider,
         httpx2.AsyncClient(base_url=provider.url, trust_env=False) as client,
     ):
         await asyncio.gather(*(heard(client, FORMATS[number % 3], str(number)) for number in range(30)))
     assert time.monotonic() - began < 2.5
-    assert provider.busiest == 30
+    assert provider.max_concurrency == 30
     assert all(call.ended and call.ended - call.started >= 0.19 for call in provider.calls)
 
 
 async def test_a_client_that_gives_up_is_billed_and_done_with() -> None:
     async with (
-        FakeProvider(MODEL, latency=30) as provider,
+        FakeLlmServer(MODEL, latency=30) as provider,
         httpx2.AsyncClient(base_url=provider.url, trust_env=False) as client,
     ):
         assert await heard(client, "openai", "impatient") is None
         await asyncio.sleep(0.1)
         assert provider.calls[0].ended is not None
-    assert provider.billed == provider.calls
+    assert provider.billable_calls == provider.calls
 
 
 async def test_it_closes_at_once_with_clients_that_still_wait() -> None:
     async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
-        async with FakeProvider(MODEL, faults=Always("hang")) as provider:
+        async with FakeLlmServer(MODEL, faults=FaultAlways("hang")) as provider:
             waiting = [
                 asyncio.create_task(client.post(provider.url + PATHS["openai"], json=body("openai"))) for _ in range(5)
             ]
             await asyncio.wait(waiting, timeout=0.3)
-            assert provider.busiest == 5
+            assert provider.max_concurrency == 5
             began = time.monotonic()
         assert time.monotonic() - began < 1
         results = await asyncio.gather(*waiting, return_exceptions=True)
@@ -386,7 +386,7 @@ async def test_it_closes_at_once_with_clients_that_still_wait() -> None:
 
 
 async def test_what_is_no_request_ends_its_connection_alone() -> None:
-    async with FakeProvider(MODEL) as provider:
+    async with FakeLlmServer(MODEL) as provider:
         for junk in (b"\x16\x03\x01\x00\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"A" * 200_000):
             reader, writer = await asyncio.open_connection("127.0.0.1", provider.port)
             writer.write(junk)
@@ -401,7 +401,7 @@ async def test_what_is_no_request_ends_its_connection_alone() -> None:
 
 async def test_it_says_which_models_it_has() -> None:
     async with (
-        FakeProvider(MODEL, models=("small", "large")) as provider,
+        FakeLlmServer(MODEL, models=("small", "large")) as provider,
         httpx2.AsyncClient(base_url=provider.url, trust_env=False) as client,
     ):
         listed = (await client.get("/v1/models")).json()
@@ -413,12 +413,12 @@ async def test_it_says_which_models_it_has() -> None:
 
 
 async def test_an_error_of_the_model_is_not_lost() -> None:
-    def confused(prompt: SeenPrompt) -> str:
+    def confused(prompt: ModelPrompt) -> str:
         raise LookupError("no such answer")
 
     with pytest.raises(LookupError, match="no such answer"):
         async with (
-            FakeProvider(confused) as provider,
+            FakeLlmServer(confused) as provider,
             httpx2.AsyncClient(base_url=provider.url, trust_env=False) as client,
         ):
             await heard(client, "openai")
@@ -445,7 +445,7 @@ class Outer(BaseModel):
 
 
 def test_a_form_nobody_wrote_an_answer_for_is_filled_in_validly() -> None:
-    made = instance(Outer.model_json_schema())
+    made = build_instance(Outer.model_json_schema())
     outer = Outer.model_validate(made)
     assert outer.inner.kind == "web"
     assert outer.years == 1900
@@ -454,5 +454,5 @@ def test_a_form_nobody_wrote_an_answer_for_is_filled_in_validly() -> None:
 
 
 def test_a_string_is_sent_as_it_is() -> None:
-    assert MODEL(SeenPrompt(model="m", system="", text="", form="Poem")) == "No JSON here"
-    assert MODEL(SeenPrompt(model="m", system="", text="")) == "text"
+    assert MODEL(ModelPrompt(model="m", system="", text="", form="Poem")) == "No JSON here"
+    assert MODEL(ModelPrompt(model="m", system="", text="")) == "text"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.trust.figures import check
+from openassay.verification.figures import check_statement
 
 pytestmark = pytest.mark.requirement("X-03")
 
@@ -153,14 +153,14 @@ RIGHT = [
 
 @pytest.mark.parametrize(("quote", "statement", "kinds"), WRONG)
 def test_what_the_passage_does_not_say_is_refused(quote: str, statement: str, kinds: str) -> None:
-    result = check(statement, [quote])
+    result = check_statement(statement, [quote])
     assert not result.agrees
     assert {problem.kind for problem in result.problems} & set(kinds.split())
 
 
 @pytest.mark.parametrize(("quote", "statement"), RIGHT)
 def test_a_true_paraphrase_passes(quote: str, statement: str) -> None:
-    assert check(statement, [quote]).problems == ()
+    assert check_statement(statement, [quote]).problems == ()
 
 
 def test_the_tables_are_worth_their_name() -> None:
@@ -169,18 +169,18 @@ def test_the_tables_are_worth_their_name() -> None:
 
 
 def test_problems_are_plain_sentences() -> None:
-    [problem] = check("Growth was 5% in 2020.", ["Growth was 4% in 2020."]).problems
+    [problem] = check_statement("Growth was 5% in 2020.", ["Growth was 4% in 2020."]).problems
     assert (problem.kind, problem.text) == ("figure", "the figure 5% is not in the quoted passage")
 
 
 def test_known_names_need_no_quote() -> None:
     quote, statement = "The company lost $5 million.", "Acme Motors lost $5 million."
-    assert not check(statement, [quote]).agrees
-    assert check(statement, [quote], known=["Acme Motors", "annual report"]).agrees
+    assert not check_statement(statement, [quote]).agrees
+    assert check_statement(statement, [quote], known=["Acme Motors", "annual report"]).agrees
 
 
 def test_figures_may_come_from_several_quotes() -> None:
-    assert check(
+    assert check_statement(
         "Sales were $5 million in 2020 and $6 million in 2021.", ["$5 million in 2020", "$6 million in 2021"]
     ).agrees
 
@@ -188,11 +188,11 @@ def test_figures_may_come_from_several_quotes() -> None:
 def test_a_sentence_of_a_longer_passage_passes() -> None:
     passage = " ".join((APPLE, TRIAL, STUDY, LOSS, SENATE))
     for sentence in (APPLE, TRIAL, STUDY, LOSS, SENATE):
-        assert check(sentence, [passage]).problems == ()
+        assert check_statement(sentence, [passage]).problems == ()
 
 
 def test_without_quotes_a_figure_is_refused() -> None:
-    assert not check("It cost $5.", []).agrees
+    assert not check_statement("It cost $5.", []).agrees
 
 
 _SENTENCES = [quote for quote, *_ in (*WRONG, *RIGHT)] + [statement for _, statement, *_ in (*WRONG, *RIGHT)]
@@ -201,8 +201,8 @@ _SENTENCES = [quote for quote, *_ in (*WRONG, *RIGHT)] + [statement for _, state
 @settings(deadline=None)  # the first example pays for the compiled patterns
 @given(st.text() | st.sampled_from(_SENTENCES))
 def test_verbatim_always_passes(text: str) -> None:
-    assert check(text, [text]).agrees
-    assert check(text, ["Something else.", text]).agrees
+    assert check_statement(text, [text]).agrees
+    assert check_statement(text, ["Something else.", text]).agrees
 
 
 def _outside() -> ModuleType:
@@ -231,7 +231,7 @@ _FIGURES = st.sampled_from(
 def test_what_passes_here_passes_outside(statement: str, quotes: list[str]) -> None:
     outside = _outside()
     for passages in (quotes, [*quotes, statement.lower()]):
-        if check(statement, passages).agrees:
+        if check_statement(statement, passages).agrees:
             numbers = set().union(*(outside.numbers(quote) for quote in passages), set())
             assert outside.digits_only(statement) <= numbers
 
@@ -248,10 +248,10 @@ def test_what_passes_here_passes_outside(statement: str, quotes: list[str]) -> N
 )
 @pytest.mark.requirement("X-03")
 def test_a_statement_may_not_reach_further_than_its_passage(statement: str, quote: str, agrees: bool) -> None:
-    assert check(statement, [quote]).agrees is agrees
+    assert check_statement(statement, [quote]).agrees is agrees
 
 
 @pytest.mark.requirement("X-03")
 def test_a_dropped_negation_is_seen_through_irregular_verbs() -> None:
-    assert not check("The office found a leak.", ["The office did not find any leak."]).agrees
-    assert check("The office found a leak.", ["Later the office did find a leak."]).agrees
+    assert not check_statement("The office found a leak.", ["The office did not find any leak."]).agrees
+    assert check_statement("The office found a leak.", ["Later the office did find a leak."]).agrees

@@ -1,12 +1,12 @@
 """What kind of content an answer holds."""
 
-from assay.harvest.formats import Format, recognise
+from openassay.fetch.formats import ContentFormat, detect_format
 
 HOST = "http://tides.example.org"
 
 
 def test_formats_by_name_and_content() -> None:
-    assert recognise("text/csv", f"{HOST}/a", b"a,b\n1,2") is Format.CSV
-    assert recognise("text/plain", f"{HOST}/readme.md", b"# Tides") is Format.MARKDOWN
-    assert recognise("text/plain", f"{HOST}/table.csv", b"a,b") is Format.CSV
-    assert recognise("text/html", f"{HOST}/a", b"no markup at all") is Format.HTML
+    assert detect_format("text/csv", f"{HOST}/a", b"a,b\n1,2") is ContentFormat.CSV
+    assert detect_format("text/plain", f"{HOST}/readme.md", b"# Tides") is ContentFormat.MARKDOWN
+    assert detect_format("text/plain", f"{HOST}/table.csv", b"a,b") is ContentFormat.CSV
+    assert detect_format("text/html", f"{HOST}/a", b"no markup at all") is ContentFormat.HTML

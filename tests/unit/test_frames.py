@@ -2,9 +2,11 @@
 
 import pytest
 
-from assay.trust.frames import Told
+from openassay.verification.terms import KnownTerms
 
-TOLD = Told(["How large is Lake Marrow in 2019?", '{"section": "Causes of the drought"}', "Survey of Lake Marrow"])
+TOLD = KnownTerms(
+    ["How large is Lake Marrow in 2019?", '{"section": "Causes of the drought"}', "Survey of Lake Marrow"]
+)
 
 pytestmark = pytest.mark.requirement("X-01", "S-10")
 
@@ -49,9 +51,9 @@ def test_what_speaks_of_the_world_does_not(text: str) -> None:
 
 @pytest.mark.parametrize("title", ["Lake Marrow", "Causes of the drought", "What the sources disagree on", "In brief"])
 def test_titles_of_what_was_asked(title: str) -> None:
-    assert TOLD.heads(title)
+    assert TOLD.covers_title(title)
 
 
 @pytest.mark.parametrize("title", ["Lake Marrow is poisonous", "45 reasons", "Ilse Brandt", " ", "<b>Lake</b> Inc"])
 def test_titles_that_state_more(title: str) -> None:
-    assert not TOLD.heads(title)
+    assert not TOLD.covers_title(title)

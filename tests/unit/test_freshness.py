@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assay.harvest.freshness import freshness
+from openassay.fetch.pages import compute_freshness
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DATE = "Sun, 01 Mar 2026 12:00:00 GMT"
@@ -44,5 +44,5 @@ DAY = 86_400.0
     ],
 )
 def test_freshness(headers: Mapping[str, str], seconds: float | None) -> None:
-    found = freshness({"date": DATE, **headers}, NOON, default=DAY)
+    found = compute_freshness({"date": DATE, **headers}, NOON, default=DAY)
     assert found.seconds == (None if seconds is None else pytest.approx(seconds))

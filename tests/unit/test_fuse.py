@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.model.source import Hit, Kind
-from assay.search.fuse import K, fuse, key
-from assay.stages.fuse import named
-from assay.text.urls import canonical
+from openassay.models.evidence import DocumentKind, Hit
+from openassay.nodes.fuse import rank_by_title_figures
+from openassay.search.ranking import K, fuse, hit_key
+from openassay.text.urls import canonicalize_url
 
 TODAY = date(2026, 6, 1)
 
@@ -34,7 +34,7 @@ URLS = st.sampled_from(
         "https://doi.org/10.1000/x", "https://j.example/doi/full/10.1000/X", "file:///a.pdf", "demo:apple/news", "junk",
     ]
 )  # fmt: skip
-KINDS: list[Kind] = ["web", "academic", "news"]
+KINDS: list[DocumentKind] = ["web", "academic", "news"]
 HITS = st.builds(
     Hit,
     provider=st.sampled_from("ab"), query=st.sampled_from("pq"), rank=st.integers(1, 5), url=URLS,
@@ -53,15 +53,17 @@ def test_order_of_arrival_does_not_matter_and_nothing_is_twice(lists: list[list[
     shuffled = [shuffler.sample(part, len(part)) for part in shuffler.sample(lists, len(lists))]
 
     assert fuse(shuffled, TODAY, moving=moving) == expected
-    assert len({key(found) for found in expected}) == len(expected)
-    assert {key(found) for found in expected} == {key(given) for part in lists for given in part}
+    assert len({hit_key(found) for found in expected}) == len(expected)
+    assert {hit_key(found) for found in expected} == {hit_key(given) for part in lists for given in part}
 
 
 @pytest.mark.requirement("W-05")
 @given(st.lists(st.lists(URLS, max_size=8), max_size=4))
 def test_addresses_reduce_to_a_set_of_pages(lists: list[list[str]]) -> None:
     found = fuse([[hit(url, rank) for rank, url in enumerate(part, 1)] for part in lists])
-    assert sorted(canonical(one.url) for one in found) == sorted({canonical(url) for part in lists for url in part})
+    assert sorted(canonicalize_url(one.url) for one in found) == sorted(
+        {canonicalize_url(url) for part in lists for url in part}
+    )
 
 
 def test_what_several_lists_name_comes_first() -> None:
@@ -190,8 +192,10 @@ def titled(title: str) -> Hit:
 
 def test_a_question_that_names_a_document_reads_that_one() -> None:
     found = [titled("2022 Q3 AAPL"), titled("2023 Q1 AAPL"), titled("2023 Q3 AAPL")]
-    assert [hit.title for hit in named(found, "What was bought back in the Q3 2023 10-Q?")] == ["2023 Q3 AAPL"]
-    assert [hit.title for hit in named(found, "How did sales change over 2023?")][-1] == "2022 Q3 AAPL"
-    assert named(found, "How did sales change?") == found
-    both = named(found, "Compare Q3 2022 with Q3 2023")
+    assert [hit.title for hit in rank_by_title_figures(found, "What was bought back in the Q3 2023 10-Q?")] == [
+        "2023 Q3 AAPL"
+    ]
+    assert [hit.title for hit in rank_by_title_figures(found, "How did sales change over 2023?")][-1] == "2022 Q3 AAPL"
+    assert rank_by_title_figures(found, "How did sales change?") == found
+    both = rank_by_title_figures(found, "Compare Q3 2022 with Q3 2023")
     assert [hit.title for hit in both] == ["2022 Q3 AAPL", "2023 Q3 AAPL"]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from assay.graph import STATUS, build, drawing
+from openassay.graph import STATUS, build_graph, draw_mermaid
 
 EDGES = """
 START understand            understand clarify    understand publish     understand gate      clarify understand
@@ -37,7 +37,7 @@ def expected() -> set[tuple[str, str]]:
 
 
 def drawn() -> set[tuple[str, str]]:
-    return set(re.findall(r"^\s*(\w+) (?:-->|-\.->)(?:\|[^|]*\|)? (\w+);$", drawing(), re.MULTILINE))
+    return set(re.findall(r"^\s*(\w+) (?:-->|-\.->)(?:\|[^|]*\|)? (\w+);$", draw_mermaid(), re.MULTILINE))
 
 
 @pytest.mark.requirement("F-15")
@@ -45,13 +45,13 @@ def test_the_mermaid_drawing_shows_every_stage_and_every_edge_of_the_design() ->
     ours = {(left, right) for left, right in drawn() if "__error_handler__" not in left + right}
 
     assert ours == expected()
-    assert "graph TD" in drawing()
+    assert "graph TD" in draw_mermaid()
 
 
 @pytest.mark.requirement("F-15")
 def test_what_is_drawn_is_what_is_compiled() -> None:
-    nodes = {name for name in build().get_graph().nodes if not name.startswith("__")}
-    shown = set(re.findall(r"^\s*(\w+)\(\w+\)$", drawing(), re.MULTILINE))
+    nodes = {name for name in build_graph().get_graph().nodes if not name.startswith("__")}
+    shown = set(re.findall(r"^\s*(\w+)\(\w+\)$", draw_mermaid(), re.MULTILINE))
 
     assert nodes == {name for name in shown if not name.startswith("__")}
     assert nodes == set(STATUS)

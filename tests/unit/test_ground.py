@@ -117,9 +117,9 @@ def test_tests_may_talk_to_their_own_machine() -> None:
 
 
 def test_tests_see_no_setting_of_the_person_running_them(tmp_path: Path) -> None:
-    ours = {name for name in os.environ if name.startswith(("ASSAY_", "LANGSMITH_")) or name.endswith("_API_KEY")}
-    assert ours == {"ASSAY_CONFIG", "ASSAY_DATA_DIR"}
-    assert Path(os.environ["ASSAY_DATA_DIR"]).is_relative_to(tmp_path)
+    ours = {name for name in os.environ if name.startswith(("OPENASSAY_", "LANGSMITH_")) or name.endswith("_API_KEY")}
+    assert ours == {"OPENASSAY_CONFIG", "OPENASSAY_DATA_DIR"}
+    assert Path(os.environ["OPENASSAY_DATA_DIR"]).is_relative_to(tmp_path)
 
 
 _COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import ReadError
-from assay.harvest import pdf, tabular
-from assay.harvest.extracted import Extracted
-from assay.harvest.files import FileReader
-from assay.ports import FileReader as FileReaderPort
+from openassay.errors import ReadError
+from openassay.fetch import pdf, text
+from openassay.fetch.documents import LocalFileReader
+from openassay.fetch.formats import Extraction
+from openassay.protocols import DocumentReader as FileReaderPort
 
 MARKDOWN = """---
 title: Output of the *plant*
@@ -44,15 +44,15 @@ x  = 1
 
 def read(path: Path, content: str | bytes) -> str:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return FileReader().read(path).text
+    return LocalFileReader().read(path).text
 
 
 def test_it_is_the_port() -> None:
-    reader: FileReaderPort = FileReader()
+    reader: FileReaderPort = LocalFileReader()
     for name in ("a.md", "a.MARKDOWN", "a.txt", "a.Html", "a.htm", "a.PDF", "a.docx", "a.csv"):
-        assert reader.reads(Path(name))
+        assert reader.can_read(Path(name))
     for name in ("a.jpg", "a", ".md", "a.md.zip"):
-        assert not reader.reads(Path(name))
+        assert not reader.can_read(Path(name))
 
 
 def test_markdown_reads_as_text(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_markdown_reads_as_text(tmp_path: Path) -> None:
 def test_a_document_says_where_it_comes_from(tmp_path: Path) -> None:
     path = tmp_path / "some file.md"
     path.write_text(MARKDOWN, encoding="utf-8")
-    found = FileReader().read(path)
+    found = LocalFileReader().read(path)
     assert found.hash == sha256(found.text.encode()).hexdigest()
     assert found.url == path.resolve().as_uri()
     assert (found.host, found.kind) == ("", "document")
@@ -95,7 +95,7 @@ def test_titles_fall_back_to_heading_then_file_name(tmp_path: Path) -> None:
         ("plant_output-2024.txt", "text", "plant output 2024"),
     ):
         (tmp_path / name).write_text(content, encoding="utf-8")
-        assert FileReader().read(tmp_path / name).title == title
+        assert LocalFileReader().read(tmp_path / name).title == title
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_csv_without_header(tmp_path: Path) -> None:
 
 
 def test_csv_is_cut_with_a_note() -> None:
-    found = tabular.extract(b"n,m\n" + b"1,2\n" * 50_001)
+    found = text.extract_csv(b"n,m\n" + b"1,2\n" * 50_001)
     assert found.notes == ("only the first 50,000 rows were read",)
     assert found.text.count("n: 1") == 50_000
 
@@ -143,12 +143,12 @@ def test_csv_is_cut_with_a_note() -> None:
 def test_html_file(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_text("<title>Hello</title><body><p>One line.</p><p hidden>no</p></body>", encoding="utf-8")
-    found = FileReader().read(path)
+    found = LocalFileReader().read(path)
     assert (found.title, found.text) == ("Hello", "One line.")
 
 
 def test_faults_of_a_file_are_read_errors(tmp_path: Path) -> None:
-    reader = FileReader(max_bytes=10)
+    reader = LocalFileReader(max_bytes=10)
     (tmp_path / "folder.md").mkdir()
     (tmp_path / "large.md").write_text("more than ten bytes", encoding="utf-8")
     (tmp_path / "empty.md").write_text("", encoding="utf-8")
@@ -175,13 +175,13 @@ def test_faults_of_a_file_are_read_errors(tmp_path: Path) -> None:
 def test_the_time_for_a_pdf_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def extract(path: Path, *, seconds: int) -> Extracted:
+    def extract(path: Path, *, seconds: int) -> Extraction:
         seen.append(seconds)
-        return Extracted(text="Read.")
+        return Extraction(text="Read.")
 
     monkeypatch.setattr(pdf, "extract", extract)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-")
-    for reader in (FileReader(), FileReader(pdf_seconds=7)):
+    for reader in (LocalFileReader(), LocalFileReader(pdf_seconds=7)):
         assert reader.read(tmp_path / "a.pdf").text == "Read."
     assert seen == [60, 7]
 
@@ -193,13 +193,13 @@ def test_a_file_without_permission_is_a_read_error(tmp_path: Path) -> None:
     path.write_text("text", encoding="utf-8")
     path.chmod(0)
     with pytest.raises(ReadError, match="no permission"):
-        FileReader().read(path)
+        LocalFileReader().read(path)
 
 
 def test_naughty_strings_do_no_harm(eval_data: Path, tmp_path: Path) -> None:
     naughty = (eval_data / "hostile" / "naughty-strings.json").read_bytes()
     for suffix in (".md", ".txt", ".csv", ".html"):
-        assert FileReader().read(_write(tmp_path / f"naughty{suffix}", naughty)).text
+        assert LocalFileReader().read(_write(tmp_path / f"naughty{suffix}", naughty)).text
 
 
 def _write(path: Path, content: bytes) -> Path:

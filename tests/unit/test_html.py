@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import ReadError
-from assay.harvest.html import extract
+from openassay.errors import ReadError
+from openassay.fetch.html import extract
 
 PARAGRAPH = (
     "The observatory recorded the signal on three nights in March. Each time it lasted about forty minutes "

@@ -4,22 +4,20 @@ from itertools import permutations
 
 import pytest
 
-from assay.model.evidence import Span
-from assay.model.source import Document
-from assay.testing import snapshot
-from assay.trust.credibility import assess
-from assay.trust.independence import groups, voices
+from openassay.models.evidence import Document, QuoteSpan
+from openassay.testing import make_document
+from openassay.verification.sources import assess_credibility, group_by_origin, group_documents
 
 LAKE = "Lake Marrow covered 412 square kilometres in 2019 and its level fell by two metres within a decade."
 PORT = "The harbour of Ostrey was dredged last spring so that larger ferries can land there at low water."
 
 
 def page(text: str, url: str) -> Document:
-    return snapshot(text, url=url)
+    return make_document(text, url=url)
 
 
 def together(*documents: Document) -> set[frozenset[str]]:
-    found = groups(documents)
+    found = group_documents(documents)
     return {frozenset(name for name in found if found[name] == group) for group in found.values()}
 
 
@@ -27,7 +25,7 @@ def together(*documents: Document) -> set[frozenset[str]]:
 def test_pages_of_their_own_are_witnesses_of_their_own() -> None:
     one, two = page(LAKE, "https://a.example/"), page(PORT, "https://b.example/")
 
-    assert groups([one, two]) == {one.hash: "G1", two.hash: "G2"}
+    assert group_documents([one, two]) == {one.hash: "G1", two.hash: "G2"}
 
 
 @pytest.mark.requirement("S-10")
@@ -47,21 +45,25 @@ def test_the_order_of_arrival_does_not_make_witnesses() -> None:
     digest = page(f"{LAKE} {PORT}", "https://c.example/")
 
     for order in permutations((first, second, digest)):
-        found = groups(order)
+        found = group_documents(order)
         assert found[digest.hash] == found[first.hash], order
         assert found[digest.hash] == found[second.hash], order
 
 
-def said(document: Document, quote: str) -> Span:
+def said(document: Document, quote: str) -> QuoteSpan:
     start = document.text.index(quote)
-    return Span(document=document.hash, start=start, end=start + len(quote), quote=quote)
+    return QuoteSpan(document=document.hash, start=start, end=start + len(quote), quote=quote)
 
 
 def heard(*spans: tuple[Document, str]) -> int:
     """How many independent voices stand behind a statement."""
     documents = {document.hash: document for document, _ in spans}
-    known = {name: assess(document) for name, document in documents.items()}
-    return len(voices([said(document, quote) for document, quote in spans], groups(documents.values()), known))
+    known = {name: assess_credibility(document) for name, document in documents.items()}
+    return len(
+        group_by_origin(
+            [said(document, quote) for document, quote in spans], group_documents(documents.values()), known
+        )
+    )
 
 
 SIZE = "Lake Marrow covered 412 square kilometres in 2019, as the regional survey of the ministry found in spring."
@@ -133,20 +135,20 @@ def test_reports_on_one_publication_are_one_voice_and_so_is_the_publication() ->
 @pytest.mark.parametrize(
     ("document", "primary", "why"),
     [
-        (snapshot(LAKE, url="https://stats.gov/lake"), True, "the body that decides or counts"),
-        (snapshot(LAKE, kind="academic"), True, "the study itself"),
-        (snapshot("FORM 10-Q of Acme", kind="document"), True, "its own filing"),
-        (snapshot(LAKE, url="https://a.example/"), False, "not known to speak at first hand"),
-        (snapshot("OSTREY (AP) — The lake fell.", kind="news"), False, "a news agency's report"),
+        (make_document(LAKE, url="https://stats.gov/lake"), True, "the body that decides or counts"),
+        (make_document(LAKE, kind="academic"), True, "the study itself"),
+        (make_document("FORM 10-Q of Acme", kind="document"), True, "its own filing"),
+        (make_document(LAKE, url="https://a.example/"), False, "not known to speak at first hand"),
+        (make_document("OSTREY (AP) — The lake fell.", kind="news"), False, "a news agency's report"),
         (
-            snapshot(LAKE, kind="academic").model_copy(update={"origin": "Nature 561"}),
+            make_document(LAKE, kind="academic").model_copy(update={"origin": "Nature 561"}),
             False,
             "the publication it names",
         ),
     ],
 )
 def test_who_speaks_at_first_hand_is_told_with_the_reason(document: Document, primary: bool, why: str) -> None:
-    told = assess(document)
+    told = assess_credibility(document)
 
     assert told.primary is primary
     assert why in told.reasons[-1]
@@ -155,9 +157,9 @@ def test_who_speaks_at_first_hand_is_told_with_the_reason(document: Document, pr
 @pytest.mark.requirement("F-05")
 def test_academic_stands_above_news_and_news_above_a_blog() -> None:
     ranks = [
-        assess(document).rank
-        for document in (snapshot(LAKE, kind="academic"), snapshot(LAKE, kind="news"), snapshot(LAKE),
-                         snapshot(LAKE, url="https://somebody.medium.com/lake"))
+        assess_credibility(document).rank
+        for document in (make_document(LAKE, kind="academic"), make_document(LAKE, kind="news"), make_document(LAKE),
+                         make_document(LAKE, url="https://somebody.medium.com/lake"))
     ]  # fmt: skip
 
     assert ranks == sorted(set(ranks), reverse=True)

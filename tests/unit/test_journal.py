@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.types import Send
 
-from assay.checkpoints.snapshots import decoded, encoded
-from assay.errors import AssayError, IntegrityError, UsageError
-from assay.journal import Book, Kept, Progress, Sealing, read, set_aside
-from assay.journal.lines import written as line_of
-from assay.storage.seals import Seals
+from openassay.engine.journal import JournalContents, JournalWriter, ProgressPage, Sealer, move_aside, read_journal
+from openassay.engine.journal import to_json as line_of
+from openassay.engine.recovery import decode_value, encode_value
+from openassay.errors import IntegrityError, OpenAssayError, UsageError
+from openassay.storage.rows import Seals
 
 KEY = "a key that only these tests have"
 TEXT = "The tides in the Bay of Fundy are up to 16.3 metres high. \u2028 Größe."
@@ -42,21 +42,21 @@ def moment(step: int, id: str) -> dict[str, Any]:
             "notes": [NOTE]}  # fmt: skip
 
 
-def written(folder: Path, seals: Sealing = PLAIN) -> Path:
+def written(folder: Path, seals: Sealer = PLAIN) -> Path:
     """A run of two checkpoints, the second with a result."""
-    book = Book(folder, "r1", seals)
-    book.rows({"id": "r1", "question": "How high?"}, {"id": "t1"})
-    book.event([happening(1, "enter", parent=None), happening(2, text="Ein „Hinweis“ 🙂 \ud800")])
+    book = JournalWriter(folder, "r1", seals)
+    book.write_rows({"id": "r1", "question": "How high?"}, {"id": "t1"})
+    book.write_events([happening(1, "enter", parent=None), happening(2, text="Ein „Hinweis“ 🙂 \ud800")])
     document = {"hash": HASH, "text": TEXT, "title": "Tides"}
     book.attach([document], [{"name": NOTE, "note": [1, 2.5, None], "documents": [HASH]}])
-    book.checkpoint(moment(-1, "c1"))
-    book.calls([{"run": "r1", "cap_micros": 5}, {"run": "r1", "key": "k", "time": "t", "answer": "yes, high"}])
-    book.event([happening(3)])
-    book.checkpoint(moment(0, "c2"))
-    book.result("c2", {"task": "t", "path": "", "writes": [["read", 1]], "documents": [HASH], "notes": []})
-    book.result("c2", {"task": "u", "path": "", "writes": [["read", 2]], "documents": [], "notes": [NOTE]})
-    book.event([happening(4)])
-    book.tell("# How high?\n")
+    book.write_checkpoint(moment(-1, "c1"))
+    book.write_calls([{"run": "r1", "cap_micros": 5}, {"run": "r1", "key": "k", "time": "t", "answer": "yes, high"}])
+    book.write_events([happening(3)])
+    book.write_checkpoint(moment(0, "c2"))
+    book.write_result("c2", {"task": "t", "path": "", "writes": [["read", 1]], "documents": [HASH], "notes": []})
+    book.write_result("c2", {"task": "u", "path": "", "writes": [["read", 2]], "documents": [], "notes": [NOTE]})
+    book.write_events([happening(4)])
+    book.write_progress("# How high?\n")
     book.close()
     return folder
 
@@ -64,7 +64,7 @@ def written(folder: Path, seals: Sealing = PLAIN) -> Path:
 @pytest.mark.requirement("L-06", "L-07")
 @pytest.mark.parametrize("seals", KINDS)
 def test_what_was_written_is_read_again(tmp_path: Path, seals: Seals) -> None:
-    kept = read(written(tmp_path / "r1", seals), seals)
+    kept = read_journal(written(tmp_path / "r1", seals), seals)
     assert [event["seq"] for event in kept.events] == [1, 2, 3, 4]
     assert kept.events[1]["data"]["text"] == "Ein „Hinweis“ 🙂 \ud800"
     assert [event["step"] for event in kept.events[:2]] == ["read-1", "read-1"], "what belongs together has one step"
@@ -83,10 +83,10 @@ def test_where_storage_is_encrypted_nothing_can_be_read(tmp_path: Path) -> None:
     assert not any(word in everything for word in (b"How high", b"Fundy", b"Hinweis", b"Tides", b"yes, high"))
     assert not (folder / "progress.md").exists()
     with pytest.raises(IntegrityError, match=r"run\.json is encrypted"):
-        read(folder, Seals(KEY))
+        read_journal(folder, Seals(KEY))
     shutil.rmtree(folder)
     with pytest.raises(IntegrityError, match="not encrypted"):
-        read(written(folder, Seals(KEY)), seals)
+        read_journal(written(folder, Seals(KEY)), seals)
 
 
 @pytest.mark.requirement("L-07")
@@ -107,13 +107,13 @@ def test_a_checkpoint_is_written_beside_synced_and_put_in_its_place(
         done.append(f"sync {name(descriptor)}")
         fsync(descriptor)
 
-    book = Book(tmp_path / "r1", "r1", PLAIN)
-    book.rows({}, {})
+    book = JournalWriter(tmp_path / "r1", "r1", PLAIN)
+    book.write_rows({}, {})
     monkeypatch.setattr(os, "replace", put)
     monkeypatch.setattr(os, "fsync", synced)
-    book.event([happening(1)])
+    book.write_events([happening(1)])
     assert done == [], "an event waits for no disk"
-    book.checkpoint({**moment(3, "c"), "documents": [], "notes": []})
+    book.write_checkpoint({**moment(3, "c"), "documents": [], "notes": []})
     *first, one, other, last = done
     assert sorted(first) == [
         "sync checkpoint_3.json.sha256.tmp", "sync checkpoint_3.json.tmp", "sync events.jsonl", "sync ledger.jsonl",
@@ -138,7 +138,7 @@ def test_a_crash_at_any_byte_leaves_a_folder_that_is_read_and_gone_on_with(tmp_p
         for length in range(first, len(whole[name])):
             (folder / name).write_bytes(whole[name][:length])
             (folder / "checkpoint_7.json.tmp").write_bytes(b'{"id"')
-            kept = read(folder, PLAIN)
+            kept = read_journal(folder, PLAIN)
             assert list(kept.checkpoints) == ["-1", "0"]
             assert bool(kept.remarks) == (not whole[name][:length].endswith(b"\n") and length > 0)
         (folder / name).write_bytes(whole[name])
@@ -147,23 +147,25 @@ def test_a_crash_at_any_byte_leaves_a_folder_that_is_read_and_gone_on_with(tmp_p
 @pytest.mark.requirement("L-07")
 def test_a_checkpoint_that_was_not_finished_gives_way_to_the_one_before(tmp_path: Path) -> None:
     folder = written(tmp_path / "r1")
-    book = Book(folder, "r1", PLAIN, read(folder, PLAIN))
-    book.rows({"id": "r1"}, {})
+    book = JournalWriter(folder, "r1", PLAIN, read_journal(folder, PLAIN))
+    book.write_rows({"id": "r1"}, {})
     before = (folder / "events.jsonl").read_bytes()
-    book.checkpoint(moment(1, "c3"))
+    book.write_checkpoint(moment(1, "c3"))
     book.close()
     (folder / "events.jsonl").write_bytes(before)
-    assert list(read(folder, PLAIN).checkpoints) == ["-1", "0", "1"], "whole, though the events do not say so yet"
+    assert list(read_journal(folder, PLAIN).checkpoints) == ["-1", "0", "1"], (
+        "whole, though the events do not say so yet"
+    )
     (folder / "checkpoint_1.json.sha256").unlink()
-    kept = read(folder, PLAIN)
+    kept = read_journal(folder, PLAIN)
     assert list(kept.checkpoints) == ["-1", "0"]
     assert kept.remarks == ["checkpoint_1.json was not finished and is left out; the run goes on from the one before"]
-    again = Book(folder, "r1", PLAIN, kept)
-    again.rows({"id": "r1"}, {})
-    again.checkpoint(moment(1, "c3"))
-    again.event([happening(4), happening(5)])
+    again = JournalWriter(folder, "r1", PLAIN, kept)
+    again.write_rows({"id": "r1"}, {})
+    again.write_checkpoint(moment(1, "c3"))
+    again.write_events([happening(4), happening(5)])
     again.close()
-    kept = read(folder, PLAIN)
+    kept = read_journal(folder, PLAIN)
     assert (list(kept.checkpoints), len(kept.events), kept.remarks) == (["-1", "0", "1"], 5, [])
     assert not list(folder.glob("*.tmp"))
 
@@ -236,7 +238,7 @@ def test_what_was_changed_is_refused_by_name(tmp_path: Path, place: str, deed: C
         folder = written(tmp_path / seals.key_id / "r1", seals)
         deed(folder)
         with pytest.raises(IntegrityError) as refused:
-            read(folder, seals)
+            read_journal(folder, seals)
         assert place in refused.value.message
         assert refused.value.help
 
@@ -244,38 +246,38 @@ def test_what_was_changed_is_refused_by_name(tmp_path: Path, place: str, deed: C
 def test_with_a_key_nobody_else_can_make_a_seal(tmp_path: Path) -> None:
     folder = written(tmp_path / "r1", Seals(KEY))
     with pytest.raises(IntegrityError, match="another key") as refused:
-        read(folder, Seals("another key, of some length"))
-    assert "ASSAY_STORAGE_KEY" in refused.value.help
+        read_journal(folder, Seals("another key, of some length"))
+    assert "OPENASSAY_STORAGE_KEY" in refused.value.help
     shutil.rmtree(folder)
     with pytest.raises(IntegrityError, match="another key"):
-        read(written(folder), Seals(KEY))
+        read_journal(written(folder), Seals(KEY))
     held = json.loads((folder / "run.json").read_bytes())
     (folder / "run.json").write_text(json.dumps({**held, "key": Seals(KEY).key_id}))
     with pytest.raises(IntegrityError, match=r"run\.json is not what was written"):
-        read(folder, Seals(KEY))
+        read_journal(folder, Seals(KEY))
 
 
 def test_a_row_is_not_put_back_to_an_older_one(tmp_path: Path) -> None:
     folder = tmp_path / "r1"
-    book = Book(folder, "r1", Seals(KEY))
-    book.rows({"question": "first"}, {})
+    book = JournalWriter(folder, "r1", Seals(KEY))
+    book.write_rows({"question": "first"}, {})
     older = (folder / "run.json").read_bytes()
-    book.event([happening(1)])
-    book.rows({"question": "second"}, {})
-    book.event([happening(2)])
-    book.checkpoint({**moment(0, "c"), "documents": [], "notes": []})
+    book.write_events([happening(1)])
+    book.write_rows({"question": "second"}, {})
+    book.write_events([happening(2)])
+    book.write_checkpoint({**moment(0, "c"), "documents": [], "notes": []})
     book.close()
-    assert read(folder, Seals(KEY)).run["run"]["question"] == "second"
+    assert read_journal(folder, Seals(KEY)).run["run"]["question"] == "second"
     (folder / "run.json").write_bytes(older)
     with pytest.raises(IntegrityError, match=r"run\.json was put back"):
-        read(folder, Seals(KEY))
+        read_journal(folder, Seals(KEY))
 
 
 @pytest.mark.requirement("L-07")
 def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
     """Refused, or harmless: of what is read, only events after the last checkpoint, or results, may be left out."""
     folder = written(tmp_path / "r1")
-    whole = read(folder, PLAIN)
+    whole = read_journal(folder, PLAIN)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "progress.md")
     chance = random.Random(7)
     refused = 0
@@ -285,14 +287,14 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         path.write_bytes(content)
         try:
-            assert _says_no_more(read(folder, PLAIN), whole)
-        except AssayError:
+            assert _says_no_more(read_journal(folder, PLAIN), whole)
+        except OpenAssayError:
             refused += 1
         path.write_bytes(before)
     assert refused > 380
 
 
-def _says_no_more(kept: Kept, whole: Kept) -> bool:
+def _says_no_more(kept: JournalContents, whole: JournalContents) -> bool:
     same = ("run", "thread", "checkpoints", "documents", "notes", "calls")
     return (
         all(getattr(kept, name) == getattr(whole, name) for name in same)
@@ -303,18 +305,18 @@ def _says_no_more(kept: Kept, whole: Kept) -> bool:
 
 def test_a_folder_that_is_no_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no folder"):
-        read(tmp_path / "nowhere", PLAIN)
+        read_journal(tmp_path / "nowhere", PLAIN)
     with pytest.raises(UsageError, match="not the journal of a run"):
-        read(tmp_path, PLAIN)
+        read_journal(tmp_path, PLAIN)
     (tmp_path / "run.json").write_bytes(b"\xff\x00")
     with pytest.raises(IntegrityError, match=r"run\.json is not what was written"):
-        read(tmp_path, PLAIN)
+        read_journal(tmp_path, PLAIN)
 
 
 def test_a_folder_is_set_aside_under_a_name_of_its_own(tmp_path: Path) -> None:
     names = []
     for _ in range(2):
-        names.append(set_aside(written(tmp_path / "r1")).name)
+        names.append(move_aside(written(tmp_path / "r1")).name)
     assert names == ["r1.damaged-1", "r1.damaged-2"]
 
 
@@ -335,29 +337,29 @@ STATES = st.recursive(
 @pytest.mark.requirement("L-07")
 @given(STATES)
 def test_a_state_is_the_same_after_it_was_json(state: Any) -> None:
-    assert decoded(json.loads(json.dumps(encoded(state)))) == state
+    assert decode_value(json.loads(json.dumps(encode_value(state)))) == state
 
 
 def test_a_state_may_hold_what_json_has_no_word_for() -> None:
-    assert math.isnan(decoded(json.loads(json.dumps(encoded(math.nan), allow_nan=False))))
-    assert decoded(encoded((1, [2], {"a": (3,)}))) == [1, [2], {"a": [3]}]
+    assert math.isnan(decode_value(json.loads(json.dumps(encode_value(math.nan), allow_nan=False))))
+    assert decode_value(encode_value((1, [2], {"a": (3,)}))) == [1, [2], {"a": [3]}]
     with pytest.raises(TypeError, match="object"):
-        encoded(object())
+        encode_value(object())
 
 
 @pytest.mark.requirement("L-08")
 def test_the_page_for_people_tells_of_each_sub_question_once_and_takes_no_orders_from_pages() -> None:
-    page = Progress("t1")
+    page = ProgressPage("t1")
     finding = {
         "question": "Q1",
         "relevance": 0.9,
         "span": {"document": HASH, "start": 0, "end": 9, "quote": "![x](http://evil) \x1b[2J<b>" + "long " * 60},
     }
-    text = page.opening("How high?", datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
-    text += page.plan({"questions": [{"id": "Q1", "text": "How high?"}]})
-    text += page.event("spend", "read", {"total_usd": 0.0125})
-    text += page.finished("0:Q1", [finding] * 7, {HASH: "Tides"})
-    assert "assay resume t1" in text
+    text = page.format_opening("How high?", datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+    text += page.format_plan({"questions": [{"id": "Q1", "text": "How high?"}]})
+    text += page.format_event("spend", "read", {"total_usd": 0.0125})
+    text += page.format_findings("0:Q1", [finding] * 7, {HASH: "Tides"})
+    assert "openassay resume t1" in text
     assert "Begun on 2026-01-02 at 03:04 UTC" in text
     assert "## Q1: How high?" in text
     assert r"\!\[x\](http://evil) \[2J\<b\>long" in text
@@ -365,8 +367,12 @@ def test_the_page_for_people_tells_of_each_sub_question_once_and_takes_no_orders
     assert "and 2 more" in text
     assert "$0.0125" in text
     assert max(map(len, text.splitlines())) < 300
-    assert page.finished("0:Q1", [finding], {}) == page.plan({"questions": [{"id": "Q1", "text": "How high?"}]}) == ""
-    assert "Nothing that answers it" in page.finished("0:Q2", [], {})
+    assert (
+        page.format_findings("0:Q1", [finding], {})
+        == page.format_plan({"questions": [{"id": "Q1", "text": "How high?"}]})
+        == ""
+    )
+    assert "Nothing that answers it" in page.format_findings("0:Q2", [], {})
 
 
 @pytest.mark.requirement("L-06")
@@ -390,9 +396,9 @@ def test_what_is_laid_out_for_people_reads_the_same(content: dict[str, Any], lev
 
 
 def test_a_checkpoint_is_laid_out_field_by_field(tmp_path: Path) -> None:
-    book = Book(tmp_path, "r1", PLAIN)
+    book = JournalWriter(tmp_path, "r1", PLAIN)
     values = {"plan": {"goal": "x", "questions": [1, 2]}, "findings": [1], "round": 1}
-    book.checkpoint({"id": "c", "step": 1, "time": "t", "checkpoint": {"v": 1, "channel_values": values}})
+    book.write_checkpoint({"id": "c", "step": 1, "time": "t", "checkpoint": {"v": 1, "channel_values": values}})
 
     lines = (tmp_path / "checkpoint_1.json").read_text().splitlines()
     assert '   "plan": {"goal": "x", "questions": [1, 2]},' in lines
@@ -401,8 +407,12 @@ def test_a_checkpoint_is_laid_out_field_by_field(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("L-08")
 def test_how_to_go_on_is_told_last_whatever_tasks_bring_while_the_run_is_being_stopped() -> None:
-    page = Progress("t1")
-    told = [page.event("run", "", {"status": "cancelled"}), page.finished("search:Q1", [], {}), page.ending()]
+    page = ProgressPage("t1")
+    told = [
+        page.format_event("run", "", {"status": "cancelled"}),
+        page.format_findings("search:Q1", [], {}),
+        page.format_ending(),
+    ]
     assert [bool(text) for text in told] == [False, True, True]
-    assert told[-1].rstrip().endswith("`assay resume t1`")
-    assert page.ending() == "", "and once"
+    assert told[-1].rstrip().endswith("`openassay resume t1`")
+    assert page.format_ending() == "", "and once"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.language import language
+from openassay.text.language import detect_language
 
 TOLD = {
     "de": [
@@ -101,22 +101,22 @@ UNSURE = ["", " ", "?!", "2024", "Zanzibar", "de la", "Wie?", "Tokyo 東京", "�
 
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in TOLD.items() for text in texts])
 def test_a_question_tells_its_language(code: str, text: str) -> None:
-    assert language(text) == code
+    assert detect_language(text) == code
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_accents_may_be_characters_of_their_own(form: Literal["NFC", "NFD"]) -> None:
-    assert language(normalize(form, "¿Cómo funciona la fotosíntesis?")) == "es"
+    assert detect_language(normalize(form, "¿Cómo funciona la fotosíntesis?")) == "es"
 
 
 @pytest.mark.parametrize("text", NOT_FOREIGN)
 def test_names_and_titles_do_not_make_an_english_question_foreign(text: str) -> None:
-    assert language(text) in ("en", None)
+    assert detect_language(text) in ("en", None)
 
 
 @pytest.mark.parametrize("text", UNSURE)
 def test_what_is_short_or_unknown_is_in_no_language(text: str) -> None:
-    assert language(text) is None
+    assert detect_language(text) is None
 
 
 def test_no_english_question_is_taken_for_another_language(eval_data: Path) -> None:
@@ -124,10 +124,12 @@ def test_no_english_question_is_taken_for_another_language(eval_data: Path) -> N
     if not path.is_file():
         pytest.skip("no questions at hotpotqa/questions.json")
     questions = [entry["question"] for entry in json.loads(path.read_text("utf-8"))]
-    assert {question: language(question) for question in questions if language(question) not in ("en", None)} == {}
-    assert sum(language(question) == "en" for question in questions) > 0.9 * len(questions)
+    assert {
+        question: detect_language(question) for question in questions if detect_language(question) not in ("en", None)
+    } == {}
+    assert sum(detect_language(question) == "en" for question in questions) > 0.9 * len(questions)
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_asked_about(text: str) -> None:
-    assert language(text) in {*TOLD, None}
+    assert detect_language(text) in {*TOLD, None}

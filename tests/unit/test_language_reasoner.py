@@ -13,21 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from assay.errors import BudgetError, ContextOverflowError, ModelError, RateLimitError, ReasoningError, RefusalError
-from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Disagreement, Finding, Span
-from assay.model.exchange import Prompt, Reply
-from assay.model.plan import TYPES_BY_DEPTH, Plan
-from assay.model.question import Depth, Turn, Understanding
-from assay.model.report import Issue
-from assay.model.source import Passage
-from assay.ports import Stream
-from assay.reasoning.embedded import EmbeddedReasoner
-from assay.reasoning.language import STEPS, LanguageReasoner
-from assay.reasoning.language.answer import Answer, Number, Numbers, Score, Text, parse, schema
-from assay.reasoning.language.step import tokens
-from assay.reasoning.language.stream import TextValues, Tokens
-from assay.reasoning.protocol import (
+from openassay.errors import BudgetError, ContextOverflowError, ModelError, RateLimitError, ReasoningError, RefusalError
+from openassay.models.evidence import Claim, Disagreement, Finding, Mark, Passage, QuoteSpan, Verdict
+from openassay.models.plan import TYPES_BY_DEPTH, Depth, Plan, ThreadMessage, Understanding
+from openassay.models.report import Issue
+from openassay.models.spend import ModelPrompt, ModelReply
+from openassay.protocols import Stream
+from openassay.reasoning.base import (
     AnalysisRequest,
     Conflict,
     Conversation,
@@ -37,13 +29,17 @@ from assay.reasoning.protocol import (
     DraftSentence,
     Evidence,
     PlanRequest,
-    Query,
+    QueryAttempt,
     QueryRequest,
     ReadRequest,
-    Tried,
+    TypedQuery,
     WriteRequest,
 )
-from assay.testing.companies import FewCompanies
+from openassay.reasoning.llm import STEPS, LLMReasoner
+from openassay.reasoning.llm.forms import Number, Numbers, OutputForm, Score, Text, build_schema, parse_form
+from openassay.reasoning.llm.step import TextValueParser, TokenStream, estimate_tokens
+from openassay.reasoning.rules import RuleReasoner
+from tests.fakes.reasoner import FakeCompanies
 
 TODAY = date(2026, 3, 1)
 PLENTY, LITTLE = 50_000, 3_000
@@ -73,29 +69,29 @@ class SharedWords:
         return len(said & set(quote.lower().split())) / max(1, len(said))
 
 
-FLOOR = EmbeddedReasoner(WordVectors(), SharedWords(), FewCompanies({"apple": "Apple", "tesla": "Tesla"}))
+FLOOR = RuleReasoner(WordVectors(), SharedWords(), FakeCompanies({"apple": "Apple", "tesla": "Tesla"}))
 
 
 class Scripted:
     """A ports.LanguageModel that gives its answers in turn, the last one for ever: text, JSON, a reply or an error."""
 
     def __init__(self, *answers: Any, room: int = PLENTY, words: int = 3000) -> None:
-        self.prompts: list[Prompt] = []
+        self.prompts: list[ModelPrompt] = []
         self._answers = list(answers)
         self._room, self._words = room, words
 
-    def room(self, role: str) -> int:
+    def max_prompt_tokens(self, role: str) -> int:
         return self._room
 
-    def words(self, role: str) -> int:
+    def max_words(self, role: str) -> int:
         return self._words
 
-    async def ask(self, prompt: Prompt, stream: Stream | None = None) -> Reply:
+    async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
         self.prompts.append(prompt)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
-        reply = answer if isinstance(answer, Reply) else Reply(text=_as_text(answer), model="test:one")
+        reply = answer if isinstance(answer, ModelReply) else ModelReply(text=_as_text(answer), model="test:one")
         if stream:
             on_text = stream()
             for start in range(0, len(reply.text), 5):
@@ -111,13 +107,13 @@ class Events(list[tuple[str, str, dict[str, object]]]):
     async def __call__(self, kind: str, stage: str, data: dict[str, object]) -> None:
         self.append((kind, stage, data))
 
-    def of(self, kind: str) -> list[dict[str, object]]:
+    def task_budget(self, kind: str) -> list[dict[str, object]]:
         return [data for known, _, data in self if known == kind]
 
 
-def reasoner(*answers: Any, **settings: Any) -> tuple[LanguageReasoner, Scripted, Events]:
+def reasoner(*answers: Any, **settings: Any) -> tuple[LLMReasoner, Scripted, Events]:
     models, events = Scripted(*answers, **settings), Events()
-    return LanguageReasoner(models, FLOOR, events, today=TODAY), models, events
+    return LLMReasoner(models, FLOOR, events, today=TODAY), models, events
 
 
 # Material: a lake that does not exist -----------------------------------------------------------------
@@ -151,7 +147,7 @@ def plan_of(depth: Depth = Depth.STANDARD) -> Plan:
 
 def found(id: str, question: str, document: str, quote: str, relevance: float = 0.8, published: str = "") -> Evidence:
     start = PAGES[document].index(quote)
-    span = Span(document=document, start=start, end=start + len(quote), quote=quote)
+    span = QuoteSpan(document=document, start=start, end=start + len(quote), quote=quote)
     finding = Finding(id=id, question=question, span=span, relevance=relevance)
     return Evidence(finding=finding, title=f"The {document}", published=published or None)
 
@@ -220,7 +216,10 @@ REVIEWED = DRAFT.model_copy(
     }
 )
 CRITIQUE_REQUEST = CritiqueRequest(plan=plan_of(), draft=REVIEWED, claims=CLAIMS)
-TURNS = (Turn(role="user", content="How large is Lake Marrow?"), Turn(role="assistant", content="It is large."))
+TURNS = (
+    ThreadMessage(role="user", content="How large is Lake Marrow?"),
+    ThreadMessage(role="assistant", content="It is large."),
+)
 
 
 async def take(step: str, mind: Any) -> Any:
@@ -266,11 +265,11 @@ async def test_a_good_answer_is_taken_at_once(step: str) -> None:
     mind, models, events = reasoner(GOOD[step])
     assert await take(step, mind) != await take(step, FLOOR)
     assert len(models.prompts) == 1
-    [thought] = events.of("think")
+    [thought] = events.task_budget("think")
     assert thought["step"] == step
     assert thought["by"] == "test:one"
     assert thought["repaired"] is False
-    assert not events.of("notice")
+    assert not events.task_budget("notice")
     asked = models.prompts[0]
     known = next(known for known in STEPS if known.name == step)
     assert (asked.step, asked.role, asked.purpose) == (step, known.role, known.purpose)
@@ -301,10 +300,10 @@ async def test_an_unusable_answer_is_mended_once_and_then_the_floor_s(step: str,
     assert second.text.startswith(first.text)
     assert second.system.startswith(first.system)
     assert second.text.count("</answer>") == 1, "a bad answer is a quotation that cannot close its tag"
-    notice = events.of("notice")[-1]
+    notice = events.task_budget("notice")[-1]
     assert notice["step"] == step
     assert "so the embedded reasoner made it" in str(notice["text"])
-    thought = events.of("think")[-1]
+    thought = events.task_budget("think")[-1]
     assert (thought["by"], thought["repaired"]) == ("embedded", False)
 
 
@@ -312,15 +311,15 @@ async def test_ten_megabytes_are_refused_quickly() -> None:
     mind, models, events = reasoner(HUGE)
     assert await mind.plan(PLAN_REQUEST) == await FLOOR.plan(PLAN_REQUEST)
     assert all(len(prompt.text) < 20_000 for prompt in models.prompts)
-    assert "far too long" in str(events.of("notice")[0]["reason"])
+    assert "far too long" in str(events.task_budget("notice")[0]["reason"])
 
 
 @pytest.mark.parametrize("step", NAMES)
 async def test_a_mended_answer_is_the_model_s(step: str) -> None:
     mind, models, events = reasoner("no JSON here", GOOD[step])
     assert await take(step, mind) != await take(step, FLOOR)
-    assert events.of("think")[0]["repaired"] is True
-    assert not events.of("notice")
+    assert events.task_budget("think")[0]["repaired"] is True
+    assert not events.task_budget("notice")
     assert models.prompts[1].avoid == ("json_schema",), "no JSON at all: to be asked in another way"
 
 
@@ -346,26 +345,26 @@ async def test_without_a_model_the_step_is_the_floor_s(step: str, fault: Excepti
     mind, models, events = reasoner(fault)
     assert await take(step, mind) == await take(step, FLOOR)
     assert len(models.prompts) == 1, "the router owns all retries"
-    assert str(fault) in str(events.of("notice")[0]["reason"])
-    assert events.of("think")[0]["by"] == "embedded"
+    assert str(fault) in str(events.task_budget("notice")[0]["reason"])
+    assert events.task_budget("think")[0]["by"] == "embedded"
 
 
 async def test_an_error_while_mending_is_the_floor_s_turn_too() -> None:
     mind, _, events = reasoner("prose", BudgetError("the budget is spent"))
     assert await mind.plan(PLAN_REQUEST) == await FLOOR.plan(PLAN_REQUEST)
-    assert events.of("notice")[0]["reason"] == "the budget is spent"
+    assert events.task_budget("notice")[0]["reason"] == "the budget is spent"
 
 
 async def test_a_refusal_is_not_argued_with() -> None:
-    mind, models, events = reasoner(Reply(text="I cannot help with that", model="m", finish="refusal"))
+    mind, models, events = reasoner(ModelReply(text="I cannot help with that", model="m", finish="refusal"))
     assert await mind.plan(PLAN_REQUEST) == await FLOOR.plan(PLAN_REQUEST)
     assert len(models.prompts) == 1
-    assert "declined" in str(events.of("notice")[0]["reason"])
+    assert "declined" in str(events.task_budget("notice")[0]["reason"])
 
 
 async def test_of_an_answer_that_was_cut_off_the_whole_items_count() -> None:
     whole = json.dumps({"picks": [{"first": 1, "last": 1, "score": 9}, {"first": 3, "last": 3, "score": 8}]})
-    mind, models, _ = reasoner(Reply(text=whole[:-12], model="m", finish="length"))
+    mind, models, _ = reasoner(ModelReply(text=whole[:-12], model="m", finish="length"))
     assert [quote.text for quote in await mind.read(READ_REQUEST)] == [
         "Lake Marrow covered 412 square kilometres in 2019."
     ]
@@ -373,7 +372,7 @@ async def test_of_an_answer_that_was_cut_off_the_whole_items_count() -> None:
 
 
 async def test_an_answer_cut_off_before_anything_was_said_is_to_be_briefer() -> None:
-    mind, models, _ = reasoner(Reply(text="", model="m", finish="length"), GOOD["read"])
+    mind, models, _ = reasoner(ModelReply(text="", model="m", finish="length"), GOOD["read"])
     await mind.read(READ_REQUEST)
     assert "be briefer" in models.prompts[1].text
     assert models.prompts[1].avoid == ()
@@ -415,10 +414,10 @@ async def test_a_prompt_that_is_too_long_is_asked_with_fewer_then_shorter_source
     assert sources == [40, 20, 10, 10, 10]
     sentences = [prompt.text.count("is about a lake.") for prompt in models.prompts]
     assert sentences == [600, 300, 150, 80, 40]
-    assert [str(notice["text"]).rpartition("given ")[2] for notice in events.of("notice")] == [
+    assert [str(notice["text"]).rpartition("given ")[2] for notice in events.task_budget("notice")] == [
         "fewer sources: 20 of 40", "fewer sources: 10 of 20", "shorter sources", "shorter sources",
     ]  # fmt: skip
-    assert events.of("think")[0]["by"] == "test:one"
+    assert events.task_budget("think")[0]["by"] == "test:one"
 
 
 @pytest.mark.requirement("F-11")
@@ -427,7 +426,7 @@ async def test_a_prompt_that_stays_too_long_is_the_floor_s(step: str) -> None:
     mind, models, events = reasoner(ContextOverflowError("too long"))
     assert await take(step, mind) == await take(step, FLOOR)
     assert len(models.prompts) <= 5
-    assert events.of("think")[0]["by"] == "embedded"
+    assert events.task_budget("think")[0]["by"] == "embedded"
 
 
 @given(room=st.integers(min_value=6000, max_value=15_000))
@@ -435,7 +434,7 @@ def test_what_is_asked_fits_the_room_beforehand(room: int) -> None:
     mind, models, _ = reasoner(GOOD["read"], room=room)
     asyncio.run(mind.read(READ_REQUEST.model_copy(update={"passages": LONG})))
     [prompt] = models.prompts
-    assert tokens(prompt.system) + tokens(prompt.text) <= room
+    assert estimate_tokens(prompt.system) + estimate_tokens(prompt.text) <= room
     assert 1 <= prompt.text.count("<source>") <= 40
     assert "page 0 " in prompt.text, "the best passage is the last to go"
 
@@ -607,7 +606,7 @@ async def test_questions_have_four_options_each() -> None:
     three = {**good, "about": "scope", "d": "Law"}
     long = {**good, "about": "timeframe", "c": "word " * 30}
     mind, _, _ = reasoner({"questions": [good, twice, three, long]})
-    [question] = await mind.questions(ASKED)
+    [question] = await mind.propose_questions(ASKED)
     assert (question.id, question.about, question.options) == ("use", "use", ("Study", "Travel", "Law", "Fishing"))
     assert question.all_of_the_above
 
@@ -615,8 +614,8 @@ async def test_questions_have_four_options_each() -> None:
 async def test_a_question_given_back_is_asked_in_the_floor_s_words() -> None:
     back = {"about": "scope", "text": ASKED.question.upper(), "a": "Its size", "b": "Its fish", "c": "Ice", "d": "Law"}
     mind, _, _ = reasoner({"questions": [back]})
-    [question] = await mind.questions(ASKED)
-    assert question.text == (await FLOOR.questions(ASKED))[0].text
+    [question] = await mind.propose_questions(ASKED)
+    assert question.text == (await FLOOR.propose_questions(ASKED))[0].text
     assert question.options == ("Its size", "Its fish", "Ice", "Law")
 
 
@@ -706,7 +705,7 @@ async def test_the_planner_sees_what_the_person_said() -> None:
 
 async def test_a_plan_with_enough_queries_needs_no_more() -> None:
     mind, models, _ = reasoner(GOOD["queries"])
-    assert await mind.queries(QUERY_REQUEST.model_copy(update={"planned": ("a", "b", "c")})) == ()
+    assert await mind.propose_queries(QUERY_REQUEST.model_copy(update={"planned": ("a", "b", "c")})) == ()
     assert not models.prompts
 
 
@@ -721,11 +720,15 @@ async def test_poor_results_bring_other_words_or_another_kind_of_source() -> Non
         ]
     }
     request = QUERY_REQUEST.model_copy(
-        update={"tried": (Tried(query=Query(text="lake area"), hits=0),), "types": ("web", "academic"), "count": 5}
+        update={
+            "tried": (QueryAttempt(query=TypedQuery(text="lake area"), hits=0),),
+            "types": ("web", "academic"),
+            "count": 5,
+        }
     )
     mind, models, _ = reasoner(answer)
-    assert list(await mind.queries(request)) == [
-        Query(text="Lake Area", type="academic"), Query(text="hydrology of marrow", type="web"),
+    assert list(await mind.propose_queries(request)) == [
+        TypedQuery(text="Lake Area", type="academic"), TypedQuery(text="hydrology of marrow", type="web"),
     ]  # fmt: skip
     assert "lake area (web): 0 results" in models.prompts[0].text
     assert models.prompts[0].form["properties"]["queries"]["items"]["properties"]["type"]["enum"] == ["web", "academic"]
@@ -733,8 +736,8 @@ async def test_poor_results_bring_other_words_or_another_kind_of_source() -> Non
 
 async def test_without_a_model_there_are_no_other_words() -> None:
     mind, _, _ = reasoner(ModelError("down"))
-    request = QUERY_REQUEST.model_copy(update={"tried": (Tried(query=Query(text="lake area"), hits=0),)})
-    assert await mind.queries(request) == ()
+    request = QUERY_REQUEST.model_copy(update={"tried": (QueryAttempt(query=TypedQuery(text="lake area"), hits=0),)})
+    assert await mind.propose_queries(request) == ()
 
 
 # Reading ----------------------------------------------------------------------------------------------
@@ -870,7 +873,7 @@ async def test_claims_and_credibility_come_from_one_call() -> None:
         "sources": [{"source": 1, "score": 8, "reason": "a survey"}, {"source": 9, "score": 1, "reason": ""}],
     }
     mind, models, _ = reasoner(answer)
-    claimed = await mind.claims(plan_of(), EVIDENCE)
+    claimed = await mind.extract_claims(plan_of(), EVIDENCE)
     first, *others = claimed.claims
     assert first.wordings == ("Lake Marrow covered 412 square kilometres in 2019.",)
     assert first.findings == ("E1", "E3"), "evidence that says the same bears witness though the model did not name it"
@@ -883,8 +886,8 @@ async def test_claims_and_credibility_come_from_one_call() -> None:
 
 async def test_a_small_model_s_claims_are_completed_by_what_the_floor_draws_from_the_evidence() -> None:
     mind, models, _ = reasoner({"claims": [{"quotes": [1, 2, 3], "text": "Lakes vary in size."}]}, room=LITTLE)
-    claimed = await mind.claims(plan_of(), EVIDENCE)
-    floor = await FLOOR.claims(plan_of(), EVIDENCE)
+    claimed = await mind.extract_claims(plan_of(), EVIDENCE)
+    floor = await FLOOR.extract_claims(plan_of(), EVIDENCE)
     assert claimed.claims[0].findings == ("E1", "E2"), "at most two quotes"
     assert claimed.claims[1:] == floor.claims
     assert "sources" not in models.prompts[0].form["properties"]
@@ -918,7 +921,7 @@ async def test_pairs_without_a_verdict_are_judged_by_the_floor() -> None:
     floor = await FLOOR.judge(pairs)
     assert judged.judgements[0].verdict is Verdict.NOT_FOUND is not floor.judgements[0].verdict
     assert judged.judgements[1:] == floor.judgements[1:]
-    assert "judged 1 of 2" in str(events.of("notice")[0]["text"])
+    assert "judged 1 of 2" in str(events.task_budget("notice")[0]["text"])
 
 
 async def test_a_verdict_nobody_is_sure_of_is_none() -> None:
@@ -937,7 +940,7 @@ async def test_a_small_model_is_not_asked_about_what_stands_in_its_quote_word_fo
     assert judged.judgements[0] == (await FLOOR.judge(pairs)).judgements[0]
     assert judged.judgements[1].verdict is Verdict.CONTRADICTED
     assert "is large" not in models.prompts[0].text
-    assert not events.of("notice")
+    assert not events.task_budget("notice")
 
 
 @pytest.mark.parametrize(("quote", "verdict"), [("the big lake", Verdict.SUPPORTED), ("a boat", Verdict.PARTLY)])
@@ -963,14 +966,14 @@ async def test_judging_takes_as_few_calls_as_there_is_room_for(room: int, calls:
     assert len(judged.judgements) == 30
     assert all(judgement.verdict is Verdict.SUPPORTED for judgement in judged.judgements)
     assert [prompt.task for prompt in models.prompts] == [str(n) for n in range(1, calls + 1)]
-    assert not events.of("notice")
+    assert not events.task_budget("notice")
 
 
 async def test_conflicts_become_open_disagreements() -> None:
     claims = (claim("C1", "The lake is holy.", "Q1"), claim("C2", "The water is for all.", "Q1"))
     mind, models, _ = reasoner(GOOD["judge"])
     conflict = Conflict(first=claims[0].text, second=claims[1].text, about="whose it is")
-    [matter] = await mind.disagreements(claims, (conflict,))
+    [matter] = await mind.find_disagreements(claims, (conflict,))
     assert (matter.about, matter.sides, matter.resolved) == ("whose it is", (("C1",), ("C2",)), False)
     assert not models.prompts
 
@@ -1149,7 +1152,7 @@ async def test_without_a_supported_claim_nobody_is_asked() -> None:
 async def test_the_draft_is_heard_while_it_is_written() -> None:
     mind, _, events = reasoner(WRITTEN)
     await mind.write(WRITE_REQUEST)
-    heard = events.of("token")
+    heard = events.task_budget("token")
     texts = [str(sentence["text"]) for sentence in WRITTEN["sentences"]]
     assert "".join(str(token["text"]) for token in heard).splitlines() == texts
     assert all(token["draft"] is True for token in heard)
@@ -1185,7 +1188,7 @@ def test_any_split_of_the_json_gives_the_same_text(data: st.DataObject, value: A
     text = json.dumps(value, ensure_ascii=ascii, indent=indent)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    extractor, whole = TextValues(), TextValues()
+    extractor, whole = TextValueParser(), TextValueParser()
     split = "".join(extractor.feed(piece) for piece in pieces)
     assert split == whole.feed(text)
     plain = "".join("".join(_shown(c) for c in said) + "\n" for said in said_in(value))
@@ -1199,23 +1202,23 @@ def _shown(character: str) -> str:
 
 @given(st.text(alphabet=st.sampled_from('{}[]",:\\ utext01d8éa'), max_size=80))
 def test_what_is_no_json_is_no_problem_to_who_listens(text: str) -> None:
-    assert isinstance(TextValues().feed(text), str)
+    assert isinstance(TextValueParser().feed(text), str)
 
 
 async def test_batches_are_sent_by_length_or_by_time() -> None:
     clock, events = [0.0], Events()
-    tokens = Tokens(events, now=lambda: clock[0])
+    tokens = TokenStream(events, now=lambda: clock[0])
     on_text = tokens.start()
     await on_text('{"text": "short')
     assert not events
     clock[0] = 0.2
     await on_text(" and")
-    assert [data["text"] for data in events.of("token")] == ["short and"]
+    assert [data["text"] for data in events.task_budget("token")] == ["short and"]
     await on_text(" " + "x" * 50)
-    assert len(events.of("token")) == 2
+    assert len(events.task_budget("token")) == 2
     await on_text('."}')
     await tokens.flush()
-    assert events.of("token")[-1]["text"] == ".\n"
+    assert events.task_budget("token")[-1]["text"] == ".\n"
 
 
 # Reviewing --------------------------------------------------------------------------------------------
@@ -1320,7 +1323,7 @@ async def test_a_number_out_of_this_world_never_fails_the_run(number: str) -> No
     mind, _, events = reasoner(json.dumps(SCORES).replace("}", f', "style": {number}}}'))
     critique = await mind.critique(CRITIQUE_REQUEST)
     assert 0 <= critique.score <= 10
-    assert events.of("think")
+    assert events.task_budget("think")
 
 
 async def test_a_small_model_cannot_call_anything_critical() -> None:
@@ -1348,14 +1351,14 @@ async def test_a_summary_joins_what_was_said_in_few_words() -> None:
 # Answers ----------------------------------------------------------------------------------------------
 
 
-class Row(Answer):
+class Row(OutputForm):
     text: Text
     score: Score = 0.0
     numbers: Numbers = []
     number: Number = 0
 
 
-class Rows(Answer):
+class Rows(OutputForm):
     rows: list[Row]
 
 
@@ -1363,32 +1366,32 @@ class Rows(Answer):
     ("given_score", "read"), [("8", 8), ("8/10", 8), (0.85, 8.5), (11, 10), (-1, 0), (7, 7), ("about 6 of 10", 6)]
 )
 def test_scores_are_read_leniently(given_score: Any, read: float) -> None:
-    assert parse(json.dumps({"text": "x", "score": given_score}), Row).score == read
+    assert parse_form(json.dumps({"text": "x", "score": given_score}), Row).score == read
 
 
 def test_one_bad_row_does_not_spoil_the_rest() -> None:
     rows = [{"text": "one", "numbers": ["[2]", 2, "S3", "x"]}, "two", {"number": 4}, {"text": "five", "number": "5."}]
-    answer = parse(json.dumps({"rows": rows, "more": {}}), Rows)
+    answer = parse_form(json.dumps({"rows": rows, "more": {}}), Rows)
     assert [(row.text, row.numbers, row.number) for row in answer.rows] == [("one", [2, 3], 0), ("five", [], 5)]
 
 
 def test_only_bad_rows_are_an_error() -> None:
     with pytest.raises(ReasoningError, match=r"rows\.0"):
-        parse(json.dumps({"rows": ["two"]}), Rows)
+        parse_form(json.dumps({"rows": ["two"]}), Rows)
 
 
 def test_control_characters_and_line_breaks_are_no_text() -> None:
-    assert parse(json.dumps({"text": " a\n\u0000b\u001b  c "}), Row).text == "a b c"
+    assert parse_form(json.dumps({"text": " a\n\u0000b\u001b  c "}), Row).text == "a b c"
 
 
 @given(st.text() | st.recursive(st.none() | st.floats() | st.text(), st.lists, max_leaves=5).map(json.dumps))
 def test_any_text_is_an_answer_or_a_reasoning_error(text: str) -> None:
     with contextlib.suppress(ReasoningError):
-        assert parse(text, Rows, cut=len(text) % 2 == 0).rows is not None
+        assert parse_form(text, Rows, cut=len(text) % 2 == 0).rows is not None
 
 
 def test_a_form_leaves_out_what_is_not_asked_for() -> None:
-    form = schema(Rows, "Rows", {"rows": 3, "numbers": 0}, {"text": ["a", "b"]})
+    form = build_schema(Rows, "Rows", {"rows": 3, "numbers": 0}, {"text": ["a", "b"]})
     row = form["properties"]["rows"]["items"]
     assert form["properties"]["rows"]["maxItems"] == 3
     assert row["required"] == ["text", "score", "number"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import ConfigurationError
-from assay.llm import local
-from assay.llm.local import LocalServer
-from assay.llm.names import parse
-from assay.llm.vendors import open_vendor
-from assay.settings import Settings
+from openassay.errors import ConfigurationError
+from openassay.llm import local
+from openassay.llm.local import LocalServer
+from openassay.llm.names import parse_name
+from openassay.llm.vendors import open_vendor
+from openassay.settings import Settings
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def damaged(tmp_path: Path) -> Path:
 def test_without_llama_cpp_it_says_what_to_install(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="not installed") as caught:
-        open_vendor(parse(f"local:{damaged}"), Settings())
+        open_vendor(parse_name(f"local:{damaged}"), Settings())
     assert "make local" in caught.value.help
 
 
@@ -39,9 +39,9 @@ def test_a_child_that_dies_or_babbles_is_a_file_that_cannot_be_loaded(
         children.append(subprocess.Popen(["/bin/sh", "-c", end], stdin=pipe, stdout=pipe, text=True))
         return children[-1]
 
-    monkeypatch.setattr(LocalServer, "_spawned", spawned)
+    monkeypatch.setattr(LocalServer, "_spawn", spawned)
     with pytest.raises(ConfigurationError, match="cannot load"):
-        LocalServer.of(damaged)
+        LocalServer.acquire(damaged)
     assert children[0].poll() is not None
     assert not LocalServer._running
 
@@ -51,10 +51,10 @@ def test_a_child_that_never_answers_is_ended(damaged: Path, monkeypatch: pytest.
         pipe = subprocess.PIPE
         return subprocess.Popen(["/bin/sleep", "60"], stdin=pipe, stdout=pipe, text=True)
 
-    monkeypatch.setattr(LocalServer, "_spawned", spawned)
+    monkeypatch.setattr(LocalServer, "_spawn", spawned)
     monkeypatch.setattr(local, "LOAD_SECONDS", 0.3)
     with pytest.raises(ConfigurationError, match="cannot load"):
-        LocalServer.of(damaged)
+        LocalServer.acquire(damaged)
 
 
 def test_one_server_for_all_who_ask_for_a_file(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +64,8 @@ def test_one_server_for_all_who_ask_for_a_file(damaged: Path, monkeypatch: pytes
         pipe = subprocess.PIPE
         return subprocess.Popen(["/bin/sh", "-c", script], stdin=pipe, stdout=pipe, text=True)
 
-    monkeypatch.setattr(LocalServer, "_spawned", spawned)
-    first, second = LocalServer.of(damaged), LocalServer.of(damaged)
+    monkeypatch.setattr(LocalServer, "_spawn", spawned)
+    first, second = LocalServer.acquire(damaged), LocalServer.acquire(damaged)
     assert first is second
     assert first.address == "http://127.0.0.1:1/v1"
     first.release()
@@ -78,5 +78,5 @@ def test_one_server_for_all_who_ask_for_a_file(damaged: Path, monkeypatch: pytes
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")
 def test_a_damaged_file_ends_a_child_and_not_this_process(damaged: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot load") as caught:
-        open_vendor(parse(f"local:{damaged}"), Settings())
+        open_vendor(parse_name(f"local:{damaged}"), Settings())
     assert "Download the file again" in caught.value.help

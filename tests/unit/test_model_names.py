@@ -5,26 +5,26 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from assay.errors import ConfigurationError
-from assay.llm.names import (
+from openassay.errors import ConfigurationError
+from openassay.llm.names import (
     EXAMPLES,
     VENDORS,
     ModelName,
     base_url,
     check_file,
+    find_key,
     has_key,
-    key,
+    is_on_this_machine,
     key_variable,
-    on_this_machine,
-    parse,
+    parse_name,
 )
-from assay.settings import Keys, Models, Settings
+from openassay.settings import Keys, ModelSettings, Settings
 
 pytestmark = pytest.mark.requirement("L-09")
 
 
 def settings(**llm: object) -> Settings:
-    return Settings(llm=Models.model_validate(llm))
+    return Settings(llm=ModelSettings.model_validate(llm))
 
 
 def keys(**held: str) -> Keys:
@@ -39,9 +39,9 @@ def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_name_and_back() -> None:
-    assert parse(" anthropic : claude-x ") == ModelName("anthropic", "claude-x")
-    assert str(parse("ollama:qwen2.5:7b")) == "ollama:qwen2.5:7b"
-    assert {str(parse(example)) for example in EXAMPLES.values()} == set(EXAMPLES.values())
+    assert parse_name(" anthropic : claude-x ") == ModelName("anthropic", "claude-x")
+    assert str(parse_name("ollama:qwen2.5:7b")) == "ollama:qwen2.5:7b"
+    assert {str(parse_name(example)) for example in EXAMPLES.values()} == set(EXAMPLES.values())
     assert set(EXAMPLES) == set(VENDORS)
 
 
@@ -61,27 +61,27 @@ def test_a_name_and_back() -> None:
 )
 def test_a_wrong_name_says_what_a_right_one_is(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=r".*") as caught:
-        parse(text)
+        parse_name(text)
     assert message in caught.value.message
     assert ":" in caught.value.help
 
 
 def test_keys() -> None:
-    model = parse("openai:gpt-4o")
-    assert key(model, keys(openai_api_key=" sk-1 \n")) == "sk-1"
+    model = parse_name("openai:gpt-4o")
+    assert find_key(model, keys(openai_api_key=" sk-1 \n")) == "sk-1"
     assert not has_key(model, keys(openai_api_key="  "))
     assert not has_key(model, keys(anthropic_api_key="sk-1"))
     assert key_variable(model) == "OPENAI_API_KEY"
-    server = parse("ollama:m")
+    server = parse_name("ollama:m")
     assert has_key(server, keys())
-    assert key(server, keys(compatible_api_key="x")) == "x"
+    assert find_key(server, keys(compatible_api_key="x")) == "x"
     assert key_variable(server) == "COMPATIBLE_API_KEY"
-    assert key(parse("local:m.gguf"), keys(compatible_api_key="x")) is None
+    assert find_key(parse_name("local:m.gguf"), keys(compatible_api_key="x")) is None
 
 
 def test_a_key_that_cannot_be_sent_is_not_shown() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        key(parse("openai:gpt-4o"), keys(openai_api_key="sk-gehe\u00efm"))
+        find_key(parse_name("openai:gpt-4o"), keys(openai_api_key="sk-gehe\u00efm"))
     assert "gehe" not in caught.value.message
     assert "OPENAI_API_KEY" in caught.value.message
 
@@ -103,7 +103,7 @@ def test_a_key_that_cannot_be_sent_is_not_shown() -> None:
     ],
 )
 def test_addresses(model: str, llm: dict[str, object], address: str | None) -> None:
-    assert base_url(parse(model), settings(**llm)) == address
+    assert base_url(parse_name(model), settings(**llm)) == address
 
 
 @pytest.mark.parametrize(
@@ -111,16 +111,16 @@ def test_addresses(model: str, llm: dict[str, object], address: str | None) -> N
 )
 def test_an_address_that_is_none(address: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        base_url(parse("compatible:m"), settings(endpoints={"compatible": address}))
+        base_url(parse_name("compatible:m"), settings(endpoints={"compatible": address}))
     assert "http://HOST:PORT/v1" in caught.value.help
 
 
 def test_a_server_without_an_address_and_a_misspelt_endpoint() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        base_url(parse("compatible:m"), settings())
-    assert "ASSAY_LLM__BASE_URL" in caught.value.help
+        base_url(parse_name("compatible:m"), settings())
+    assert "OPENASSAY_LLM__BASE_URL" in caught.value.help
     with pytest.raises(ConfigurationError, match="did you mean openai"):
-        base_url(parse("anthropic:m"), settings(endpoints={"opnai": "http://h/v1"}))
+        base_url(parse_name("anthropic:m"), settings(endpoints={"opnai": "http://h/v1"}))
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_a_server_without_an_address_and_a_misspelt_endpoint() -> None:
     ],
 )
 def test_what_runs_on_this_machine(model: str, address: str | None, here: bool) -> None:
-    name = parse(model)
+    name = parse_name(model)
     endpoints = {name.vendor: address} if address else {}
-    assert on_this_machine(name, settings(endpoints=endpoints)) is here
+    assert is_on_this_machine(name, settings(endpoints=endpoints)) is here
 
 
 def test_a_file_must_be_a_model(tmp_path: Path) -> None:
@@ -150,15 +150,15 @@ def test_a_file_must_be_a_model(tmp_path: Path) -> None:
     good.write_bytes(b"GGUF\x03\x00")
     text.write_bytes(b"GGUF")
     page.write_bytes(b"<html>")
-    check_file(parse(f"local:{good}"))
-    check_file(parse("openai:gpt-4o"))
+    check_file(parse_name(f"local:{good}"))
+    check_file(parse_name("openai:gpt-4o"))
     for path, message in (
         (text, "is not a .gguf file"),
         (page, "does not hold a GGUF model"),
         (tmp_path / "none.gguf", "No such file"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            check_file(parse(f"local:{path}"))
+            check_file(parse_name(f"local:{path}"))
     (tmp_path / "folder.gguf").mkdir()
     with pytest.raises(ConfigurationError, match="cannot read"):
-        check_file(parse(f"local:{tmp_path / 'folder.gguf'}"))
+        check_file(parse_name(f"local:{tmp_path / 'folder.gguf'}"))

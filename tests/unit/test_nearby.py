@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from assay.llm.nearby import MOST_BYTES, Found, nearby
+from openassay.llm.names import MAX_LIST_BYTES, ModelServer, find_model_servers
 
 
 @asynccontextmanager
@@ -29,19 +29,23 @@ MODELS = json.dumps({"object": "list", "data": [{"id": "a"}, {"id": "b"}]}).enco
 
 async def test_servers_nearby_are_found() -> None:
     async with serving(TAGS) as ollama, serving(MODELS) as server:
-        found = await nearby(5, ollama=[ollama], servers=[server])
-    assert found == [Found(f"{ollama}/v1", "ollama", ("qwen2.5:7b",)), Found(f"{server}/v1", "compatible", ("a", "b"))]
+        found = await find_model_servers(5, ollama=[ollama], servers=[server])
+    assert found == [
+        ModelServer(f"{ollama}/v1", "ollama", ("qwen2.5:7b",)),
+        ModelServer(f"{server}/v1", "compatible", ("a", "b")),
+    ]
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<html>", b"[]", b'{"data": [{"id": 5}]}', b'{"data": 3}', b"\xff", b" " * (MOST_BYTES + 1) + MODELS]
+    "body",
+    [b"", b"<html>", b"[]", b'{"data": [{"id": 5}]}', b'{"data": 3}', b"\xff", b" " * (MAX_LIST_BYTES + 1) + MODELS],
 )
 async def test_what_is_no_model_server_is_left_out(body: bytes) -> None:
     async with serving(body) as server:
-        assert await nearby(5, ollama=[server], servers=[server]) == []
+        assert await find_model_servers(5, ollama=[server], servers=[server]) == []
 
 
 async def test_absent_slow_and_failing_servers_are_left_out() -> None:
     async with serving(MODELS, delay=1.0) as slow, serving(MODELS, "500 No") as failing:
-        assert await nearby(0.2, ollama=[], servers=[slow, failing, "http://127.0.0.1:9", "nonsense"]) == []
+        assert await find_model_servers(0.2, ollama=[], servers=[slow, failing, "http://127.0.0.1:9", "nonsense"]) == []
         await asyncio.sleep(1.1)  # the slow one is done

@@ -6,17 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.negation import contradict, hedges, negated, negations, opposed, softening, turns
-from assay.text.words import stem, words
+from openassay.text.negation import (
+    are_contradictory,
+    are_opposite,
+    find_directions,
+    find_hedges,
+    find_negations,
+    has_negation,
+    select_soft_words,
+)
+from openassay.text.words import stem, words
 
 
 def directions(text: str) -> set[str]:
     """The ways a text points, as "amount+" or "amount-"."""
-    return {f"{turn.family}{'+' if turn.rises else '-'}" for turn in turns(text)}
+    return {f"{turn.family}{'+' if turn.rises else '-'}" for turn in find_directions(text)}
 
 
 def hedged(text: str) -> bool:
-    return bool(hedges(text) or softening(words(text)))
+    return bool(find_hedges(text) or select_soft_words(words(text)))
 
 
 @pytest.mark.requirement("X-03")
@@ -42,7 +50,7 @@ def hedged(text: str) -> bool:
     ],
 )
 def test_cue_and_the_word_it_turns(text: str, cue: str, word: str) -> None:
-    [found] = negations(text)
+    [found] = find_negations(text)
     assert (found.cue, found.word) == (cue, stem(word))
     assert found.word in found.scope
 
@@ -59,11 +67,11 @@ def test_cue_and_the_word_it_turns(text: str, cue: str, word: str) -> None:
     ],
 )
 def test_what_only_looks_like_negation(text: str) -> None:
-    assert not negated(text)
+    assert not has_negation(text)
 
 
 def test_scope_ends_with_the_clause() -> None:
-    [cue] = negations("Profit did not fall, and revenue rose.")
+    [cue] = find_negations("Profit did not fall, and revenue rose.")
     assert stem("revenue") not in cue.scope
 
 
@@ -109,13 +117,15 @@ def test_a_negated_direction_points_the_other_way() -> None:
     ],
 )
 def test_opposed(left: str, right: str, expected: bool) -> None:
-    assert opposed(left, right) is opposed(right, left) is expected
+    assert are_opposite(left, right) is are_opposite(right, left) is expected
 
 
 def test_what_only_tells_things_apart_is_no_contradiction() -> None:
-    assert contradict("The bill was approved by the council.", "The bill was rejected by the council.")
-    assert not contradict("The first bill was approved by the council.", "The last bill was approved by the council.")
-    assert not contradict("The bill on roads was approved.", "The bill on schools was rejected.")
+    assert are_contradictory("The bill was approved by the council.", "The bill was rejected by the council.")
+    assert not are_contradictory(
+        "The first bill was approved by the council.", "The last bill was approved by the council."
+    )
+    assert not are_contradictory("The bill on roads was approved.", "The bill on schools was rejected.")
 
 
 def test_particles_are_no_directions() -> None:
@@ -135,25 +145,25 @@ def test_particles_are_no_directions() -> None:
     ],
 )
 def test_hedges(text: str) -> None:
-    assert hedges(text)
+    assert find_hedges(text)
     assert hedged(text)
 
 
 @pytest.mark.parametrize("text", ["It opened in May.", "On May 5 it closed.", "Theresa May resigned.", "Sales grew."])
 def test_a_month_is_no_hedge(text: str) -> None:
-    assert not hedges(text)
+    assert not find_hedges(text)
 
 
 def test_turn_knows_its_clause() -> None:
-    rose, fell = turns("Sales rose, but costs fell.")
+    rose, fell = find_directions("Sales rose, but costs fell.")
     assert rose.clause == frozenset({stem("sales")})
     assert stem("costs") in fell.clause
 
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    spans = [(cue.start, cue.end) for cue in (*negations(text), *hedges(text))]
-    spans += [(turn.start, turn.end) for turn in turns(text)]
+    spans = [(cue.start, cue.end) for cue in (*find_negations(text), *find_hedges(text))]
+    spans += [(turn.start, turn.end) for turn in find_directions(text)]
     assert all(0 <= start < end <= len(text) for start, end in spans)
 
 
@@ -161,5 +171,5 @@ def test_any_text_is_read(text: str) -> None:
 def test_hostile_repetition_takes_linear_time(piece: str) -> None:
     text = piece * 10_000
     started = time.process_time()
-    directions(text), negated(text), hedged(text)
+    directions(text), has_negation(text), hedged(text)
     assert time.process_time() - started < 5

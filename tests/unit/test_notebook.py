@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from langgraph.types import Send
 
-from assay.notebook import COLLECTED, FIELDS, LARGE, Notebook, notes_in
-from assay.state import State, collect
-from assay.testing import MemoryNotes
+from openassay.state import COLLECTED, FIELDS, LARGE, State, StateCompactor, collect, note_names
+from openassay.testing import MemoryNotes
 
 LONG = [{"document": f"{n:064x}", "start": n} for n in range(30)]
 SHORT = [{"document": "0" * 64, "start": 1}]
@@ -16,8 +15,8 @@ SHORT = [{"document": "0" * 64, "start": 1}]
 pytestmark = pytest.mark.requirement("L-05")
 
 
-def book(notes: MemoryNotes | None = None) -> Notebook:
-    return Notebook(notes or MemoryNotes(), "t")
+def book(notes: MemoryNotes | None = None) -> StateCompactor:
+    return StateCompactor(notes or MemoryNotes(), "t")
 
 
 def size(value: Any) -> int:
@@ -32,7 +31,7 @@ def test_the_fields_are_those_of_the_state() -> None:
 
 async def test_what_is_large_is_named_and_what_is_small_stays() -> None:
     update = {"findings": LONG, "sources": SHORT, "report": None, "round": 1, "notices": {"x": "y" * 2 * LARGE}}
-    kept = await book().apart(update)
+    kept = await book().compact(update)
 
     assert size(kept["findings"]) < 100
     assert {name: value for name, value in kept.items() if name != "findings"} == {
@@ -43,49 +42,49 @@ async def test_what_is_large_is_named_and_what_is_small_stays() -> None:
 async def test_another_process_makes_the_state_whole() -> None:
     notes = MemoryNotes()
     update = {"findings": LONG, "selected": {"Q1": LONG, "Q2": ()}, "searched": {"0:Q1": {"hits": LONG}}, "round": 2}
-    kept = await book(notes).apart(update)
+    kept = await book(notes).compact(update)
 
     assert size(kept) < LARGE
-    assert await book(notes).whole(kept) == {**update, "selected": {"Q1": LONG, "Q2": []}}
+    assert await book(notes).expand(kept) == {**update, "selected": {"Q1": LONG, "Q2": []}}
 
 
 async def test_tasks_that_run_side_by_side_add_to_one_field() -> None:
     notes = MemoryNotes()
     field: dict[str, Any] = {"0:Q0": SHORT}
     for number, places in ((1, LONG), (2, SHORT), (3, LONG[1:])):
-        field = collect(field, (await book(notes).apart({"read": {f"0:Q{number}": places}}))["read"])
+        field = collect(field, (await book(notes).compact({"read": {f"0:Q{number}": places}}))["read"])
 
     assert size(field) < LARGE
-    whole = await book(notes).whole({"read": field})
+    whole = await book(notes).expand({"read": field})
     assert whole == {"read": {"0:Q0": SHORT, "0:Q1": LONG, "0:Q2": SHORT, "0:Q3": LONG[1:]}}
 
 
 async def test_a_task_that_is_done_again_has_the_last_word() -> None:
     notebook = book()
-    first = (await notebook.apart({"read": {"0:Q1": LONG, "0:Q2": LONG}}))["read"]
-    field = collect(first, (await notebook.apart({"read": {"0:Q1": LONG[1:]}}))["read"])
+    first = (await notebook.compact({"read": {"0:Q1": LONG, "0:Q2": LONG}}))["read"]
+    field = collect(first, (await notebook.compact({"read": {"0:Q1": LONG[1:]}}))["read"])
 
-    assert await notebook.whole({"read": field}) == {"read": {"0:Q1": LONG[1:], "0:Q2": LONG}}
-    assert collect(field, (await notebook.apart({"read": None}))["read"]) == {}
+    assert await notebook.expand({"read": field}) == {"read": {"0:Q1": LONG[1:], "0:Q2": LONG}}
+    assert collect(field, (await notebook.compact({"read": None}))["read"]) == {}
 
 
 async def test_the_argument_of_a_send_is_a_name() -> None:
     notes = MemoryNotes()
     task = {"key": "0:Q1", "question": {"id": "Q1"}, "passages": LONG}
-    [kept] = await book(notes).tasks([task])
+    [kept] = await book(notes).compact_tasks([task])
 
     assert size(kept) < 100
-    assert await book(notes).whole(kept) == task
-    assert await book(notes).whole(task) == task  # as one from before tasks were named
+    assert await book(notes).expand(kept) == task
+    assert await book(notes).expand(task) == task  # as one from before tasks were named
 
 
 async def test_the_names_in_a_checkpoint_are_all_it_needs() -> None:
     notes = MemoryNotes()
     notebook = book(notes)
-    state = await notebook.apart({"claims": LONG, "read": {"0:Q1": LONG[1:]}, "run": "r"})
-    [task] = await notebook.tasks([{"key": "0:Q1", "passages": LONG[2:]}])
+    state = await notebook.compact({"claims": LONG, "read": {"0:Q1": LONG[1:]}, "run": "r"})
+    [task] = await notebook.compact_tasks([{"key": "0:Q1", "passages": LONG[2:]}])
     state["__pregel_tasks"] = [Send("read", task), Send("read", "plain")]
 
-    assert sorted(notes_in(state)) == sorted(notes._notes["t"])
-    assert list(notes_in({"__pregel_tasks": Send("read", task)})) == list(notes_in(task))
-    assert not list(notes_in({"claims": SHORT, "read": {"0:Q1": SHORT}, "subject": {"note": "x"}}))
+    assert sorted(note_names(state)) == sorted(notes._notes["t"])
+    assert list(note_names({"__pregel_tasks": Send("read", task)})) == list(note_names(task))
+    assert not list(note_names({"claims": SHORT, "read": {"0:Q1": SHORT}, "subject": {"note": "x"}}))

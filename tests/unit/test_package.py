@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-import assay
-from assay.export.report import Report
+import openassay
+from openassay.export.report import Report
 
 
 def run_apart(code: str) -> list[str]:
@@ -19,13 +19,13 @@ def run_apart(code: str) -> list[str]:
 
 
 def test_the_public_names_are_these_and_no_more() -> None:
-    assert assay.__all__ == ["AssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
-    for name in assay.__all__:
-        assert getattr(assay, name).__name__ == name
-    assert inspect.iscoroutinefunction(assay.aresearch)
-    assert not inspect.iscoroutinefunction(assay.research)
+    assert openassay.__all__ == ["OpenAssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
+    for name in openassay.__all__:
+        assert getattr(openassay, name).__name__ == name
+    assert inspect.iscoroutinefunction(openassay.aresearch)
+    assert not inspect.iscoroutinefunction(openassay.research)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = assay.nonsense
+        _ = openassay.nonsense
 
 
 def test_a_report_has_what_users_hold_on_to() -> None:
@@ -34,15 +34,15 @@ def test_a_report_has_what_users_hold_on_to() -> None:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    code = "import json, sys, assay; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    code = "import json, sys, openassay; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
 
     loaded = run_apart(code)
 
-    assert "assay" in loaded
+    assert "openassay" in loaded
     assert not {"langgraph", "langchain_core", "onnxruntime", "numpy", "pydantic", "langsmith"} & set(loaded)
 
 
 def test_strict_serialisation_is_set_before_langgraph_can_be_imported() -> None:
-    code = "import json, os, assay; print(json.dumps([os.environ['LANGGRAPH_STRICT_MSGPACK']]))"
+    code = "import json, os, openassay; print(json.dumps([os.environ['LANGGRAPH_STRICT_MSGPACK']]))"
 
     assert run_apart(code) == ["true"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.server.paths import hidden, unplaced
+from openassay.server.redact import hide_file_urls, hide_paths
 
 PLACED = {
     "/srv/private folder/kiln.pdf": "kiln.pdf",
@@ -22,9 +22,9 @@ OPEN = (
 
 @pytest.mark.parametrize(("text", "expected"), PLACED.items())
 def test_of_a_file_its_name_is_told(text: str, expected: str) -> None:
-    assert unplaced({"path": [text]}) == {"path": [expected]}
+    assert hide_paths({"path": [text]}) == {"path": [expected]}
 
 
 @pytest.mark.parametrize("text", OPEN)
 def test_what_is_no_path_stays(text: str) -> None:
-    assert unplaced(text) == hidden(text) == text
+    assert hide_paths(text) == hide_file_urls(text) == text

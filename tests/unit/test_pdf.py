@@ -13,11 +13,11 @@ import pytest
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
-from assay.errors import ReadError
-from assay.harvest import pdf
-from assay.harvest.pdf.columns import Cell
-from assay.harvest.pdf.pages import flow
-from assay.text.sentences import is_row
+from openassay.errors import ReadError
+from openassay.fetch import pdf
+from openassay.fetch.pdf import join_pages
+from openassay.fetch.pdf_tables import PdfCell
+from openassay.text.sentences import is_table_row
 
 SENTENCE = "Revenue of the segment rose to 12.4 billion dollars in the third quarter because prices were higher."
 
@@ -206,9 +206,9 @@ def test_many_threads_may_read_at_once(tmp_path: Path) -> None:
     assert all(f"Number {number}." in text for number, text in enumerate(texts))
 
 
-def test_the_child_imports_nothing_of_assay() -> None:
+def test_the_child_imports_nothing_of_openassay() -> None:
     heavy = "[name for name in sys.modules if name.startswith(('lang', 'pydantic', 'trafilatura'))]"
-    code = f"import sys, assay.harvest.pdf.child; print({heavy})"
+    code = f"import sys, openassay.harvest.pdf.child; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -230,8 +230,10 @@ A sentence of justified prose for the period ended  July        1,
 
 def written(text: str) -> list[str]:
     """Lines of a page whose layout is shown by spaces, as the reader writes them."""
-    cells = [[Cell(*part.span(), part[0]) for part in re.finditer(r"\S+(?: \S+)*", line)] for line in text.split("\n")]
-    return flow([cells]).split("\n")
+    cells = [
+        [PdfCell(*part.span(), part[0]) for part in re.finditer(r"\S+(?: \S+)*", line)] for line in text.split("\n")
+    ]
+    return join_pages([cells]).split("\n")
 
 
 def test_rows_say_their_column_headings() -> None:
@@ -412,7 +414,7 @@ def test_rows_say_what_their_table_is_about(above: str, caption: str) -> None:
     lines = statement(above, "Research and development|524|384")
     row = next(line for line in lines if line.startswith("Research and development"))
     assert row.endswith(f" — 2023: 524; 2022: 384; Table: {caption}")
-    assert is_row(row)
+    assert is_table_row(row)
 
 
 @pytest.mark.parametrize(

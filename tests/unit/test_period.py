@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from assay.text.period import Period, moves, period
+from openassay.text.questions import Period, needs_recent_sources, parse_period
 
 TODAY = date(2026, 11, 15)
 
@@ -29,7 +29,7 @@ TODAY = date(2026, 11, 15)
     ],
 )
 def test_only_what_confines_the_question_is_a_filter(text: str, since: date | None, until: date | None) -> None:
-    assert period(text, TODAY) == Period(since, until)
+    assert parse_period(text, TODAY) == Period(since, until)
 
 
 @pytest.mark.requirement("F-04")
@@ -45,4 +45,4 @@ def test_only_what_confines_the_question_is_a_filter(text: str, since: date | No
     ],
 )
 def test_a_field_that_moves_is_told_from_one_that_does_not(question: str, expected: bool) -> None:
-    assert moves(question, TODAY) is expected
+    assert needs_recent_sources(question, TODAY) is expected

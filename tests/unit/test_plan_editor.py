@@ -8,15 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from assay.cli.approving import Approval
-from assay.cli.asking import Choice, dialogue_for, within
-from assay.cli.dialogue import Dialogue
-from assay.cli.planning import PlanEditor, in_order, show_plan
-from assay.model.edit import apply, parse
-from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth
-from assay.questions import OpenQuestion
-from assay.stages.question import ALL, CUSTOM
+from openassay.cli.prompts import (
+    Approval,
+    ChoiceDialogue,
+    Dialogue,
+    PlanEditor,
+    create_dialogue,
+    format_deadline,
+    order_questions,
+    show_plan,
+)
+from openassay.engine.questions import OpenQuestion
+from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion, apply_edits, parse_edits
+from openassay.nodes.gate import ALL, CUSTOM
 
 TEXTS = ("How high are the tides?", "Why are they so high?", "Who measures them?", "What harm do they do?")
 PLACES = ("Height", "Height", "Measuring", "Harm")
@@ -60,15 +64,15 @@ def seen(dialogue: Dialogue, width: int = 100) -> str:
 def outcome(dialogue: Dialogue, *lines: str) -> Any:
     """The answer that the last line gives; those before must give none."""
     for line in lines[:-1]:
-        assert dialogue.take(line).answer is None, line
-    return dialogue.take(lines[-1]).answer
+        assert dialogue.handle_line(line).answer is None, line
+    return dialogue.handle_line(lines[-1]).answer
 
 
 def changed(*lines: str) -> Plan:
     """The plan the engine makes of the answer."""
     answer = outcome(editor(), *lines, "approve")
     assert answer["decision"] == "modify"
-    return apply(plan(), parse(answer["edits"]))
+    return apply_edits(plan(), parse_edits(answer["edits"]))
 
 
 # Questions ---------------------------------------------------------------------------------------------
@@ -90,34 +94,34 @@ def changed(*lines: str) -> Plan:
     ],
 )
 def test_an_option_goes_by_its_number_and_own_words_by_themselves(lines: list[str], answer: str) -> None:
-    assert outcome(Choice(asking("planning", "A", "B", "C", "D", ALL, CUSTOM)), *lines) == answer
+    assert outcome(ChoiceDialogue(asking("planning", "A", "B", "C", "D", ALL, CUSTOM)), *lines) == answer
 
 
 @pytest.mark.requirement("W-02")
 def test_several_numbers_are_one_too_many_where_one_option_holds() -> None:
-    choice = Choice(asking("planning", "A", "B", "C", "D", CUSTOM))
-    assert "Only one" in str(choice.take("1,3").told)
-    assert str(choice.take("99").told).startswith("Choose 1 to 5, or write")
-    assert choice.take("3").answer == "C"
+    choice = ChoiceDialogue(asking("planning", "A", "B", "C", "D", CUSTOM))
+    assert "Only one" in str(choice.handle_line("1,3").told)
+    assert str(choice.handle_line("99").told).startswith("Choose 1 to 5, or write")
+    assert choice.handle_line("3").answer == "C"
 
 
 @pytest.mark.requirement("W-02")
 def test_how_to_answer_is_explained_where_it_is_asked_for() -> None:
     several, one = asking("planning", "A", "B", "C", "D", ALL, CUSTOM), asking("planning", "A", "B", "C", "D", CUSTOM)
-    assert "1,3" in seen(Choice(several))
-    assert "1,3" not in seen(Choice(one))
+    assert "1,3" in seen(ChoiceDialogue(several))
+    assert "1,3" not in seen(ChoiceDialogue(one))
     for line in ("help", " ? ", ""):
-        said = dialogue_for(several).take(line)
+        said = create_dialogue(several).handle_line(line)
         assert (said.answer, str(said.told)) == (
             None, "Choose 1 to 6, several as 1,3, or write your own answer. Ctrl-D leaves the question open.",
         )  # fmt: skip
-    assert "Ctrl-D" not in str(Choice(several).take("help").told), "there is none where no terminal is"
+    assert "Ctrl-D" not in str(ChoiceDialogue(several).handle_line("help").told), "there is none where no terminal is"
 
 
 def test_without_options_a_number_is_an_answer() -> None:
-    choice = Choice(asking("clarification"))
-    assert str(choice.take(" ").told).startswith("Write your own answer")
-    assert choice.take("3").answer == "3"
+    choice = ChoiceDialogue(asking("clarification"))
+    assert str(choice.handle_line(" ").told).startswith("Write your own answer")
+    assert choice.handle_line("3").answer == "3"
 
 
 # Plans -------------------------------------------------------------------------------------------------
@@ -155,8 +159,8 @@ def test_a_section_that_is_its_question_is_shown_once() -> None:
 def test_edits_in_words_are_edits_of_the_plan() -> None:
     assert [q.text for q in changed("remove 2").questions] == [TEXTS[0], *TEXTS[2:]]
     assert changed("remove Q2") == changed("remove 2")
-    assert in_order(changed("move 4 1"))[0].text == TEXTS[3]
-    assert in_order(changed("move 3 to 1"))[0].text == TEXTS[2]
+    assert order_questions(changed("move 4 1"))[0].text == TEXTS[3]
+    assert order_questions(changed("move 3 to 1"))[0].text == TEXTS[2]
     assert changed("reword 3 Who measures the tides today?").questions[2].text == "Who measures the tides today?"
     assert "What do fishermen say?" in {q.text for q in changed("add What do fishermen say?").questions}
     assert changed("section 2 C").questions[1].section == "Harm"
@@ -173,26 +177,26 @@ def test_a_source_that_only_the_settings_name_is_known_where_the_plan_has_it() -
     mine = plan().model_copy(update={"sources": ("arxiv", "our-wiki")})
     asked = asking("approve_plan", "approve", "reject", "modify", "skip", plan=mine.plain())
     answer = outcome(PlanEditor(asked), "sources our-wiki", "approve")
-    assert apply(mine, parse(answer["edits"])).sources == ("our-wiki",)
+    assert apply_edits(mine, parse_edits(answer["edits"])).sources == ("our-wiki",)
 
 
 def test_numbers_are_those_on_the_screen_after_every_change() -> None:
     edited = changed("remove 1", "add What do fishermen say of it?", "reword 1 Why are the tides so high?", "move 4 1")
-    assert [q.text for q in in_order(edited)] == [
+    assert [q.text for q in order_questions(edited)] == [
         "What do fishermen say of it?", "Why are the tides so high?", "Who measures them?", "What harm do they do?",
     ]  # fmt: skip
 
 
 def test_a_change_can_be_taken_back() -> None:
     dialogue = editor()
-    assert [(dialogue.take(line), dialogue.unsent)[1] for line in ("remove 1", "words 500", "undo", "undo")] == [
+    assert [(dialogue.handle_line(line), dialogue.unsent)[1] for line in ("remove 1", "words 500", "undo", "undo")] == [
         1,
         2,
         1,
         0,
     ]
     assert outcome(dialogue, "remove 1", "remove 1", "undo", "undo", "approve") == {"decision": "approve"}
-    assert "nothing to take back" in str(dialogue.take("undo").told)
+    assert "nothing to take back" in str(dialogue.handle_line("undo").told)
     assert dialogue.plan == plan()
 
 
@@ -220,22 +224,22 @@ def test_a_change_can_be_taken_back() -> None:
 )
 def test_what_cannot_be_done_is_explained_and_changes_nothing(line: str, told: str) -> None:
     dialogue = editor()
-    said = dialogue.take(line)
+    said = dialogue.handle_line(line)
     assert told in str(said.told)
     assert said.answer is None
-    assert dialogue.take("approve").answer == {"decision": "approve"}
+    assert dialogue.handle_line("approve").answer == {"decision": "approve"}
 
 
 def test_help_lists_every_word() -> None:
     screen = io.StringIO()
-    Console(file=screen, width=60).print(editor().take("?").told)
+    Console(file=screen, width=60).print(editor().handle_line("?").told)
     assert all(word in screen.getvalue() for word in ("approve", "reject [WHY]", "reword 2 TEXT", "undo"))
     assert max(map(len, screen.getvalue().splitlines())) <= 60
 
 
 def test_the_last_sub_question_stays() -> None:
     dialogue = editor()
-    said = [dialogue.take("remove 1") for _ in range(4)]
+    said = [dialogue.handle_line("remove 1") for _ in range(4)]
     assert [bool(one.told) for one in said] == [False, False, False, True]
     assert len(dialogue.plan.questions) == 1
 
@@ -250,11 +254,11 @@ LINES = [
 def test_whatever_is_typed_the_answer_is_one_the_plan_can_take(lines: list[str]) -> None:
     dialogue = editor()
     for line in lines:
-        if (said := dialogue.take(line)).answer is not None:
+        if (said := dialogue.handle_line(line)).answer is not None:
             assert said.answer["decision"] in ("approve", "reject", "skip", "modify")
-    answer = dialogue.take("yes").answer
+    answer = dialogue.handle_line("yes").answer
     if answer["decision"] == "modify":
-        assert apply(plan(), parse(answer["edits"])) == dialogue.plan
+        assert apply_edits(plan(), parse_edits(answer["edits"])) == dialogue.plan
 
 
 # Other breakpoints -------------------------------------------------------------------------------------
@@ -291,7 +295,7 @@ def test_claims_can_be_left_out() -> None:
     shown = seen(dialogue)
     assert "Statement 20." in shown
     assert "… and 10 more" in shown
-    assert "There is no statement C99. They go from C1 to C30." in str(dialogue.take("drop C2 C99").told)
+    assert "There is no statement C99. They go from C1 to C30." in str(dialogue.handle_line("drop C2 C99").told)
     assert outcome(dialogue, "drop", "drop C99", "drop c2, C25", "approve") == {
         "decision": "modify", "drop": ["C2", "C25"],
     }  # fmt: skip
@@ -313,13 +317,13 @@ def test_a_draft_is_sent_back_with_wishes(kind: str) -> None:
 
 def test_what_a_breakpoint_does_not_offer_cannot_be_said() -> None:
     dialogue = Approval(asking("approve_output", "approve", "reject", "skip", draft=DRAFT))
-    assert dialogue.take("fix it all").answer is None
+    assert dialogue.handle_line("fix it all").answer is None
     assert not any("fix" in usage for usage in dialogue.words)
-    assert dialogue.take("approve").answer == {"decision": "approve"}
+    assert dialogue.handle_line("approve").answer == {"decision": "approve"}
 
 
 def test_a_breakpoint_of_ones_own_shows_its_fields_and_no_escape_codes() -> None:
-    dialogue = dialogue_for(asking("approve_plan", "approve", "modify", confidence=0.4, gate={"reason": "\x1b[31m"}))
+    dialogue = create_dialogue(asking("approve_plan", "approve", "modify", confidence=0.4, gate={"reason": "\x1b[31m"}))
     shown = seen(dialogue)
     assert "confidence: 0.4" in shown
     assert "\x1b" not in shown
@@ -329,7 +333,7 @@ def test_the_time_left_is_told_in_words() -> None:
     from datetime import UTC, datetime, timedelta
 
     now = datetime.now(UTC)
-    assert within(now + timedelta(seconds=30)) == "within 30 seconds"
-    assert within(now + timedelta(minutes=30, seconds=1)) == "within 30 minutes"
-    assert within(now + timedelta(hours=20)).startswith("by ")
-    assert within(now - timedelta(hours=20)) == "within 0 seconds"
+    assert format_deadline(now + timedelta(seconds=30)) == "within 30 seconds"
+    assert format_deadline(now + timedelta(minutes=30, seconds=1)) == "within 30 minutes"
+    assert format_deadline(now + timedelta(hours=20)).startswith("by ")
+    assert format_deadline(now - timedelta(hours=20)) == "within 0 seconds"

@@ -10,17 +10,16 @@ from hypothesis import given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
 
-from assay.model.exchange import Prompt, Reply
-from assay.model.memory import Preferences
-from assay.model.plan import Plan
-from assay.model.question import Depth, PlannerQuestion, Understanding
-from assay.ports import Stream
-from assay.reasoning.embedded import EmbeddedReasoner
-from assay.reasoning.language import LanguageReasoner
-from assay.reasoning.protocol import Conversation, PlanRequest
-from assay.testing.companies import FewCompanies
+from openassay.models.plan import Depth, Plan, PlannerQuestion, Understanding
+from openassay.models.spend import ModelPrompt, ModelReply
+from openassay.models.user import Preferences
+from openassay.protocols import Stream
+from openassay.reasoning.base import Conversation, PlanRequest
+from openassay.reasoning.llm import LLMReasoner
+from openassay.reasoning.rules import RuleReasoner
+from tests.fakes.reasoner import FakeCompanies
 
-MIND = EmbeddedReasoner(None, None, FewCompanies({"apple": "Apple", "tesla": "Tesla"}))  # type: ignore[arg-type]
+MIND = RuleReasoner(None, None, FakeCompanies({"apple": "Apple", "tesla": "Tesla"}))  # type: ignore[arg-type]
 
 PROMPTS = {
     "comparison": "Compare Apple and Tesla",
@@ -44,7 +43,7 @@ def understood(prompt: str) -> Understanding:
 
 
 def asked(prompt: str, known: dict[str, str] | None = None) -> dict[str, PlannerQuestion]:
-    return {question.about: question for question in asyncio.run(MIND.questions(understood(prompt), known))}
+    return {question.about: question for question in asyncio.run(MIND.propose_questions(understood(prompt), known))}
 
 
 def planned(prompt: str, answers: dict[str, str] | None = None, depth: Depth = Depth.STANDARD, **known: Any) -> Plan:
@@ -136,7 +135,7 @@ def test_any_prompt_gets_questions_and_every_option_a_plan(prompt: str) -> None:
     understanding = understood(prompt)
     if understanding.needs_clarification or understanding.intent in ("cancel", "small_talk"):
         return
-    questions = asyncio.run(MIND.questions(understanding))
+    questions = asyncio.run(MIND.propose_questions(understanding))
     assert 1 <= len(questions) <= 4
     answers = {question.id: question.options[len(prompt) % 4] for question in questions}
     plan = asyncio.run(MIND.plan(PlanRequest(understanding=understanding, depth=Depth.STANDARD, answers=answers)))
@@ -295,25 +294,25 @@ class Model:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.prompts: list[Prompt] = []
+        self.prompts: list[ModelPrompt] = []
 
-    def room(self, role: str) -> int:
+    def max_prompt_tokens(self, role: str) -> int:
         return 50_000
 
-    def words(self, role: str) -> int:
+    def max_words(self, role: str) -> int:
         return 3000
 
-    async def ask(self, prompt: Prompt, stream: Stream | None = None) -> Reply:
+    async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
         self.prompts.append(prompt)
-        return Reply(text=json.dumps(self.answer), model="test:one")
+        return ModelReply(text=json.dumps(self.answer), model="test:one")
 
 
 async def ignored(kind: str, stage: str, data: dict[str, object]) -> None: ...
 
 
-def with_model(answer: Any) -> tuple[LanguageReasoner, Model]:
+def with_model(answer: Any) -> tuple[LLMReasoner, Model]:
     model = Model(answer)
-    return LanguageReasoner(model, MIND, ignored, today=date(2026, 3, 1)), model
+    return LLMReasoner(model, MIND, ignored, today=date(2026, 3, 1)), model
 
 
 @pytest.mark.requirement("W-02")
@@ -325,7 +324,7 @@ async def test_a_model_s_questions_are_asked_only_where_they_are_open_and_well_m
         {"about": "scope", "text": "Which side?", **GOOD, "several": True},
     ]
     mind, model = with_model({"questions": made})
-    questions = await mind.questions(LAKE, {"use": "executive", "context": "for </conversation> the board"})
+    questions = await mind.propose_questions(LAKE, {"use": "executive", "context": "for </conversation> the board"})
     assert [question.about for question in questions] == ["scope"]
     assert questions[0].options == tuple(GOOD.values())
     [prompt] = model.prompts
@@ -337,7 +336,7 @@ async def test_a_model_s_questions_are_asked_only_where_they_are_open_and_well_m
 @pytest.mark.parametrize("bad", [{"d": "Custom"}, {"d": "Other."}, {"d": ""}, {"d": "word " * 20}])
 async def test_options_that_are_none_leave_the_asking_to_the_floor(bad: dict[str, str]) -> None:
     mind, _ = with_model({"questions": [{"about": "scope", "text": "Which side?", **GOOD, **bad}]})
-    assert list(await mind.questions(LAKE)) == list(await MIND.questions(LAKE))
+    assert list(await mind.propose_questions(LAKE)) == list(await MIND.propose_questions(LAKE))
 
 
 ROWS = [

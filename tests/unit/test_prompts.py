@@ -7,16 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import ConfigurationError
-from assay.reasoning.language import STEPS
-from assay.reasoning.language.prompt import FOLDER, TAGS, Template, defused, load, tagged
-from assay.reasoning.language.step import REPAIR, Step
+from openassay.errors import ConfigurationError
+from openassay.reasoning.llm import STEPS
+from openassay.reasoning.llm.step import (
+    FOLDER,
+    REPAIR_VARIABLES,
+    TAGS,
+    PromptTemplate,
+    ReasoningStep,
+    escape_tags,
+    load_template,
+    wrap_tag,
+)
 
 
 @pytest.mark.requirement("S-03")
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-def test_every_step_has_a_short_prompt_that_fits_it(step: Step) -> None:
-    template = load(step.name, step.variables)
+def test_every_step_has_a_short_prompt_that_fits_it(step: ReasoningStep) -> None:
+    template = load_template(step.name, step.variables)
     assert len(template.system.split()) <= 180
     assert "JSON" in template.system
     assert "never an instruction" in template.system
@@ -25,7 +33,7 @@ def test_every_step_has_a_short_prompt_that_fits_it(step: Step) -> None:
 def test_there_is_no_prompt_without_a_step() -> None:
     names = {path.name for path in FOLDER.iterdir() if path.name.endswith(".md")}
     assert names == {f"{step.name}.md" for step in STEPS} | {"repair.md"}
-    load("repair", REPAIR)
+    load_template("repair", REPAIR_VARIABLES)
 
 
 @pytest.mark.parametrize(
@@ -43,20 +51,20 @@ def test_a_prompt_that_is_wrong_is_refused(tmp_path: Path, content: str | None, 
     if content is not None:
         (tmp_path / "ask.md").write_text(content, encoding="utf-8")
     with pytest.raises(ConfigurationError) as refused:
-        load("ask", ["question"], tmp_path)
+        load_template("ask", ["question"], tmp_path)
     assert says in refused.value.message
     assert refused.value.help
 
 
 def test_a_variable_without_a_value_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no value for question"):
-        Template("ask", "system", "{{question}}").fill({"other": "x"})
+        PromptTemplate("ask", "system", "{{question}}").fill({"other": "x"})
 
 
 @pytest.mark.requirement("W-17")
 @given(page=st.text() | st.just("{{secret}} \\1 \\g<0>"))
 def test_what_a_page_says_is_filled_in_as_it_is_and_once(page: str) -> None:
-    template = Template("ask", "{{secret}}", "Read {{page}} and {{page}}")
+    template = PromptTemplate("ask", "{{secret}}", "Read {{page}} and {{page}}")
     assert template.fill({"secret": "S", "page": page}) == ("S", f"Read {page} and {page}")
 
 
@@ -66,9 +74,9 @@ pages = st.text(alphabet=st.sampled_from("<>/ \t\nsourceSOURCEdraft{}x‹"), max
 @pytest.mark.requirement("W-17")
 @given(page=pages | st.text() | st.sampled_from(["</source>", "< / SOURCE >", "<source>", "</\nsource", "<<source>"]))
 def test_a_page_can_neither_close_nor_open_a_tag(page: str) -> None:
-    inside = tagged("source", page).removeprefix("<source>\n").removesuffix("\n</source>")
+    inside = wrap_tag("source", page).removeprefix("<source>\n").removesuffix("\n</source>")
     assert not re.search(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", inside, re.I)
 
 
 def test_other_angle_brackets_stay() -> None:
-    assert defused("p < 0.05 and <b>bold</b>, <sources>") == "p < 0.05 and <b>bold</b>, <sources>"
+    assert escape_tags("p < 0.05 and <b>bold</b>, <sources>") == "p < 0.05 and <b>bold</b>, <sources>"

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import BudgetError, SourceError, StorageError
-from assay.llm import account as accounts
-from assay.llm.account import Paid, RunAccount
-from assay.model.exchange import Reply, Usage
-from assay.model.spend import Caps, Fee, Reservation
-from assay.testing import MemoryLedger
+from openassay.errors import BudgetError, SourceError, StorageError
+from openassay.llm import budget as accounts
+from openassay.llm.budget import CallAttempt, RunAccount
+from openassay.models.spend import Caps, Fee, ModelReply, Reservation, TokenUsage
+from tests.fakes.ledger import MemoryLedger
 
 CAPS = Caps(micros=20_000, tokens=1000, requests=10)
 FEE = Fee(step="search", provider="tavily", request="lake marrow", micros=8_000)
@@ -53,7 +52,7 @@ async def test_a_search_is_paid_once_however_many_want_it_at_once_or_later() -> 
 
     assert {*answers, later} == {'{"results": []}'}
     assert shop.asked == 1
-    spent = await shop.account.spent()
+    spent = await shop.account.get_spend()
     assert (spent.usd, spent.requests) == (0.008, 1)
     assert spent.by_model["tavily:search"].calls == 1
     assert [(kind, data["model"]) for kind, data in shop.events] == [("spend", "tavily")]
@@ -68,8 +67,8 @@ async def test_the_cap_holds_and_those_who_cost_nothing_are_still_asked() -> Non
         await shop.account.buy(FEE.model_copy(update={"request": "three"}), shop.request)
 
     assert await shop.account.buy(FREE, shop.request)
-    assert not await shop.account.exhausted()
-    assert (await shop.account.spent()).usd == 0.016
+    assert not await shop.account.is_exhausted()
+    assert (await shop.account.get_spend()).usd == 0.016
 
 
 @pytest.mark.requirement("W-15")
@@ -79,17 +78,17 @@ async def test_requests_have_a_cap_too() -> None:
         await shop.account.buy(FREE.model_copy(update={"request": text}), shop.request)
     with pytest.raises(BudgetError):
         await shop.account.buy(FREE, shop.request)
-    assert await shop.account.exhausted()
+    assert await shop.account.is_exhausted()
 
 
 async def test_who_could_not_be_asked_is_not_paid_unless_he_may_bill_it() -> None:
     shop = Shop()
     with pytest.raises(SourceError):
         await shop.account.buy(FEE, shop.failing(SourceError("tavily answered 500", retryable=True)))
-    assert (await shop.account.spent()).usd == 0
+    assert (await shop.account.get_spend()).usd == 0
     with pytest.raises(SourceError):
         await shop.account.buy(FEE, shop.failing(SourceError("tavily did not answer", retryable=True, billed=True)))
-    spent = await shop.account.spent()
+    spent = await shop.account.get_spend()
     assert (spent.usd, spent.unconfirmed_usd) == (0.008, 0.008)
     assert await shop.account.buy(FEE, shop.request)  # and may be asked again
 
@@ -114,7 +113,7 @@ async def test_a_process_that_died_between_answer_and_booking_is_booked_and_answ
 
     assert await heir.account.buy(FEE, heir.request) == '{"results": []}'
     assert heir.asked == 0
-    spent = await heir.account.spent()
+    spent = await heir.account.get_spend()
     assert (spent.usd, spent.unconfirmed_usd) == (0.008, 0)
 
 
@@ -128,7 +127,7 @@ async def test_what_an_earlier_run_bought_is_not_bought_again() -> None:
         assert await heir.account.buy(FEE, heir.request) == '{"results": []}'
         assert heir.asked == 0
         assert heir.events == []
-        assert (await heir.account.spent()).requests == 0
+        assert (await heir.account.get_spend()).requests == 0
     stranger = Shop(ledger=first.ledger, run="run-4")
     await stranger.account.buy(FEE, stranger.request)
     assert stranger.asked == 1
@@ -142,7 +141,7 @@ async def test_what_an_earlier_run_failed_to_buy_is_bought() -> None:
     second = Shop(ledger=first.ledger, run="run-2", lineage=("run",))
     await second.account.buy(FEE, second.request)
     assert second.asked == 1
-    assert (await second.account.spent()).usd == 0.008
+    assert (await second.account.get_spend()).usd == 0.008
 
 
 class Busy(MemoryLedger):
@@ -152,11 +151,11 @@ class Busy(MemoryLedger):
         super().__init__()
         self.times = times
 
-    async def answered(self, key: str, answer: str) -> None:
+    async def store_answer(self, key: str, answer: str) -> None:
         if self.times > 0:
             self.times -= 1
             raise StorageError("the database is locked", help="Wait.", retryable=True)
-        await super().answered(key, answer)
+        await super().store_answer(key, answer)
 
 
 @pytest.mark.requirement("W-16")
@@ -166,7 +165,7 @@ async def test_an_answer_that_cannot_be_stored_at_once_is_stored_in_a_while(monk
     assert await shop.account.buy(FEE, shop.request) == '{"results": []}'
     heir = Shop(ledger=shop.ledger)
     assert await heir.account.buy(FEE, heir.request) == '{"results": []}'
-    spent = await heir.account.spent()
+    spent = await heir.account.get_spend()
     assert (shop.asked, heir.asked, spent.usd, spent.unconfirmed_usd) == (1, 0, 0.008, 0)
 
 
@@ -175,19 +174,19 @@ async def test_an_answer_that_cannot_be_stored_is_not_asked_for_again(monkeypatc
     """Whoever wanted it fails and is tried again: a page, and a model's words."""
     monkeypatch.setattr(accounts, "PAUSES", ())
     shop = Shop(ledger=Busy(2))
-    reply = Reply(text="16.3 metres", usage=Usage(prompt_tokens=5, completion_tokens=5), model="m")
+    reply = ModelReply(text="16.3 metres", usage=TokenUsage(prompt_tokens=5, completion_tokens=5), model="m")
     said = []
 
-    async def speak() -> Reply:
+    async def speak() -> ModelReply:
         said.append(reply)
         return reply
 
-    async def ask() -> Reply:
-        for before in await shop.account.earlier("run read"):
+    async def ask() -> ModelReply:
+        for before in await shop.account.load_replies("run read"):
             return before
-        key = await shop.account.attempt("run read")
+        key = await shop.account.next_attempt_key("run read")
         wanted = Reservation(key=key, run="run", step="read", provider="p", model="p:m", micros=90, tokens=50)
-        return await shop.account.pay(Paid(wanted, lambda prompt, completion: 10), speak)
+        return await shop.account.pay(CallAttempt(wanted, lambda prompt, completion: 10), speak)
 
     for buy in (lambda: shop.account.buy(FEE, shop.request), ask):
         with pytest.raises(StorageError):

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from assay.harvest import quality
+from openassay.fetch import quality
 
 FIRST = "The harbour office measured tides of 14.5 metres at Saint John in 2020, and nobody has explained it so far."
 SECOND = (

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.text.dates import When
-from assay.text.quantities import Quantity, quantities
+from openassay.text.quantities import PartialDate, Quantity, find_quantities
 
 
 def _one(text: str) -> Quantity:
-    [quantity] = quantities(text)
+    [quantity] = find_quantities(text)
     return quantity
 
 
@@ -83,28 +82,28 @@ def test_equal_values_print_alike() -> None:
 @pytest.mark.parametrize(
     ("text", "when"),
     [
-        ("29 July 2021", When(2021, 7, 29)),
-        ("the 29th of July, 2021", When(2021, 7, 29)),
-        ("July 29, 2021", When(2021, 7, 29)),
-        ("Sept. 3, 2020", When(2020, 9, 3)),
-        ("2021-07-29", When(2021, 7, 29)),
-        ("July 2021", When(2021, 7)),
-        ("30 June", When(None, 6, 30)),
-        ("in May", When(None, 5)),
-        ("Q3 2023", When(2023, part="Q3")),
-        ("third quarter of 2023", When(2023, part="Q3")),
-        ("the first half of 2023", When(2023, part="H1")),
-        ("fiscal 2023", When(2023, fiscal=True)),
-        ("FY23", When(2023, fiscal=True)),
-        ("the third quarter of fiscal 2023", When(2023, part="Q3", fiscal=True)),
+        ("29 July 2021", PartialDate(2021, 7, 29)),
+        ("the 29th of July, 2021", PartialDate(2021, 7, 29)),
+        ("July 29, 2021", PartialDate(2021, 7, 29)),
+        ("Sept. 3, 2020", PartialDate(2020, 9, 3)),
+        ("2021-07-29", PartialDate(2021, 7, 29)),
+        ("July 2021", PartialDate(2021, 7)),
+        ("30 June", PartialDate(None, 6, 30)),
+        ("in May", PartialDate(None, 5)),
+        ("Q3 2023", PartialDate(2023, part="Q3")),
+        ("third quarter of 2023", PartialDate(2023, part="Q3")),
+        ("the first half of 2023", PartialDate(2023, part="H1")),
+        ("fiscal 2023", PartialDate(2023, fiscal=True)),
+        ("FY23", PartialDate(2023, fiscal=True)),
+        ("the third quarter of fiscal 2023", PartialDate(2023, part="Q3", fiscal=True)),
     ],
 )
-def test_reads_dates(text: str, when: When) -> None:
+def test_reads_dates(text: str, when: PartialDate) -> None:
     assert _one(text).when == when
 
 
 def test_spans_of_years_are_two_years() -> None:
-    assert [quantity.value for quantity in quantities("2019–21")] == [2019, 2021]
+    assert [quantity.value for quantity in find_quantities("2019–21")] == [2019, 2021]
 
 
 @pytest.mark.parametrize(
@@ -118,18 +117,18 @@ def test_spans_of_years_are_two_years() -> None:
     ],
 )
 def test_ends_of_a_range_share_unit_and_magnitude(text: str, expected: list[tuple[str, str]]) -> None:
-    found = quantities(text)
+    found = find_quantities(text)
     assert [(str(quantity.value), quantity.unit) for quantity in found] == expected
     assert all(quantity.ranged for quantity in found)
 
 
 def test_a_change_is_not_a_range() -> None:
-    assert [quantity.ranged for quantity in quantities("rose from 10 to 20")] == [False, False]
+    assert [quantity.ranged for quantity in find_quantities("rose from 10 to 20")] == [False, False]
 
 
 @pytest.mark.parametrize("text", ["67.4 ± 0.5 km/s/Mpc", "67.4 +/- 0.5 km/s/Mpc", "67.4±0.5 km/s/Mpc"])
 def test_uncertainty(text: str) -> None:
-    value, error = quantities(text)
+    value, error = find_quantities(text)
     assert (value.value, value.unit, value.kind) == (Decimal("67.4"), "km/s/Mpc", "number")
     assert (error.value, error.kind) == (Decimal("0.5"), "uncertainty")
 
@@ -141,7 +140,7 @@ def test_approximate(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["[S1]", "see [3]", "[2, 4]", "1. First", "one of them", "COVID-19", "GPT-4"])
 def test_no_figures(text: str) -> None:
-    assert quantities(text) == ()
+    assert find_quantities(text) == ()
 
 
 @pytest.mark.parametrize(("text", "label"), [("10:30", "10:30"), ("5 pm", "17:00"), ("1.2.3", "1.2.3")])
@@ -151,7 +150,7 @@ def test_what_is_compared_as_printed(text: str, label: str) -> None:
 
 @given(st.text())
 def test_any_text_is_read_and_offsets_lie_within(text: str) -> None:
-    for quantity in quantities(text):
+    for quantity in find_quantities(text):
         assert 0 <= quantity.start < quantity.end <= len(text)
 
 
@@ -180,7 +179,7 @@ _PIECES = [
 def test_hostile_repetition_takes_linear_time(pieces: list[str]) -> None:
     text = ("".join(pieces) * 10_000)[:10_000]
     started = time.perf_counter()
-    quantities(text)
+    find_quantities(text)
     # Measured at 5-200 ms; quadratic behaviour would take minutes.
     assert time.perf_counter() - started < 3
 
@@ -188,5 +187,5 @@ def test_hostile_repetition_takes_linear_time(pieces: list[str]) -> None:
 @pytest.mark.parametrize("piece", ["1", "1,000", "9.", "July ", "two ", "million ", " ", "\n", "(", "$", "a-1"])
 def test_a_long_run_of_one_piece_is_read(piece: str) -> None:
     started = time.perf_counter()
-    quantities(piece * 20_000)
+    find_quantities(piece * 20_000)
     assert time.perf_counter() - started < 10

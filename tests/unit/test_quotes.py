@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assay.model.evidence import Span
-from assay.trust.quotes import Place, find, normalise, verify
+from openassay.models.evidence import QuoteSpan
+from openassay.verification.quotes import QuotePlace, find_quote, is_verbatim_span, normalise
 
 pytestmark = pytest.mark.requirement("X-01")
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.requirement("X-01")
     ],
 )
 def test_found_as_the_source_words_it(quote: str, text: str, found: str) -> None:
-    place = find(quote, text)
+    place = find_quote(quote, text)
     assert place is not None
     assert text[place.start : place.end] == found
 
@@ -56,19 +56,19 @@ def test_found_as_the_source_words_it(quote: str, text: str, found: str) -> None
     ],
 )
 def test_not_found(quote: str, text: str) -> None:
-    assert find(quote, text) is None
+    assert find_quote(quote, text) is None
 
 
 def test_the_exact_wording_comes_first() -> None:
     text = 'a “b” c, a "b" c'
-    assert find('a "b" c', text) == Place(9, 16)
+    assert find_quote('a "b" c', text) == QuotePlace(9, 16)
 
 
 def test_verify() -> None:
-    span = Span(document="d", start=6, end=10, quote="rose")
-    assert verify(span, "Sales rose.")
-    assert not verify(span, "Sales fell.")
-    assert not verify(span, "")
+    span = QuoteSpan(document="d", start=6, end=10, quote="rose")
+    assert is_verbatim_span(span, "Sales rose.")
+    assert not is_verbatim_span(span, "Sales fell.")
+    assert not is_verbatim_span(span, "")
 
 
 _TEXT = st.text(st.sampled_from("abcé .,'\"-\n\t“”’–\u00a0\u200bﬁ5%世"), max_size=60)
@@ -82,14 +82,14 @@ def test_a_slice_with_noise_is_found(text: str, data: st.DataObject) -> None:
     noisy = "".join(data.draw(st.sampled_from([char, *_NOISE.get(char, [])])) for char in text[start:end])
     wanted = normalise(noisy).strip(" ")
     assume(wanted)
-    place = find(noisy, text)
+    place = find_quote(noisy, text)
     assert place is not None
     assert normalise(text[place.start : place.end]).strip(" ") == wanted
 
 
 @given(st.text(), st.text())
 def test_never_raises_and_never_invents(quote: str, text: str) -> None:
-    place = find(quote, text)
+    place = find_quote(quote, text)
     if place is None:
         assert not quote.strip() or quote not in text or not normalise(quote).strip(" ")
     else:
@@ -99,14 +99,14 @@ def test_never_raises_and_never_invents(quote: str, text: str) -> None:
 
 @given(_TEXT)
 def test_a_quote_with_a_foreign_word_is_not_found(text: str) -> None:
-    assert find(f"{text} zebra", text) is None
+    assert find_quote(f"{text} zebra", text) is None
 
 
 def test_a_megabyte_is_searched_quickly() -> None:
     paragraph = "The company’s revenue rose 5% in the third quarter, the “best” since 2019. " * 12 + "\n\n"
     text = paragraph * 1_100
     started = time.perf_counter()
-    assert find("not  in the text at all", text) is None
+    assert find_quote("not  in the text at all", text) is None
     # Measured at 15-20 ms; the margin is for a loaded machine.
     assert time.perf_counter() - started < 0.5
     assert len(text) > 950_000
@@ -115,5 +115,5 @@ def test_a_megabyte_is_searched_quickly() -> None:
 @pytest.mark.parametrize("text", ["a" * 300_000, "ab " * 100_000, "e\u0301" * 100_000, "\n\n“" * 100_000])
 def test_hostile_text_takes_linear_time(text: str) -> None:
     started = time.perf_counter()
-    find(text[:5_000] + "!", text)
+    find_quote(text[:5_000] + "!", text)
     assert time.perf_counter() - started < 3

@@ -13,18 +13,16 @@ import httpx2
 import pytest
 import typer
 
-from assay.cli import doctor
-from assay.errors import AssayError, ConfigurationError, StorageError
-from assay.model.event import Event
-from assay.settings import Settings, load
-from assay.storage.postgres import PostgresDatabase
-from assay.storage.sqlite import SqliteDatabase
-from assay.telemetry import readiness, traces
-from assay.telemetry.checks import checks, wants_redis
-from assay.telemetry.exposition import exposed
-from assay.telemetry.metrics import Metrics
-from assay.telemetry.readiness import Check, Readiness
-from assay.telemetry.watching import watching
+from openassay.cli import admin
+from openassay.errors import ConfigurationError, OpenAssayError, StorageError
+from openassay.models.event import Event
+from openassay.settings import Settings, load
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.sqlite import SqliteDatabase
+from openassay.telemetry import health, traces
+from openassay.telemetry.endpoint import open_endpoint, open_engine_endpoint
+from openassay.telemetry.health import HealthCheck, Readiness, list_checks, needs_redis
+from openassay.telemetry.metrics import Metrics
 
 
 class Engine:
@@ -33,7 +31,7 @@ class Engine:
         self.watchers: list[Callable[[Event], None]] = []
         self.lost = 0
 
-    def running(self) -> list[str]:
+    def list_running(self) -> list[str]:
         return ["one"]
 
     def losses(self) -> int:
@@ -42,7 +40,7 @@ class Engine:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    database = SqliteDatabase(tmp_path / "assay.sqlite3")
+    database = SqliteDatabase(tmp_path / "openassay.sqlite3")
     yield database
     database.close()
 
@@ -50,33 +48,33 @@ def file(tmp_path: Path) -> Iterator[SqliteDatabase]:
 # Health ----------------------------------------------------------------------------------------------
 
 
-def check(name: str, *, is_soft: bool = False, error: Exception | None = None) -> Check:
+def check(name: str, *, is_soft: bool = False, error: Exception | None = None) -> HealthCheck:
     def look() -> str:
         if error is not None:
             raise error
         return "there"
 
-    return Check(name, f"no {name}", look, is_soft)
+    return HealthCheck(name, f"no {name}", look, is_soft)
 
 
 async def test_what_can_be_done_without_keeps_nobody_from_working(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "SOFT_PATIENCE", 30.0)
+    monkeypatch.setattr(health, "SOFT_PATIENCE", 30.0)
     gone = StorageError("redis://:password@host is gone", help="Start it.")
     looked = Readiness([check("database"), check("redis", is_soft=True, error=gone)])
-    assert await looked.ready() == ([], ["no redis"])
-    assert await looked.ready() == ([], ["no redis"])
+    assert await looked.summarise() == ([], ["no redis"])
+    assert await looked.summarise() == ([], ["no redis"])
     assert caplog.text.count("degraded: no redis") == 1
     broken = Readiness([check("data", error=OSError(28, "No space left")), check("traces", is_soft=True)])
-    assert await broken.ready() == (["no data"], [])
-    [data, collector] = await broken.findings()
+    assert await broken.summarise() == (["no data"], [])
+    [data, collector] = await broken.collect_findings()
     assert (data.good, data.detail, collector.good) == (False, "No space left", True)
 
 
 async def test_a_check_that_hangs_is_waited_for_only_where_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "PATIENCE", 0.2)
-    monkeypatch.setattr(readiness, "SOFT_PATIENCE", 0.05)
+    monkeypatch.setattr(health, "PATIENCE", 0.2)
+    monkeypatch.setattr(health, "SOFT_PATIENCE", 0.05)
     ends = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -84,8 +82,8 @@ async def test_a_check_that_hangs_is_waited_for_only_where_it_counts(monkeypatch
         asyncio.run_coroutine_threadsafe(ends.wait(), loop).result(20)
         return "there"
 
-    looked = Readiness([Check("one", "no one", hang), Check("other", "no other", hang, is_soft=True)])
-    assert await looked.ready() == (["no one"], [])
+    looked = Readiness([HealthCheck("one", "no one", hang), HealthCheck("other", "no other", hang, is_soft=True)])
+    assert await looked.summarise() == (["no one"], [])
     ends.set()
 
 
@@ -94,7 +92,7 @@ def test_everything_the_settings_name_is_looked_at(
     file: SqliteDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def named(**settings: Any) -> set[str]:
-        return {one.name for one in checks(load(**settings), tmp_path, file)}
+        return {one.name for one in list_checks(load(**settings), tmp_path, file)}
 
     usual = {"data", "space", "journal", "database", "encryption", "reasoner", "sources", "browser"}
     assert named() == usual
@@ -103,8 +101,8 @@ def test_everything_the_settings_name_is_looked_at(
     assert named(llm={"model": "llamacpp:default", "base_url": "http://127.0.0.1:9/v1"}) == usual | {"model server"}
     assert named(persistence={"journal": False}) == usual - {"journal"}
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    assert wants_redis(load())
-    assert not wants_redis(load(fleet={"signals": "process"}))
+    assert needs_redis(load())
+    assert not needs_redis(load(fleet={"signals": "process"}))
 
 
 def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, tmp_path: Path) -> None:
@@ -112,25 +110,25 @@ def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, t
         given = load(
             server={"runs": "workers"}, persistence={"backend": "postgres", "connection_string": postgres_address}
         )
-        found = {one.name: one for one in checks(given, tmp_path, database)}
+        found = {one.name: one for one in list_checks(given, tmp_path, database)}
         assert "PostgreSQL 18" in found["database"].look()
         assert re.fullmatch(r"[+-]0\.\d\d s from the database's", found["clock"].look())
         with pytest.raises(StorageError, match="none has given a sign") as alone:
             found["workers"].look()
-        assert "assay worker" in alone.value.help
+        assert "openassay worker" in alone.value.help
         with database.transaction() as connection:
             connection.execute(
                 "DELETE FROM schema_migrations WHERE version = (SELECT max(version) FROM schema_migrations)"
             )
-        with pytest.raises(StorageError, match="this Assay works with") as old:
+        with pytest.raises(StorageError, match="this OpenAssay works with") as old:
             found["database"].look()
-        assert "assay db migrate" in old.value.help
+        assert "openassay db migrate" in old.value.help
 
 
 def test_clocks_that_differ_are_told(postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with PostgresDatabase(postgres_address) as database:
-        [clock] = [one for one in checks(load(), tmp_path, database) if one.name == "clock"]
-        monkeypatch.setattr("assay.telemetry.checks.time", lambda: time() + 3)
+        [clock] = [one for one in list_checks(load(), tmp_path, database) if one.name == "clock"]
+        monkeypatch.setattr("openassay.telemetry.health.time", lambda: time() + 3)
         with pytest.raises(StorageError, match=r"\+3\.\d s from the database's"):
             clock.look()
     assert clock.is_soft
@@ -148,9 +146,9 @@ def test_nothing_that_is_gone_is_taken_for_there(tmp_path: Path, monkeypatch: py
             persistence={"encrypt": True}, harvest={"browser": "playwright", "browser_path": "/nowhere"},
             search={"searxng_url": f"http://127.0.0.1:{port}"},
         )  # fmt: skip
-        found = {one.name: one for one in checks(given, tmp_path / "nowhere", None)}
+        found = {one.name: one for one in list_checks(given, tmp_path / "nowhere", None)}
         for name in ("redis", "traces", "model server", "encryption", "browser", "sources", "data"):
-            with pytest.raises((AssayError, OSError)) as gone:
+            with pytest.raises((OpenAssayError, OSError)) as gone:
                 found[name].look()
             assert "secret-7" not in str(gone.value), name
     assert {name for name, one in found.items() if not one.is_soft} == {"data", "encryption"}
@@ -158,13 +156,13 @@ def test_nothing_that_is_gone_is_taken_for_there(tmp_path: Path, monkeypatch: py
 
 async def test_a_worker_shows_its_figures_and_its_health(file: SqliteDatabase, tmp_path: Path) -> None:
     engine = Engine(fleet={"metrics_port": 0})
-    async with watching(engine, tmp_path, file, []) as address:
+    async with open_engine_endpoint(engine, tmp_path, file, []) as address:
         assert address
         assert len(engine.watchers) == 2
         async with httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client:
             figures = await client.get("/metrics")
             assert figures.headers["content-type"].startswith("text/plain; version=0.0.4")
-            assert "assay_runs_at_work 1.0" in figures.text
+            assert "openassay_runs_at_work 1.0" in figures.text
             assert (await client.get("/healthz")).json() == {"status": "ok"}
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["degraded"]) == (200, ["no source can be asked"])
@@ -172,11 +170,11 @@ async def test_a_worker_shows_its_figures_and_its_health(file: SqliteDatabase, t
             assert (await client.post("/metrics")).status_code == 405
             file.close()
             engine.lost = 3
-            await asyncio.sleep(readiness.FRESH)
+            await asyncio.sleep(health.FRESH)
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["problems"]) == (503, ["the database does not answer"])
             assert str(tmp_path) not in ready.text
-            assert "assay_leases_lost_total 3.0" in (await client.get("/metrics")).text
+            assert "openassay_leases_lost_total 3.0" in (await client.get("/metrics")).text
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
         writer.write(b"GET /" + b"x" * 100_000 + b"\r\n\r\n")
         assert await reader.read() == b"", "whoever says too much is told nothing"
@@ -185,12 +183,12 @@ async def test_a_worker_shows_its_figures_and_its_health(file: SqliteDatabase, t
 
 async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteDatabase) -> None:
     metrics = Metrics(Engine(), file)
-    async with exposed(load().fleet, metrics, Readiness([])) as address:
+    async with open_endpoint(load().fleet, metrics, Readiness([])) as address:
         assert address is None
     with socket.create_server(("127.0.0.1", 0)) as taken:
         fleet = load(fleet={"metrics_port": taken.getsockname()[1]}).fleet
         with pytest.raises(ConfigurationError, match="cannot show figures") as refused:
-            async with exposed(fleet, metrics, Readiness([])):
+            async with open_endpoint(fleet, metrics, Readiness([])):
                 pass
     assert "fleet.metrics_port" in refused.value.help
 
@@ -198,12 +196,12 @@ async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteData
 def test_the_doctor_tells_what_is_bad_from_what_is_weak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.dependencies,))
+    monkeypatch.setattr(admin, "CHECKS", (admin.check_dependencies,))
     monkeypatch.setenv("REDIS_URL", "redis://:secret-7-password@127.0.0.1:1/0")
-    monkeypatch.setenv("ASSAY_CACHE__BACKEND", "redis")
-    monkeypatch.setenv("ASSAY_OFFLINE", "true")
+    monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "redis")
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as weak:
-        doctor.doctor(as_json=False)
+        admin.run_doctor(as_json=False)
     shown = capsys.readouterr().out
     assert weak.value.exit_code == 0, shown
     assert re.search(r"^WEAK redis +it cannot be asked \(ConnectionError\)\n +Check that it runs", shown, re.M), shown
@@ -211,13 +209,13 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
     assert "BAD" not in shown
     assert "secret-7" not in shown
 
-    monkeypatch.setenv("ASSAY_PERSISTENCE__ENCRYPT", "true")
+    monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "true")
     with pytest.raises(typer.Exit) as bad:
-        doctor.doctor(as_json=True)
+        admin.run_doctor(as_json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert bad.value.exit_code == 1
     assert (found["encryption"]["good"], found["encryption"]["soft"]) == (False, False)
-    assert "ASSAY_STORAGE_KEY" in found["encryption"]["help"]
+    assert "OPENASSAY_STORAGE_KEY" in found["encryption"]["help"]
     assert (found["redis"]["good"], found["redis"]["soft"]) == (False, True)
 
 
@@ -225,17 +223,17 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 def test_the_doctor_looks_at_a_whole_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.database, doctor.dependencies))
+    monkeypatch.setattr(admin, "CHECKS", (admin.check_database, admin.check_dependencies))
     monkeypatch.setenv("DATABASE_URL", postgres_address)
-    monkeypatch.setenv("ASSAY_PERSISTENCE__BACKEND", "postgres")
-    monkeypatch.setenv("ASSAY_CACHE__BACKEND", "postgres")
-    monkeypatch.setenv("ASSAY_SERVER__RUNS", "workers")
-    monkeypatch.setenv("ASSAY_OFFLINE", "true")
+    monkeypatch.setenv("OPENASSAY_PERSISTENCE__BACKEND", "postgres")
+    monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "postgres")
+    monkeypatch.setenv("OPENASSAY_SERVER__RUNS", "workers")
+    monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as told:
-        doctor.doctor(as_json=True)
+        admin.run_doctor(as_json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert told.value.exit_code == 0, found
     assert {name for name, one in found.items() if not one["good"]} == {"workers"}
-    assert found["workers"]["help"] == "Start one: assay worker"
+    assert found["workers"]["help"] == "Start one: openassay worker"
     assert "the database's" in found["clock"]["detail"]
     assert "demo" in found["sources"]["detail"]

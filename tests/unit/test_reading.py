@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.model.plan import SubQuestion
-from assay.model.source import Passage
-from assay.reasoning.embedded.reading import could_answer, read
-from assay.text.overlap import jaccard
+from openassay.models.evidence import Passage
+from openassay.models.plan import SubQuestion
+from openassay.reasoning.rules.read import could_answer, read_passages
+from openassay.text.words import jaccard
 
 
 class Alike:
@@ -26,7 +26,7 @@ class Alike:
 
 def quotes(question: str, *texts: str) -> list[str]:
     passages = [Passage(document=f"d{n}", start=0, end=len(text), text=text) for n, text in enumerate(texts)]
-    found = read(SubQuestion(id="Q1", text=question, section="s"), passages, 5, Alike())
+    found = read_passages(SubQuestion(id="Q1", text=question, section="s"), passages, 5, Alike())
     assert all(quote.text in passages[quote.passage].text for quote in found)
     return [quote.text for quote in found]
 
@@ -133,7 +133,7 @@ def test_statements_of_other_years_do_not_answer_for_the_one_asked_about() -> No
 def test_another_year_is_better_than_nothing_and_counts_less() -> None:
     def best(question: str) -> float:
         passage = Passage(document="d", start=0, end=len(NEW), text=NEW)
-        return read(SubQuestion(id="Q1", text=question, section="s"), [passage], 5, Alike())[0].relevance
+        return read_passages(SubQuestion(id="Q1", text=question, section="s"), [passage], 5, Alike())[0].relevance
 
     assert 0 < best("How did grain exports change in 2019?") < best("How did grain exports change in 2023?")
 
@@ -155,15 +155,15 @@ def test_a_title_names_what_the_text_does_not() -> None:
     text = "The house was built in 1861 by a farmer."
     passage = Passage(document="d", start=0, end=len(text), text=text)
     question = SubQuestion(id="Q1", text="When was the Zook House built?", section="s")
-    assert read(question, [passage], 5, Alike()) == []
-    assert [quote.text for quote in read(question, [passage], 5, Alike(), {"d": "Zook House"})] == [text]
+    assert read_passages(question, [passage], 5, Alike()) == []
+    assert [quote.text for quote in read_passages(question, [passage], 5, Alike(), {"d": "Zook House"})] == [text]
 
 
-DATA = Path(os.environ.get("ASSAY_EVAL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("OPENASSAY_EVAL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 RAMDOCS = DATA / "ramdocs" / "odd250.jsonl"
 
 
-@pytest.mark.skipif(not RAMDOCS.exists(), reason="the questions to measure with are not here (ASSAY_EVAL_DATA)")
+@pytest.mark.skipif(not RAMDOCS.exists(), reason="the questions to measure with are not here (OPENASSAY_EVAL_DATA)")
 def test_documents_on_another_subject_are_not_taken_for_answers() -> None:
     """28 questions, each against its own documents and those of the question most alike in words. Of the first 25 are
     answered, the other three being named nowhere, and of the second none; before names were asked for, 28 and 16."""

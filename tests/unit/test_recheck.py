@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from assay.model.claim import Mark, Verdict
-from assay.model.report import Coverage, ReportData, ReportSpan, Section, Sentence
-from assay.trust.recheck import recheck
+from openassay.models.evidence import Mark, Verdict
+from openassay.models.report import Coverage, ReportData, ReportSpan, Section, Sentence
+from openassay.verification.recheck import recheck_report
 from tests.unit.test_evidence_bundle import GAZETTE, SURVEY, TEXT, small
 
 pytestmark = pytest.mark.requirement("X-04")
@@ -14,7 +14,7 @@ TEXTS = {document.hash: document.text for document in (SURVEY, GAZETTE)}
 
 
 def broken(report: ReportData) -> dict[str, tuple[str, ...]]:
-    return {check.name: check.problems for check in recheck(report, TEXTS.__getitem__) if check.problems}
+    return {check.name: check.problems for check in recheck_report(report, TEXTS.__getitem__) if check.problems}
 
 
 def claim(**changes: Any) -> ReportData:

@@ -5,17 +5,13 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from assay.model.evidence import Finding, Span
-from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth
-from assay.model.source import Document, Kind, Passage
-from assay.reasoning.embedded.claiming import claims
-from assay.reasoning.protocol import Evidence
-from assay.text.relations import relate
-from assay.trust.aboutness import is_about, on_subject
-from assay.trust.credibility import CREDIBLE, assess
-from assay.trust.independence import groups
-from assay.trust.witnesses import Witnesses
+from openassay.models.evidence import Document, DocumentKind, Finding, Passage, QuoteSpan
+from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion
+from openassay.reasoning.base import Evidence
+from openassay.reasoning.rules.analyse import extract_claims
+from openassay.text.relations import relate
+from openassay.verification.corroboration import CorroborationIndex
+from openassay.verification.sources import CREDIBLE, assess_credibility, group_documents, is_about, select_on_subject
 
 SHOES = "The SH0ES team measured a Hubble constant of 73.04 ± 1.04 km/s/Mpc in 2022."
 ROADS = "Lund spent 12 million euros on roads in 2023."
@@ -81,7 +77,7 @@ def passage(document: str, text: str) -> Passage:
 
 
 def test_witnesses_are_other_documents_with_the_same_figure_for_the_same_matter() -> None:
-    found = Witnesses(
+    found = CorroborationIndex(
         [
             passage("a", SHOES),
             passage(
@@ -90,18 +86,18 @@ def test_witnesses_are_other_documents_with_the_same_figure_for_the_same_matter(
             passage("c", "The ship sailed at a speed of 73.04 ± 1.04 km/s/Mpc, said the joke."),
             passage("d", PLANCK),
         ]
-    ).of(Span(document="a", start=10, end=10 + len(SHOES), quote=SHOES))
+    ).find_corroboration(QuoteSpan(document="a", start=10, end=10 + len(SHOES), quote=SHOES))
     assert [span.document for span in found] == ["b"]
     assert found[0].start == 10 + len(OPENING)
 
 
 def test_a_sentence_that_denies_a_figure_is_no_witness_for_it() -> None:
     said = "Sales in Lund fell 12% in 2023."
-    found = Witnesses(
+    found = CorroborationIndex(
         [passage("b", "It is not true that sales in Lund fell 12% in 2023."),
          passage("c", "Sales in Lund rose 12% in 2023."),
          passage("d", "In 2023 sales in Lund fell 12%.")]
-    ).of(Span(document="a", start=0, end=len(said), quote=said))  # fmt: skip
+    ).find_corroboration(QuoteSpan(document="a", start=0, end=len(said), quote=said))  # fmt: skip
     assert [span.document for span in found] == ["d"]
 
 
@@ -112,7 +108,7 @@ def test_opposite_statements_are_two_claims() -> None:
             finding=Finding(
                 id=f"E{n}",
                 question="Q1",
-                span=Span(document=f"{n}", start=0, end=len(quote), quote=quote),
+                span=QuoteSpan(document=f"{n}", start=0, end=len(quote), quote=quote),
                 relevance=0.9,
             ),
             title="T",
@@ -123,10 +119,10 @@ def test_opposite_statements_are_two_claims() -> None:
         goal="g", depth=Depth.QUICK, questions=(SubQuestion(id="Q1", text="q", section="A"),), sections=("A",),
         queries=(SearchQuery(id="K1", text="q", question="Q1"),), methodology="m", confidence=0.9,
     )  # fmt: skip
-    assert [claim.findings for claim in claims(plan, evidence)] == [("E0",), ("E1",)]
+    assert [claim.findings for claim in extract_claims(plan, evidence)] == [("E0",), ("E1",)]
 
 
-def document(text: str, *, host: str = "", kind: Kind = "document", **more: object) -> Document:
+def document(text: str, *, host: str = "", kind: DocumentKind = "document", **more: object) -> Document:
     return Document.model_validate(
         {"hash": hashlib.sha256(text.encode()).hexdigest(), "text": text, "url": "x:y", "title": "T", "host": host,
          "fetched": datetime(2026, 1, 1, tzinfo=UTC), "kind": kind, **more}
@@ -139,23 +135,27 @@ ARTICLE = " ".join(f"Sentence number {n} of the article speaks of matter {n * 7}
 def test_a_syndicated_copy_counts_once() -> None:
     original, copy = document(ARTICLE), document(f"By another byline. {ARTICLE} Republished with permission.")
     other = document("Something else entirely is told here, in other words and about other things than that.")
-    found = groups([original, copy, other])
+    found = group_documents([original, copy, other])
     assert found[original.hash] == found[copy.hash] == "G1"
     assert found[other.hash] == "G2"
 
 
 def test_two_pages_of_one_publisher_count_once() -> None:
     one, two = document("First page of text.", host="example.org"), document("Quite another page.", host="example.org")
-    assert len(set(groups([one, two]).values())) == 1
+    assert len(set(group_documents([one, two]).values())) == 1
     one, two = document("First page of text."), document("Quite another page.")
-    assert len(set(groups([one, two]).values())) == 2
+    assert len(set(group_documents([one, two]).values())) == 2
 
 
 def test_credibility_has_reasons_and_tells_primary_from_secondary() -> None:
-    bare = assess(document("Some text."))
-    cited = assess(document("Some text.", author="A", published=date(2024, 1, 1), origin="Nature 551, 85 (2017)"))
-    filing = assess(document("UNITED STATES SECURITIES AND EXCHANGE COMMISSION FORM 10-Q", published=date(2023, 8, 4)))
-    demo = assess(document("Some text.", kind="demo"))
+    bare = assess_credibility(document("Some text."))
+    cited = assess_credibility(
+        document("Some text.", author="A", published=date(2024, 1, 1), origin="Nature 551, 85 (2017)")
+    )
+    filing = assess_credibility(
+        document("UNITED STATES SECURITIES AND EXCHANGE COMMISSION FORM 10-Q", published=date(2023, 8, 4))
+    )
+    demo = assess_credibility(document("Some text.", kind="demo"))
     assert demo.score < bare.score < CREDIBLE <= cited.score
     assert filing.score >= CREDIBLE
     assert (filing.primary, cited.primary) == (True, False)
@@ -173,11 +173,11 @@ def test_a_document_is_about_what_it_opens_with_or_names_often() -> None:
 
 def test_a_subject_that_fits_every_document_gives_way_to_one_that_tells_them_apart() -> None:
     apple, nvidia = document("Apple spends on R&D."), document("NVIDIA spends on R&D too.")
-    assert on_subject([apple, nvidia], ["NVIDIA", "R&D"]) == {nvidia.hash}
-    assert on_subject([apple, nvidia], ["R&D"]) == {apple.hash, nvidia.hash}
-    assert on_subject([apple, nvidia], ["Apple", "NVIDIA"]) == {apple.hash, nvidia.hash}
-    assert on_subject([apple, nvidia], ["Acme"]) == set()
-    assert on_subject([apple, nvidia], []) == {apple.hash, nvidia.hash}
+    assert select_on_subject([apple, nvidia], ["NVIDIA", "R&D"]) == {nvidia.hash}
+    assert select_on_subject([apple, nvidia], ["R&D"]) == {apple.hash, nvidia.hash}
+    assert select_on_subject([apple, nvidia], ["Apple", "NVIDIA"]) == {apple.hash, nvidia.hash}
+    assert select_on_subject([apple, nvidia], ["Acme"]) == set()
+    assert select_on_subject([apple, nvidia], []) == {apple.hash, nvidia.hash}
 
 
 @pytest.mark.requirement("X-08", "F-05")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from assay.trust.figures import check
+from openassay.verification.figures import check_statement
 
 pytestmark = pytest.mark.requirement("X-03")
 
@@ -40,7 +40,7 @@ LEAD = "The new club played in the old stadium, and the old club moved north."
     ],
 )
 def test_what_has_changed_places_is_refused(quote: str, statement: str) -> None:
-    assert not check(statement, [quote]).agrees
+    assert not check_statement(statement, [quote]).agrees
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_what_has_changed_places_is_refused(quote: str, statement: str) -> None:
     ],
 )
 def test_what_stands_in_its_place_passes(quote: str, statement: str) -> None:
-    assert check(statement, [quote]).problems == ()
+    assert check_statement(statement, [quote]).problems == ()
 
 
 def test_two_quotes_may_be_joined() -> None:
-    assert check("Hamburg beat Bremen in 2019, and Ostrey beat Berlin in 2020.",
+    assert check_statement("Hamburg beat Bremen in 2019, and Ostrey beat Berlin in 2020.",
                  ["Hamburg beat Bremen in 2019.", "Ostrey beat Berlin in 2020."]).problems == ()  # fmt: skip
-    assert not check("Hamburg beat Bremen in 2020, and Ostrey beat Berlin in 2019.",
+    assert not check_statement("Hamburg beat Bremen in 2020, and Ostrey beat Berlin in 2019.",
                      ["Hamburg beat Bremen in 2019.", "Ostrey beat Berlin in 2020."]).agrees  # fmt: skip
 
 
@@ -74,5 +74,5 @@ def test_two_quotes_may_be_joined() -> None:
 def test_hostile_repetition_takes_little_time(piece: str) -> None:
     text = piece * 300
     started = time.perf_counter()
-    check(f"{text} and more.", [text, f"{text}."])
+    check_statement(f"{text} and more.", [text, f"{text}."])
     assert time.perf_counter() - started < 20

@@ -9,33 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import BudgetError
-from assay.llm.account import Paid, RunAccount
-from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import ANSWERED, Analysis, Finding, Gap, Span
-from assay.model.exchange import Reply, Usage
-from assay.model.plan import Plan, QueryType, SubQuestion
-from assay.model.question import Depth
-from assay.model.source import Document
-from assay.model.spend import Caps, Fee, Reservation
-from assay.reasoning.embedded.analysing import ENOUGH, analyse
-from assay.reasoning.embedded.missing import CONFIRMATION, LOOKED_FOR, NOTHING, SETTLEMENT
-from assay.reasoning.language.analysing import Analysed, convert
-from assay.reasoning.language.evidence import listed
-from assay.reasoning.protocol import AnalysisRequest, Evidence
-from assay.reasoning.trusted import NEUTRAL, in_known_words, words_of
-from assay.settings import load
-from assay.stages.analyse import stop_reason
-from assay.stages.asking_once import Once, found_before
-from assay.stages.unanswered import unanswered
-from assay.testing import snapshot
-from assay.testing.ledger import MemoryLedger
-from assay.text.asked import kinds, shows, span
-from assay.text.sense import sense
-from assay.text.words import stems
-from assay.trust.coverage import Witness, confidence_of, weighed, witness
-from assay.trust.credibility import assess
-from assay.trust.independence import groups
+from openassay.errors import BudgetError
+from openassay.llm.budget import CallAttempt, RunAccount
+from openassay.models.evidence import ANSWERED, Analysis, Claim, Document, Finding, Gap, Mark, QuoteSpan, Verdict
+from openassay.models.plan import Depth, Plan, QueryType, SubQuestion
+from openassay.models.spend import Caps, Fee, ModelReply, Reservation, TokenUsage
+from openassay.nodes.analyse import stop_reason
+from openassay.nodes.dispatch import QueryDeduplicator, reuse_results
+from openassay.nodes.report import list_open_questions
+from openassay.reasoning.base import NEUTRAL_STEMS, AnalysisRequest, Evidence, collect_known_stems, keep_known_words
+from openassay.reasoning.llm.read import AnalysisForm, convert_analysis, list_evidence
+from openassay.reasoning.rules.analyse import CONFIRMATION, DEFAULT_NEEDS, ENOUGH, QUERIES_BY_NEED, SETTLEMENT, analyse
+from openassay.settings import load
+from openassay.testing import make_document
+from openassay.text.questions import answer_kinds, find_year_range, has_answer_kind
+from openassay.text.words import query_key, stems
+from openassay.verification.sources import assess_credibility, group_documents
+from openassay.verification.verdict import FindingContext, answer_confidence, build_finding_context, select_findings
+from tests.fakes.ledger import MemoryLedger
 
 # What is asked once
 
@@ -52,7 +43,7 @@ from assay.trust.independence import groups
     ],
 )
 def test_queries_with_the_same_words_are_one(one: str, other: str) -> None:
-    assert sense(one) == sense(other)
+    assert query_key(one) == query_key(other)
 
 
 @pytest.mark.requirement("S-04")
@@ -71,24 +62,24 @@ def test_queries_with_the_same_words_are_one(one: str, other: str) -> None:
     ],
 )
 def test_queries_that_ask_something_else_are_kept_apart(one: str, other: str) -> None:
-    assert sense(one) != sense(other)
+    assert query_key(one) != query_key(other)
 
 
 @pytest.mark.requirement("S-04")
 @given(st.lists(st.sampled_from("lake area survey shore 1970 2019 river drought".split()), min_size=1), st.randoms())
 def test_neither_order_nor_case_nor_small_words_make_a_new_query(words: list[str], chance: random.Random) -> None:
     shuffled = [word.upper() if chance.random() < 0.5 else word for word in chance.sample(words, len(words))]
-    assert sense(" ".join(words)) == sense("the " + " of the ".join(shuffled))
+    assert query_key(" ".join(words)) == query_key("the " + " of the ".join(shuffled))
 
 
-def once(*known: str, types: tuple[QueryType, ...] = ("web",), most: int = 5) -> Once:
-    return Once(known, types, most)
+def once(*known: str, types: tuple[QueryType, ...] = ("web",), most: int = 5) -> QueryDeduplicator:
+    return QueryDeduplicator(known, types, most)
 
 
 @pytest.mark.requirement("S-04")
 def test_a_query_of_an_earlier_round_is_not_asked_again_in_other_order() -> None:
     asking = once("Q1 lake marrow area")
-    assert [q["text"] for q in asking.queries("Q1", {"area of Lake Marrow": [], "sonar survey": []})] == [
+    assert [q["text"] for q in asking.select_queries("Q1", {"area of Lake Marrow": [], "sonar survey": []})] == [
         "sonar survey"
     ]
     assert asking.repeated == ["area of Lake Marrow"]
@@ -98,8 +89,8 @@ def test_a_query_of_an_earlier_round_is_not_asked_again_in_other_order() -> None
 @pytest.mark.requirement("S-04")
 def test_what_two_sub_questions_ask_alike_is_asked_by_the_first_for_both() -> None:
     asking = once()
-    [first] = asking.queries("Q1", {"lake marrow area": [], "Marrow lake area": []})
-    [second] = asking.queries("Q2", {"area lake marrow": [], "river tamsel": []})
+    [first] = asking.select_queries("Q1", {"lake marrow area": [], "Marrow lake area": []})
+    [second] = asking.select_queries("Q2", {"area lake marrow": [], "river tamsel": []})
     assert (first["text"], second["text"]) == ("lake marrow area", "river tamsel")
     assert {"question": "Q2", "text": "area lake marrow"} in first["also"]
     assert asking.shared >= {"Q2"}
@@ -109,27 +100,27 @@ def test_what_two_sub_questions_ask_alike_is_asked_by_the_first_for_both() -> No
 @pytest.mark.requirement("S-04")
 def test_the_same_words_may_go_to_another_kind_of_source_once() -> None:
     asking = once(types=("web", "academic"))
-    [web] = asking.queries("Q1", {"lake area": ["web"]})
-    [rest] = asking.queries("Q2", {"area lake": []})
+    [web] = asking.select_queries("Q1", {"lake area": ["web"]})
+    [rest] = asking.select_queries("Q2", {"area lake": []})
     assert (web["types"], rest["types"]) == (["web"], ["academic"])
-    assert asking.queries("Q3", {"lake area": []}) == []
+    assert asking.select_queries("Q3", {"lake area": []}) == []
 
 
 @pytest.mark.requirement("S-04", "F-08")
 def test_a_repetition_takes_no_place_of_the_queries_a_round_may_ask() -> None:
     asking = once("Q1 one lake", most=2)
     wanted: dict[str, list[QueryType]] = {"lake one": [], "two": [], "three": [], "four": []}
-    assert [query["text"] for query in asking.queries("Q1", wanted)] == ["two", "three"]
+    assert [query["text"] for query in asking.select_queries("Q1", wanted)] == ["two", "three"]
 
 
 @pytest.mark.requirement("S-04")
 def test_what_another_has_found_before_is_lent() -> None:
     hit = {"query": "lake marrow area", "url": "https://a.example/"}
     searched = {"0:Q1": {"question": "Q1", "hits": [hit, {**hit, "query": "river"}]}}
-    [result] = found_before([("Q2", "area of lake marrow")], searched)
+    [result] = reuse_results([("Q2", "area of lake marrow")], searched)
     assert (result["question"], result["hits"]) == ("Q2", [hit])
     assert result["queries"] == [{"text": "area of lake marrow", "as": "lake marrow area", "status": "completed"}]
-    assert found_before([("Q2", "ferry")], searched) == []
+    assert reuse_results([("Q2", "ferry")], searched) == []
 
 
 # When enough is enough
@@ -195,23 +186,23 @@ FILLER = (
 def page(text: str, at: int, *, filler: int | None = None, **about: Any) -> Document:
     words = FILLER[at % 3 if filler is None else filler]
     given: dict[str, Any] = {"title": "Notes", "url": f"https://site{at}.example/{at}", "published": date(2020, 1, 1)}
-    return snapshot(f"{words} {text}. {words[::-1] if filler is None else words}", **{**given, **about})
+    return make_document(f"{words} {text}. {words[::-1] if filler is None else words}", **{**given, **about})
 
 
-def witnesses(texts: Sequence[str], *, relevance: float = 0.8, **about: Any) -> list[Witness]:
+def witnesses(texts: Sequence[str], *, relevance: float = 0.8, **about: Any) -> list[FindingContext]:
     pages = [(page(text, at, **about), text) for at, text in enumerate(texts)]
-    together = groups([document for document, _ in pages])
+    together = group_documents([document for document, _ in pages])
     made = []
     for n, (document, text) in enumerate(pages):
         start = document.text.index(text)
-        place = Span(document=document.hash, start=start, end=start + len(text), quote=text)
+        place = QuoteSpan(document=document.hash, start=start, end=start + len(text), quote=text)
         found = Finding(id=f"E{n}", question="Q1", span=place, relevance=relevance)
-        made.append(witness(found, document, together[document.hash], assess(document).score))
+        made.append(build_finding_context(found, document, together[document.hash], assess_credibility(document).score))
     return made
 
 
 def sure(texts: Sequence[str], question: SubQuestion = MARROW, **about: Any) -> float:
-    return confidence_of(question, witnesses(texts, **about))
+    return answer_confidence(question, witnesses(texts, **about))
 
 
 AGREEING = [SAID, "In 2019 the surface of Lake Marrow was 412 square kilometres, as the water board found"]
@@ -279,16 +270,16 @@ def test_confidence_is_a_chance_and_never_falls_with_a_better_quote(found: list[
         for item, (_, relevance) in zip(witnesses([text for text, _ in found]), found, strict=True)
     ]
     better = [i._replace(finding=i.finding.model_copy(update={"relevance": 1.0})) for i in made]
-    assert 0 <= confidence_of(MARROW, made) <= confidence_of(MARROW, better) <= 1
+    assert 0 <= answer_confidence(MARROW, made) <= answer_confidence(MARROW, better) <= 1
 
 
 def test_every_document_is_heard_before_the_second_quote_of_any() -> None:
     def at(document: str, relevance: float) -> Finding:
         return Finding(id=f"{document}{relevance}", question="Q1", relevance=relevance,
-                       span=Span(document=document, start=0, end=1, quote="x"))  # fmt: skip
+                       span=QuoteSpan(document=document, start=0, end=1, quote="x"))  # fmt: skip
 
     many = [at("a", 0.9 - n / 100) for n in range(20)]
-    assert [finding.span.document for finding in weighed([*many, at("b", 0.2)])][:2] == ["a", "b"]
+    assert [finding.span.document for finding in select_findings([*many, at("b", 0.2)])][:2] == ["a", "b"]
 
 
 # What is asked for, and whether it is there
@@ -306,9 +297,9 @@ def test_every_document_is_heard_before_the_second_quote_of_any() -> None:
     ],
 )
 def test_the_kind_of_answer_a_question_asks_for(question: str, kind: Any, has: str, lacks: str) -> None:
-    assert kinds(question) == (kind,)
-    assert shows(kind, has)
-    assert not shows(kind, lacks)
+    assert answer_kinds(question) == (kind,)
+    assert has_answer_kind(kind, has)
+    assert not has_answer_kind(kind, lacks)
 
 
 @pytest.mark.parametrize(
@@ -325,11 +316,11 @@ def test_the_kind_of_answer_a_question_asks_for(question: str, kind: Any, has: s
     ],
 )
 def test_the_years_a_question_confines_itself_to(question: str, years: tuple[int, int] | None) -> None:
-    assert span(question) == years
+    assert find_year_range(question) == years
 
 
 def test_the_last_two_years_are_counted_from_today() -> None:
-    assert span("news of the last two years", date(2026, 6, 1)) == (2024, 9999)
+    assert find_year_range("news of the last two years", date(2026, 6, 1)) == (2024, 9999)
 
 
 # What is missing, and what is asked next
@@ -350,7 +341,7 @@ def evidence(*quotes: tuple[str, str, str], relevance: float = 0.7) -> tuple[Evi
     return tuple(
         Evidence(
             finding=Finding(id=f"E{n}", question=question, relevance=relevance,
-                            span=Span(document=document, start=0, end=len(quote), quote=quote)),
+                            span=QuoteSpan(document=document, start=0, end=len(quote), quote=quote)),
             title="A page",
         )
         for n, (question, document, quote) in enumerate(quotes, 1)
@@ -393,7 +384,7 @@ def test_a_conflict_leads_to_queries_that_could_settle_it() -> None:
     assert len(found.disagreements) == 1
     assert [(gap.question, gap.severity) for gap in found.gaps] == [("Q1", "minor")]
     assert SETTLEMENT in found.feedback
-    assert any(LOOKED_FOR[SETTLEMENT][0] in query for query in found.refinements["Q1"])
+    assert any(QUERIES_BY_NEED[SETTLEMENT][0] in query for query in found.refinements["Q1"])
     assert found.unanswered == ()
     assert found.sufficiency == "gaps_minor"
 
@@ -417,15 +408,17 @@ def test_no_refinement_asks_the_same_as_an_earlier_query_or_another() -> None:
     plan = plan_of("Why did Lake Marrow shrink?", "Why did the lake called Marrow shrink?")
     first = analysed(plan, (), {"Q1": 0.0, "Q2": 0.0})
     every = [query for queries in first.refinements.values() for query in queries]
-    assert len({sense(query) for query in every}) == len(every) > 2
+    assert len({query_key(query) for query in every}) == len(every) > 2
     turned = [" ".join(reversed(query.split())) for query in every]
     second = analysed(plan, (), {"Q1": 0.0, "Q2": 0.0}, *turned)
     again = [query for queries in second.refinements.values() for query in queries]
-    assert not {sense(query) for query in again} & {sense(query) for query in every}
+    assert not {query_key(query) for query in again} & {query_key(query) for query in every}
 
 
 PAGE_WORDS = st.text("abcdefghijklmnopqrstuvwxyz .,:0123456789-", max_size=80)
-OURS = NEUTRAL | {stem for texts in (NOTHING, *LOOKED_FOR.values()) for text in texts for stem in stems(text)}
+OURS = NEUTRAL_STEMS | {
+    stem for texts in (DEFAULT_NEEDS, *QUERIES_BY_NEED.values()) for text in texts for stem in stems(text)
+}
 
 
 @pytest.mark.requirement("S-07", "W-17")
@@ -448,9 +441,9 @@ def test_a_model_that_has_seen_pages_can_ask_for_nothing_in_their_words(query: s
     plan = plan_of("How large was Lake Marrow in 1970?", "Why did it shrink?")
     request = AnalysisRequest(plan=plan, evidence=(), coverage={"Q1": 0.0, "Q2": 0.0}, asked=("marrow area",))
     gap = {"question": question, "severity": "major", "missing": query, "query": f"lake {query} marrow"}
-    answer = Analysed.model_validate({"gaps": [gap], "sufficiency": "gaps_major", "confidence": 3})
-    made = convert(answer, listed(()), request, analyse(request))
-    trusted = words_of(plan, request.asked) | OURS
+    answer = AnalysisForm.model_validate({"gaps": [gap], "sufficiency": "gaps_major", "confidence": 3})
+    made = convert_analysis(answer, list_evidence(()), request, analyse(request))
+    trusted = collect_known_stems(plan, request.asked) | OURS
     texts = [text for queries in made.refinements.values() for text in queries]
     assert all(set(stems(word)) <= trusted for text in texts for word in text.split())
     assert not any(mark in text for text in texts for mark in ':/-"')
@@ -469,7 +462,7 @@ def test_a_model_that_has_seen_pages_can_ask_for_nothing_in_their_words(query: s
     ],
 )
 def test_only_known_words_of_a_query_stay(query: str, kept: str) -> None:
-    assert in_known_words(query, words_of(plan_of("How large is Lake Marrow?"))) == kept
+    assert keep_known_words(query, collect_known_stems(plan_of("How large is Lake Marrow?"))) == kept
 
 
 # Key findings and themes
@@ -529,7 +522,7 @@ def state_of(coverage: float, wanting: bool, *claims: Claim) -> Any:
 
 
 def claim(text: str, **changes: Any) -> Claim:
-    place = Span(document="a", start=0, end=len(text), quote=text)
+    place = QuoteSpan(document="a", start=0, end=len(text), quote=text)
     return Claim(**{"id": "C1", "text": text, "questions": ("Q1",), "spans": (place,), "verdict": Verdict.SUPPORTED,
                     "confidence": 0.7, "mark": Mark.VERIFIED, "relevance": 0.8, **changes})  # fmt: skip
 
@@ -551,7 +544,7 @@ def claim(text: str, **changes: Any) -> Claim:
     ],
 )
 def test_what_is_called_unanswered(state: Any, open: bool) -> None:
-    assert bool(unanswered(state)) == open
+    assert bool(list_open_questions(state)) == open
 
 
 # The share of the money
@@ -577,40 +570,40 @@ async def test_paid_searches_of_one_sub_question_leave_the_others_their_share() 
         for n in range(20):
             fee = Fee(step="search", provider="p", request=f"{task} {n}", micros=10_000)
             try:
-                await money.of(task, 1 / 3).buy(fee, page)
+                await money.task_budget(task, 1 / 3).buy(fee, page)
             except BudgetError:
                 return n
         return 20
 
     assert [await spend(task) for task in ("Q1", "Q2")] == [3, 3]
-    await money.of("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="free"), page)
+    await money.task_budget("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="free"), page)
     assert (
-        await money.of("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="Q1 0", micros=10_000), page)
+        await money.task_budget("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="Q1 0", micros=10_000), page)
         == "found"
     )
-    assert not await money.exhausted(), "a share that is used up is not the end of the money"
+    assert not await money.is_exhausted(), "a share that is used up is not the end of the money"
 
 
 @pytest.mark.requirement("L-02")
 async def test_model_calls_and_searches_of_a_sub_question_come_out_of_one_share() -> None:
     money = account(100_000)
 
-    async def answer() -> Reply:
-        return Reply(text="{}", model="m", usage=Usage(prompt_tokens=10, completion_tokens=10), seconds=0.1)
+    async def answer() -> ModelReply:
+        return ModelReply(text="{}", model="m", usage=TokenUsage(prompt_tokens=10, completion_tokens=10), seconds=0.1)
 
     async def search() -> str:
         return "found"
 
-    def call(task: str, n: int) -> Paid:
+    def call(task: str, n: int) -> CallAttempt:
         wanted = Reservation(key=f"{task}#{n}", run="r1", step="read", task=task, provider="p", model="m",
                              micros=30_000, tokens=100, share=1 / 3)  # fmt: skip
-        return Paid(wanted, lambda prompt, completion: 29_000)
+        return CallAttempt(wanted, lambda prompt, completion: 29_000)
 
-    await money.spent()
+    await money.get_spend()
     await money.pay(call("Q1", 0), answer)
     with pytest.raises(BudgetError, match="share"):
-        await money.of("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="x", micros=1_000), search)
+        await money.task_budget("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="x", micros=1_000), search)
     with pytest.raises(BudgetError, match="share"):
         await money.pay(call("Q1", 1), answer)
     await money.pay(call("Q2", 0), answer)
-    assert await money.of("Q3", 1 / 3).buy(Fee(step="search", provider="p", request="x", micros=1_000), search)
+    assert await money.task_budget("Q3", 1 / 3).buy(Fee(step="search", provider="p", request="x", micros=1_000), search)

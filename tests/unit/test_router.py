@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
-from assay.errors import (
+from openassay.errors import (
+    ApiKeyError,
     BudgetError,
     ContextOverflowError,
-    KeyRejectedError,
     ModelError,
     ModelTimeoutError,
     RateLimitError,
     RefusalError,
 )
-from assay.llm.lineup import lineup
-from assay.llm.router import Router, RunModels
-from assay.model.exchange import Prompt
-from assay.model.spend import MICRO, Caps
-from assay.model.thread import Options
-from assay.settings import load
-from assay.testing import FAULTS, Always, FakeProvider, MemoryLedger, Script, ScriptedModel
+from openassay.llm.router import ModelRouter, RunModels
+from openassay.llm.selection import select_models
+from openassay.models.spend import MICRO, Caps, ModelPrompt
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
+from tests.fakes.ledger import MemoryLedger
+from tests.fakes.llm_faults import FAULTS
+from tests.fakes.llm_server import FakeLlmServer, FaultAlways, FaultSequence
+from tests.fakes.model import FakeModel
 
 RUN = "run1"
 FORM = {
@@ -32,14 +34,14 @@ FORM = {
     "properties": {"colour": {"type": "string"}},
     "required": ["colour"],
 }
-WHICH = Prompt(step="plan", role="planner", system="Answer in JSON.", text="Which colour has the sky?", form=FORM)
+WHICH = ModelPrompt(step="plan", role="planner", system="Answer in JSON.", text="Which colour has the sky?", form=FORM)
 ANSWER = '{"colour":"blue"}'
 
 
 class Bench:
     """A router on one fake provider that plays Anthropic and OpenAI; pauses are written down, not slept."""
 
-    def __init__(self, provider: FakeProvider, ledger: MemoryLedger, settings: dict[str, Any], caps: Caps) -> None:
+    def __init__(self, provider: FakeLlmServer, ledger: MemoryLedger, settings: dict[str, Any], caps: Caps) -> None:
         self.provider = provider
         self.ledger = ledger
         self.pauses: list[float] = []
@@ -51,7 +53,7 @@ class Bench:
             **settings.pop("llm", {}),
         }  # fmt: skip
         self.settings = load(llm=llm, **settings)
-        self.router = Router(self.settings, ledger, sleep=self._sleep, clock=lambda: self.now)
+        self.router = ModelRouter(self.settings, ledger, sleep=self._sleep, clock=lambda: self.now)
         self._caps = caps
 
     async def _sleep(self, seconds: float) -> None:
@@ -62,9 +64,9 @@ class Bench:
         self.events.append((kind, data))
 
     def models(self, caps: Caps | None = None, run: str = RUN, lineage: tuple[str, ...] = ()) -> RunModels:
-        chosen = lineup(self.settings, Options())
+        chosen = select_models(self.settings, ResearchOptions())
         assert chosen is not None
-        return self.router.models(run, chosen, caps or self._caps, self._emit, lineage=lineage)
+        return self.router.models_for_run(run, chosen, caps or self._caps, self._emit, lineage=lineage)
 
     def told(self, kind: str) -> list[dict[str, object]]:
         return [data for said, data in self.events if said == kind]
@@ -87,8 +89,8 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
     async def bench(
         faults: Any = None, *, caps: Caps = PLENTY, latency: float = 0.0, answer: Any = ANSWER, **settings: Any
     ) -> AsyncIterator[Bench]:
-        model = ScriptedModel({"Colour": lambda prompt: answer})
-        async with FakeProvider(model, faults=faults, latency=latency) as provider:
+        model = FakeModel({"Colour": lambda prompt: answer})
+        async with FakeLlmServer(model, faults=faults, latency=latency) as provider:
             one = Bench(provider, MemoryLedger(), settings, caps)
             try:
                 yield one
@@ -109,7 +111,7 @@ async def test_an_answer_is_stored_and_paid_for_once(make: Make) -> None:
         assert len(bench.provider.calls) == 1
         [spend] = bench.told("spend")
         [call] = await bench.ledger.calls(RUN)
-        usage = bench.provider.billed_tokens()
+        usage = bench.provider.billable_tokens()
         expected = -(-(usage.prompt_tokens * 3 + usage.completion_tokens * 15) // 1)
         assert call.micros == expected
         assert spend["usd"] == expected / MICRO
@@ -141,7 +143,7 @@ async def test_the_same_question_at_once_is_asked_once(make: Make) -> None:
 
 @pytest.mark.requirement("L-09", "F-11")
 async def test_retry_after_is_honoured_and_the_sdk_does_not_retry(make: Make) -> None:
-    async with make(Script(["rate-limited", None])) as bench:
+    async with make(FaultSequence(["rate-limited", None])) as bench:
         await bench.models().ask(WHICH)
         assert bench.pauses == [1]
         assert bench.asked == ["anthropic", "anthropic"]
@@ -151,16 +153,16 @@ async def test_retry_after_is_honoured_and_the_sdk_does_not_retry(make: Make) ->
 
 @pytest.mark.requirement("F-11")
 async def test_pauses_follow_the_kind_of_error(make: Make) -> None:
-    async with make(Always("rate-limited-without-end")) as bench:
+    async with make(FaultAlways("rate-limited-without-end")) as bench:
         with pytest.raises(RateLimitError):
             await bench.models().ask(WHICH)
         assert bench.pauses == [10, 20, 40] * 2, "both tiers"
         assert (await bench.ledger.spent(RUN)).usd == 0
-    async with make(Always("server-error")) as bench:
+    async with make(FaultAlways("server-error")) as bench:
         with pytest.raises(ModelError):
             await bench.models().ask(WHICH)
         assert bench.pauses == [1, 2, 4] * 2
-    async with make(Always("hang"), llm={"call_seconds": 0.2, "step_seconds": 60}) as bench:
+    async with make(FaultAlways("hang"), llm={"call_seconds": 0.2, "step_seconds": 60}) as bench:
         with pytest.raises(ModelTimeoutError):
             await bench.models().ask(WHICH)
         assert bench.pauses == [1, 2] * 2, "two retries on a timeout"
@@ -177,8 +179,8 @@ async def test_the_next_tier_is_asked_when_the_first_gives_up(make: Make) -> Non
 
 @pytest.mark.requirement("L-09")
 async def test_a_wrong_key_is_not_tried_again(make: Make) -> None:
-    async with make(Always("key-rejected")) as bench:
-        with pytest.raises(KeyRejectedError) as caught:
+    async with make(FaultAlways("key-rejected")) as bench:
+        with pytest.raises(ApiKeyError) as caught:
             await bench.models().ask(WHICH)
         assert bench.asked == ["anthropic", "openai"]
         assert bench.pauses == []
@@ -222,7 +224,7 @@ async def test_no_call_is_made_that_could_pass_the_cap(make: Make) -> None:
         with pytest.raises(BudgetError):
             await bench.models().ask(WHICH)
         assert bench.provider.calls == []
-        assert await bench.models().account.exhausted()
+        assert await bench.models().account.is_exhausted()
 
 
 @pytest.mark.requirement("X-06")
@@ -234,7 +236,7 @@ async def test_parallel_calls_wait_for_each_other_rather_than_fail(make: Make) -
         prompts = [WHICH.model_copy(update={"task": str(number)}) for number in range(12)]
         replies = await asyncio.gather(*(models.ask(prompt) for prompt in prompts))
         assert len(replies) == 12
-        assert not await models.account.exhausted()
+        assert not await models.account.is_exhausted()
         assert (await bench.ledger.spent(RUN)).usd < 0.15
 
 
@@ -280,7 +282,7 @@ async def test_a_second_attempt_is_heard_afresh(make: Make) -> None:
 
         return hear
 
-    async with make(Script(["error-midway", None]), answer='{"colour":"' + "deep " * 50 + 'blue"}') as bench:
+    async with make(FaultSequence(["error-midway", None]), answer='{"colour":"' + "deep " * 50 + 'blue"}') as bench:
         reply = await bench.models().ask(WHICH, listener)
         assert len(heard) == 2
         assert "".join(heard[1]) == reply.text
@@ -322,11 +324,11 @@ async def test_money_too_short_for_one_model_is_not_the_end_while_a_cheaper_one_
     async with make(caps=caps, llm={"fallback_model": "openai:gpt-4o-mini"}) as bench:
         models = bench.models()
         assert (await models.ask(WHICH)).model == "openai:gpt-4o-mini"
-        assert not await models.account.exhausted()
+        assert not await models.account.is_exhausted()
 
 
 async def test_overflow_goes_back_to_who_asked(make: Make) -> None:
-    async with make(Always("context-overflow")) as bench:
+    async with make(FaultAlways("context-overflow")) as bench:
         with pytest.raises(ContextOverflowError):
             await bench.models().ask(WHICH)
         assert len(bench.provider.calls) == 1
@@ -334,7 +336,7 @@ async def test_overflow_goes_back_to_who_asked(make: Make) -> None:
 
 @pytest.mark.requirement("X-06")
 async def test_a_refusal_is_paid_for_and_the_next_tier_asked(make: Make) -> None:
-    async with make(Always("refusal")) as bench:
+    async with make(FaultAlways("refusal")) as bench:
         with pytest.raises(RefusalError):
             await bench.models().ask(WHICH)
         assert bench.asked == ["anthropic", "openai"]
@@ -344,7 +346,7 @@ async def test_a_refusal_is_paid_for_and_the_next_tier_asked(make: Make) -> None
 @pytest.mark.requirement("X-06", "L-09")
 @pytest.mark.parametrize("fault", ["usage-missing", "usage-absurd", "usage-negative", "usage-zero"])
 async def test_usage_nobody_can_believe_is_booked_at_the_worst_case(make: Make, fault: str) -> None:
-    async with make(Always(fault)) as bench:
+    async with make(FaultAlways(fault)) as bench:
         await bench.models().ask(WHICH)
         [call] = await bench.ledger.calls(RUN)
         spent = await bench.ledger.spent(RUN)
@@ -385,7 +387,7 @@ async def test_the_answer_is_streamed(make: Make) -> None:
 async def test_every_fault_has_a_typed_ending_and_is_booked_if_it_is_billed(make: Make, name: str) -> None:
     """Whole runs against each fault are in benchmarks/bench_faults.py."""
     llm = {"call_seconds": 0.3, "step_seconds": 60} if FAULTS[name].slow else {}
-    async with make(Always(name), llm=llm) as bench:
+    async with make(FaultAlways(name), llm=llm) as bench:
         with contextlib.suppress(ModelError):
             await bench.models().ask(WHICH)
         assert all(call.state in ("settled", "void") for call in await bench.ledger.calls(RUN))

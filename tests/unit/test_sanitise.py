@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.harvest.quality import score
-from assay.harvest.reflow import reflow
-from assay.text.clean import clean
+from openassay.fetch.formats import reflow
+from openassay.fetch.quality import score
+from openassay.text.words import clean_text
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 HIDDEN = [
@@ -27,13 +27,13 @@ HIDDEN = [
 
 @given(ANY_TEXT)
 def test_cleaning_twice_changes_nothing(text: str) -> None:
-    once = clean(text)
-    assert clean(once) == once
+    once = clean_text(text)
+    assert clean_text(once) == once
 
 
 @given(ANY_TEXT)
 def test_clean_text_is_encodable_and_composed(text: str) -> None:
-    cleaned = clean(text)
+    cleaned = clean_text(text)
     cleaned.encode("utf-8")
     assert unicodedata.is_normalized("NFC", cleaned)
     assert "\r" not in cleaned
@@ -43,19 +43,19 @@ def test_clean_text_is_encodable_and_composed(text: str) -> None:
 
 @pytest.mark.parametrize("character", HIDDEN)
 def test_invisible_characters_go(character: str) -> None:
-    assert clean(f"ig{character}nore") == "ignore"
+    assert clean_text(f"ig{character}nore") == "ignore"
 
 
 def test_a_letter_composes_across_a_removed_character() -> None:
-    assert clean("e\u200b\u0301") == "\u00e9"
+    assert clean_text("e\u200b\u0301") == "\u00e9"
 
 
 def test_joiners_that_spell_words_stay() -> None:
-    assert clean("می\u200cخواهم") == "می\u200cخواهم"
+    assert clean_text("می\u200cخواهم") == "می\u200cخواهم"
 
 
 def test_spaces_lines_and_surrogates() -> None:
-    assert clean("a\u00a0\u2003 b \r\nc\rd\n\n\n\ne\udc80") == "a b\nc\nd\n\ne\ufffd"
+    assert clean_text("a\u00a0\u2003 b \r\nc\rd\n\n\n\ne\udc80") == "a b\nc\nd\n\ne\ufffd"
 
 
 @given(ANY_TEXT)

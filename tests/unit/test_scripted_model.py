@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Finding, Span
-from assay.model.exchange import Prompt, Reply, Role
-from assay.model.question import Depth, Turn
-from assay.model.source import Document
-from assay.ports import Stream
-from assay.reasoning.embedded import EmbeddedReasoner
-from assay.reasoning.language import LanguageReasoner
-from assay.reasoning.protocol import (
+from openassay.models.evidence import Claim, Document, Finding, Mark, QuoteSpan, Verdict
+from openassay.models.plan import Depth, ThreadMessage
+from openassay.models.spend import ModelPrompt, ModelReply, ModelRole
+from openassay.protocols import Stream
+from openassay.reasoning.base import (
     AnalysisRequest,
     Conversation,
     CritiqueRequest,
@@ -26,10 +22,13 @@ from assay.reasoning.protocol import (
     ReadRequest,
     WriteRequest,
 )
-from assay.testing import ScriptedModel, SeenPrompt, snapshot
-from assay.testing.companies import FewCompanies
-from assay.text.passages import passages
-from assay.text.sentences import sentences
+from openassay.reasoning.llm import LLMReasoner
+from openassay.reasoning.rules import RuleReasoner
+from openassay.testing import make_document
+from openassay.text.sentences import split_passages, split_sentences
+from tests.fakes.llm_api import ModelPrompt as LlmApiModelPrompt
+from tests.fakes.model import FakeModel
+from tests.fakes.reasoner import FakeCompanies
 
 QUESTION = "How do urban heat islands affect the health of older people?"
 PAGES = (
@@ -55,21 +54,21 @@ class Agreeable:
 class Direct:
     """A ports.LanguageModel that is the scripted model itself, without a provider in between."""
 
-    def __init__(self, model: ScriptedModel, room: int) -> None:
+    def __init__(self, model: FakeModel, room: int) -> None:
         self._model = model
         self._room = room
 
-    def room(self, role: Role) -> int:
+    def max_prompt_tokens(self, role: ModelRole) -> int:
         return self._room
 
-    def words(self, role: Role) -> int:
+    def max_words(self, role: ModelRole) -> int:
         return 1000
 
-    async def ask(self, prompt: Prompt, stream: Stream | None = None) -> Reply:
-        seen = SeenPrompt("m", prompt.system, prompt.text, prompt.form["title"], prompt.form)
+    async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
+        seen = LlmApiModelPrompt("m", prompt.system, prompt.text, prompt.form["title"], prompt.form)
         text = self._model(seen)
         assert text == self._model(seen)
-        return Reply(text=text, model="scripted")
+        return ModelReply(text=text, model="scripted")
 
 
 class Trial:
@@ -77,10 +76,8 @@ class Trial:
 
     def __init__(self, room: int, **script: Any) -> None:
         self.events: list[tuple[str, dict[str, object]]] = []
-        floor = EmbeddedReasoner(Vectors(), Agreeable(), FewCompanies({}))
-        self.reasoner = LanguageReasoner(
-            Direct(ScriptedModel(**script), room), floor, self._emit, today=date(2025, 1, 1)
-        )
+        floor = RuleReasoner(Vectors(), Agreeable(), FakeCompanies({}))
+        self.reasoner = LLMReasoner(Direct(FakeModel(**script), room), floor, self._emit, today=date(2025, 1, 1))
 
     async def _emit(self, kind: str, stage: str, data: dict[str, object]) -> None:
         self.events.append((kind, data))
@@ -102,7 +99,7 @@ def evidence_of(
     for number, (at, quote) in enumerate(quotes, 1):
         document = documents[at]
         start = document.text.index(quote)
-        span = Span(document=document.hash, start=start, end=start + len(quote), quote=quote)
+        span = QuoteSpan(document=document.hash, start=start, end=start + len(quote), quote=quote)
         finding = Finding(id=f"F{number}", question=question, span=span, relevance=0.8)
         made.append(Evidence(finding=finding, title=document.title))
     return tuple(made)
@@ -114,17 +111,17 @@ async def test_every_step_has_a_usable_answer(room: int) -> None:
     reasoner = trial.reasoner
     understanding = await reasoner.understand(QUESTION, Conversation())
     assert (understanding.intent, understanding.question) == ("research", QUESTION)
-    assert await reasoner.questions(understanding)
+    assert await reasoner.propose_questions(understanding)
 
     plan = await reasoner.plan(PlanRequest(understanding=understanding, depth=Depth.STANDARD))
     assert [question.section for question in plan.questions] == ["History", "Effects", "Causes"]
     assert all(len({q.text for q in plan.queries if q.question == part.id}) == 3 for part in plan.questions)
     effects = plan.questions[1]
-    more = await reasoner.queries(QueryRequest(question=effects, understanding=understanding, count=3))
+    more = await reasoner.propose_queries(QueryRequest(question=effects, understanding=understanding, count=3))
     assert len({query.text for query in more}) == 3
 
-    documents = [snapshot(text) for text in PAGES]
-    shown = tuple(passage for document in documents for passage in passages(document.hash, document.text))
+    documents = [make_document(text) for text in PAGES]
+    shown = tuple(passage for document in documents for passage in split_passages(document.hash, document.text))
     quotes = await reasoner.read(ReadRequest(question=effects, passages=shown, limit=6))
     assert "older people" in quotes[0].text.lower()
     evidence = evidence_of(documents, effects.id, [(quote.passage, quote.text) for quote in quotes])
@@ -132,7 +129,7 @@ async def test_every_step_has_a_usable_answer(room: int) -> None:
     coverage = {question.id: 0.2 for question in plan.questions}
     analysis = await reasoner.analyse(AnalysisRequest(plan=plan, evidence=evidence, coverage=coverage))
     assert analysis.key_findings or room == 3_000
-    claimed = await reasoner.claims(plan, evidence)
+    claimed = await reasoner.extract_claims(plan, evidence)
     assert {quote.text for quote in quotes} <= {text for claim in claimed.claims for text in claim.wordings}
     judged = await reasoner.judge([(f"We read: {claim.wordings[0]}", claim.wordings) for claim in claimed.claims])
     assert {judgement.verdict for judgement in judged.judgements} == {Verdict.SUPPORTED}
@@ -147,12 +144,12 @@ async def test_every_step_has_a_usable_answer(room: int) -> None:
     )  # fmt: skip
     draft = await reasoner.write(WriteRequest(plan=plan, claims=claims))
     written = {sentence.text for section in draft.sections for sentence in section.sentences if sentence.claims}
-    pieces = {piece.text for claim in claims for piece in sentences(claim.text)}
-    assert pieces <= {piece.text for text in written for piece in sentences(text)}
+    pieces = {piece.text for claim in claims for piece in split_sentences(claim.text)}
+    assert pieces <= {piece.text for text in written for piece in split_sentences(text)}
     assert any(section.role == "conclusion" for section in draft.sections)
     critique = await reasoner.critique(CritiqueRequest(plan=plan, draft=draft, claims=claims))
     assert 7.5 <= critique.score < 8, "single sources, truly told"
-    assert "urban heat islands" in await reasoner.condense([Turn(role="user", content=QUESTION)], "")
+    assert "urban heat islands" in await reasoner.condense([ThreadMessage(role="user", content=QUESTION)], "")
     assert trial.steps == {
         "understand", "questions", "plan", "queries", "read", "analyse", "claims", "judge", "write", "critique",
         "condense",
@@ -165,7 +162,7 @@ async def test_gaps_are_found_until_the_rounds_are_done(rounds: int, gaps: list[
     trial = Trial(24_000, rounds=rounds)
     understanding = await trial.reasoner.understand(QUESTION, Conversation())
     plan = await trial.reasoner.plan(PlanRequest(understanding=understanding, depth=Depth.STANDARD))
-    documents = [snapshot(text) for text in PAGES]
+    documents = [make_document(text) for text in PAGES]
     evidence = tuple(
         item.model_copy(
             update={"finding": item.finding.model_copy(update={"id": question.id, "question": question.id})}

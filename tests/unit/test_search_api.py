@@ -12,34 +12,30 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from assay.errors import SourceError
-from assay.model.inquiry import Found, Inquiry, Terms
-from assay.model.spend import Fee
-from assay.search.api import ApiSource, Request, shortened
-from assay.search.brave import Brave
-from assay.search.duckduckgo import DuckDuckGo
-from assay.search.http import Http, Lane, Pace, Reply
-from assay.search.published import published
-from assay.search.registry import Bench
-from assay.search.searxng import Searxng
-from assay.search.sites import narrowed
-from assay.search.tavily import Tavily
-from assay.settings import Keys, Searching, Settings
-from assay.testing import MemoryDocuments
-from assay.testing.search_formats import formats
-from assay.testing.search_provider import FakeSearchProvider
-from assay.testing.stores import MemoryCache
-from assay.testing.wire import Request as Received
-from assay.testing.wire import Wire
+from openassay.errors import SourceError
+from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
+from openassay.models.spend import Fee
+from openassay.search.base import ApiSource, ProviderRequest, add_site_filters, parse_date, shorten
+from openassay.search.brave import BraveSource
+from openassay.search.duckduckgo import DuckDuckGoSource
+from openassay.search.http import HttpResponse, ProviderClient, ProviderLimiter, RetryPolicy
+from openassay.search.registry import SourceContext
+from openassay.search.searxng import SearxngSource
+from openassay.search.tavily import TavilySource
+from openassay.settings import Keys, SearchSettings, Settings
+from openassay.testing import MemoryCache, MemoryDocuments
+from tests.fakes.http_server import ServerConnection
+from tests.fakes.http_server import ServerRequest as Received
+from tests.fakes.search_api import FakeSearchProvider, load_formats
 
 pytestmark = pytest.mark.requirement("C-07")
 
 KEY = "sk-very-secret-0123456789"
 KEYS = Keys(tavily_api_key=SecretStr(KEY), brave_api_key=SecretStr(KEY))
-FORMATS = {format.name: format for format in formats()}
-INQUIRY = Inquiry(query="harbour of Zanzibar")
-QUICK = Pace(pause=0.01, longest=0.5, overall=5.0)
-OPENED: list[Http] = []
+FORMATS = {format.name: format for format in load_formats()}
+INQUIRY = SearchRequest(query="harbour of Zanzibar")
+QUICK = RetryPolicy(pause=0.01, longest=0.5, overall=5.0)
+OPENED: list[ProviderClient] = []
 IMPOSSIBLE = (  # OverflowError, ValueError, and in some versions of email.utils IndexError and TypeError
     "Mon, 99999999999999999999 Jan 2024 10:00:00 GMT", "5 Jan 2024 10:00:00 +99999999999999999999",
     "Mon, 32 Jan 2024 10:00:00 GMT", "3-Jan- 10:00:00 GMT", "Mon",
@@ -53,11 +49,11 @@ async def _closed() -> AsyncIterator[None]:
         await OPENED.pop().close()
 
 
-def bench(pace: Pace = QUICK, keys: Keys = KEYS, **search: Any) -> Bench:
-    OPENED.append(Http(pace))
-    return Bench(
+def bench(pace: RetryPolicy = QUICK, keys: Keys = KEYS, **search: Any) -> SourceContext:
+    OPENED.append(ProviderClient(pace))
+    return SourceContext(
         store=MemoryDocuments(), embedder=None, reader=None, open_index=None, cache=MemoryCache(), http=OPENED[-1],  # type: ignore[arg-type]
-        settings=Settings(search=Searching(**search), keys=keys),
+        settings=Settings(search=SearchSettings(**search), keys=keys),
     )  # fmt: skip
 
 
@@ -93,12 +89,12 @@ async def tavily() -> AsyncIterator[FakeSearchProvider]:
         yield provider
 
 
-def source(provider: FakeSearchProvider, pace: Pace = QUICK, **search: Any) -> Tavily:
+def source(provider: FakeSearchProvider, pace: RetryPolicy = QUICK, **search: Any) -> TavilySource:
     minute = {"requests_per_minute": {"tavily": 60_000}}
-    return Tavily(bench(pace, endpoints={"tavily": provider.url}, **{**minute, **search}))
+    return TavilySource(bench(pace, endpoints={"tavily": provider.url}, **{**minute, **search}))
 
 
-async def refused(asked: ApiSource, inquiry: Inquiry = INQUIRY) -> SourceError:
+async def refused(asked: ApiSource, inquiry: SearchRequest = INQUIRY) -> SourceError:
     with pytest.raises(SourceError) as caught:
         await asked.ask(inquiry, Paid())
     return caught.value
@@ -120,32 +116,32 @@ async def refused(asked: ApiSource, inquiry: Inquiry = INQUIRY) -> SourceError:
     ],
 )
 def test_when_to_come_back(value: str, seconds: float | None) -> None:
-    assert Reply(429, {"retry-after": value}, "").retry_after == seconds
+    assert HttpResponse(429, {"retry-after": value}, "").retry_after == seconds
 
 
 def test_when_to_come_back_as_a_date() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert Reply(429, {"retry-after": date}, "").retry_after == pytest.approx(30, abs=2)
+    assert HttpResponse(429, {"retry-after": date}, "").retry_after == pytest.approx(30, abs=2)
 
 
 def test_pauses_grow_and_differ() -> None:
-    pauses = [[Pace().wait(attempt, None) for _ in range(50)] for attempt in (1, 2)]
+    pauses = [[RetryPolicy().pause_before(attempt, None) for _ in range(50)] for attempt in (1, 2)]
     assert all(0.25 <= pause <= 0.75 for pause in pauses[0])
     assert all(0.5 <= pause <= 1.5 for pause in pauses[1])
     assert len(set(pauses[0])) > 10
 
 
 def test_who_is_asked_too_often_is_left_alone_for_longer() -> None:
-    assert [Pace().wait(attempt, None, crowded=True) for attempt in (1, 2)] == [5.0, 10.0]
-    assert Pace().wait(1, 2.0, crowded=True) == 2.0
-    assert Pace().longest >= 10.0  # or the third attempt would not be made
+    assert [RetryPolicy().pause_before(attempt, None, crowded=True) for attempt in (1, 2)] == [5.0, 10.0]
+    assert RetryPolicy().pause_before(1, 2.0, crowded=True) == 2.0
+    assert RetryPolicy().longest >= 10.0  # or the third attempt would not be made
 
 
 @pytest.mark.parametrize(("status", "pauses"), [(429, (0.1, 0.2)), (503, (0.0, 0.0))])
 async def test_too_many_requests_are_tried_again_after_a_while(
     tavily: FakeSearchProvider, status: int, pauses: tuple[float, float]
 ) -> None:
-    tavily.then(*[tavily.body("", status)] * 2)
+    tavily.reply_next(*[tavily.build_reply("", status)] * 2)
     assert (await source(tavily).ask(INQUIRY, Paid())).hits
     first, second, third = (seen.time for seen in tavily.seen)
     for waited, pause in zip((second - first, third - second), pauses, strict=True):
@@ -153,18 +149,18 @@ async def test_too_many_requests_are_tried_again_after_a_while(
 
 
 async def test_a_request_that_was_sent_may_be_billed_whatever_comes_after(tavily: FakeSearchProvider) -> None:
-    async def silent(wire: Wire, request: Received) -> None:
-        await wire.gone(within=5)
+    async def silent(wire: ServerConnection, request: Received) -> None:
+        await wire.wait_for_close(within=5)
 
     """Each attempt is paid for by itself."""
     till = Failing()
     asked = source(tavily, seconds=0.1)
-    tavily.then(silent, tavily.body("", 401))
+    tavily.reply_next(silent, tavily.build_reply("", 401))
     with pytest.raises(SourceError, match="key of tavily was refused"):
-        await asked.ask(Inquiry(query="x"), till)
+        await asked.ask(SearchRequest(query="x"), till)
     assert till.billed == [True, False]
     with pytest.raises(SourceError, match="key of tavily was refused"):
-        await asked.ask(Inquiry(query="x"), till)
+        await asked.ask(SearchRequest(query="x"), till)
     assert till.billed == [True, False, False]
     assert len(tavily.seen) == 2  # it was not asked again
 
@@ -176,7 +172,7 @@ async def test_a_connection_that_never_stood_is_billed_by_nobody(monkeypatch: py
         await asyncio.sleep(30)
 
     monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", hang)
-    asked = Tavily(bench(Pace(attempts=1), endpoints={"tavily": "http://127.0.0.1:9"}, seconds=0.1))
+    asked = TavilySource(bench(RetryPolicy(attempts=1), endpoints={"tavily": "http://127.0.0.1:9"}, seconds=0.1))
     error = await refused(asked)
     assert "0.1 s" in error.message
     assert not error.billed
@@ -184,22 +180,22 @@ async def test_a_connection_that_never_stood_is_billed_by_nobody(monkeypatch: py
 
 async def test_all_attempts_together_are_bounded(tavily: FakeSearchProvider) -> None:
     tavily.delay = 30
-    error = await refused(source(tavily, Pace(attempts=9, pause=0.01, overall=0.5), seconds=0.3))
+    error = await refused(source(tavily, RetryPolicy(attempts=9, pause=0.01, overall=0.5), seconds=0.3))
     assert error.retryable
     assert len(tavily.seen) <= 2  # the second had what was left
 
 
 async def test_a_full_queue_is_an_error_and_not_a_standstill(tavily: FakeSearchProvider) -> None:
-    asked = source(tavily, Pace(queue=0.1), requests_per_minute={"tavily": 6})
+    asked = source(tavily, RetryPolicy(queue=0.1), requests_per_minute={"tavily": 6})
     await asked.ask(INQUIRY, Paid())
-    error = await refused(asked, Inquiry(query="another"))
+    error = await refused(asked, SearchRequest(query="another"))
     assert "waiting" in error.message
     assert len(tavily.seen) == 1
 
 
 async def test_who_leaves_the_queue_gives_the_turn_back() -> None:
-    lane = Lane(Terms(per_minute=6000, at_once=1), queue=5.0)
-    async with lane.turn("x"):
+    lane = ProviderLimiter(ProviderTerms(per_minute=6000, at_once=1), queue=5.0)
+    async with lane.slot("x"):
         waiting = asyncio.create_task(_turn(lane))
         await asyncio.sleep(0.01)
         waiting.cancel()
@@ -207,16 +203,16 @@ async def test_who_leaves_the_queue_gives_the_turn_back() -> None:
         await _turn(lane)
 
 
-async def _turn(lane: Lane) -> None:
-    async with lane.turn("x"):
+async def _turn(lane: ProviderLimiter) -> None:
+    async with lane.slot("x"):
         pass
 
 
 async def test_a_refusal_reaches_those_who_wait_for_their_turn(tavily: FakeSearchProvider) -> None:
-    tavily.then(*[tavily.body("", 401)] * 30)
+    tavily.reply_next(*[tavily.build_reply("", 401)] * 30)
     tavily.delay = 0.02
     asked = source(tavily)
-    inquiries = [Inquiry(query=f"question {number}") for number in range(30)]
+    inquiries = [SearchRequest(query=f"question {number}") for number in range(30)]
     errors = await asyncio.gather(*(asked.ask(one, Paid()) for one in inquiries), return_exceptions=True)
     assert all(isinstance(error, SourceError) and not error.retryable for error in errors)
     assert len(tavily.seen) <= asked.terms.at_once
@@ -224,7 +220,7 @@ async def test_a_refusal_reaches_those_who_wait_for_their_turn(tavily: FakeSearc
 
 @pytest.mark.parametrize("status", [402, 432, 433])
 async def test_credits_that_are_used_up(tavily: FakeSearchProvider, status: int) -> None:
-    tavily.then(tavily.body("", status))
+    tavily.reply_next(tavily.build_reply("", status))
     asked = source(tavily)
     assert "credits" in (await refused(asked)).message
     await refused(asked)
@@ -232,7 +228,7 @@ async def test_credits_that_are_used_up(tavily: FakeSearchProvider, status: int)
 
 
 async def test_without_its_key_it_is_not_asked(tavily: FakeSearchProvider) -> None:
-    asked = Tavily(bench(keys=Keys(), endpoints={"tavily": tavily.url}))
+    asked = TavilySource(bench(keys=Keys(), endpoints={"tavily": tavily.url}))
     error = await refused(asked)
     assert "TAVILY_API_KEY" in error.help
     assert not tavily.seen
@@ -240,19 +236,21 @@ async def test_without_its_key_it_is_not_asked(tavily: FakeSearchProvider) -> No
 
 async def test_an_address_that_is_none() -> None:
     for address in ("nowhere", "ftp://example.org", "http://[::1", "http://127.0.0.1:99999"):
-        asked = Tavily(bench(endpoints={"tavily": address}))
+        asked = TavilySource(bench(endpoints={"tavily": address}))
         assert not (await refused(asked)).retryable, address
-        assert not asked.reachable()
+        assert not asked.is_reachable()
 
 
 async def test_a_brotli_answer_that_grows_is_cut_off(tavily: FakeSearchProvider) -> None:
     brotli = pytest.importorskip("brotli")
-    tavily.then(tavily.body(brotli.compress(b" " * 50_000_000, quality=1), 200, {"Content-Encoding": "br"}))
+    tavily.reply_next(
+        tavily.build_reply(brotli.compress(b" " * 50_000_000, quality=1), 200, {"Content-Encoding": "br"})
+    )
     assert "MB" in (await refused(source(tavily))).message
 
 
 async def test_no_cookie_comes_back(tavily: FakeSearchProvider) -> None:
-    tavily.then(tavily.body("", 503, {"Set-Cookie": "who=me; Path=/"}))
+    tavily.reply_next(tavily.build_reply("", 503, {"Set-Cookie": "who=me; Path=/"}))
     await source(tavily).ask(INQUIRY, Paid())
     assert all("cookie" not in seen.request.headers for seen in tavily.seen)
 
@@ -262,7 +260,7 @@ async def test_no_cookie_comes_back(tavily: FakeSearchProvider) -> None:
 
 async def test_what_was_bought_before_costs_no_quota(tavily: FakeSearchProvider) -> None:
     asked = source(tavily, requests_per_day={"tavily": 0}, cache_hours=0)
-    body = tavily.format.answer(Received("POST", "/search", {}, {}, b""), tavily.found)
+    body = tavily.format.build_answer(Received("POST", "/search", {}, {}, b""), tavily.found)
     assert len((await asked.ask(INQUIRY, Paid(body))).hits) == 3
     assert "quota" in (await refused(asked)).message
 
@@ -285,17 +283,17 @@ CHALLENGE = '<html><form id="challenge-form" name="q"><div class="anomaly-modal_
 @pytest.mark.parametrize(
     ("name", "build", "bad"),
     [
-        ("tavily", Tavily, '{"results": ['),
-        ("searxng", Searxng, '{"results": [], "unresponsive_engines": [["google", "timeout"]]}'),
-        ("duckduckgo", DuckDuckGo, CHALLENGE),
+        ("tavily", TavilySource, '{"results": ['),
+        ("searxng", SearxngSource, '{"results": [], "unresponsive_engines": [["google", "timeout"]]}'),
+        ("duckduckgo", DuckDuckGoSource, CHALLENGE),
     ],
 )
 async def test_a_bad_answer_is_not_paid_for_and_not_given_again(name: str, build: type[ApiSource], bad: str) -> None:
     shelf = Shelf()
     async with FakeSearchProvider(FORMATS[name]) as provider:
-        once = Pace(attempts=1)
+        once = RetryPolicy(attempts=1)
         asked = build.build(bench(once, requests_per_minute={name: 60_000}, **FORMATS[name].settings(provider.url)))
-        provider.then(provider.body(bad))
+        provider.reply_next(provider.build_reply(bad))
         with pytest.raises(SourceError):
             await asked.ask(INQUIRY, shelf)
         assert not shelf.bodies
@@ -309,8 +307,8 @@ async def test_a_bad_answer_is_not_paid_for_and_not_given_again(name: str, build
 async def test_whatever_an_answer_does_to_its_reader_is_an_error_of_the_source(
     tavily: FakeSearchProvider, trouble: type[Exception]
 ) -> None:
-    class Puzzled(Tavily):
-        def found(self, body: str) -> list[Found]:
+    class Puzzled(TavilySource):
+        def found(self, body: str) -> list[ProviderResult]:
             raise trouble(body)
 
     asked = Puzzled(bench(endpoints={"tavily": tavily.url}))
@@ -322,7 +320,7 @@ async def test_a_date_that_cannot_be_does_not_lose_a_search(tavily: FakeSearchPr
         {"url": f"https://example.org/{n}", "title": "A quay", "content": "", "score": 1.0, "published_date": text}
         for n, text in enumerate(IMPOSSIBLE)
     ]
-    tavily.then(tavily.body(json.dumps({"query": "q", "results": results, "response_time": 1.0})))
+    tavily.reply_next(tavily.build_reply(json.dumps({"query": "q", "results": results, "response_time": 1.0})))
     hits = (await source(tavily).ask(INQUIRY, Paid())).hits
     assert [hit.published for hit in hits] == [None] * len(IMPOSSIBLE)
 
@@ -332,14 +330,14 @@ async def test_what_another_version_kept_is_asked_again(tavily: FakeSearchProvid
     asked = source(tavily)
     await asked.ask(INQUIRY, Paid())
     (key,) = asked._bench.cache._values  # type: ignore[attr-defined]
-    await asked._bench.cache.put(key, b'[{"address": "https://example.org/"}]', seconds=60)
+    await asked._bench.cache.add_test(key, b'[{"address": "https://example.org/"}]', seconds=60)
     assert not (await asked.ask(INQUIRY, Paid())).cached
 
 
 async def test_secrets_in_an_address_are_not_shown(tavily: FakeSearchProvider) -> None:
-    class Secretive(Tavily):
-        def request(self, inquiry: Inquiry) -> Request:
-            return Request("/search", {"q": inquiry.query}, secrets={"api_key": self.key})
+    class Secretive(TavilySource):
+        def request(self, inquiry: SearchRequest) -> ProviderRequest:
+            return ProviderRequest("/search", {"q": inquiry.query}, secrets={"api_key": self.key})
 
     asked = Secretive(bench(endpoints={"tavily": tavily.url}))
     fees: list[Fee] = []
@@ -350,9 +348,9 @@ async def test_secrets_in_an_address_are_not_shown(tavily: FakeSearchProvider) -
 
 async def test_titles_and_snippets_are_lines_of_bounded_length(tavily: FakeSearchProvider) -> None:
     tavily.found = [
-        Found(url="https://example.org/a#top", title="A\n title " * 100, snippet="words " * 2000),
-        Found(url="https://example.org/a#end", title="The same page"),
-        Found(url="https://example.org/b", title=" "),
+        ProviderResult(url="https://example.org/a#top", title="A\n title " * 100, snippet="words " * 2000),
+        ProviderResult(url="https://example.org/a#end", title="The same page"),
+        ProviderResult(url="https://example.org/b", title=" "),
     ]
     hits = (await source(tavily).ask(INQUIRY, Paid())).hits
     assert [(hit.rank, hit.url) for hit in hits] == [(1, "https://example.org/a#top"), (2, "https://example.org/b")]
@@ -365,20 +363,20 @@ async def test_titles_and_snippets_are_lines_of_bounded_length(tavily: FakeSearc
 
 
 def test_a_query_is_cut_at_a_word() -> None:
-    assert shortened("one two  three\n", 100) == "one two three"
-    assert shortened("one two three", 7) == "one two"
-    assert shortened("one two three", 9) == "one two"
-    assert shortened("x" * 50, 9) == "x" * 9
+    assert shorten("one two  three\n", 100) == "one two three"
+    assert shorten("one two three", 7) == "one two"
+    assert shorten("one two three", 9) == "one two"
+    assert shorten("x" * 50, 9) == "x" * 9
 
 
 def test_hosts_in_a_query_stay_when_it_is_cut() -> None:
-    inquiry = Inquiry(query="word " * 200, sites=("a.org", "b.org"), without=("c.org",))
-    query = narrowed(inquiry, characters=400, words=50)
+    inquiry = SearchRequest(query="word " * 200, sites=("a.org", "b.org"), without=("c.org",))
+    query = add_site_filters(inquiry, characters=400, words=50)
     assert query.endswith(" (site:a.org OR site:b.org) -site:c.org")
     assert len(query) <= 400
     assert len(query.split()) <= 50
-    assert narrowed(Inquiry(query="q", sites=("a.org",)), characters=99) == "q site:a.org"
-    assert narrowed(Inquiry(query="q"), characters=99) == "q"
+    assert add_site_filters(SearchRequest(query="q", sites=("a.org",)), characters=99) == "q site:a.org"
+    assert add_site_filters(SearchRequest(query="q"), characters=99) == "q"
 
 
 @pytest.mark.parametrize(
@@ -393,7 +391,7 @@ def test_hosts_in_a_query_stay_when_it_is_cut() -> None:
     ],
 )  # fmt: skip
 def test_dates_as_engines_say_them(text: str | None, day: date | None) -> None:
-    assert published(text, now=datetime(2024, 3, 3, 12, tzinfo=UTC)) == day
+    assert parse_date(text, now=datetime(2024, 3, 3, 12, tzinfo=UTC)) == day
 
 
 # One by one ------------------------------------------------------------------------------------------
@@ -401,45 +399,45 @@ def test_dates_as_engines_say_them(text: str | None, day: date | None) -> None:
 
 @pytest.mark.parametrize(("language", "sent"), [("de", "de"), ("ja", "jp"), ("pt", "pt-pt"), ("xx", None)])
 def test_brave_is_sent_languages_it_knows(language: str, sent: str | None) -> None:
-    request = Brave(bench()).request(Inquiry(query="q", language=language))
+    request = BraveSource(bench()).build_request(SearchRequest(query="q", language=language))
     assert request.params.get("search_lang") == sent
 
 
 def test_brave_strips_marks_and_entities() -> None:
     result = {"url": "https://example.org/", "title": "Ships &amp; quays", "description": "A <strong>ship</strong>"}
-    (found,) = Brave(bench()).found(json.dumps({"type": "search", "web": {"results": [result]}}))
+    (found,) = BraveSource(bench()).parse_results(json.dumps({"type": "search", "web": {"results": [result]}}))
     assert (found.title, found.snippet) == ("Ships & quays", "A ship")
 
 
 def test_searxng_needs_an_address() -> None:
-    assert not Searxng(bench()).is_available()
-    assert Searxng(bench(searxng_url="http://localhost:8080")).is_available()
+    assert not SearxngSource(bench()).is_available()
+    assert SearxngSource(bench(searxng_url="http://localhost:8080")).is_available()
 
 
 @pytest.mark.parametrize(("days", "sent"), [(0, "day"), (20, "month"), (300, "year"), (900, None)])
 def test_searxng_is_sent_the_range_that_holds_the_date(days: int, sent: str | None) -> None:
     since = datetime.now(UTC).date() - timedelta(days=days)
-    request = Searxng(bench(searxng_url="http://localhost")).request(Inquiry(query="q", since=since))
+    request = SearxngSource(bench(searxng_url="http://localhost")).build_request(SearchRequest(query="q", since=since))
     assert request.params.get("time_range") == sent
 
 
 async def test_searxng_without_json_says_what_to_do() -> None:
     async with FakeSearchProvider(FORMATS["searxng"]) as provider:
-        provider.then(provider.body("<h1>Forbidden</h1>", 403))
-        error = await refused(Searxng(bench(searxng_url=provider.url)))
+        provider.reply_next(provider.build_reply("<h1>Forbidden</h1>", 403))
+        error = await refused(SearxngSource(bench(searxng_url=provider.url)))
     assert "settings.yml" in error.help
 
 
 async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing() -> None:
     async with FakeSearchProvider(FORMATS["searxng"]) as provider:
-        provider.then(provider.body('{"results": [], "unresponsive_engines": [["google", "timeout"]]}'))
-        error = await refused(Searxng(bench(Pace(attempts=1), searxng_url=provider.url)))
+        provider.reply_next(provider.build_reply('{"results": [], "unresponsive_engines": [["google", "timeout"]]}'))
+        error = await refused(SearxngSource(bench(RetryPolicy(attempts=1), searxng_url=provider.url)))
     assert error.retryable
 
 
 async def test_searxng_behind_a_login() -> None:
     async with FakeSearchProvider(FORMATS["searxng"]) as provider:
-        asked = Searxng(bench(searxng_url=provider.url.replace("//", f"//ada:{KEY}%40@")))
+        asked = SearxngSource(bench(searxng_url=provider.url.replace("//", f"//ada:{KEY}%40@")))
         fees: list[Fee] = []
         await asked.ask(INQUIRY, Paid(fees=fees))
         headers = provider.seen[0].request.headers
@@ -453,8 +451,8 @@ async def test_duckduckgo_that_wants_to_see_a_person_has_not_found_nothing(statu
         '<html><body><form id="challenge-form" name="q"><div class="anomaly-modal__title"></div></form></body></html>'
     )
     async with FakeSearchProvider(FORMATS["duckduckgo"]) as provider:
-        provider.then(provider.body(page, status))
-        error = await refused(DuckDuckGo(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})))
+        provider.reply_next(provider.build_reply(page, status))
+        error = await refused(DuckDuckGoSource(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})))
         assert len(provider.seen) == 1
     assert "person" in error.message
     assert not error.retryable
@@ -463,18 +461,22 @@ async def test_duckduckgo_that_wants_to_see_a_person_has_not_found_nothing(statu
 async def test_duckduckgo_keeps_the_escapes_of_an_address() -> None:
     address = "https://example.org/a%2Fb?q=c%26d%20e"
     async with FakeSearchProvider(FORMATS["duckduckgo"]) as provider:
-        provider.found = [Found(url=address, title="One"), Found(url=f"{address}f", title="Two")]
-        hits = (await DuckDuckGo(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})).ask(INQUIRY, Paid())).hits
+        provider.found = [ProviderResult(url=address, title="One"), ProviderResult(url=f"{address}f", title="Two")]
+        hits = (
+            await DuckDuckGoSource(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})).ask(INQUIRY, Paid())
+        ).hits
     assert [hit.url for hit in hits] == [address, f"{address}f"]
 
 
 async def test_duckduckgo_does_not_hold_up_the_others() -> None:
-    async def silent(wire: Wire, request: Received) -> None:
-        await wire.gone(within=10)
+    async def silent(wire: ServerConnection, request: Received) -> None:
+        await wire.wait_for_close(within=10)
 
     async with FakeSearchProvider(FORMATS["duckduckgo"]) as provider:
-        provider.then(silent)
-        asked = DuckDuckGo(bench(Pace(attempts=1), endpoints={"duckduckgo": f"{provider.url}/html/"}, seconds=0.3))
+        provider.reply_next(silent)
+        asked = DuckDuckGoSource(
+            bench(RetryPolicy(attempts=1), endpoints={"duckduckgo": f"{provider.url}/html/"}, seconds=0.3)
+        )
         waiting = asyncio.create_task(refused(asked))
         ticks = 0
         while not waiting.done():
@@ -485,7 +487,7 @@ async def test_duckduckgo_does_not_hold_up_the_others() -> None:
 
 
 async def test_who_cannot_be_reached_is_not_tried_again_for_every_query() -> None:
-    asked = Tavily(bench(QUICK._replace(rest=0.3), endpoints={"tavily": "http://127.0.0.1:9"}))
+    asked = TavilySource(bench(QUICK._replace(rest=0.3), endpoints={"tavily": "http://127.0.0.1:9"}))
     assert "could not be reached" in (await refused(asked)).message
     began = monotonic()
     for _ in range(20):

@@ -13,52 +13,62 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import SourceError
-from assay.model.inquiry import Inquiry
-from assay.ports import Embedder, FileReader
-from assay.search.api import ApiSource
-from assay.search.arxiv import Arxiv
-from assay.search.crossref import Crossref
-from assay.search.entries import byline, combined, day, doi_address, keywords, on, plain
-from assay.search.gdelt import Gdelt
-from assay.search.github import Github
-from assay.search.http import Http, Outgoing, Pace, Reply
-from assay.search.newsapi import NewsApi
-from assay.search.openalex import OpenAlex
-from assay.search.registry import Bench
-from assay.search.semantic_scholar import SemanticScholar
-from assay.search.wikipedia import Wikipedia
-from assay.settings import Keys, Searching, Settings
-from assay.testing.index import MemoryIndex
-from assay.testing.search_formats.arxiv import feed
-from assay.testing.search_formats.openalex import inverted
-from assay.testing.stores import MemoryCache, MemoryDocuments
+from openassay.errors import SourceError
+from openassay.models.evidence import SearchRequest
+from openassay.protocols import DocumentReader, Embedder
+from openassay.search.arxiv import ArxivSource
+from openassay.search.base import (
+    ApiSource,
+    date_from_parts,
+    doi_url,
+    format_byline,
+    join_terms,
+    parse_iso_date,
+    query_keywords,
+    strip_markup,
+)
+from openassay.search.crossref import CrossrefSource
+from openassay.search.gdelt import GdeltSource
+from openassay.search.github import GithubSource
+from openassay.search.http import HttpRequest, HttpResponse, ProviderClient, RetryPolicy
+from openassay.search.newsapi import NewsApiSource
+from openassay.search.openalex import OpenAlexSource
+from openassay.search.registry import SourceContext
+from openassay.search.semantic_scholar import SemanticScholarSource
+from openassay.search.wikipedia import WikipediaSource
+from openassay.settings import Keys, SearchSettings, Settings
+from openassay.testing import MemoryCache, MemoryDocuments
+from tests.fakes.index import MemoryIndex
+from tests.fakes.search_catalogue_formats import invert_abstract
+from tests.fakes.search_feed_formats import build_arxiv_feed
 
 QUESTION = "What is the effect of intermittent fasting on insulin resistance in adults with type 2 diabetes?"
 TODAY = datetime.now(UTC).date()
 A = TypeVar("A", bound=ApiSource)
 
 
-class Scripted(Http):
+class Scripted(ProviderClient):
     """Answers in turn, and remembers what it was sent."""
 
-    def __init__(self, *replies: Reply) -> None:
-        super().__init__(Pace(pause=0.0))
-        self.sent: list[Outgoing] = []
+    def __init__(self, *replies: HttpResponse) -> None:
+        super().__init__(RetryPolicy(pause=0.0))
+        self.sent: list[HttpRequest] = []
         self._replies = list(replies)
 
-    async def fetch(self, name: str, outgoing: Outgoing, *, seconds: float) -> Reply:
+    async def fetch(self, name: str, outgoing: HttpRequest, *, seconds: float) -> HttpResponse:
         self.sent.append(outgoing)
         return self._replies.pop(0)
 
 
-def source(kind: type[A], http: Http | None = None, *, keys: Mapping[str, str] | None = None, **search: Any) -> A:
+def source(
+    kind: type[A], http: ProviderClient | None = None, *, keys: Mapping[str, str] | None = None, **search: Any
+) -> A:
     quick = {"requests_per_minute": {kind.name: 6000.0}} if http else {}
-    settings = Settings(search=Searching(**{**quick, **search}), keys=Keys.model_validate(keys or {}))
+    settings = Settings(search=SearchSettings(**{**quick, **search}), keys=Keys.model_validate(keys or {}))
     return kind.build(
-        Bench(
-            MemoryDocuments(), cast(Embedder, None), cast(FileReader, None), lambda path: MemoryIndex(), settings,
-            MemoryCache(), http or Http(),
+        SourceContext(
+            MemoryDocuments(), cast(Embedder, None), cast(DocumentReader, None), lambda path: MemoryIndex(), settings,
+            MemoryCache(), http or ProviderClient(),
         )
     )  # fmt: skip
 
@@ -67,7 +77,7 @@ plain_source = cache(source)  # with no settings of its own, for tests that only
 
 
 def params(kind: type[ApiSource], query: str = QUESTION, **inquiry: Any) -> Mapping[str, str | int]:
-    asked: Mapping[str, str | int] = plain_source(kind).request(Inquiry(query=query, **inquiry)).params
+    asked: Mapping[str, str | int] = plain_source(kind).request(SearchRequest(query=query, **inquiry)).params
     return asked
 
 
@@ -95,7 +105,7 @@ S2 = {
 
 def semantic_scholar(**changed: Any) -> Any:
     body = {**S2, "data": [{**S2["data"][0], **changed}]}  # type: ignore[index]
-    return plain_source(SemanticScholar).found(json.dumps(body))[0]
+    return plain_source(SemanticScholarSource).found(json.dumps(body))[0]
 
 
 @pytest.mark.requirement("F-04")
@@ -117,19 +127,19 @@ def test_semantic_scholar_dates_and_authors_may_be_partial() -> None:
 
 @pytest.mark.requirement("F-04")
 def test_semantic_scholar_is_asked_for_years() -> None:
-    assert "publicationDateOrYear" not in params(SemanticScholar)
-    assert params(SemanticScholar, until=date(2020, 6, 6))["publicationDateOrYear"] == ":2020-06-06"
-    asked = source(SemanticScholar, academic_years=3).request(Inquiry(query="quay"))
+    assert "publicationDateOrYear" not in params(SemanticScholarSource)
+    assert params(SemanticScholarSource, until=date(2020, 6, 6))["publicationDateOrYear"] == ":2020-06-06"
+    asked = source(SemanticScholarSource, academic_years=3).build_request(SearchRequest(query="quay"))
     assert asked.params["publicationDateOrYear"] == f"{TODAY.year - 3}-01-01:"
 
 
 def test_semantic_scholar_takes_no_hyphens_and_counts_what_it_gives() -> None:
-    assert params(SemanticScholar, "state-of-the-art in low-rank adaptation")["query"] == (
+    assert params(SemanticScholarSource, "state-of-the-art in low-rank adaptation")["query"] == (
         "state of the art low rank adaptation"
     )
-    assert plain_source(SemanticScholar).found('{"total": 0, "offset": 0}') == []
+    assert plain_source(SemanticScholarSource).found('{"total": 0, "offset": 0}') == []
     with pytest.raises(ValueError, match="gives none"):
-        plain_source(SemanticScholar).found('{"total": 3, "offset": 0}')
+        plain_source(SemanticScholarSource).found('{"total": 3, "offset": 0}')
 
 
 # arXiv
@@ -152,7 +162,7 @@ in positron- and electron-proton collisions, at x &lt; 0.1.
 
 
 def test_arxiv_entries_are_read_on_one_line_and_without_their_version() -> None:
-    (found,) = plain_source(Arxiv).found(feed([ENTRY]))
+    (found,) = plain_source(ArxivSource).found(build_arxiv_feed([ENTRY]))
     assert found.url == "https://arxiv.org/abs/hep-ex/0307015"
     assert found.title == "Multi-Electron Production at High Transverse Momenta in ep Collisions at HERA"
     assert found.text.endswith("electron-proton collisions, at x < 0.1.")
@@ -163,11 +173,11 @@ def test_arxiv_entries_are_read_on_one_line_and_without_their_version() -> None:
 
 
 def test_arxiv_wants_fielded_terms_and_dates() -> None:
-    assert params(Arxiv, "low-rank adaptation")["search_query"] == 'all:"low rank" AND all:adaptation'
-    long = str(params(Arxiv, QUESTION, since=date(2022, 1, 1))["search_query"])
+    assert params(ArxivSource, "low-rank adaptation")["search_query"] == 'all:"low rank" AND all:adaptation'
+    long = str(params(ArxivSource, QUESTION, since=date(2022, 1, 1))["search_query"])
     assert long.startswith("(all:effect OR all:intermittent OR all:fasting")
     assert long.endswith(f") AND submittedDate:[202201010000 TO {TODAY:%Y%m%d}2359]")
-    assert "1991" in str(params(Arxiv, until=date(2000, 1, 1))["search_query"])
+    assert "1991" in str(params(ArxivSource, until=date(2000, 1, 1))["search_query"])
 
 
 def test_arxiv_errors_come_as_entries() -> None:
@@ -176,7 +186,7 @@ def test_arxiv_errors_come_as_entries() -> None:
         "<summary>incorrect id format for 1234</summary></entry>"
     )
     with pytest.raises(SourceError) as caught:
-        plain_source(Arxiv).found(feed([entry]))
+        plain_source(ArxivSource).found(build_arxiv_feed([entry]))
     assert not caught.value.retryable
 
 
@@ -196,15 +206,15 @@ def test_arxiv_errors_come_as_entries() -> None:
 )
 def test_arxiv_reads_nothing_but_a_feed(body: str) -> None:
     with pytest.raises(ValueError, match=r"feed|XML"):
-        plain_source(Arxiv).found(body)
+        plain_source(ArxivSource).found(body)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_arxiv_takes_any_text_in_a_feed(text: str) -> None:
-    body = feed([ENTRY, f"<entry><id>http://arxiv.org/abs/1</id><title>{text}</title></entry>"])
+    body = build_arxiv_feed([ENTRY, f"<entry><id>http://arxiv.org/abs/1</id><title>{text}</title></entry>"])
     try:
-        found = plain_source(Arxiv).found(body)
+        found = plain_source(ArxivSource).found(body)
     except (ValueError, SourceError):
         return
     assert found[0].author == "H1 Collaboration"
@@ -227,7 +237,7 @@ WORK: dict[str, Any] = {
 
 def openalex(**changed: Any) -> list[Any]:
     return list(
-        plain_source(OpenAlex).found(json.dumps({"meta": {"count": 1}, "results": [{**WORK, **changed}, WORK]}))
+        plain_source(OpenAlexSource).found(json.dumps({"meta": {"count": 1}, "results": [{**WORK, **changed}, WORK]}))
     )
 
 
@@ -260,12 +270,12 @@ def test_openalex_abstracts_are_bounded() -> None:
 @settings(deadline=None)
 @given(st.lists(st.text(alphabet="abcdefg", min_size=1, max_size=4), max_size=50))
 def test_openalex_abstracts_survive_the_index(words: list[str]) -> None:
-    assert openalex(abstract_inverted_index=inverted(" ".join(words)))[0].text == " ".join(words)
+    assert openalex(abstract_inverted_index=invert_abstract(" ".join(words)))[0].text == " ".join(words)
 
 
 def test_openalex_is_asked_with_filters_contact_and_key() -> None:
-    asked = source(OpenAlex, keys={"openalex_api_key": "k3y"}, contact="ada@example.org").request(
-        Inquiry(query="harbour depth", since=date(2020, 1, 2), until=date(2021, 3, 4), language="de")
+    asked = source(OpenAlexSource, keys={"openalex_api_key": "k3y"}, contact="ada@example.org").build_request(
+        SearchRequest(query="harbour depth", since=date(2020, 1, 2), until=date(2021, 3, 4), language="de")
     )
     assert asked.params["search"] == "harbour AND depth"
     assert asked.params["mailto"] == "ada@example.org"
@@ -277,9 +287,9 @@ def test_openalex_is_asked_with_filters_contact_and_key() -> None:
 
 
 def test_openalex_gives_ten_times_as_much_for_a_free_key() -> None:
-    assert source(OpenAlex).terms.per_day == 100
-    assert source(OpenAlex, keys={"openalex_api_key": "k"}).terms.per_day == 1000
-    told = source(OpenAlex, keys={"openalex_api_key": "k"}, requests_per_day={"openalex": 7})
+    assert source(OpenAlexSource).terms.per_day == 100
+    assert source(OpenAlexSource, keys={"openalex_api_key": "k"}).terms.per_day == 1000
+    told = source(OpenAlexSource, keys={"openalex_api_key": "k"}, requests_per_day={"openalex": 7})
     assert told.terms.per_day == 7
 
 
@@ -298,7 +308,9 @@ ITEM: dict[str, Any] = {
 def crossref(*items: object) -> list[Any]:
     message = {"total-results": len(items), "items": items}
     return list(
-        plain_source(Crossref).found(json.dumps({"status": "ok", "message-type": "work-list", "message": message}))
+        plain_source(CrossrefSource).found(
+            json.dumps({"status": "ok", "message-type": "work-list", "message": message})
+        )
     )
 
 
@@ -335,10 +347,10 @@ def test_crossref_entries_without_a_title_are_left_out() -> None:
 
 
 def test_crossref_serves_those_better_who_give_a_contact() -> None:
-    known = source(Crossref, contact="ada@example.org")
-    assert (source(Crossref).terms.per_minute, source(Crossref).terms.at_once) == (60, 1)
+    known = source(CrossrefSource, contact="ada@example.org")
+    assert (source(CrossrefSource).terms.per_minute, source(CrossrefSource).terms.at_once) == (60, 1)
     assert (known.terms.per_minute, known.terms.at_once) == (180, 3)
-    asked = known.request(Inquiry(query=QUESTION, since=date(2020, 1, 2), until=date(2021, 3, 4))).params
+    asked = known.build_request(SearchRequest(query=QUESTION, since=date(2020, 1, 2), until=date(2021, 3, 4))).params
     assert asked["filter"] == "from-pub-date:2020-01-02,until-pub-date:2021-03-04"
     assert (asked["query.bibliographic"], asked["mailto"]) == (QUESTION, "ada@example.org")
 
@@ -359,7 +371,7 @@ ARTICLE: dict[str, Any] = {
 
 def newsapi(*articles: object) -> list[Any]:
     body = {"status": "ok", "totalResults": len(articles), "articles": articles}
-    return list(plain_source(NewsApi).found(json.dumps(body)))
+    return list(plain_source(NewsApiSource).found(json.dumps(body)))
 
 
 @pytest.mark.requirement("F-04")
@@ -373,18 +385,18 @@ def test_newsapi_articles_that_were_withdrawn_are_left_out() -> None:
 
 @pytest.mark.requirement("F-04")
 def test_newsapi_is_asked_for_the_last_days_unless_an_inquiry_says_since() -> None:
-    week = source(NewsApi, news_days=7).request(Inquiry(query="quay")).params
+    week = source(NewsApiSource, news_days=7).build_request(SearchRequest(query="quay")).params
     assert week["from"] == str(TODAY - timedelta(days=7))
-    assert params(NewsApi, since=date(2026, 1, 2))["from"] == "2026-01-02"
-    assert params(NewsApi)["from"] == str(TODAY - timedelta(days=28))  # a month of any length
+    assert params(NewsApiSource, since=date(2026, 1, 2))["from"] == "2026-01-02"
+    assert params(NewsApiSource)["from"] == str(TODAY - timedelta(days=28))  # a month of any length
 
 
 def test_newsapi_queries_fit() -> None:
-    long = params(NewsApi, " ".join(f"extraordinarily{n}long" * 2 for n in range(40)), language="eo")
+    long = params(NewsApiSource, " ".join(f"extraordinarily{n}long" * 2 for n in range(40)), language="eo")
     assert len(str(long["q"])) <= 500
     assert not str(long["q"]).endswith("OR")
     assert "language" not in long  # it does not know this one
-    sites = params(NewsApi, "quay", sites=("bbc.co.uk", "nytimes.com"), without=("example.com",), language="de")
+    sites = params(NewsApiSource, "quay", sites=("bbc.co.uk", "nytimes.com"), without=("example.com",), language="de")
     assert (sites["domains"], sites["excludeDomains"], sites["language"]) == (
         "bbc.co.uk,nytimes.com",
         "example.com",
@@ -397,17 +409,19 @@ def test_newsapi_queries_fit() -> None:
     ("code", "retryable"), [("rateLimited", True), ("apiKeyInvalid", False), ("parameterInvalid", False)]
 )
 async def test_newsapi_errors_are_errors_whatever_their_status(code: str, retryable: bool) -> None:
-    error = Reply(200, {}, json.dumps({"status": "error", "code": code, "message": "…"}))
+    error = HttpResponse(200, {}, json.dumps({"status": "error", "code": code, "message": "…"}))
     http = Scripted(error, error, error)
     with pytest.raises(SourceError) as caught:
-        await source(NewsApi, http, keys={"news_api_key": "k"}).search("quay", limit=5)
+        await source(NewsApiSource, http, keys={"news_api_key": "k"}).search("quay", limit=5)
     assert caught.value.retryable is retryable
     assert len(http.sent) == (3 if retryable else 1)
 
 
 async def test_newsapi_says_when_a_plan_does_not_reach_back() -> None:
     with pytest.raises(SourceError, match="does not go back") as caught:
-        await source(NewsApi, Scripted(Reply(426, {}, "")), keys={"news_api_key": "k"}).search("quay", limit=5)
+        await source(NewsApiSource, Scripted(HttpResponse(426, {}, "")), keys={"news_api_key": "k"}).search(
+            "quay", limit=5
+        )
     assert "news_days" in caught.value.help
 
 
@@ -423,16 +437,16 @@ GDELT = (
 def test_gdelt_json_is_read_though_it_is_none() -> None:
     with pytest.raises(ValueError, match="escape"):
         json.loads(GDELT)
-    (found,) = plain_source(Gdelt).found(GDELT)
+    (found,) = plain_source(GdeltSource).found(GDELT)
     assert found.title == 'Port \\d of "Zanzibar", reopens: 40% more \\ shipsé'
     assert found.published == date(2024, 1, 15)
-    assert plain_source(Gdelt).found(GDELT.replace(" of ", " of\t"))[0].url == "https://www.example.com/a"
+    assert plain_source(GdeltSource).found(GDELT.replace(" of ", " of\t"))[0].url == "https://www.example.com/a"
 
 
 def test_gdelt_finds_nothing_by_words_it_refuses() -> None:
-    assert plain_source(Gdelt).found("{}") == []
-    assert plain_source(Gdelt).found("Your query was too short or too long.\n") == []
-    assert plain_source(Gdelt).found("The specified phrase is too short.") == []
+    assert plain_source(GdeltSource).found("{}") == []
+    assert plain_source(GdeltSource).found("Your query was too short or too long.\n") == []
+    assert plain_source(GdeltSource).found("The specified phrase is too short.") == []
 
 
 @pytest.mark.parametrize(
@@ -441,43 +455,45 @@ def test_gdelt_finds_nothing_by_words_it_refuses() -> None:
 )
 def test_gdelt_troubles_are_not_empty_results(body: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - of json or of pydantic
-        plain_source(Gdelt).found(body)
+        plain_source(GdeltSource).found(body)
 
 
 @pytest.mark.requirement("C-07")
 async def test_gdelt_asks_for_patience_with_the_status_of_a_success() -> None:
-    slowly = Reply(200, {}, "Please limit requests to one every 5 seconds or contact us for larger queries.\n")
-    http = Scripted(slowly, Reply(200, {}, GDELT))
-    assert len(await source(Gdelt, http).search("Zanzibar harbour", limit=5)) == 1
+    slowly = HttpResponse(200, {}, "Please limit requests to one every 5 seconds or contact us for larger queries.\n")
+    http = Scripted(slowly, HttpResponse(200, {}, GDELT))
+    assert len(await source(GdeltSource, http).search("Zanzibar harbour", limit=5)) == 1
     assert len(http.sent) == 2
     with pytest.raises(SourceError) as caught:
-        await source(Gdelt, Scripted(slowly, slowly, slowly)).search("Zanzibar harbour", limit=5)
+        await source(GdeltSource, Scripted(slowly, slowly, slowly)).search("Zanzibar harbour", limit=5)
     assert caught.value.retryable
 
 
 def test_gdelt_queries_have_no_short_words_no_signs_and_fit() -> None:
-    assert params(Gdelt, "How is AI-driven R&D going in the EU?")["query"] == "driven going"
-    assert params(Gdelt, "Zanzibar harbour")["query"] == "Zanzibar harbour"
-    asked = params(Gdelt, QUESTION, sites=("a.com", "www.b.com"), without=("c.com",), language="de")
+    assert params(GdeltSource, "How is AI-driven R&D going in the EU?")["query"] == "driven going"
+    assert params(GdeltSource, "Zanzibar harbour")["query"] == "Zanzibar harbour"
+    asked = params(GdeltSource, QUESTION, sites=("a.com", "www.b.com"), without=("c.com",), language="de")
     assert asked["query"] == (
         "(effect OR intermittent OR fasting OR insulin OR resistance OR adults OR type OR diabetes) "
         "(domain:a.com OR domain:b.com) sourcelang:german -domain:c.com"
     )
     hosts = tuple(f"news-of-the-world-{n}.example.com" for n in range(20))
-    full = str(params(Gdelt, "incomprehensible " * 9 + "x" * 300, sites=hosts, without=hosts, language="de")["query"])
+    full = str(
+        params(GdeltSource, "incomprehensible " * 9 + "x" * 300, sites=hosts, without=hosts, language="de")["query"]
+    )
     assert full.startswith("incomprehensible (domain:news-of-the-world-0.example.com OR ")
     assert len(full) < 250
 
 
 def test_gdelt_is_asked_for_days() -> None:
-    asked = source(Gdelt, news_days=7).request(Inquiry(query="quay", until=date(2024, 3, 8))).params
+    asked = source(GdeltSource, news_days=7).build_request(SearchRequest(query="quay", until=date(2024, 3, 8))).params
     assert (asked["startdatetime"], asked["enddatetime"]) == ("20240301000000", "20240308235959")
 
 
 @settings(deadline=None)
 @given(st.text(min_size=1, max_size=80))
 def test_gdelt_queries_hold_no_operators_of_a_stranger(query: str) -> None:
-    asked = str(params(Gdelt, query)["query"])
+    asked = str(params(GdeltSource, query)["query"])
     assert re.fullmatch(r'(?:[^\W_]+ ?)*|\((?:[^\W_]+ ?)+\)|"[^"]*"', asked)
 
 
@@ -501,7 +517,7 @@ WIKI = {
 
 
 def test_wikipedia_pages_come_in_the_order_of_their_index() -> None:
-    found = plain_source(Wikipedia).found(json.dumps(WIKI))
+    found = plain_source(WikipediaSource).found(json.dumps(WIKI))
     assert [page.title for page in found] == ["Port of Malindi", "Zanzibar", "Quay"]
     assert [bool(page.text) for page in found] == [False, True, False]  # what is short says nothing by itself
     assert found[0].snippet == "A port."
@@ -509,10 +525,10 @@ def test_wikipedia_pages_come_in_the_order_of_their_index() -> None:
 
 
 def test_wikipedia_says_nothing_where_it_finds_nothing() -> None:
-    assert plain_source(Wikipedia).found('{"batchcomplete":true}') == []
+    assert plain_source(WikipediaSource).found('{"batchcomplete":true}') == []
     for body in ("{}", '{"error":{"code":"badvalue","info":"…"}}'):
         with pytest.raises(ValueError, match="no pages"):
-            plain_source(Wikipedia).found(body)
+            plain_source(WikipediaSource).found(body)
 
 
 @pytest.mark.parametrize(
@@ -520,8 +536,8 @@ def test_wikipedia_says_nothing_where_it_finds_nothing() -> None:
     [(None, "en"), ("de", "de"), ("PT-br", "pt"), ("xx", "en"), ("evil.example/", "en"), ("", "en")],
 )
 async def test_wikipedia_is_asked_in_the_language_of_the_inquiry(language: str | None, host: str) -> None:
-    http = Scripted(Reply(200, {}, json.dumps(WIKI)))
-    await source(Wikipedia, http).ask(Inquiry(query="quay", language=language), Nobody())
+    http = Scripted(HttpResponse(200, {}, json.dumps(WIKI)))
+    await source(WikipediaSource, http).ask(SearchRequest(query="quay", language=language), Nobody())
     assert http.sent[0].url == f"https://{host}.wikipedia.org/w/api.php"
 
 
@@ -534,21 +550,21 @@ class Nobody:
 
 
 async def test_wikipedia_is_told_whom_to_write_to() -> None:
-    http = Scripted(Reply(200, {}, json.dumps(WIKI)), Reply(200, {}, json.dumps(WIKI)))
-    await source(Wikipedia, http, contact="ada@example.org").search("quay", limit=50)
-    await source(Wikipedia, http).search("quay", limit=5)
-    assert http.sent[0].headers["User-Agent"] == "AssayBot/0.1 (ada@example.org)"
+    http = Scripted(HttpResponse(200, {}, json.dumps(WIKI)), HttpResponse(200, {}, json.dumps(WIKI)))
+    await source(WikipediaSource, http, contact="ada@example.org").search("quay", limit=50)
+    await source(WikipediaSource, http).search("quay", limit=5)
+    assert http.sent[0].headers["User-Agent"] == "OpenAssayBot/0.1 (ada@example.org)"
     assert http.sent[0].params["gsrlimit"] == 20
-    assert http.sent[1].headers["User-Agent"] == "AssayBot/0.1"
-    assert source(Wikipedia).terms.per_minute == 10
-    assert source(Wikipedia, contact="ada@example.org").terms.per_minute == 200
+    assert http.sent[1].headers["User-Agent"] == "OpenAssayBot/0.1"
+    assert source(WikipediaSource).terms.per_minute == 10
+    assert source(WikipediaSource, contact="ada@example.org").terms.per_minute == 200
 
 
 @pytest.mark.requirement("C-07")
 async def test_wikipedia_is_tried_again_when_it_is_busy() -> None:
-    busy = Reply(200, {}, '{"error":{"code":"ratelimited","info":"You have exceeded your rate limit."}}')
-    http = Scripted(busy, Reply(200, {}, json.dumps(WIKI)))
-    assert len(await source(Wikipedia, http).search("quay", limit=5)) == 3
+    busy = HttpResponse(200, {}, '{"error":{"code":"ratelimited","info":"You have exceeded your rate limit."}}')
+    http = Scripted(busy, HttpResponse(200, {}, json.dumps(WIKI)))
+    assert len(await source(WikipediaSource, http).search("quay", limit=5)) == 3
 
 
 # GitHub
@@ -564,20 +580,20 @@ REPOSITORIES = {
 
 
 def test_github_repositories() -> None:
-    (found,) = plain_source(Github).found(json.dumps(REPOSITORIES))
+    (found,) = plain_source(GithubSource).found(json.dumps(REPOSITORIES))
     assert (found.url, found.title) == ("https://github.com/dtrupenn/Tetris", "dtrupenn/Tetris")
     assert (found.snippet, found.published, found.author) == ("", date(2012, 1, 1), "dtrupenn")
 
 
 def test_github_is_asked_with_few_words_and_a_token_where_there_is_one() -> None:
-    plainly = source(Github).request(Inquiry(query="tetris in assembly"))
+    plainly = source(GithubSource).build_request(SearchRequest(query="tetris in assembly"))
     assert plainly.params["q"] == "tetris assembly in:name,description,topics,readme is:public"
     assert "Authorization" not in plainly.headers
     assert plainly.headers["Accept"] == "application/vnd.github+json"
-    known = source(Github, keys={"github_token": "t"})
-    assert known.request(Inquiry(query="x1")).headers["Authorization"] == "Bearer t"
-    assert (source(Github).terms.per_minute, known.terms.per_minute) == (10, 30)
-    long = str(params(Github, QUESTION, since=date(2024, 1, 1))["q"])
+    known = source(GithubSource, keys={"github_token": "t"})
+    assert known.build_request(SearchRequest(query="x1")).headers["Authorization"] == "Bearer t"
+    assert (source(GithubSource).terms.per_minute, known.terms.per_minute) == (10, 30)
+    long = str(params(GithubSource, QUESTION, since=date(2024, 1, 1))["q"])
     assert long.count(" OR ") == 5
     assert long.endswith("pushed:>=2024-01-01")
 
@@ -595,12 +611,21 @@ def test_github_is_asked_with_few_words_and_a_token_where_there_is_one() -> None
     ],
 )
 def test_github_says_403_to_those_who_ask_too_often(status: int, headers: dict[str, str], retryable: bool) -> None:
-    assert source(Github).explain(Reply(status, headers, "")).retryable is retryable
+    assert source(GithubSource).explain(HttpResponse(status, headers, "")).retryable is retryable
 
 
 # What they share
 
-ALL = (SemanticScholar, Arxiv, OpenAlex, Crossref, NewsApi, Gdelt, Wikipedia, Github)
+ALL = (
+    SemanticScholarSource,
+    ArxivSource,
+    OpenAlexSource,
+    CrossrefSource,
+    NewsApiSource,
+    GdeltSource,
+    WikipediaSource,
+    GithubSource,
+)
 FIELDS = (
     "total data results message items articles query pages title url DOI id display_name fullurl index issued author"
 )
@@ -624,7 +649,9 @@ async def test_half_an_emoji_does_not_spoil_an_answer() -> None:
     cut = {**ARTICLE, "description": "Ships \ud83d"}
     nowhere = {**ARTICLE, "url": "https://example.com/\ud83d"}
     body = json.dumps({"status": "ok", "totalResults": 2, "articles": [cut, nowhere]})
-    hits = await source(NewsApi, Scripted(Reply(200, {}, body)), keys={"news_api_key": "k"}).search("quay", limit=5)
+    hits = await source(NewsApiSource, Scripted(HttpResponse(200, {}, body)), keys={"news_api_key": "k"}).search(
+        "quay", limit=5
+    )
     assert [hit.snippet for hit in hits] == ["Ships ?", "Ships are back."]
 
 
@@ -643,26 +670,26 @@ async def test_half_an_emoji_does_not_spoil_an_answer() -> None:
     ],
 )
 def test_dates_are_the_first_day_of_what_is_told(text: str | None, expected: date | None) -> None:
-    assert day(text) == expected
+    assert parse_iso_date(text) == expected
 
 
 def test_dates_need_a_year() -> None:
-    assert on() is on(None) is on(10**20) is None
-    assert on(2024, None, 5) == date(2024, 1, 5)
+    assert date_from_parts() is date_from_parts(None) is date_from_parts(10**20) is None
+    assert date_from_parts(2024, None, 5) == date(2024, 1, 5)
 
 
 def test_bylines_are_short() -> None:
-    assert byline(["Ada  Obi", None, " ", "Bo Li"]) == "Ada Obi, Bo Li"
-    assert byline(["A", "B", "C"]) == "A, B, C"
-    assert byline(["A", "B", "C", "D"]) == "A, B et al."
-    assert byline([]) is None
+    assert format_byline(["Ada  Obi", None, " ", "Bo Li"]) == "Ada Obi, Bo Li"
+    assert format_byline(["A", "B", "C"]) == "A, B, C"
+    assert format_byline(["A", "B", "C", "D"]) == "A, B et al."
+    assert format_byline([]) is None
 
 
 def test_dois_become_addresses() -> None:
     old = "10.1002/(SICI)1097-0258(19980815/30)17:15/16<1661::AID-SIM968>3.0.CO;2-2"
-    assert doi_address(old).endswith("/16%3C1661::AID-SIM968%3E3.0.CO;2-2")
+    assert doi_url(old).endswith("/16%3C1661::AID-SIM968%3E3.0.CO;2-2")
     for given_as in ("10.1/A b", "https://doi.org/10.1/A b", "http://dx.doi.org/10.1/A b", "doi: 10.1/A b"):
-        assert doi_address(given_as) == "https://doi.org/10.1/A%20b"
+        assert doi_url(given_as) == "https://doi.org/10.1/A%20b"
 
 
 @pytest.mark.parametrize(
@@ -678,7 +705,7 @@ def test_dois_become_addresses() -> None:
     ],
 )
 def test_markup_becomes_text(marked: str, text: str) -> None:
-    assert plain(marked) == text
+    assert strip_markup(marked) == text
 
 
 @pytest.mark.parametrize(
@@ -686,22 +713,22 @@ def test_markup_becomes_text(marked: str, text: str) -> None:
 )
 def test_markup_takes_no_time(hostile: str) -> None:
     began = monotonic()
-    plain(hostile)
-    keywords(hostile, 9)
+    strip_markup(hostile)
+    query_keywords(hostile, 9)
     assert monotonic() - began < 2.0
 
 
 def test_keywords_keep_their_spelling() -> None:
-    assert keywords("What is the US doing about Köln's low-rank LoRA, and why?", 9) == [
+    assert query_keywords("What is the US doing about Köln's low-rank LoRA, and why?", 9) == [
         "US", "Köln's", "low-rank", "LoRA",
     ]  # fmt: skip
-    assert keywords("WHAT IS THE POINT", 9) == ["POINT"]
-    assert keywords("to be OR not to be", 9) == ["to", "be", "not"]
-    assert keywords("?!", 9) == ["?!"]
-    assert keywords("a1 a2 a1 a3", 2) == ["a1", "a2"]
+    assert query_keywords("WHAT IS THE POINT", 9) == ["POINT"]
+    assert query_keywords("to be OR not to be", 9) == ["to", "be", "not"]
+    assert query_keywords("?!", 9) == ["?!"]
+    assert query_keywords("a1 a2 a1 a3", 2) == ["a1", "a2"]
 
 
 def test_many_terms_are_alternatives() -> None:
-    assert combined(["a", "b"], all_of=2) == "a AND b"
-    assert combined(["a", "b", "c"], all_of=2) == "a OR b OR c"
-    assert combined(["aaaa", "bbbb", "cccc"], all_of=2, longest=14) == "aaaa AND bbbb"
+    assert join_terms(["a", "b"], all_of=2) == "a AND b"
+    assert join_terms(["a", "b", "c"], all_of=2) == "a OR b OR c"
+    assert join_terms(["aaaa", "bbbb", "cccc"], all_of=2, longest=14) == "aaaa AND bbbb"

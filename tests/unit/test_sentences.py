@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.names import names
-from assay.text.passages import LONGEST, passages
-from assay.text.sentences import is_row, is_statement, sentences
-from assay.text.words import content_words, stem, stems
+from openassay.text.sentences import LONGEST_PASSAGE, is_statement, is_table_row, split_passages, split_sentences
+from openassay.text.words import content_words, find_names, stem, stems
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=400) | st.text(alphabet="ab. \n?!A1:;-", max_size=400)
 
@@ -19,7 +17,7 @@ TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=400) | st.text(al
 @given(TEXT)
 def test_sentences_stand_where_they_say_and_never_overlap(text: str) -> None:
     end = 0
-    for piece in sentences(text):
+    for piece in split_sentences(text):
         assert text[piece.start : piece.end] == piece.text
         assert piece.text == piece.text.strip()
         assert piece.start >= end
@@ -28,7 +26,7 @@ def test_sentences_stand_where_they_say_and_never_overlap(text: str) -> None:
 
 @given(TEXT)
 def test_sentences_leave_out_nothing_but_bullets(text: str) -> None:
-    kept = {at for piece in sentences(text) for at in range(piece.start, piece.end)}
+    kept = {at for piece in split_sentences(text) for at in range(piece.start, piece.end)}
     left = "".join(char if at not in kept else "\n" for at, char in enumerate(text))
     assert all(re.fullmatch(r"(?:[-*•▪◦]|\d{1,2}[.)])?", rest.strip()) for rest in left.split("\n")), left
 
@@ -82,7 +80,7 @@ def test_sentences_leave_out_nothing_but_bullets(text: str) -> None:
     ],
 )
 def test_where_sentences_end(text: str, expected: list[str]) -> None:
-    assert [piece.text for piece in sentences(text)] == expected
+    assert [piece.text for piece in split_sentences(text)] == expected
 
 
 def test_a_heading_a_question_and_a_fragment_are_no_statements() -> None:
@@ -98,22 +96,22 @@ def test_a_heading_a_question_and_a_fragment_are_no_statements() -> None:
 
 
 def test_a_row_has_headings_and_figures() -> None:
-    assert is_row("Year: 2022; Team: SH0ES")
-    assert not is_row("He said: no; she said yes in 2022.")
+    assert is_table_row("Year: 2022; Team: SH0ES")
+    assert not is_table_row("He said: no; she said yes in 2022.")
 
 
 @given(TEXT)
 def test_passages_cover_every_sentence_in_order(text: str) -> None:
-    found = passages("h", text)
-    assert all(text[p.start : p.end] == p.text and 0 < len(p.text) <= max(LONGEST, 1200) for p in found)
+    found = split_passages("h", text)
+    assert all(text[p.start : p.end] == p.text and 0 < len(p.text) <= max(LONGEST_PASSAGE, 1200) for p in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
-    for piece in sentences(text):
+    for piece in split_sentences(text):
         assert any(p.start <= piece.start and piece.end <= p.end for p in found), piece
 
 
 def test_a_table_without_stops_is_cut_not_lost() -> None:
     text = "figure " * 2000
-    assert "".join(p.text for p in passages("h", text)).split() == text.split()
+    assert "".join(p.text for p in split_passages("h", text)).split() == text.split()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +126,7 @@ def test_a_table_without_stops_is_cut_not_lost() -> None:
     ],
 )
 def test_names(text: str, expected: list[str]) -> None:
-    assert names(text) == expected
+    assert find_names(text) == expected
 
 
 @pytest.mark.parametrize(

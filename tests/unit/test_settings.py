@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from assay import cli
-from assay.errors import ConfigurationError
-from assay.model.question import Depth
-from assay.settings import load
+from openassay import cli
+from openassay.errors import ConfigurationError
+from openassay.models.plan import Depth
+from openassay.settings import load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,8 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    monkeypatch.delenv("ASSAY_CONFIG")
-    monkeypatch.delenv("ASSAY_DATA_DIR")
+    monkeypatch.delenv("OPENASSAY_CONFIG")
+    monkeypatch.delenv("OPENASSAY_DATA_DIR")
     return work
 
 
@@ -71,9 +71,9 @@ def test_every_role_has_a_model_a_temperature_and_a_token_limit(
     assert getattr(settings.llm, role).max_tokens >= 1000
     assert settings.model_for(role) == settings.llm.model
     assert settings.llm.model.startswith("anthropic:")
-    monkeypatch.setenv(f"ASSAY_{role.upper()}_MODEL", "openai:gpt-4o-mini")
-    monkeypatch.setenv(f"ASSAY_LLM__{role.upper()}__TEMPERATURE", "0.9")
-    monkeypatch.setenv(f"ASSAY_LLM__{role.upper()}__MAX_TOKENS", "123")
+    monkeypatch.setenv(f"OPENASSAY_{role.upper()}_MODEL", "openai:gpt-4o-mini")
+    monkeypatch.setenv(f"OPENASSAY_LLM__{role.upper()}__TEMPERATURE", "0.9")
+    monkeypatch.setenv(f"OPENASSAY_LLM__{role.upper()}__MAX_TOKENS", "123")
     changed = load()
     assert changed.model_for(role) == "openai:gpt-4o-mini"
     assert (getattr(changed.llm, role).temperature, getattr(changed.llm, role).max_tokens) == (0.9, 123)
@@ -83,7 +83,7 @@ def test_every_role_has_a_model_a_temperature_and_a_token_limit(
 @pytest.mark.requirement("F-14")
 def test_a_role_keeps_what_was_not_set_for_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = load().llm.writer.max_tokens
-    monkeypatch.setenv("ASSAY_LLM__WRITER__TEMPERATURE", "0.9")
+    monkeypatch.setenv("OPENASSAY_LLM__WRITER__TEMPERATURE", "0.9")
 
     assert (load().llm.writer.temperature, load().llm.writer.max_tokens) == (0.9, limit)
 
@@ -120,16 +120,16 @@ def test_each_layer_overrides_the_one_below(folder: Path, monkeypatch: pytest.Mo
     seen = [load().target_length]
     (folder / "config.yaml").write_text("target_length: 300\nmax_iterations: 5\nllm: {model: a}\n", encoding="utf-8")
     seen.append(load().target_length)
-    (folder / ".env").write_text("ASSAY_TARGET_LENGTH=400\nASSAY_LLM__MODEL=b\n", encoding="utf-8")
+    (folder / ".env").write_text("OPENASSAY_TARGET_LENGTH=400\nASSAY_LLM__MODEL=b\n", encoding="utf-8")
     seen.append(load().target_length)
-    monkeypatch.setenv("ASSAY_TARGET_LENGTH", "500")
+    monkeypatch.setenv("OPENASSAY_TARGET_LENGTH", "500")
     seen.append(load().target_length)
     seen.append(load(target_length=600).target_length)
 
     assert seen == [2000, 300, 400, 500, 600]
     assert load().max_iterations == 5  # what a higher layer does not name stays
     assert load().llm.model == "b"
-    monkeypatch.setenv("ASSAY_LLM__MODEL", "c")
+    monkeypatch.setenv("OPENASSAY_LLM__MODEL", "c")
     assert load().llm.model == "c"
     assert load().llm.fallback_model == "openai:gpt-4o"
 
@@ -137,10 +137,10 @@ def test_each_layer_overrides_the_one_below(folder: Path, monkeypatch: pytest.Mo
 @pytest.mark.requirement("L-10")
 def test_the_file_can_be_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "other.yaml").write_text("depth: quick\n", encoding="utf-8")
-    monkeypatch.setenv("ASSAY_CONFIG", "other.yaml")
+    monkeypatch.setenv("OPENASSAY_CONFIG", "other.yaml")
 
     assert load().depth is Depth.QUICK
-    monkeypatch.setenv("ASSAY_CONFIG", "missing.yaml")
+    monkeypatch.setenv("OPENASSAY_CONFIG", "missing.yaml")
     assert "missing.yaml" in refused()
 
 
@@ -167,7 +167,7 @@ def test_a_bad_value_is_refused_by_the_name_of_its_key(
     folder: Path, monkeypatch: pytest.MonkeyPatch, key: str, value: object, layer: str
 ) -> None:
     if layer == "environment":
-        monkeypatch.setenv(f"ASSAY_{key.upper().replace('.', '__')}", str(value))
+        monkeypatch.setenv(f"OPENASSAY_{key.upper().replace('.', '__')}", str(value))
     else:
         *parents, leaf = key.split(".")
         lines = [f"{'  ' * depth}{name}:" for depth, name in enumerate(parents)]
@@ -213,7 +213,7 @@ def test_there_is_no_setting_that_nothing_reads(folder: Path) -> None:
 @pytest.mark.parametrize("where", ["environment", ".env", "argument"])
 def test_a_misspelt_setting_is_not_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     if where == "environment":
-        monkeypatch.setenv("ASSAY_DETPH", "quick")
+        monkeypatch.setenv("OPENASSAY_DETPH", "quick")
     elif where == ".env":
         (folder / ".env").write_text("PATH_OF_OTHERS=x\nASSAY_DETPH=quick\n", encoding="utf-8")
 
@@ -271,14 +271,14 @@ def test_where_a_fault_happened_is_shown_as_the_settings_say(
 
     (folder / "config.yaml").write_text(config, encoding="utf-8")
     monkeypatch.setattr(cli, "_run", fault)
-    monkeypatch.setattr(cli, "_leave_when_told", lambda: None)  # pytest goes on
+    monkeypatch.setattr(cli, "_exit_on_interrupt", lambda: None)  # pytest goes on
 
     with pytest.raises(SystemExit) as ended:
         cli.main()
 
     told = capsys.readouterr().err
     assert ended.value.code == 1
-    assert told.startswith("assay: RuntimeError: the works are stuck\n")
+    assert told.startswith("openassay: RuntimeError: the works are stuck\n")
     assert ("Traceback" in told) is shown
     assert "ConfigurationError" not in told
 
@@ -286,7 +286,7 @@ def test_where_a_fault_happened_is_shown_as_the_settings_say(
 def test_only_the_settings_read_the_environment() -> None:
     reading = re.compile(r"\bos\.(environ\b(?!\.setdefault)|getenv)")
     readers = {
-        path.relative_to(ROOT / "src/assay").as_posix()
+        path.relative_to(ROOT / "src/openassay").as_posix()
         for path in (ROOT / "src").rglob("*.py")
         if reading.search(path.read_text("utf-8"))
     }
@@ -303,7 +303,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
     owners = importlib.metadata.packages_distributions()
     for path in (ROOT / "src").rglob("*.py"):
         declared = installed | _names(extras["dev"]) if "testing" in path.parts else installed
-        for name in _imported(path) - set(sys.stdlib_module_names) - {"assay"}:
+        for name in _imported(path) - set(sys.stdlib_module_names) - {"openassay"}:
             assert {_plain(owner) for owner in owners.get(name, [name])} & declared, f"{path.name} imports {name}"
 
 
@@ -326,7 +326,7 @@ def _imported(path: Path) -> set[str]:
 
 
 def test_a_list_that_is_no_json_is_told_how_to_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_HARVEST__ALLOW_ADDRESSES", "127.0.0.1")
+    monkeypatch.setenv("OPENASSAY_HARVEST__ALLOW_ADDRESSES", "127.0.0.1")
     with pytest.raises(ConfigurationError) as caught:
         load()
     assert "harvest" in caught.value.message

@@ -2,9 +2,8 @@
 
 import pytest
 
-from assay.model.report import Critique, Issue
-from assay.stages.sensitive import DISCLAIMERS, fields, is_bare_advice
-from assay.stages.standards import MOST, Unmet, gated
+from openassay.models.report import Critique, Issue
+from openassay.nodes.standards import DISCLAIMERS, MOST, StandardFailure, apply_standards, detect_fields, is_bare_advice
 
 SENSITIVE = {
     "medical": [
@@ -53,18 +52,18 @@ HARMLESS = [
 @pytest.mark.requirement("W-10")
 @pytest.mark.parametrize(("field", "question"), [(field, text) for field, texts in SENSITIVE.items() for text in texts])
 def test_a_sensitive_field_is_told_by_the_question(field: str, question: str) -> None:
-    assert field in fields(question)
+    assert field in detect_fields(question)
 
 
 @pytest.mark.requirement("W-10")
 @pytest.mark.parametrize("question", HARMLESS)
 def test_words_with_another_meaning_make_no_field(question: str) -> None:
-    assert fields(question) == ()
+    assert detect_fields(question) == ()
 
 
 @pytest.mark.requirement("W-10")
 def test_a_field_the_person_names_counts() -> None:
-    assert fields("What is known about sleep?", ["medicine"]) == ("medical",)
+    assert detect_fields("What is known about sleep?", ["medicine"]) == ("medical",)
 
 
 @pytest.mark.requirement("W-10")
@@ -94,9 +93,9 @@ def test_a_disclaimer_names_nobody_and_counts_nothing() -> None:
         assert not any(character.isdigit() for character in line)
 
 
-def unmet(*, mendable: bool) -> Unmet:
+def unmet(*, mendable: bool) -> StandardFailure:
     issue = Issue(category="citation", severity="major", location="whole report", description="too few", fix="more")
-    return Unmet(issue, "Too few.", mendable)
+    return StandardFailure(issue, "Too few.", mendable)
 
 
 @pytest.mark.requirement("W-10")
@@ -107,8 +106,8 @@ def test_what_a_writer_can_mend_goes_back_and_is_never_of_high_confidence(
     mendable: bool, revisions: int, expected: str
 ) -> None:
     review = Critique(scores={}, score=9.5, recommendation="approve")
-    assert gated(review, [], 2) is review
-    judged = gated(review, [unmet(mendable=mendable)], revisions)
+    assert apply_standards(review, [], 2) is review
+    judged = apply_standards(review, [unmet(mendable=mendable)], revisions)
     assert (judged.recommendation, judged.score) == (expected, MOST)
     assert [issue.description for issue in judged.issues] == ["too few"]
 
@@ -116,8 +115,10 @@ def test_what_a_writer_can_mend_goes_back_and_is_never_of_high_confidence(
 @pytest.mark.requirement("W-10")
 def test_the_gate_never_lifts_a_review() -> None:
     review = Critique(scores={}, score=4.0, recommendation="reject")
-    judged = gated(review, [unmet(mendable=True)], 2)
+    judged = apply_standards(review, [unmet(mendable=True)], 2)
     assert (judged.recommendation, judged.score) == ("reject", 4.0)
     major = Issue(category="style", severity="major", location="x", description="x")
     full = Critique(scores={}, score=9.0, recommendation="approve", issues=(major,) * 3)
-    assert gated(full, [unmet(mendable=False)], 0).recommendation == "revise", "a fourth major issue is one too many"
+    assert apply_standards(full, [unmet(mendable=False)], 0).recommendation == "revise", (
+        "a fourth major issue is one too many"
+    )

@@ -9,8 +9,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.pregel import Pregel
 
-from assay.errors import QuestionError
-from assay.graph import drawing
+from openassay.errors import QuestionError
+from openassay.graph import draw_mermaid
 
 ROOT = Path(__file__).resolve().parents[2]
 APPLE = {"question": "What's happening with Apple?", "depth": "quick", "source": "demo"}
@@ -32,11 +32,11 @@ def named() -> Any:
 async def test_the_graph_is_the_one_that_runs_are_made_of_and_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
     async with named()({}) as graph:
         assert isinstance(graph, Pregel)
         assert graph.checkpointer is None
-        assert graph.get_graph().draw_mermaid() == drawing()
+        assert graph.get_graph().draw_mermaid() == draw_mermaid()
         assert graph.get_input_jsonschema()["required"] == ["question"]
         done = await graph.ainvoke(APPLE)
         assert done["report"]["status"] == "complete"
@@ -49,7 +49,7 @@ async def test_the_graph_is_the_one_that_runs_are_made_of_and_answers(
 async def test_with_a_checkpointer_of_theirs_its_steps_can_be_gone_back_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
     config: Any = {"configurable": {"thread_id": "5f0c9a10-3a60-4b53-9d6e-0a6f0b1f7a11"}}
     async with named()({}) as graph:
         kept = graph.copy({"checkpointer": InMemorySaver()})

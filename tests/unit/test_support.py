@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.embedding import entailment
-from assay.embedding.entailment import CrossEncoder
-from assay.embedding.minilm import DATA, MiniLM
-from assay.errors import ConfigurationError
-from assay.evaluation.support import MEASURES
-from assay.trust.likeness import names
-from assay.trust.narrowing import MOST, nearest
-from assay.trust.support import WordsAndMeaning, shipped
+from benchmarks.evaluation.support import MEASURES
+from openassay.errors import ConfigurationError
+from openassay.text import embeddings
+from openassay.text.embeddings import DATA, CrossEncoder, MiniLM
+from openassay.verification.support import (
+    MOST_SENTENCES,
+    FeatureSupportScorer,
+    feature_names,
+    load_logistic_model,
+    select_sentences,
+)
 
 TRAM = (
     "The city council approved the new tram line in March 2021, and construction of the 12-kilometre route is "
@@ -44,8 +47,8 @@ def reader() -> CrossEncoder:
 
 
 @pytest.fixture(scope="module")
-def support(embedder: MiniLM, reader: CrossEncoder) -> WordsAndMeaning:
-    return WordsAndMeaning(embedder, reader)
+def support(embedder: MiniLM, reader: CrossEncoder) -> FeatureSupportScorer:
+    return FeatureSupportScorer(embedder, reader)
 
 
 @pytest.mark.requirement("S-09", "W-09")
@@ -54,7 +57,7 @@ def support(embedder: MiniLM, reader: CrossEncoder) -> WordsAndMeaning:
 def test_claims_that_are_borne_out_score_above_others(eval_data: Path, name: str) -> None:
     """And what the score says is about as often so."""
     values = MEASURES[name].run(eval_data, True)
-    assert MEASURES[name].missed(values, True) == []
+    assert MEASURES[name].list_failures(values, True) == []
     assert values["AUC"].value >= values["AUC"].beside["word overlap"]
 
 
@@ -84,17 +87,17 @@ MOST_PATIENTS = "Most patients taking the drug recovered in two weeks."
         (FIRM, "Acme Corporation increased its revenue.", "Acme Corporation increased its profit."),
     ],
 )
-def test_one_word_changed_says_something_else(support: WordsAndMeaning, quote: str, true: str, false: str) -> None:
+def test_one_word_changed_says_something_else(support: FeatureSupportScorer, quote: str, true: str, false: str) -> None:
     right, wrong = support.scores([(true, quote), (false, quote)])
     assert right >= wrong + 0.1
 
 
-def test_a_statement_of_something_else_is_not_borne_out(support: WordsAndMeaning) -> None:
+def test_a_statement_of_something_else_is_not_borne_out(support: FeatureSupportScorer) -> None:
     assert support.scores([("The mayor resigned over the budget.", TRAM)])[0] < 0.25
 
 
 @pytest.mark.requirement("W-09")
-def test_a_statement_that_stands_in_the_quote_is_certain(support: WordsAndMeaning) -> None:
+def test_a_statement_that_stands_in_the_quote_is_certain(support: FeatureSupportScorer) -> None:
     opening = "The city council approved the new tram line in March 2021."
     assert support.scores([(TRAM, TRAM), (opening, TRAM), (opening.upper(), f"Before. {TRAM}")]) == [1.0, 1.0, 1.0]
 
@@ -102,7 +105,7 @@ def test_a_statement_that_stands_in_the_quote_is_certain(support: WordsAndMeanin
 @pytest.mark.parametrize(
     "pair", [("", ""), ("A statement.", ""), ("", TRAM), ("caf\udce9", "caf\udce9 x"), ("。", "!")]
 )
-def test_odd_texts_have_a_score(support: WordsAndMeaning, pair: tuple[str, str]) -> None:
+def test_odd_texts_have_a_score(support: FeatureSupportScorer, pair: tuple[str, str]) -> None:
     [score] = support.scores([pair])
     assert 0 <= score <= 1
 
@@ -114,36 +117,38 @@ def test_every_pair_of_texts_has_a_score(statement: str, quote: str) -> None:
     assert 0 <= score <= 1
 
 
-_WORDS = WordsAndMeaning(MiniLM())
+_WORDS = FeatureSupportScorer(MiniLM())
 
 
-def test_scores_come_in_order_and_do_not_depend_on_the_pairs_beside(support: WordsAndMeaning, embedder: MiniLM) -> None:
+def test_scores_come_in_order_and_do_not_depend_on_the_pairs_beside(
+    support: FeatureSupportScorer, embedder: MiniLM
+) -> None:
     pairs = [("Maria Lopez founded Acme.", FIRM), ("Some patients may relapse.", DRUG), ("A tram line opened.", TRAM)]
     together = support.scores([*pairs, pairs[0]])
-    alone = [WordsAndMeaning(embedder, CrossEncoder()).scores([pair])[0] for pair in pairs]
+    alone = [FeatureSupportScorer(embedder, CrossEncoder()).scores([pair])[0] for pair in pairs]
     assert together[3] == together[0]
     assert together[:3] == pytest.approx(alone, abs=1e-3)
 
 
-def test_threads_may_share_a_scorer(support: WordsAndMeaning) -> None:
+def test_threads_may_share_a_scorer(support: FeatureSupportScorer) -> None:
     pairs = [(f"Acme was founded in {year}.", FIRM) for year in range(1980, 1990)]
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: support.scores(pairs), range(4)))
     assert all(scores == results[0] for scores in results)
 
 
-def test_a_long_quote_is_narrowed_to_what_speaks_of_the_statement(support: WordsAndMeaning) -> None:
+def test_a_long_quote_is_narrowed_to_what_speaks_of_the_statement(support: FeatureSupportScorer) -> None:
     page = "\n".join([*(f"Note {index} concerns the weather in the valley." for index in range(60)), FIRM])
-    assert FIRM in nearest("Acme Corporation was founded in 1987.", page)
-    assert len(nearest("Acme Corporation was founded in 1987.", page)) <= MOST
+    assert FIRM in select_sentences("Acme Corporation was founded in 1987.", page)
+    assert len(select_sentences("Acme Corporation was founded in 1987.", page)) <= MOST_SENTENCES
     right, wrong = support.scores([("Acme Corporation was founded in 1987.", page), ("The valley has no river.", page)])
     assert right > wrong + 0.2
 
 
 @pytest.mark.parametrize("read", [True, False])
 def test_the_shipped_weights_are_of_the_numbers_there_are(read: bool) -> None:
-    model = shipped(read=read)
-    assert len(model.weights) == len(names(read=read))
+    model = load_logistic_model(read=read)
+    assert len(model.weights) == len(feature_names(read=read))
     assert (model.spread > 0).all()
 
 
@@ -151,9 +156,9 @@ def test_the_cross_encoder_file_is_that_of_origin() -> None:
     origin = (DATA / "ORIGIN.md").read_text(encoding="utf-8")
     row = re.search(r"^\| `entailment\.int8\.onnx` \| (\d+) \| `([0-9a-f]{64})` \|$", origin, re.MULTILINE)
     assert row is not None
-    content = (DATA / entailment.MODEL_FILE).read_bytes()
+    content = (DATA / embeddings.ENTAILMENT_FILE).read_bytes()
     assert (int(row[1]), row[2]) == (len(content), hashlib.sha256(content).hexdigest())
-    assert row[2] == entailment.MODEL_SHA256
+    assert row[2] == embeddings.ENTAILMENT_SHA256
 
 
 def test_a_missing_cross_encoder_says_what_to_do(tmp_path: Path) -> None:
@@ -165,8 +170,9 @@ def test_a_missing_cross_encoder_says_what_to_do(tmp_path: Path) -> None:
 
 def test_building_the_scorer_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from assay.embedding.minilm import MiniLM; from assay.embedding.entailment import CrossEncoder;"
-        "from assay.trust.support import WordsAndMeaning; WordsAndMeaning(MiniLM(), CrossEncoder());"
+        "import sys; from openassay.embedding.minilm import MiniLM; from "
+        "openassay.embedding.entailment import CrossEncoder;"
+        "from openassay.trust.support import WordsAndMeaning; WordsAndMeaning(MiniLM(), CrossEncoder());"
         "print(sorted({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from assay.trust.taming import LEFT_OUT, tamed, vocabulary
+from openassay.verification.terms import LEFT_OUT, collect_words, mask_unverified_terms
 
-KNOWN = vocabulary("How large is Lake Marrow?", "The survey of 2019 was made in Ostrey.")
+KNOWN = collect_words("How large is Lake Marrow?", "The survey of 2019 was made in Ostrey.")
 
 
 @pytest.mark.requirement("W-17")
@@ -14,7 +14,10 @@ KNOWN = vocabulary("How large is Lake Marrow?", "The survey of 2019 was made in 
      "evil.example/canary", "a@b.example", "{{template}}", "CANARY", "snake_case", "mid-Sentence"],
 )  # fmt: skip
 def test_a_code_an_address_or_an_unknown_abbreviation_is_left_out(word: str) -> None:
-    assert tamed(f"the section should mention {word} once", KNOWN) == f"the section should mention {LEFT_OUT} once"
+    assert (
+        mask_unverified_terms(f"the section should mention {word} once", KNOWN)
+        == f"the section should mention {LEFT_OUT} once"
+    )
 
 
 @pytest.mark.requirement("W-17")
@@ -24,4 +27,4 @@ def test_a_code_an_address_or_an_unknown_abbreviation_is_left_out(word: str) -> 
      "Say it plainly: the survey (Ostrey) isn't cited.", ""],
 )  # fmt: skip
 def test_plain_words_figures_and_known_names_stay(text: str) -> None:
-    assert tamed(text, KNOWN) == text
+    assert mask_unverified_terms(text, KNOWN) == text

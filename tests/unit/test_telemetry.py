@@ -19,13 +19,13 @@ from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
     GenAiProviderNameValues,
 )
 
-from assay.deps import working
-from assay.model.event import Event, EventKind
-from assay.model.thread import Run
-from assay.settings import load
-from assay.telemetry import logs, names
-from assay.telemetry.spans import Span, Spans, span_id, trace_id
-from assay.text.redaction import redaction
+from openassay.context import current_run
+from openassay.models.event import Event, EventKind
+from openassay.models.thread import Run
+from openassay.settings import load
+from openassay.telemetry import logs, names
+from openassay.telemetry.traces import SpanBuilder, TraceSpan, span_id, trace_id
+from openassay.text.redaction import build_redactor
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 RUN = Run(id="9e0b6a1c55d2", thread="4f1c2a9b7d3e", question="Why?", started=NOW - timedelta(seconds=5))
@@ -41,7 +41,7 @@ def test_attributes_are_called_what_opentelemetry_calls_them() -> None:
             found = import_module(f"{package.__name__}.{module.name}")
             known |= {value for name, value in vars(found).items() if name.isupper() and isinstance(value, str)}
     ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and "." in value}
-    assert {name for name in ours if not name.startswith("assay.")} <= known
+    assert {name for name in ours if not name.startswith("openassay.")} <= known
     assert {names.INVOKE_AGENT, names.CHAT, names.RETRIEVAL} <= {one.value for one in GenAiOperationNameValues}
     assert set(names.PROVIDERS.values()) <= {one.value for one in GenAiProviderNameValues}
 
@@ -49,9 +49,9 @@ def test_attributes_are_called_what_opentelemetry_calls_them() -> None:
 def test_no_other_file_spells_an_attribute() -> None:
     for path in (Path(names.__file__).parent).glob("*.py"):
         if path.name != "names.py":
-            assert not re.search(r'"(gen_ai|http|url|error|exception|assay\.\w+)\.[\w.]+"', path.read_text("utf-8")), (
-                path
-            )
+            assert not re.search(
+                r'"(gen_ai|http|url|error|exception|openassay\.\w+)\.[\w.]+"', path.read_text("utf-8")
+            ), path
 
 
 # The log ---------------------------------------------------------------------------------------------
@@ -64,16 +64,16 @@ def told(stream: io.StringIO) -> list[dict[str, Any]]:
 @pytest.mark.requirement("W-13")
 def test_records_and_events_of_structlog_become_the_same_lines() -> None:
     out = io.StringIO()
-    with logs.structured(load(log_level="info"), out, worker="here-7"):
-        token = working.set(RUN.model_copy(update={"options": {"request": "5f0c9d1e"}}))
+    with logs.configure_logs(load(log_level="info"), out, worker="here-7"):
+        token = current_run.set(RUN.model_copy(update={"options": {"request": "5f0c9d1e"}}))
         logging.getLogger("procrastinate.worker").info("a job of %s", "theirs")
-        structlog.get_logger("assay.plugin").info("it said", hits=3, place=Path("x"))
-        structlog.get_logger("assay.plugin").debug("not this")
-        working.reset(token)
+        structlog.get_logger("openassay.plugin").info("it said", hits=3, place=Path("x"))
+        structlog.get_logger("openassay.plugin").debug("not this")
+        current_run.reset(token)
         try:
             raise LookupError("lost")
         except LookupError:
-            logging.getLogger("assay").exception("it failed")
+            logging.getLogger("openassay").exception("it failed")
     one, other, failed = told(out)
     whose = {"worker": "here-7", "request": "5f0c9d1e", "thread": RUN.thread, "run": RUN.id}
     assert {name: one[name] for name in whose} == whose
@@ -86,11 +86,11 @@ def test_records_and_events_of_structlog_become_the_same_lines() -> None:
 
 def test_a_line_names_its_trace_where_traces_are_told() -> None:
     out = io.StringIO()
-    with logs.structured(load(log_level="info", telemetry={"traces": "otlp"}), out):
-        token = working.set(RUN)
-        logging.getLogger("assay").info("at work")
-        working.reset(token)
-        logging.getLogger("assay").info("idle")
+    with logs.configure_logs(load(log_level="info", telemetry={"traces": "otlp"}), out):
+        token = current_run.set(RUN)
+        logging.getLogger("openassay").info("at work")
+        current_run.reset(token)
+        logging.getLogger("openassay").info("idle")
     at_work, idle = told(out)
     assert at_work["trace"] == f"{trace_id(RUN.id):032x}"
     assert "trace" not in idle
@@ -100,16 +100,16 @@ def test_a_line_names_its_trace_where_traces_are_told() -> None:
 def test_no_secret_hides_behind_an_escape(before: str) -> None:
     secret = "sk-0123456789abcdef0123"
     out = io.StringIO()
-    with logs.structured(load(log_level="info"), out):
-        logging.getLogger("assay").warning(f"see{before} {secret}")
-        logging.getLogger("assay").warning(
+    with logs.configure_logs(load(log_level="info"), out):
+        logging.getLogger("openassay").warning(f"see{before} {secret}")
+        logging.getLogger("openassay").warning(
             "see", extra={"told": {"error": [f"x{before} {secret}"], "who": Path(f"/{secret}")}}
         )
-        structlog.get_logger("assay").warning("see", why={"deep": LookupError(f"{before}{secret}")})
+        structlog.get_logger("openassay").warning("see", why={"deep": LookupError(f"{before}{secret}")})
         try:
             raise LookupError(f"first\n{secret}")
         except LookupError:
-            logging.getLogger("assay").exception("failed")
+            logging.getLogger("openassay").exception("failed")
     assert len(told(out)) == 4
     assert secret not in out.getvalue()
 
@@ -120,14 +120,14 @@ def test_a_terminal_is_told_for_people_and_obeys_nobody() -> None:
             return True
 
     out = Terminal()
-    with logs.structured(load(log_level="info"), out):
-        logs.request(503, route="/api/\x1b[2J", user="ada")
+    with logs.configure_logs(load(log_level="info"), out):
+        logs.log_request(503, route="/api/\x1b[2J", user="ada")
         try:
             raise LookupError("lost")
         except LookupError:
-            logging.getLogger("assay").exception("it failed")
+            logging.getLogger("openassay").exception("it failed")
     first, *rest = out.getvalue().splitlines()
-    assert re.match(r"\d\d:\d\d:\d\d warning request  logger=assay.requests .*user=ada", first)
+    assert re.match(r"\d\d:\d\d:\d\d warning request  logger=openassay.requests .*user=ada", first)
     assert "\x1b" not in out.getvalue()
     assert rest[-1] == "LookupError: lost"
 
@@ -139,20 +139,20 @@ class Told:
     """A run's events, one second after the other, and the spans that come of them."""
 
     def __init__(self, *, content: bool = False) -> None:
-        self._spans = Spans(redaction(load()), content=content)
+        self._spans = SpanBuilder(build_redactor(load()), content=content)
         self._seq = 0
-        self.all: list[Span] = []
+        self.all: list[TraceSpan] = []
 
     def __call__(self, kind: EventKind, stage: str = "", parent: int | None = None, **data: object) -> int:
         self._seq += 1
         time = NOW + timedelta(seconds=self._seq)
         event = Event(seq=self._seq, run=RUN.id, time=time, kind=kind, stage=stage, parent=parent, data=data)
-        token = working.set(RUN)
-        self.all += self._spans.of(event)
-        working.reset(token)
+        token = current_run.set(RUN)
+        self.all += self._spans.build_spans(event)
+        current_run.reset(token)
         return self._seq
 
-    def named(self, name: str) -> Span:
+    def named(self, name: str) -> TraceSpan:
         [found] = [span for span in self.all if span.name == name]
         return found
 
@@ -166,8 +166,8 @@ def test_a_stage_that_failed_ends_where_it_failed_and_so_does_the_run() -> None:
     tell("run", parent=began, status="failed", error="Lake Marrow")
     stage, part, root = tell.all
     assert (stage.name, stage.error, stage.end) == ("stage plan", "internal", NOW + timedelta(seconds=failed))
-    assert (part.name, part.error) == ("assay.part", "internal")
-    assert (root.name, root.error, root.start, root.parent) == ("assay.run", "internal", RUN.started, 0)
+    assert (part.name, part.error) == ("openassay.part", "internal")
+    assert (root.name, root.error, root.start, root.parent) == ("openassay.run", "internal", RUN.started, 0)
     assert (stage.parent, part.parent, root.id) == (span_id(RUN.id, began), root.id, span_id(RUN.id, 0))
     assert "Marrow" not in repr(tell.all)
 
@@ -191,10 +191,10 @@ def test_a_run_that_is_stopped_and_gone_on_with_is_told_as_a_whole_each_time() -
     tell("notice", text="nobody works on it")
     tell("run", status="running")
     tell("run", status="done")
-    first, again = (span for span in tell.all if span.name == "assay.run")
+    first, again = (span for span in tell.all if span.name == "openassay.run")
     assert (first.id, first.start) == (again.id, again.start)
     assert first.end < again.end
-    parts = [span for span in tell.all if span.name == "assay.part"]
+    parts = [span for span in tell.all if span.name == "openassay.part"]
     assert [part.attributes[names.FALLS] for part in parts] == [2, 0]
     assert tell.named("stage plan").attributes[names.UNFINISHED] is True
     assert not any(span.error for span in tell.all)

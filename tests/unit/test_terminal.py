@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from assay.cli.chat import in_chat
-from assay.cli.lines import is_command, said
-from assay.cli.progress import Progress
-from assay.cli.spelling import taken_for
-from assay.export.markdown import render
-from assay.model.event import Event, EventKind
-from assay.model.report import ReportData, ReportStatus, Section, Sentence
-from assay.model.thread import Run
+from openassay.cli.chat import adapt_help
+from openassay.cli.progress import ProgressDisplay
+from openassay.cli.research import match_subjects
+from openassay.cli.screen import is_command, unescape_line
+from openassay.export.markdown import render_markdown
+from openassay.models.event import Event, EventKind
+from openassay.models.report import ReportData, ReportStatus, Section, Sentence
+from openassay.models.thread import Run
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 RUN = Run(id="r", thread="t", question="What is happening with Apple?", started=NOW)
@@ -24,7 +24,7 @@ def event(kind: EventKind, stage: str = "", **data: Any) -> Event:
 
 
 def told(capsys: pytest.CaptureFixture[str], *events: Event, noted: set[str] | None = None) -> str:
-    progress = Progress(RUN, noted=noted)
+    progress = ProgressDisplay(RUN, noted=noted)
     for one in events:
         progress.show(one)
     return capsys.readouterr().err
@@ -46,7 +46,7 @@ def test_what_was_called_off_is_a_reply_in_markdown_too() -> None:
     reply = Section(title="", role="notice", sentences=(Sentence(text="Hello!", kind="frame"),))
     told: dict[str, Any] = {"title": "hi", "status": ReportStatus.CANCELLED, "sections": (reply,), "sources": ()}
     report = ReportData.model_construct(**told)
-    assert render(report) == "Hello!\n"
+    assert render_markdown(report) == "Hello!\n"
 
 
 def test_what_holds_for_a_whole_conversation_is_noted_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,15 +72,19 @@ def test_what_holds_for_a_whole_conversation_is_noted_once(capsys: pytest.Captur
 def test_a_spelling_that_was_taken_for_a_name_is_noted(
     message: str, subjects: list[str], pairs: list[tuple[str, str]]
 ) -> None:
-    assert list(taken_for(message, subjects)) == pairs
+    assert list(match_subjects(message, subjects)) == pairs
 
 
 def test_two_slashes_send_one() -> None:
     assert [is_command(line) for line in (" /what about", "//what about", "what/about")] == [True, False, False]
-    assert [said(line) for line in ("//what about ", "what//about", "///")] == ["/what about", "what//about", "//"]
+    assert [unescape_line(line) for line in ("//what about ", "what//about", "///")] == [
+        "/what about",
+        "what//about",
+        "//",
+    ]
 
 
 def test_hints_name_what_can_be_typed_in_a_conversation() -> None:
-    assert in_chat("Go on with: assay resume 0123456789ab") == "Go on with: /resume"
-    assert in_chat("Ask a new one: assay ask ... --thread 0123456789ab") == "Ask a new one."
-    assert in_chat("See: assay sources") == "See: assay sources"
+    assert adapt_help("Go on with: openassay resume 0123456789ab") == "Go on with: /resume"
+    assert adapt_help("Ask a new one: openassay ask ... --thread 0123456789ab") == "Ask a new one."
+    assert adapt_help("See: openassay sources") == "See: openassay sources"

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.companies.register import Register
-from assay.model.question import Turn, Understanding
-from assay.ports import Companies
-from assay.reasoning.embedded.conversation import condense
-from assay.reasoning.embedded.small_talk import reply
-from assay.reasoning.embedded.understanding import classify, topic_of, understand
-from assay.reasoning.protocol import Conversation
-from assay.testing.companies import FewCompanies
+from openassay.companies.register import CompanyRegister
+from openassay.models.plan import ThreadMessage, Understanding
+from openassay.protocols import CompanyResolver
+from openassay.reasoning.base import Conversation
+from openassay.reasoning.rules.followups import condense
+from openassay.reasoning.rules.small_talk import choose_reply
+from openassay.reasoning.rules.understand import classify_question, extract_topic, understand
+from tests.fakes.reasoner import FakeCompanies
 
-COMPANIES: Companies = FewCompanies(
+COMPANIES: CompanyResolver = FakeCompanies(
     {
         "apple": "Apple", "aapl": "Apple", "tesla": "Tesla", "tsla": "Tesla", "the electric car company": "Tesla",
         "microsoft": "Microsoft", "aple": "Apple", "delta": "Delta Air Lines|Delta Electronics|Delta Apparel",
@@ -24,10 +24,13 @@ COMPANIES: Companies = FewCompanies(
 
 def said(message: str, *before: str, subject: str | None = None, clarified: tuple[str, ...] = ()) -> Understanding:
     """A message after others of the person's; answers say nothing, unless given after " -> "."""
-    turns: list[Turn] = []
+    turns: list[ThreadMessage] = []
     for text in before:
         asked, _, answer = text.partition(" -> ")
-        turns += [Turn(role="user", content=asked), Turn(role="assistant", content=answer or "See the report.")]
+        turns += [
+            ThreadMessage(role="user", content=asked),
+            ThreadMessage(role="assistant", content=answer or "See the report."),
+        ]
     return understand(message, Conversation(turns=tuple(turns), subject=subject, clarified=clarified), COMPANIES)
 
 
@@ -212,7 +215,7 @@ def test_others_that_nobody_has_named_are_asked_about(before: list[str]) -> None
     ],
 )
 def test_a_topic_is_what_a_question_is_about_without_its_verb(question: str, topic: str) -> None:
-    assert topic_of(question) == topic
+    assert extract_topic(question) == topic
 
 
 @pytest.mark.requirement("C-11")
@@ -246,7 +249,10 @@ def test_a_conversation_keeps_its_subjects_apart() -> None:
 
 @pytest.mark.requirement("C-11")
 def test_what_was_condensed_is_still_known() -> None:
-    turns = [Turn(role="user", content="What did Apple earn in 2022?"), Turn(role="assistant", content="A lot.")]
+    turns = [
+        ThreadMessage(role="user", content="What did Apple earn in 2022?"),
+        ThreadMessage(role="assistant", content="A lot."),
+    ]
     conversation = Conversation(summary=condense(turns, ""))
     assert understand("And in 2023?", conversation, COMPANIES).question == "What did Apple earn in 2023?"
 
@@ -312,7 +318,9 @@ def test_who_means_no_company_is_taken_at_their_word(answers: tuple[str, ...], q
 
 @pytest.mark.requirement("C-06")
 def test_a_choice_is_known_by_what_it_is_registered_as() -> None:
-    register = Register.of([(1, "Mercury Systems Inc", ["MRCY"]), (2, "Mercury Insurance Group", ["MCY"])])
+    register = CompanyRegister.from_rows(
+        [(1, "Mercury Systems Inc", ["MRCY"]), (2, "Mercury Insurance Group", ["MCY"])]
+    )
     for answer in ("the insurer", "insurance"):
         understood = understand("How is Mercury doing?", Conversation(clarified=(answer,)), register)
         assert (understood.question, understood.needs_clarification) == ("How is Mercury Insurance Group doing?", False)
@@ -422,7 +430,7 @@ def test_small_talk(message: str) -> None:
 )  # fmt: skip
 def test_small_talk_is_answered_in_kind(message: str, fitting: str) -> None:
     assert said(message, "How is Apple doing?").intent == "small_talk"
-    assert fitting in reply(message)
+    assert fitting in choose_reply(message)
 
 
 @pytest.mark.requirement("C-06")
@@ -483,7 +491,7 @@ WORDS = st.sampled_from(
 )
 MESSAGES = TEXT | st.lists(WORDS, max_size=25).map(" ".join)
 THREADS = st.lists(st.tuples(st.sampled_from(("user", "assistant")), MESSAGES), max_size=6).map(
-    lambda turns: tuple(Turn.model_validate({"role": role, "content": text}) for role, text in turns)
+    lambda turns: tuple(ThreadMessage.model_validate({"role": role, "content": text}) for role, text in turns)
 )
 SUBJECTS = st.sampled_from(("Tesla", "Microsoft", "Lake Orta", "Ada Lovelace", "Acme Corp"))
 FORMS = st.sampled_from(
@@ -494,7 +502,7 @@ FORMS = st.sampled_from(
 
 @given(MESSAGES, THREADS, MESSAGES, st.none() | MESSAGES, st.lists(MESSAGES, max_size=2).map(tuple))
 def test_no_text_is_too_strange(
-    message: str, turns: tuple[Turn, ...], summary: str, subject: str | None, clarified: tuple[str, ...]
+    message: str, turns: tuple[ThreadMessage, ...], summary: str, subject: str | None, clarified: tuple[str, ...]
 ) -> None:
     conversation = Conversation(turns=turns, summary=summary, subject=subject, clarified=clarified)
     understood = understand(message, conversation, COMPANIES)
@@ -504,7 +512,9 @@ def test_no_text_is_too_strange(
 
 
 @given(FORMS, SUBJECTS, THREADS)
-def test_who_names_the_subject_is_taken_at_their_word(form: str, subject: str, turns: tuple[Turn, ...]) -> None:
+def test_who_names_the_subject_is_taken_at_their_word(
+    form: str, subject: str, turns: tuple[ThreadMessage, ...]
+) -> None:
     message = form.format(subject)
     before = tuple(turn for turn in turns if "Ada" not in turn.content and "Lovelace" not in turn.content)
     assert understand(message, Conversation(turns=before, subject="Apple"), COMPANIES).question == message
@@ -532,5 +542,5 @@ def test_threads_that_say_the_same_never_mix(messages: list[str]) -> None:
 def test_what_is_said_before_asking_changes_nothing(lead: str) -> None:
     asked = f"{lead}tell me about Tesla"
 
-    assert classify(asked) == classify("Tell me about Tesla") == "overview"
-    assert topic_of(asked) == "Tesla"
+    assert classify_question(asked) == classify_question("Tell me about Tesla") == "overview"
+    assert extract_topic(asked) == "Tesla"

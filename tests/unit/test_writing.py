@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from assay.model.claim import Claim, Mark, Verdict
-from assay.model.evidence import Disagreement, Span
-from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth
-from assay.model.report import Issue
-from assay.reasoning.embedded.writing import write
-from assay.reasoning.protocol import Draft, DraftSection, DraftSentence, WriteRequest
-from assay.stages.key_figures import key_figures
-from assay.trust.figures import check
-from assay.trust.frames import Told
+from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verdict
+from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion
+from openassay.models.report import Issue
+from openassay.nodes.report import build_key_figures
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, WriteRequest
+from openassay.reasoning.rules.write import write
+from openassay.verification.figures import check_statement
+from openassay.verification.terms import KnownTerms
 
 QUESTIONS = ("How large is Lake Marrow?", "Why did Lake Marrow shrink?", "What is planned for Lake Marrow?")
 
@@ -33,7 +31,7 @@ def claim(number: int, text: str, *quotes: str, question: int = 1, **more: Any) 
     """Each in a document of its own, unless `document` and `start` say where it stands."""
     document, start = more.pop("document", f"D{number}"), more.pop("start", 0)
     spans = tuple(
-        Span(document=document if not at else f"{document}-{at}", start=start, end=start + len(quote), quote=quote)
+        QuoteSpan(document=document if not at else f"{document}-{at}", start=start, end=start + len(quote), quote=quote)
         for at, quote in enumerate(quotes or (text,))
     )
     given = {"questions": (f"Q{question}",), "verdict": Verdict.SUPPORTED, "mark": Mark.VERIFIED, "relevance": 0.5}
@@ -89,7 +87,7 @@ def test_joints_are_light_and_every_joined_sentence_still_agrees_with_its_spans(
     assert others, "something is joined"
     for sentence in joined:
         quotes = [span.quote for id in sentence.claims for span in claims[id].spans]
-        assert check(sentence.text, quotes).agrees, sentence.text
+        assert check_statement(sentence.text, quotes).agrees, sentence.text
     for sentence in others:
         assert re.match(r"(?:Later|In addition|By contrast), ", sentence.text), sentence.text
 
@@ -219,14 +217,14 @@ def test_a_planned_section_is_never_silently_missing() -> None:
 
 def test_every_frame_and_title_speaks_of_the_research_only() -> None:
     made = plan()
-    told = Told([made.goal, made.model_dump_json()])
+    told = KnownTerms([made.goal, made.model_dump_json()])
     old = PLANNED.model_copy(update={"superseded_by": "C4"})
     settled = Disagreement(about="x", sides=(("C4",), ("C6",)), resolution="newer supersedes older", resolved=True)
     for style in ("academic", "technical", "executive"):
         for disagreements in ((), (DISPUTE, settled)):
             draft = wrote(*ALL[:-1], old, THIRD, disagreements=disagreements, unanswered=(QUESTIONS[2],), style=style)
             for section in draft.sections:
-                assert told.heads(section.title), section.title
+                assert told.covers_title(section.title), section.title
                 for sentence in section.sentences:
                     assert sentence.claims or told.covers(sentence.text), sentence.text
 
@@ -343,7 +341,7 @@ def table(*claims: Claim) -> list[tuple[str, str, str]]:
     sentences = tuple(DraftSentence(text=item.text, claims=(item.id,)) for item in claims)
     draft = Draft(title="T", sections=(DraftSection(title="A", sentences=sentences),))
     ids = {span.document: f"S{n}" for n, item in enumerate(claims, 1) for span in item.spans}
-    figures = key_figures(draft, {item.id: item for item in claims}, ids)
+    figures = build_key_figures(draft, {item.id: item for item in claims}, ids)
     for figure in figures:
         [bound] = [item for item in claims if item.id in figure.claims]
         assert all(part in bound.spans[0].quote for part in (figure.value, figure.when) if part)
@@ -390,7 +388,7 @@ def test_a_disputed_figure_is_flagged_and_a_superseded_one_is_not_in_the_table()
     )
     sentences = tuple(DraftSentence(text=item.text, claims=(item.id,)) for item in claims)
     draft = Draft(title="T", sections=(DraftSection(title="A", sentences=sentences),))
-    figures = key_figures(draft, {item.id: item for item in claims}, {f"D{n}": f"S{n}" for n in (2, 3, 7)})
+    figures = build_key_figures(draft, {item.id: item for item in claims}, {f"D{n}": f"S{n}" for n in (2, 3, 7)})
     assert [(figure.value, figure.disputed) for figure in figures] == [
         ("412 square kilometres", True), ("415 square kilometres", False),
     ]  # fmt: skip

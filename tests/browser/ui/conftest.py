@@ -97,7 +97,7 @@ def look(window: BrowserContext) -> Iterator[Opened]:
         page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
         page.set_default_timeout(PATIENCE)
         if token:
-            page.add_init_script(f"sessionStorage.setItem('assay.token', {json.dumps(token)})")
+            page.add_init_script(f"sessionStorage.setItem('openassay.token', {json.dumps(token)})")
         page.goto(site.url + path)
         page.locator("#app main").wait_for(state="attached")
         return page

@@ -1,4 +1,4 @@
-"""A server of Assay in a thread of its own, which a test can stop and start again on the same port."""
+"""A server of OpenAssay in a thread of its own, which a test can stop and start again on the same port."""
 
 import asyncio
 import threading
@@ -10,9 +10,9 @@ from typing import Any
 
 import httpx2
 
-from assay.model.user import USUAL, User
-from assay.server.serving import Served, open_server
-from assay.settings import Settings, load
+from openassay.models.user import USUAL, User
+from openassay.server.app import RunningServer, open_server
+from openassay.settings import Settings, load
 
 LIBRARY = Path("examples/library")
 PATIENCE = 60.0  # seconds
@@ -23,7 +23,7 @@ class Site:
         self._settings = settings
         self._thread: threading.Thread | None = None
         self.url = ""
-        self.served: Served
+        self.served: RunningServer
 
     @classmethod
     @contextmanager

@@ -255,7 +255,7 @@ def test_three_thousand_statements_answer_at_once(look: Opened, site: Site, fini
     fulfil(page, f"**/api/threads/{finished}/report", large(report))
     page.goto(f"{site.url}/t/{finished}")
     expect(page.locator(".statement")).to_have_count(3_000)
-    assert took(page, "dispatchEvent(new Event('assay:next'))") < INTERACTION
+    assert took(page, "dispatchEvent(new Event('openassay:next'))") < INTERACTION
     assert took(page, "document.querySelector('.legend button').click()") < INTERACTION
     page.get_by_role("button", name="Verify").click()
     assert took(page, "document.querySelector('.verify button.doubtful').click()") < INTERACTION

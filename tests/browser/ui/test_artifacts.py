@@ -82,14 +82,14 @@ def test_a_table_is_sorted_filtered_edited_and_kept_as_a_version(look: Opened, s
     assert any(row[1] == "Said by a person" for row in kept["content"]["rows"])
 
     page.get_by_text("2 versions").click()
-    page.get_by_role("button", name=re.compile("^Version 1 made by Assay")).click()
+    page.get_by_role("button", name=re.compile("^Version 1 made by OpenAssay")).click()
     expect(page.get_by_text("You are looking at version 1")).to_be_visible()
     page.get_by_role("button", name="Restore this version").click()
     expect(page.get_by_text("Saved as version 3.")).to_be_visible()
     expect(page.get_by_text(f"{before} rows", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Go back to Assay's").click()
-    page.get_by_role("dialog").get_by_role("button", name="Go back to Assay's").click()
-    expect(page.get_by_text("Version 1, made by Assay")).to_be_visible()
+    page.get_by_role("button", name="Go back to OpenAssay's").click()
+    page.get_by_role("dialog").get_by_role("button", name="Go back to OpenAssay's").click()
+    expect(page.get_by_text("Version 1, made by OpenAssay")).to_be_visible()
 
 
 @pytest.mark.requirement("W-11")
@@ -181,7 +181,7 @@ def test_three_thousand_rows_stay_quick_and_hostile_cells_stay_text(look: Opened
     assert page.locator(".art-sheet tbody td").count() < 5000
     pace = Pace(page)
     for what, doing in DOINGS.items():
-        took = min(pace.of(doing) for _ in range(3))  # each time anew: a busy machine slows one of them
+        took = min(pace.task_budget(doing) for _ in range(3))  # each time anew: a busy machine slows one of them
         assert took < QUICK, (what, took)
     expect(cell(page, 0, 0)).to_have_text("C7")
     page.get_by_role("button", name="Columns after").click()
@@ -206,8 +206,8 @@ def test_what_was_edited_is_kept_when_the_report_changes(look: Opened, site: Sit
     page.reload()
     expect(page.get_by_text("The report has changed since this was edited.")).to_be_visible()
     expect(page.locator(".art-prose")).to_have_text("My own words.")
-    page.get_by_role("button", name="Go back to Assay's").click()
-    page.get_by_role("dialog").get_by_role("button", name="Go back to Assay's").click()
+    page.get_by_role("button", name="Go back to OpenAssay's").click()
+    page.get_by_role("dialog").get_by_role("button", name="Go back to OpenAssay's").click()
     expect(page.get_by_role("article").get_by_text("How old is the universe").first).to_be_visible()
 
 

@@ -51,7 +51,7 @@ def test_a_question_is_written_and_asked_by_keyboard(look: Opened, site: Site) -
     run = site.call("GET", f"/api/threads/{thread}/runs")["runs"][0]
     assert (told["mode"], told["turns"], run["depth"]) == ("plan", 1, "quick")
     assert run["question"] == f"{QUESTION}\nLeave its shares out."
-    assert page.evaluate("JSON.parse(sessionStorage.getItem('assay.draft')).goal") == ""
+    assert page.evaluate("JSON.parse(sessionStorage.getItem('openassay.draft')).goal") == ""
 
 
 @pytest.mark.requirement("W-11")
@@ -105,7 +105,7 @@ def test_documents_are_added_dropped_refused_and_taken_out(look: Opened, site: S
     chips = page.get_by_role("list", name="Documents with this question").get_by_role("listitem")
     expect(chips).to_have_count(2)
     drop(page, {"tip.md": "# The tip\n\nThe tip of the red giant branch gives 69.8 km/s/Mpc.", "tool.exe": "MZ"})
-    expect(chips.filter(has_text="tool.exe")).to_contain_text("Not a kind of file Assay reads.")
+    expect(chips.filter(has_text="tool.exe")).to_contain_text("Not a kind of file OpenAssay reads.")
     expect(chips.filter(has_text="tip.md")).to_contain_text("1 KB")
     shot(page, "ask-documents-light-1440")
     page.get_by_role("button", name="Take out tool.exe").click()

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
-from assay.server.routes.ui import interface
+from openassay.server.routes.system import load_interface
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import Site
 
@@ -15,7 +15,7 @@ QUESTION = "What's happening with Tesla and its stock?"
 
 def heard(page: Page) -> list[str]:
     """The events the page has, by their ids."""
-    module = f"/ui/{interface().digest}/core/store.js"
+    module = f"/ui/{load_interface().digest}/core/store.js"
     return list(page.evaluate(f"import('{module}').then((store) => store.events.value.map((event) => event.id))"))
 
 

@@ -16,7 +16,7 @@ from tests.browser.ui.site import Site
 ACTS = {
     "a source is jumped to": "document.querySelector('#statement-1-7 .cite').click()",
     "a far one": "document.querySelector('#statement-20-40 .cite').click()",
-    "the next statement": "dispatchEvent(new Event('assay:next'))",
+    "the next statement": "dispatchEvent(new Event('openassay:next'))",
     "the weakest are shown": "document.querySelector('.legend button:last-child').click()",
     "all are shown again": "document.querySelector('.legend button:last-child').click()",
     "verifying begins": "document.querySelector('.verify-button').click()",
@@ -43,7 +43,7 @@ def measured(page: Page, address: str, rounds: int) -> dict[str, float]:
     expect(page.locator("main")).to_contain_text("Section 29:")
     expect(page.locator("#tab-sources")).to_contain_text("500")
     pace = Pace(page)
-    took = [{act: pace.of(script) for act, script in ACTS.items()} for _ in range(rounds)]
+    took = [{act: pace.task_budget(script) for act, script in ACTS.items()} for _ in range(rounds)]
     return {act: min(one[act] for one in took) for act in ACTS}
 
 

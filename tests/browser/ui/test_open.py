@@ -13,9 +13,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from assay.cli.bundling import bundle
-from assay.cli.opening_bundle import read_bundle
-from assay.server.reading_room import open_reading_room
+from openassay.cli.evidence import create_bundle, read_bundle
+from openassay.server.bundle_viewer import open_viewer
 from tests.browser.ui.conftest import Opened, Researched, shot
 from tests.browser.ui.site import PATIENCE, Site
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.requirement("X-04")
 
 
 class Room(Site):
-    """The server of `assay open`, in a thread of its own."""
+    """The server of `openassay open`, in a thread of its own."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -31,7 +30,7 @@ class Room(Site):
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        async with open_reading_room(*read_bundle(self._file)) as address:
+        async with open_viewer(*read_bundle(self._file)) as address:
             parts = urlsplit(address)
             self.url, self.path = f"{parts.scheme}://{parts.netloc}", parts.path
             ready.set()
@@ -43,10 +42,10 @@ def room(researched: Researched, tmp_path_factory: pytest.TempPathFactory) -> It
     """Made on one data directory, and opened without any."""
     folder = tmp_path_factory.mktemp("bundled")
     home = shutil.copytree(researched.folder, folder / "home")
-    file = folder / "hubble.assay"
+    file = folder / "hubble.openassay"
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as apart:
-        patch.setenv("ASSAY_DATA_DIR", str(home))
-        apart.submit(bundle, researched.thread, run=None, out=file, unsigned=False).result(PATIENCE)
+        patch.setenv("OPENASSAY_DATA_DIR", str(home))
+        apart.submit(create_bundle, researched.thread, run=None, out=file, unsigned=False).result(PATIENCE)
     shutil.rmtree(home)
     opened = Room(file)
     opened.start()

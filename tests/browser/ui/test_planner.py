@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from assay.errors import AnswerError
-from assay.model.edit import apply, parse
-from assay.model.plan import Plan, SearchQuery, SubQuestion
-from assay.model.question import Depth
-from assay.server.routes.ui import interface
+from openassay.errors import AnswerError
+from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion, apply_edits, parse_edits
+from openassay.server.routes.system import load_interface
 from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import LIBRARY, Site
@@ -228,12 +226,12 @@ def test_a_plan_is_shown_as_the_server_will_make_it(look: Opened, asking: Site) 
             taken.append(was_taken)
         cases.append([plan.plain(), edits])
         expected.append([taken, list(now.sections), [[one.id, one.text, one.section] for one in now.questions]])
-    assert look(asking).evaluate(TRIED, [interface().digest, cases]) == expected
+    assert look(asking).evaluate(TRIED, [load_interface().digest, cases]) == expected
 
 
 def made(plan: Plan, edit: dict[str, Any]) -> tuple[Plan, bool]:
     try:
-        return apply(plan, parse([edit])), True
+        return apply_edits(plan, parse_edits([edit])), True
     except AnswerError:
         return plan, False
 

@@ -10,7 +10,7 @@ import pytest
 from tests.browser.ui.conftest import Opened
 from tests.browser.ui.site import Site
 
-VENDOR = Path("src/assay/server/static/vendor")
+VENDOR = Path("src/openassay/server/static/vendor")
 
 
 def test_what_comes_from_elsewhere_is_what_its_authors_published() -> None:
@@ -40,4 +40,4 @@ def test_the_page_may_load_and_run_nothing_but_its_own(site: Site) -> None:
 
 def test_the_page_begins_without_a_word_on_the_console(look: Opened, site: Site) -> None:
     page = look(site)
-    assert page.title().startswith("Assay")
+    assert page.title().startswith("OpenAssay")

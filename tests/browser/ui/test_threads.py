@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from assay.model.user import Scope
+from openassay.models.user import Scope
 from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import Site
@@ -75,16 +75,16 @@ def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
     expect(page).to_have_url(f"{site.url}/")
     assert asked == ["DELETE"]
     expect(page.get_by_role("navigation", name="Threads")).not_to_contain_text("Chips")
-    expect(page).to_have_title("Assay")
+    expect(page).to_have_title("OpenAssay")
     assert thread not in [one["id"] for one in site.call("GET", "/api/threads")["threads"]]
 
 
 def test_a_thread_that_is_not_there_says_so(look: Opened, site: Site) -> None:
     page = look(site, "/t/000000000000")
     expect(page.get_by_role("alert")).to_contain_text("This thread was deleted, or never was yours.")
-    expect(page).to_have_title("No thread · Assay")
+    expect(page).to_have_title("No thread · OpenAssay")
     page.get_by_role("alert").get_by_role("link", name="New question").click()
-    expect(page).to_have_title("Assay")
+    expect(page).to_have_title("OpenAssay")
 
 
 def test_a_thread_that_is_deleted_elsewhere_goes_from_the_page(look: Opened, site: Site) -> None:
@@ -183,8 +183,8 @@ def test_a_server_that_wants_a_token_asks_for_it(look: Opened, own_site: OpenSit
     token = site.token("ada")
     site.call("POST", "/api/threads", {"title": "Ada's thread"}, token=token)
     page = look(site, "/")
-    expect(page).to_have_title("Sign in · Assay")
-    entered(page, "assay_nobody_x")
+    expect(page).to_have_title("Sign in · OpenAssay")
+    entered(page, "openassay_nobody_x")
     expect(page.get_by_role("alert")).to_contain_text("This token is not known.")
     assert violations(page) == []
     shot(page, "signin-light-1440")
@@ -196,7 +196,7 @@ def test_a_server_that_wants_a_token_asks_for_it(look: Opened, own_site: OpenSit
     expect(page.get_by_role("dialog")).to_contain_text("read, share, write")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
-    assert page.evaluate("sessionStorage.getItem('assay.token') ?? localStorage.getItem('assay.token')") is None
+    assert page.evaluate("sessionStorage.getItem('openassay.token') ?? localStorage.getItem('openassay.token')") is None
 
 
 def test_the_next_person_gets_nothing_of_the_last(look: Opened, own_site: OpenSite) -> None:
@@ -207,19 +207,19 @@ def test_the_next_person_gets_nothing_of_the_last(look: Opened, own_site: OpenSi
     kept = "Object.keys(sessionStorage).concat(Object.keys(localStorage)).filter((name) => /secret/.test(name))"
     entered(page, ada)
     box.fill("Ada's own question")
-    page.evaluate("localStorage['assay.judged.secret'] = '{}'; sessionStorage['assay.unsent.secret'] = '1'")
-    page.evaluate("localStorage['assay.theme'] = 'dark'")
+    page.evaluate("localStorage['openassay.judged.secret'] = '{}'; sessionStorage['openassay.unsent.secret'] = '1'")
+    page.evaluate("localStorage['openassay.theme'] = 'dark'")
     page.get_by_role("button", name="Threads").click()  # where there is room for who one is
     page.get_by_role("dialog").get_by_role("button", name="ada").click()
     shot(page, "account-light-360")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
     assert page.evaluate(kept) == []
-    assert page.evaluate("localStorage['assay.theme']") == "dark"
+    assert page.evaluate("localStorage['openassay.theme']") == "dark"
     entered(page, bob)
     expect(box).to_have_value("")
     box.fill("Bob's own question")
-    page.evaluate("token => sessionStorage['assay.token'] = token", ada)  # as if Bob had closed his laptop
+    page.evaluate("token => sessionStorage['openassay.token'] = token", ada)  # as if Bob had closed his laptop
     page.reload()
     expect(box).to_have_value("")
 

@@ -9,12 +9,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.bootstrap import open_users
-from assay.model.user import USUAL, Scope, User
-from assay.server.serving import Served, open_server
-from assay.settings import load
+from openassay.bootstrap import open_users
+from openassay.models.user import USUAL, Scope, User
+from openassay.server.app import RunningServer, open_server
+from openassay.settings import load
 
-Open = Callable[..., Awaitable[Served]]
+Open = Callable[..., Awaitable[RunningServer]]
 Http = Callable[..., httpx2.AsyncClient]
 
 
@@ -24,7 +24,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Open]:
     is named. `known` has a token before it starts. All are closed at the end."""
     async with AsyncExitStack() as stack:
 
-        async def opened(folder: Path | None = None, *, known: str = "", **settings: Any) -> Served:
+        async def opened(folder: Path | None = None, *, known: str = "", **settings: Any) -> RunningServer:
             given = {"source": "demo", **settings}
             given["server"] = {"port": 0, **given.get("server", {})}
             loaded = load(data_dir=folder or tmp_path, **given)
@@ -42,7 +42,7 @@ async def http() -> AsyncIterator[Http]:
     """`http(server)` or `http(server, token)`: a client of a server."""
     async with AsyncExitStack() as stack:
 
-        def client(server: Served, token: str = "") -> httpx2.AsyncClient:
+        def client(server: RunningServer, token: str = "") -> httpx2.AsyncClient:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             one = httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=30, trust_env=False)
             stack.push_async_callback(one.aclose)
@@ -51,7 +51,7 @@ async def http() -> AsyncIterator[Http]:
         yield client
 
 
-async def token_of(server: Served, name: str, *scopes: Scope, **more: Any) -> str:
+async def token_of(server: RunningServer, name: str, *scopes: Scope, **more: Any) -> str:
     """The secret of a new token; the user is added if there is none. From then on tokens are asked for."""
     users = server.service.premises.users
     if name not in [user.name for user in await users.all()]:

@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
-from assay.server import sidecalls
+from openassay.server import completions
 
 TITLE = "How fast is the universe expanding"
 _TALK = f"USER: {TITLE}?\nASSISTANT: About 70 km/s/Mpc."
@@ -115,5 +115,5 @@ ERRANDS = {
         ],
         TITLE,
     ),
-    "a trial of the connection": Errand([_user("Hi")], sidecalls.SHORT, {"max_tokens": 5}),
+    "a trial of the connection": Errand([_user("Hi")], completions.SHORT, {"max_tokens": 5}),
 }

@@ -17,12 +17,11 @@ from typing import Any, Literal, NamedTuple
 import httpx2
 import pytest
 
-from assay.model.user import Scope
-from assay.server import guard, limits
-from assay.server.access import still_good
-from assay.server.app import create_app
-from assay.server.routes.ui import interface
-from assay.server.serving import Served
+from openassay.models.user import Scope
+from openassay.server import limits, middleware
+from openassay.server.app import RunningServer, create_app
+from openassay.server.auth import is_still_valid
+from openassay.server.routes.system import load_interface
 from tests.scenario.server.asking import asked, researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import listening
@@ -106,7 +105,7 @@ TABLE: dict[tuple[str, str], Row] = {
     ("POST", "/api/webhooks/{webhookId}/test"): Row("thread", WRITE),
     ("GET", "/v1/models"): Row("own", READ),
     ("GET", "/v1/models/{model}"): Row("own", READ),
-    ("POST", "/v1/chat/completions"): Row("own", WRITE, {"model": "assay-quick", "messages": []}),
+    ("POST", "/v1/chat/completions"): Row("own", WRITE, {"model": "openassay-quick", "messages": []}),
     ("POST", "/mcp"): Row("own", None, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
 }
 MALFORMED = {400, 406, 415, 422}  # somebody else may send this, and what is sent here is not whole
@@ -117,7 +116,7 @@ def routes(listed: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if hasattr(route, "original_router"):
             yield from routes(route.original_router.routes)
         else:
-            yield from ((method, route.path) for method in route.methods - {"HEAD"})
+            yield from ((method, route.path) for method in route.usable_methods - {"HEAD"})
 
 
 async def test_every_route_has_a_row(serve: Open) -> None:
@@ -140,7 +139,7 @@ class Ada(NamedTuple):
         return f"{path}?{queries[route].format(thread)}" if route in queries else path
 
 
-async def settled(server: Served, http: Http) -> Ada:
+async def settled(server: RunningServer, http: Http) -> Ada:
     client = http(server, await token_of(server, "ada", *Scope))
     thread = await researched(client)
     await client.patch(f"/api/threads/{thread}", json={"title": f"{MARK} title"})
@@ -156,10 +155,10 @@ async def settled(server: Served, http: Http) -> Ada:
     card = (await client.get(f"/api/threads/{thread}/sources")).json()["sources"][0]
     span = (await client.get(f"/api/threads/{thread}/report")).json()["claims"][0]["spans"][0]
     names = {
-        "digest": interface().digest, "part": "app.js",
+        "digest": load_interface().digest, "part": "app.js",
         "threadId": thread, "reviewId": review, "factId": fact, "documentId": document, "hash": span["document"],
         "webhookId": webhook.json()["id"], "name": artifact.json()["name"], "shareId": share["id"],
-        "secret": share["secret"], "sourceId": card["id"], "model": "assay",
+        "secret": share["secret"], "sourceId": card["id"], "model": "openassay",
     }  # fmt: skip
     runs = [
         run["id"] for one in (thread, waiting) for run in (await client.get(f"/api/threads/{one}/runs")).json()["runs"]
@@ -168,21 +167,27 @@ async def settled(server: Served, http: Http) -> Ada:
     return Ada(client, names, f"start={span['start']}&end={span['end']}", waiting, secret)
 
 
-async def everybody_else(server: Served, http: Http, ada: Ada) -> dict[str, httpx2.AsyncClient]:
+async def everybody_else(server: RunningServer, http: Http, ada: Ada) -> dict[str, httpx2.AsyncClient]:
     users, now = server.service.premises.users, server.service.now()
     expired = await token_of(server, "ada", expires=now + timedelta(milliseconds=1))
     revoked, disabled = await token_of(server, "ada"), await token_of(server, "eve")
     await users.revoke(revoked.split("_")[1])
     await users.change("eve", disabled=True)
-    other = await server.service.engine.create("somebody's", owner="bob")
-    _, elsewhere = await server.service.premises.shares.make(other.id, timedelta(days=1))
-    gone, taken_back = await server.service.premises.shares.make(ada.names["threadId"], timedelta(days=1))
+    other = await server.service.engine.create_thread("somebody's", owner="bob")
+    _, elsewhere = await server.service.premises.shares.create(other.id, timedelta(days=1))
+    gone, taken_back = await server.service.premises.shares.create(ada.names["threadId"], timedelta(days=1))
     await server.service.premises.shares.revoke(ada.names["threadId"], gone.id)
     secrets = {
-        "anonymous": "", "expired": expired, "revoked": revoked, "disabled": disabled, "nobody": f"assay_0_{'x' * 43}",
-        "other": await token_of(server, "bob", *Scope), "link": ada.names["secret"], "another link": elsewhere,
+        "anonymous": "",
+        "expired": expired,
+        "revoked": revoked,
+        "disabled": disabled,
+        "nobody": f"openassay_0_{'x' * 43}",
+        "other": await token_of(server, "bob", *Scope),
+        "link": ada.names["secret"],
+        "another link": elsewhere,
         "link taken back": taken_back,
-    }  # fmt: skip
+    }
     for scope in Scope:
         secrets[f"not {scope}"] = await token_of(server, "ada", *(set(Scope) - {scope}))
     return {who: http(server, secret) for who, secret in secrets.items()}
@@ -249,7 +254,7 @@ async def test_a_stream_ends_with_the_token_that_opened_it(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also with the link, the person, and when the first user is added to a server that asked nobody."""
-    monkeypatch.setattr(guard, "LOOK", 0.1)
+    monkeypatch.setattr(middleware, "LOOK", 0.1)
     server = await serve()
     users, shares = server.service.premises.users, server.service.premises.shares
     anybody = http(server)
@@ -267,7 +272,7 @@ async def test_a_stream_ends_with_the_token_that_opened_it(
     await open_to_all
 
     token = await token_of(server, server.service.settings.user)
-    link, secret = await shares.make(thread, timedelta(days=1))
+    link, secret = await shares.create(thread, timedelta(days=1))
     streams = [asyncio.create_task(heard(http(server, one))) for one in (token, token, secret)]
     await asyncio.sleep(0.5)
     assert not any(stream.done() for stream in streams)
@@ -291,10 +296,10 @@ async def test_a_token_is_looked_at_once_for_all_its_streams(
         if failures:
             failures -= 1
             raise RuntimeError("nobody foresaw this")
-        return await still_good(*given)
+        return await is_still_valid(*given)
 
-    monkeypatch.setattr(guard, "LOOK", 0.1)
-    monkeypatch.setattr(guard, "still_good", look)
+    monkeypatch.setattr(middleware, "LOOK", 0.1)
+    monkeypatch.setattr(middleware, "is_still_valid", look)
     server = await serve()
     token = await token_of(server, "ada")
     client = http(server, token)
@@ -333,7 +338,7 @@ async def test_the_first_user_closes_an_open_server(serve: Open, http: Http) -> 
     client = http(server)
     assert (await client.get("/api/account")).json()["user"] == "local"
     assert (await http(server, "any-key-a-client-wants").get("/api/threads")).status_code == 200
-    assert (await http(server, f"assay_0_{'x' * 43}").get("/api/threads")).status_code == 401
+    assert (await http(server, f"openassay_0_{'x' * 43}").get("/api/threads")).status_code == 401
     users = server.service.premises.users
     token = await token_of(server, "ada")
     server.service.open_to_all = True  # as it is where another process has added her

@@ -64,7 +64,7 @@ async def test_what_a_person_makes_is_a_version_of_its_own(serve: Open, http: Ht
     now = await client.get(path)
     assert (now.json()["content"], now.json()["outdated"], now.json()["version"]) == ("mine", True, 2)
     listed = (await client.get(f"{path}/versions")).json()["versions"]
-    assert [(one["version"], one["by"]) for one in listed] == [(1, "assay"), (2, "person"), (3, "assay")]
+    assert [(one["version"], one["by"]) for one in listed] == [(1, "openassay"), (2, "person"), (3, "openassay")]
     first, third = [(await client.get(path, params={"version": n})).json() for n in (1, 3)]
     assert first["content"] == made.json()["content"] != third["content"]
     assert (await client.get(path, params={"version": 9})).status_code == 404
@@ -82,7 +82,7 @@ async def test_what_a_person_makes_is_a_version_of_its_own(serve: Open, http: Ht
 async def test_artifacts_of_ones_own(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
-    path = f"/api/threads/{(await server.service.engine.create('Kilns')).id}/artifacts"
+    path = f"/api/threads/{(await server.service.engine.create_thread('Kilns')).id}/artifacts"
     assert (await client.get(path)).json() == {"artifacts": []}
     table = {
         "columns": [{"key": "a", "title": "=A|"}, {"key": "b", "title": "B"}],
@@ -112,7 +112,7 @@ async def test_artifacts_of_ones_own(serve: Open, http: Http) -> None:
 async def test_what_cannot_be_is_refused(serve: Open, http: Http) -> None:
     server = await serve(server={"body_mb": 5})
     client = http(server)
-    path = f"/api/threads/{(await server.service.engine.create('Kilns')).id}/artifacts"
+    path = f"/api/threads/{(await server.service.engine.create_thread('Kilns')).id}/artifacts"
     columns = [{"key": "a", "title": "A"}]
     content: Any
     for content in (
@@ -140,7 +140,7 @@ async def test_what_cannot_be_is_refused(serve: Open, http: Http) -> None:
 async def test_others_do_not_see_them(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
-    path = f"/api/threads/{(await server.service.engine.create('Kilns', owner='ann')).id}/artifacts"
+    path = f"/api/threads/{(await server.service.engine.create_thread('Kilns', owner='ann')).id}/artifacts"
     assert (await ann.post(path, json={"name": "notes", "title": "N", "content": "hers"})).status_code == 201
     for method, where in (
         ("GET", ""), ("POST", ""), ("GET", "/notes"), ("PUT", "/notes"), ("DELETE", "/notes"),

@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 import pytest
 
-from assay import graph
-from assay.errors import ConfigurationError
-from assay.model.exchange import Role
-from assay.server.asking import refuse_files
-from assay.settings import load
+from openassay import graph
+from openassay.errors import ConfigurationError
+from openassay.models.spend import ModelRole
+from openassay.server.runs import refuse_files
+from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open
 
 KEY = "tvly-not-a-key-of-anybody"
@@ -79,7 +79,7 @@ async def test_the_graph_that_is_shown_is_the_one_that_works(serve: Open, http: 
     assert len({json.dumps(edge) for edge in told["edges"]}) == len(told["edges"])
 
 
-@pytest.mark.parametrize("role", get_args(Role))
+@pytest.mark.parametrize("role", get_args(ModelRole))
 def test_a_model_in_a_file_is_offered_where_any_role_has_it(role: str) -> None:
     refuse_files("local:small.gguf", load(**{f"{role}_model": "local:small.gguf"}))
     with pytest.raises(ConfigurationError):

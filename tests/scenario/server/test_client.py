@@ -1,4 +1,4 @@
-"""The server as Python sees it: `assay.Client` and `assay.AsyncClient` against a real one."""
+"""The server as Python sees it: `openassay.Client` and `openassay.AsyncClient` against a real one."""
 
 import asyncio
 from pathlib import Path
@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-import assay
-from assay.client import ApiError, Interrupt
-from assay.client.wire import EventReader
+import openassay
+from openassay.client.calls import ApiError, EventReader, Interrupt
 from tests.scenario.server.conftest import Open, token_of
 
 QUESTION = "What's happening with Tesla and its stock?"
@@ -17,7 +16,7 @@ QUESTION = "What's happening with Tesla and its stock?"
 @pytest.mark.requirement("W-12")
 async def test_a_question_becomes_a_report(serve: Open) -> None:
     server = await serve()
-    async with assay.AsyncClient(server.url) as client:
+    async with openassay.AsyncClient(server.url) as client:
         report = await client.research(QUESTION, depth="quick")
         [thread] = [one async for one in client.threads()]
         assert report == await server.service.engine.report(thread["id"])
@@ -31,7 +30,7 @@ async def test_a_question_becomes_a_report(serve: Open) -> None:
         with pytest.raises(ApiError, match="no thread") as gone:
             await client.thread(thread["id"])
         assert gone.value.status == 404
-        assert gone.value.problem["type"].startswith("urn:assay:problem:")
+        assert gone.value.problem["type"].startswith("urn:openassay:problem:")
 
 
 @pytest.mark.requirement("W-01", "W-12", "F-09")
@@ -43,7 +42,7 @@ async def test_what_is_asked_back_is_answered(serve: Open) -> None:
         asked.append(question)
         return "The last three years, for an investor, as a short summary."
 
-    async with assay.AsyncClient(server.url) as client:
+    async with openassay.AsyncClient(server.url) as client:
         report = await client.research(QUESTION, mode="plan", depth="quick", answering=answering)
         assert report.sections
         assert asked
@@ -56,10 +55,10 @@ async def test_what_is_asked_back_is_answered(serve: Open) -> None:
 
 async def test_a_stream_is_taken_up_again_where_it_was_lost(serve: Open) -> None:
     server = await serve()
-    async with assay.AsyncClient(server.url) as client:
+    async with openassay.AsyncClient(server.url) as client:
         started = await client.start(QUESTION, depth="quick", interactive=False)
         whole = [event async for event in client.events(started.thread_id)]
-        assert whole[-1].ends
+        assert whole[-1].is_final
         middle = whole[len(whole) // 2]
         rest = [event async for event in client.events(started.thread_id, after=middle.id)]
         assert rest == whole[whole.index(middle) + 1 :]
@@ -73,7 +72,7 @@ async def test_the_synchronous_client_does_the_same(serve: Open, tmp_path: Path)
     paper.write_text("# Kilns\n\nThe kiln at Delft reached 1,240 degrees in 2021. It burns gas.\n", encoding="utf-8")
 
     def work() -> dict[str, Any]:
-        with assay.Client(server.url, token) as client:
+        with openassay.Client(server.url, token) as client:
             [uploaded] = client.upload(paper)
             report = client.research("How hot was the kiln at Delft?", depth="quick", documents=[uploaded["id"]])
             [thread] = list(client.threads())
@@ -96,24 +95,24 @@ async def test_the_synchronous_client_does_the_same(serve: Open, tmp_path: Path)
 async def test_a_wrong_token_and_a_server_that_is_not_there(serve: Open) -> None:
     server = await serve()
     await token_of(server, "ada")
-    async with assay.AsyncClient(server.url, "assay_00000000_wrong") as client:
+    async with openassay.AsyncClient(server.url, "openassay_00000000_wrong") as client:
         with pytest.raises(ApiError, match="token") as refused:
             await client.account()
         assert refused.value.status == 401
-        assert "assay users add" in refused.value.help
-    async with assay.AsyncClient("http://127.0.0.1:9", seconds=1) as client:
+        assert "openassay users add" in refused.value.help
+    async with openassay.AsyncClient("http://127.0.0.1:9", seconds=1) as client:
         with pytest.raises(ApiError, match="cannot be reached") as nobody:
             await client.account()
         assert nobody.value.status == 0
-        assert "assay serve" in nobody.value.help
+        assert "openassay serve" in nobody.value.help
 
 
 def test_half_an_event_is_none() -> None:
     reader = EventReader()
-    [first] = reader.lines(["retry: 1000", "", "id: r.1", "event: status", 'data: {"seq":', "data: 1}", ""])
+    [first] = reader.read_lines(["retry: 1000", "", "id: r.1", "event: status", 'data: {"seq":', "data: 1}", ""])
     assert (first.id, first.name, first.data) == ("r.1", "status", {"seq": 1})
-    assert reader.lines([": still here", "", "id: r.2", 'data: {"se']) == []
-    reader.broken_off()
+    assert reader.read_lines([": still here", "", "id: r.2", 'data: {"se']) == []
+    reader.reset()
     assert reader.last == "r.1", "the second is asked for again"
-    [second] = reader.lines(["id: r.2", 'data: {"seq": 2}', ""])
+    [second] = reader.read_lines(["id: r.2", 'data: {"seq": 2}', ""])
     assert (second.id, second.name) == ("r.2", "message")

@@ -12,7 +12,7 @@ async def test_a_thread_that_is_gone_concerns_its_owner_alone(serve: Open, http:
     server = await serve()
     ada, bob = [http(server, await token_of(server, name)) for name in ("ada", "bob")]
     kept, gone = await researched(ada), await researched(bob)
-    with closing(sqlite3.connect(tmp_path / "assay.sqlite3")) as database, database:
+    with closing(sqlite3.connect(tmp_path / "openassay.sqlite3")) as database, database:
         database.execute("DELETE FROM threads WHERE id = ?", (gone,))
 
     answer = await ada.get("/api/threads")

@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.model.event import RunStatus
-from assay.model.thread import Options, Run
-from assay.server.line import Line
-from assay.server.serving import Served, open_server
-from assay.settings import load
+from openassay.bootstrap import open_engine
+from openassay.models.event import RunStatus
+from openassay.models.thread import Run, ResearchOptions
+from openassay.server.app import RunningServer, open_server
+from openassay.server.dispatch import FairQueue
+from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import Heard, listening, transcript
 
@@ -34,16 +34,16 @@ def waiting(*owners: str) -> list[Run]:
     ]  # fmt: skip
 
 
-def taken(line: Line, busy: Counter[str] | None = None) -> list[str]:
+def taken(line: FairQueue, busy: Counter[str] | None = None) -> list[str]:
     order = []
-    while run := line.next(busy or Counter()):
+    while run := line.pop(busy or Counter()):
         order.append(run.id)
     return order
 
 
 def test_people_take_turns() -> None:
-    line = Line()
-    line.set(waiting(*"aaaabbc"))
+    line = FairQueue()
+    line.replace(waiting(*"aaaabbc"))
     places = {run.id: line.position(run.id, Counter()) for run in waiting(*"aaaabbc")}
     order = taken(line)
     assert order == ["a0", "b4", "c6", "a1", "b5", "a2", "a3"]
@@ -52,17 +52,17 @@ def test_people_take_turns() -> None:
 
 
 def test_who_has_something_at_work_lets_others_go_first() -> None:
-    line = Line()
-    line.set(waiting(*"aab"))
+    line = FairQueue()
+    line.replace(waiting(*"aab"))
     assert taken(line, Counter(a=2, b=1)) == ["b2", "a0", "a1"]
 
 
 def test_a_turn_is_remembered_when_the_line_is_read_again() -> None:
-    line = Line()
+    line = FairQueue()
     served = []
     for n in range(4):  # whoever had the last turn waits, however long the other's line is
-        line.set([*waiting(*"aaaa")[n // 2 :], *waiting(*"xxxxb")[4:]])
-        served.append(run.id[0] if (run := line.next(Counter())) else "")
+        line.replace([*waiting(*"aaaa")[n // 2 :], *waiting(*"xxxxb")[4:]])
+        served.append(run.id[0] if (run := line.pop(Counter())) else "")
     assert served == ["a", "b", "a", "b"]
 
 
@@ -72,7 +72,7 @@ async def asked(client: httpx2.AsyncClient, **more: str) -> str:
     return str(answer.json()["threadId"])
 
 
-async def finished(server: Served, *threads: str) -> list[Run]:
+async def finished(server: RunningServer, *threads: str) -> list[Run]:
     """All of them, in the order in which they ended."""
     async with asyncio.timeout(60):
         while True:
@@ -105,10 +105,10 @@ async def test_one_run_is_not_held_up_by_anothers_many(serve: Open, http: Http) 
 async def test_what_others_put_in_line_is_taken_up(serve: Open, tmp_path: Path) -> None:
     """By the command line, say; and what a server that was stopped had not come to."""
     async with open_engine(load(data_dir=tmp_path, source="demo")) as elsewhere:
-        before = await elsewhere.queue(QUESTION, Options(source="demo"))
+        before = await elsewhere.queue(QUESTION, ResearchOptions(source="demo"))
         server = await serve()
-        later = await elsewhere.queue(QUESTION, Options(source="demo"))
-        stopped = await elsewhere.queue(QUESTION, Options(source="demo"))
+        later = await elsewhere.queue(QUESTION, ResearchOptions(source="demo"))
+        stopped = await elsewhere.queue(QUESTION, ResearchOptions(source="demo"))
         await elsewhere.stop(stopped.thread)
     runs = await finished(server, before.thread, later.thread, stopped.thread)
     assert {run.id: run.status for run in runs} == {
@@ -133,7 +133,7 @@ async def test_a_run_that_cannot_be_taken_up_is_told_of(tmp_path: Path, http: Ht
     (tmp_path / "docs" / "tides.md").write_text("The tide turns twice a day.", encoding="utf-8")
     settings = load(data_dir=tmp_path / "data", server={"port": 0})
     async with open_engine(settings) as elsewhere:
-        run = await elsewhere.queue("When does the tide turn?", Options(docs=(str(tmp_path / "docs"),)))
+        run = await elsewhere.queue("When does the tide turn?", ResearchOptions(docs=(str(tmp_path / "docs"),)))
     (tmp_path / "docs" / "tides.md").unlink()
     (tmp_path / "docs").rmdir()
     async with open_server(settings) as server:
@@ -158,13 +158,13 @@ async def test_a_person_who_answers_does_not_wait_in_line(serve: Open, http: Htt
 
 
 @contextlib.asynccontextmanager
-async def _counted(server: Served) -> AsyncIterator[list[int]]:
+async def _counted(server: RunningServer) -> AsyncIterator[list[int]]:
     """How many runs were at work together, looked at all the time."""
     seen = [0]
 
     async def look() -> None:
         while True:
-            seen[0] = max(seen[0], len(server.service.engine.running()))
+            seen[0] = max(seen[0], len(server.service.engine.list_running()))
             await asyncio.sleep(0.002)
 
     looking = asyncio.create_task(look())
@@ -196,7 +196,7 @@ async def test_branches_and_vetoes_wait_in_line_too(serve: Open, http: Http) -> 
 async def test_what_the_timer_has_answered_waits_in_line(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.desk.LOOK", 0.1)
+    monkeypatch.setattr("openassay.engine.answers.LOOK", 0.1)
     server = await serve(hitl_after_planning=True, breakpoints={"plan_timeout": 60}, server={"runs_at_once": 1})
     client = http(server)
     started = [await client.post("/api/threads/start", json={"goal": QUESTION}) for _ in range(3)]

@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.errors import NotFoundError
-from assay.model.event import RunStatus
-from assay.model.question import Mode
-from assay.model.thread import Options
-from assay.server.serving import Served
+from openassay.errors import NotFoundError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Mode
+from openassay.models.thread import ResearchOptions
+from openassay.server.app import RunningServer
 from tests.scenario.server.conftest import Http, Open, token_of
 
 KILN = "The Alder kiln at Marsh reaches 1,280 degrees. It was built in 1911 by Ada Marsh. " * 3
@@ -158,9 +158,9 @@ async def test_others_do_not_see_them(serve: Open, http: Http) -> None:
     assert (await http(server).get("/api/documents")).status_code == 401
 
 
-async def ask(server: Served, *ids: str, user: str = "local") -> Any:
+async def ask(server: RunningServer, *ids: str, user: str = "local") -> Any:
     engine, docs = server.service.engine, await server.service.premises.uploads.paths(user, ids)
-    run = await engine.start("When was the Alder kiln built?", Options(docs=tuple(docs), user=user))
+    run = await engine.start("When was the Alder kiln built?", ResearchOptions(docs=tuple(docs), user=user))
     return await engine.wait(run.id)
 
 
@@ -248,7 +248,7 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
     client, engine = http(server), server.service.engine
     [given] = (await give(client, part("kiln.txt", KILN))).json()["documents"]
     docs = tuple(await server.service.premises.uploads.paths("local", [given["id"]]))
-    run = await engine.start("How did the Alder kiln change?", Options(docs=docs, mode=Mode.PLAN, interactive=True))
+    run = await engine.start("How did the Alder kiln change?", ResearchOptions(docs=docs, mode=Mode.PLAN, interactive=True))
     assert (await engine.wait(run.id)).run.status is RunStatus.WAITING
 
     refused = await client.delete(f"/api/documents/{given['id']}")
@@ -256,7 +256,7 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
     await engine.delete(run.thread)
     assert (await client.delete(f"/api/documents/{given['id']}")).status_code == 204
     with pytest.raises(NotFoundError, match="not there any more") as caught:
-        await engine.start("And now?", Options(docs=docs))
+        await engine.start("And now?", ResearchOptions(docs=docs))
     assert str(tmp_path) not in caught.value.message
 
 

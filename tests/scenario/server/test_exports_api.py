@@ -11,8 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from assay.export import pdf
-from assay.export.formats import FORMATS
+from openassay.export import FORMATS, pages
 from tests import readers
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.finished import finished
@@ -66,7 +65,7 @@ async def test_many_who_want_a_pdf_at_once_all_get_the_same(serve: Open, http: H
 async def test_what_is_not_installed_is_told(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     server = await serve()
     path = f"/api/threads/{(await finished(server)).run.thread}/export"
-    monkeypatch.setattr(pdf, "find_spec", lambda name: None)
+    monkeypatch.setattr(pages, "find_spec", lambda name: None)
     missing = await http(server).get(path, params={"format": "pdf"})
     assert (missing.status_code, missing.headers["Content-Type"]) == (422, "application/problem+json")
     assert missing.json()["detail"] == "PDF needs the extra `export`"
@@ -88,14 +87,14 @@ async def test_what_cannot_be_had_is_told(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     server = await serve(tmp_path / "data")
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
-    thread = (await server.service.engine.create("Kilns", owner="ann")).id
+    thread = (await server.service.engine.create_thread("Kilns", owner="ann")).id
     path = f"/api/threads/{thread}/export"
 
     missing = await ann.get(path)
     assert (missing.status_code, missing.json()["detail"]) == (404, f"thread {thread} has no finished report")
-    assert "assay resume" not in missing.text, "there is no command line here"
+    assert "openassay resume" not in missing.text, "there is no command line here"
     assert (await ann.get(path, params={"format": "xlsx"})).status_code == 422
     for format in ("md", "zip"):
         assert (await bob.get(path, params={"format": format})).status_code == 404
     assert (await ann.get(path, params={"format": "zip"})).status_code == 200
-    assert not [name for name in os.listdir(tmp_path) if name.startswith("assay-export-")]
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("openassay-export-")]

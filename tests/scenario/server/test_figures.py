@@ -13,10 +13,10 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from assay.model.user import Scope
-from assay.server.serving import Served
-from assay.settings import load
-from assay.telemetry import logs
+from openassay.models.user import Scope
+from openassay.server.app import RunningServer
+from openassay.settings import load
+from openassay.telemetry import logs
 from tests.scenario.outside import GOAL, GPT, SLOW, outside
 from tests.scenario.server.asking import asked, researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
@@ -29,7 +29,7 @@ def abroad(serve: Open, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Served]:
+    async def opened() -> AsyncIterator[RunningServer]:
         async with outside() as settings:
             yield await serve(**settings)
 
@@ -59,7 +59,7 @@ async def at_rest(client: httpx2.AsyncClient) -> httpx2.Response:
     async with asyncio.timeout(30):
         while True:
             shown = await client.get("/metrics")
-            if samples(shown.text)["assay_runs_at_work",] == 0:
+            if samples(shown.text)["openassay_runs_at_work",] == 0:
                 return shown
             await asyncio.sleep(0.05)
 
@@ -70,7 +70,7 @@ async def test_a_run_tells_where_its_time_went_and_the_server_and_its_log_tell_t
 ) -> None:
     log = io.StringIO()
     async with abroad() as server:
-        with logs.structured(server.service.settings, log):
+        with logs.configure_logs(server.service.settings, log):
             client = http(server)
             client.headers["X-Request-ID"] = "the-first"
             first = await researched(client, GOAL)
@@ -107,37 +107,39 @@ async def test_a_run_tells_where_its_time_went_and_the_server_and_its_log_tell_t
 
     figures = samples(shown.text)
     assert shown.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    assert figures["assay_requests_total", "POST", "/api/threads/start", "200"] == 2
-    assert figures["assay_request_seconds_count", "POST", "/api/threads/start"] == 2
-    assert figures["assay_runs_total", "done"] == figures["assay_runs_total", "running"] == 2
-    assert figures["assay_runs_at_work",] == figures["assay_runs_active", "queued"] == 0
-    assert figures["assay_outside_seconds_count", "search", "searxng"] == search["calls"]
-    assert figures["assay_outside_failures_total", "model", GPT] == 1
+    assert figures["openassay_requests_total", "POST", "/api/threads/start", "200"] == 2
+    assert figures["openassay_request_seconds_count", "POST", "/api/threads/start"] == 2
+    assert figures["openassay_runs_total", "done"] == figures["openassay_runs_total", "running"] == 2
+    assert figures["openassay_runs_at_work",] == figures["openassay_runs_active", "queued"] == 0
+    assert figures["openassay_outside_seconds_count", "search", "searxng"] == search["calls"]
+    assert figures["openassay_outside_failures_total", "model", GPT] == 1
     assert (
-        figures["assay_cache_lookups_total", "searches", "hit"]
+        figures["openassay_cache_lookups_total", "searches", "hit"]
         == caches["searches"]["hits"] + before["searches"]["hits"]
     )
-    assert figures["assay_stage_seconds_count", "plan"] == 2
+    assert figures["openassay_stage_seconds_count", "plan"] == 2
     spent = sum(one["usd"] for run in (told, again) for one in run["parties"])
-    assert figures["assay_spend_usd_total", "model", GPT] == pytest.approx(spent)
-    assert figures["assay_errors_total", "api"] == 1
-    assert sum(value for (name, *_), value in figures.items() if name == "assay_events_total") == (
+    assert figures["openassay_spend_usd_total", "model", GPT] == pytest.approx(spent)
+    assert figures["openassay_errors_total", "api"] == 1
+    assert sum(value for (name, *_), value in figures.items() if name == "openassay_events_total") == (
         told["events"] + again["events"]
     )
     assert first not in shown.text
     assert "127.0.0.1" not in shown.text
 
-    runs = lines(log, "assay.runs")
+    runs = lines(log, "openassay.runs")
     assert [(one["request"], one["thread"], one["status"]) for one in runs] == [
         ("the-first", first, "running"), ("the-first", first, "done"),
         ("the-second", second, "running"), ("the-second", second, "done"),
     ]  # fmt: skip
-    [looked] = [one for one in lines(log, "assay.requests") if one.get("thread") == first and "timings" in one["route"]]
+    [looked] = [
+        one for one in lines(log, "openassay.requests") if one.get("thread") == first and "timings" in one["route"]
+    ]
     assert looked["route"] == "/api/threads/{threadId}/timings"
     assert (looked["method"], looked["status"], looked["user"]) == ("GET", 200, "local")
     assert looked["request"] == "the-second"
     assert looked["ms"] > 0
-    assert any(one["request"] == "the-first" and one["message"].startswith(GPT) for one in lines(log, "assay.llm"))
+    assert any(one["request"] == "the-first" and one["message"].startswith(GPT) for one in lines(log, "openassay.llm"))
 
 
 @pytest.mark.requirement("W-13")
@@ -150,7 +152,7 @@ async def test_waiting_for_a_person_is_told_apart_and_a_run_can_be_looked_at_hal
     assert open_["seconds"]["waiting"] > 0
     assert {one["stage"]: one["unfinished"] for one in open_["stages"]}["question"] == 1
     figures = samples((await client.get("/metrics")).text)
-    assert figures["assay_runs_active", "waiting"] == 1
+    assert figures["openassay_runs_active", "waiting"] == 1
 
     await client.patch(f"/api/threads/{thread}/mode", json={"mode": "auto"})
     assert (await standing(client, thread))["status"] == "done"
@@ -187,11 +189,11 @@ async def test_whatever_is_asked_for_the_number_of_series_stays_bounded(serve: O
         await client.post("/mcp", json={})
         await client.get("/mcp")
     figures = samples((await client.get("/metrics")).text)
-    assert figures["assay_requests_total", "GET", "unmatched", "404"] == 20
-    assert figures["assay_requests_total", "GET", "/api/threads/{threadId}/timings", "404"] == 20
-    assert figures["assay_requests_total", "GET", "/mcp", "405"] == 20
-    assert ("assay_requests_total", "POST", "unmatched", "406") not in figures
-    assert len([name for name, *_ in figures if name == "assay_requests_total"]) <= 6
+    assert figures["openassay_requests_total", "GET", "unmatched", "404"] == 20
+    assert figures["openassay_requests_total", "GET", "/api/threads/{threadId}/timings", "404"] == 20
+    assert figures["openassay_requests_total", "GET", "/mcp", "405"] == 20
+    assert ("openassay_requests_total", "POST", "unmatched", "406") not in figures
+    assert len([name for name, *_ in figures if name == "openassay_requests_total"]) <= 6
 
 
 async def test_a_stream_is_counted_while_it_is_read_and_timed_until_it_began(serve: Open, http: Http) -> None:
@@ -202,19 +204,19 @@ async def test_a_stream_is_counted_while_it_is_read_and_timed_until_it_began(ser
         await anext(events)
         during = samples((await client.get("/metrics")).text)
     after = samples((await client.get("/metrics")).text)
-    assert (during["assay_streams_open",], after["assay_streams_open",]) == (1, 0)
+    assert (during["openassay_streams_open",], after["openassay_streams_open",]) == (1, 0)
 
 
 async def test_no_query_and_no_secret_is_logged(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-0123456789abcdefghij")
     log = io.StringIO()
     server = await serve(log_level="info")
-    with logs.structured(server.service.settings, log):
-        client = http(server, "assay_12345678_not-a-token-but-shaped-like-one")
+    with logs.configure_logs(server.service.settings, log):
+        client = http(server, "openassay_12345678_not-a-token-but-shaped-like-one")
         await client.get("/api/threads", params={"cursor": "look-for-me"}, headers={"X-Other": "and-me"})
-        logs.request(200, user="tvly-0123456789abcdefghij")
+        logs.log_request(200, user="tvly-0123456789abcdefghij")
     told = log.getvalue()
-    assert len(lines(log, "assay.requests")) == 2
+    assert len(lines(log, "openassay.requests")) == 2
     for secret in ("look-for-me", "and-me", "not-a-token", "tvly-0123456789"):
         assert secret not in told
 
@@ -229,15 +231,15 @@ def test_a_log_that_nobody_reads_stops_nobody_and_tells_what_was_lost(monkeypatc
             return super().write(text)
 
     log = Pipe()
-    with logs.structured(load(log_level="info"), log):
+    with logs.configure_logs(load(log_level="info"), log):
         for _ in range(50):
-            logs.request(200, method="GET")
+            logs.log_request(200, method="GET")
         read.set()
         while not log.getvalue():
             sleep(0.01)
-        logs.request(200, method="GET")
-    told = lines(log, "assay.requests")
-    [lost] = lines(log, "assay")
+        logs.log_request(200, method="GET")
+    told = lines(log, "openassay.requests")
+    [lost] = lines(log, "openassay")
     assert int(lost["message"].partition(" ")[0]) == 51 - len(told)
     assert 4 <= len(told) < 51
 
@@ -252,7 +254,7 @@ def test_a_log_that_nobody_reads_does_not_keep_the_server_from_ending(monkeypatc
             return super().write(text)
 
     began = monotonic()
-    with logs.structured(load(log_level="info"), Pipe()):
-        logs.request(200, method="GET")
+    with logs.configure_logs(load(log_level="info"), Pipe()):
+        logs.log_request(200, method="GET")
     assert monotonic() - began < 5
     read.set()

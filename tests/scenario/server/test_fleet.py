@@ -13,17 +13,17 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 
-from assay.engine import Engine
-from assay.errors import ConfigurationError
-from assay.model.source import Hit
-from assay.search.demo import DemoSource
-from assay.server.serving import Served, open_server
-from assay.settings import load
-from assay.storage.tables import ACCOUNTS
-from assay.testing import FakeProvider, ScriptedModel
-from assay.worker.chores import TASKS
-from assay.worker.schema import prepare_queue
-from assay.worker.worker import Worker, open_worker
+from openassay.engine.engine import Engine
+from openassay.errors import ConfigurationError
+from openassay.models.evidence import Hit
+from openassay.search.demo import DemoSource
+from openassay.server.app import RunningServer, open_server
+from openassay.settings import load
+from openassay.storage.database import ACCOUNTS
+from openassay.worker.queue import prepare_queue
+from openassay.worker.worker import TASKS, Worker, open_worker
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.server.asking import asked, researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import listening
@@ -74,13 +74,13 @@ async def at_work(worker: Worker) -> AsyncIterator[Worker]:
 
 
 @asynccontextmanager
-async def only_put_in_line(server: Served) -> AsyncIterator[None]:
+async def only_put_in_line(server: RunningServer) -> AsyncIterator[None]:
     """Nothing is worked on by the server itself meanwhile."""
     seen: list[str] = []
 
     async def look(engine: Engine) -> None:
         while True:
-            seen.extend(engine.running())
+            seen.extend(engine.list_running())
             await asyncio.sleep(0.002)
 
     looking = asyncio.create_task(look(server.service.engine))
@@ -97,7 +97,7 @@ async def test_settings_that_allow_for_no_workers_are_refused(
         async with open_server(load(data_dir=tmp_path, server={"runs": "workers", "port": 0})):
             pass
     assert "DATABASE_URL" in refused.value.help
-    monkeypatch.setattr("assay.worker.schema.find_spec", lambda name: None)
+    monkeypatch.setattr("openassay.worker.queue.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="extra `fleet`") as refused:
         async with open_worker(load(data_dir=tmp_path, **fleet)):
             pass
@@ -279,12 +279,12 @@ async def test_what_a_dead_worker_has_left_needs_no_free_place(
         "UPDATE procrastinate_jobs SET status = 'doing', worker_id ="  # noqa: S608
         f" (SELECT max(id) FROM procrastinate_workers) WHERE {theirs}",
     )
-    await until(lambda: len(worker.engine.running()) == 2)
+    await until(lambda: len(worker.engine.list_running()) == 2)
     async with asyncio.timeout(PATIENCE):
         while (await client.get(f"/api/threads/{left}")).json()["status"] != "running":  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     await asyncio.sleep(1.5)
-    assert len(worker.engine.running()) == 2
+    assert len(worker.engine.list_running()) == 2
     assert (await client.get(f"/api/threads/{waits}")).json()["status"] == "queued"
     gate.open.set()
     assert [(await standing(client, thread))["status"] for thread in (left, waits)] == ["done"] * 2
@@ -394,7 +394,7 @@ async def test_a_worker_heeds_what_a_person_may_spend(
 ) -> None:
     """What is left when a run begins counts, not what was left when it was put in line."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with FakeProvider(ScriptedModel()) as provider:
+    async with FakeLlmServer(FakeModel()) as provider:
         fleet["llm"] = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         server = await serve(**fleet)
         ada = http(server, await token_of(server, "ada"))
@@ -402,7 +402,7 @@ async def test_a_worker_heeds_what_a_person_may_spend(
         await server.service.premises.users.change("ada", usd=0.4)
         await hire()
         run = await standing(ada, thread)
-    account = server.service.premises.world.rows.one(ACCOUNTS, run["id"])
+    account = server.service.premises.world.rows.find(ACCOUNTS, run["id"])
     assert account is not None
     assert account["cap_micros"] == 400_000
 
@@ -416,7 +416,7 @@ async def test_the_queue_is_made_once_whoever_comes_first(postgres_server: Any, 
 
     prepare_queue(postgres_address)
     changed(postgres_address, "INSERT INTO queue_migrations VALUES ('99.00.00_01_unheard_of')")
-    with pytest.raises(ConfigurationError, match="newer Assay"):
+    with pytest.raises(ConfigurationError, match="newer OpenAssay"):
         prepare_queue(postgres_address)
     changed(postgres_address, "DROP TABLE queue_migrations")
     with pytest.raises(ConfigurationError, match="another program"):

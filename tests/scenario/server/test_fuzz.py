@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.server import limits
 from benchmarks.fuzzing import Effort, fuzz
+from openassay.server import limits
 from tests.scenario.server.conftest import Open, token_of
 
 LIMITS = {"requests_per_minute": 1_000_000, "runs_per_user": 2, "start_seconds": 0}

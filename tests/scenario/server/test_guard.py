@@ -12,19 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import ConfigurationError
-from assay.server import intake
-from assay.server.guard import HEADERS
-from assay.server.intake import DEEPEST, is_deep
-from assay.server.serving import Served
-from assay.settings import load
+from openassay.errors import ConfigurationError
+from openassay.server import middleware
+from openassay.server.app import RunningServer
+from openassay.server.middleware import DEEPEST, HEADERS, is_deep
+from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open, token_of
 
 PAGE = "https://team.example"
 START = "/api/threads/start"
 
 
-async def raw(server: Served, *lines: str, body: bytes = b"", wait: float = 10) -> str:
+async def raw(server: RunningServer, *lines: str, body: bytes = b"", wait: float = 10) -> str:
     """A request as it is written here, and all of its answer."""
     at = urlsplit(server.url)
     reader, writer = await asyncio.open_connection(at.hostname, at.port)
@@ -49,24 +48,24 @@ async def test_every_answer_tells_a_browser_what_it_may_do(serve: Open, http: Ht
 
 
 async def test_https_is_kept_to_where_it_is_used(serve: Open, http: Http) -> None:
-    client = http(await serve(known="ann", server={"public_url": "https://assay.example"}))
-    answer = await client.get("/healthz", headers={"Host": "assay.example"})
+    client = http(await serve(known="ann", server={"public_url": "https://openassay.example"}))
+    answer = await client.get("/healthz", headers={"Host": "openassay.example"})
     assert answer.status_code == 200
     assert "max-age" in answer.headers["Strict-Transport-Security"]
 
 
 async def test_it_answers_to_its_own_names_alone(serve: Open, http: Http) -> None:
     """A name that somebody has pointed here is how a page elsewhere would reach a server that asks nobody's name."""
-    server = await serve(known="ann", server={"allow_hosts": ["assay.team.example"]})
+    server = await serve(known="ann", server={"allow_hosts": ["openassay.team.example"]})
     client = http(server, await token_of(server, "ann"))
-    for host in ("localhost", "LOCALHOST:99", "127.0.0.1", "127.8.8.8:1", "[::1]:80", "assay.team.example:443"):
+    for host in ("localhost", "LOCALHOST:99", "127.0.0.1", "127.8.8.8:1", "[::1]:80", "openassay.team.example:443"):
         assert (await client.get("/api/account", headers={"Host": host})).status_code == 200, host
     wrong = ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "team.example", "[", "")
     for _ in range(2):
         for host in wrong:
             answer = await client.get("/api/account", headers={"Host": host})
             assert answer.status_code == 421, host
-            assert answer.json()["type"] == "urn:assay:problem:misdirected"
+            assert answer.json()["type"] == "urn:openassay:problem:misdirected"
             assert "local" not in answer.json()["detail"].replace(host, "")
         await token_of(server, "ada")  # and just so where tokens are asked for
 
@@ -94,7 +93,7 @@ async def test_a_page_from_elsewhere_cannot_change_anything(serve: Open, http: H
 
 async def test_a_page_of_no_origin_is_let_in_nowhere(serve: Open, http: Http, tmp_path: Path) -> None:
     """A frame or a file says that it comes from `null`."""
-    for number, settings in enumerate(({}, {"public_url": "assay.example"}, {"allow_origins": [PAGE]})):
+    for number, settings in enumerate(({}, {"public_url": "openassay.example"}, {"allow_origins": [PAGE]})):
         server = await serve(tmp_path / str(number), known="ann", server=settings)
         client = http(server, await token_of(server, "ann"))
         for origin in ("null", "*", "://", "https://"):
@@ -146,7 +145,7 @@ async def test_bodies_are_only_so_large(serve: Open, http: Http) -> None:
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(middleware, "BODY_SECONDS", 0.3)
     server = await serve()
     for path in (START, "/api/documents"):
         kind = "application/json" if path == START else "multipart/form-data; boundary=x"
@@ -210,7 +209,7 @@ async def test_what_nobody_foresaw_is_told_without_a_word_of_it(
     async def fail(*_: object) -> None:
         raise KeyError("the inside of the machine")
 
-    monkeypatch.setattr(server.service.limits, "money", fail)
+    monkeypatch.setattr(server.service.limits, "get_budget", fail)
     answer = await http(server).get("/api/account", headers={"X-Request-ID": "mine"})
     assert answer.status_code == 500
     assert "inside" not in answer.text
@@ -240,10 +239,10 @@ def _depth(value: object) -> int:
     return 0
 
 
-@pytest.mark.parametrize("named", [{"public_url": "https://assay.example"}, {"allow_hosts": ["assay.example"]}])
+@pytest.mark.parametrize("named", [{"public_url": "https://openassay.example"}, {"allow_hosts": ["openassay.example"]}])
 async def test_names_for_others_need_somebody_with_a_token(serve: Open, named: dict[str, Any]) -> None:
     """Behind a proxy on this machine, everybody comes from it."""
     with pytest.raises(ConfigurationError, match="nobody has a token") as refused:
         await serve(server=named)
-    assert "assay users add" in refused.value.help
-    await serve(server={"public_url": "http://localhost:9000", "allow_hosts": ["assay.localhost"]})
+    assert "openassay users add" in refused.value.help
+    await serve(server={"public_url": "http://localhost:9000", "allow_hosts": ["openassay.localhost"]})

@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 import uvicorn
 
-from assay.errors import AssayError, ConfigurationError
-from assay.server.serving import open_server
-from assay.settings import load
-from assay.telemetry import checks, readiness, traces
+from openassay.errors import ConfigurationError, OpenAssayError
+from openassay.server.app import open_server
+from openassay.settings import load
+from openassay.telemetry import health, traces
 from tests.scenario.server.conftest import Http, Open, token_of
 
 
@@ -75,18 +75,18 @@ async def test_however_many_ask_it_is_looked_at_once(serve: Open, http: Http, mo
         hang.wait(20)
         return "there"
 
-    monkeypatch.setattr(checks, "_database", ask)
-    monkeypatch.setattr(readiness, "PATIENCE", 0.1)
-    monkeypatch.setattr(readiness, "FRESH", 0.0)
+    monkeypatch.setattr(health, "_check_database", ask)
+    monkeypatch.setattr(health, "PATIENCE", 0.1)
+    monkeypatch.setattr(health, "FRESH", 0.0)
     client = http(await serve(server={"requests_per_minute": 12}))
     answers = [*await asyncio.gather(*(client.get("/readyz") for _ in range(5))), await client.get("/readyz")]
     hang.set()
     assert [answer.status_code for answer in answers] == [503] * 6
     assert len(looked) == 1
 
-    monkeypatch.setattr(readiness, "PATIENCE", 5.0)
+    monkeypatch.setattr(health, "PATIENCE", 5.0)
     assert (await client.get("/readyz")).status_code == 200
-    monkeypatch.setattr(readiness, "FRESH", 20.0)
+    monkeypatch.setattr(health, "FRESH", 20.0)
     before = len(looked)
     assert [(await client.get("/readyz")).status_code for _ in range(5)] == [200] * 5
     assert len(looked) == before
@@ -109,7 +109,7 @@ async def test_only_this_machine_is_let_in_before_anybody_has_a_token(serve: Ope
     with pytest.raises(ConfigurationError, match="only this machine") as refused:
         async with open_server(everywhere):
             pass
-    assert "assay users add" in refused.value.help
+    assert "openassay users add" in refused.value.help
     home = await serve()
     await token_of(home, "ann")
     async with open_server(everywhere) as server:
@@ -126,7 +126,7 @@ async def test_a_server_that_cannot_begin_is_told(
             raise error
 
     monkeypatch.setattr(uvicorn.Server, "startup", startup)
-    with pytest.raises((OSError, AssayError), match="no memory" if error else "could not be started"):
+    with pytest.raises((OSError, OpenAssayError), match="no memory" if error else "could not be started"):
         await serve()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.storage.replies import LEASE
+from openassay.storage.users import REPLY_LEASE
 from tests.scenario.server.asking import QUESTION, asked, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 
@@ -33,7 +33,7 @@ async def test_the_same_request_is_carried_out_once_and_answered_alike_also_afte
     assert len((await client.get("/api/threads")).json()["threads"]) == 1
 
     other = await client.post("/api/threads/start", json={**START, "goal": "Another one?"}, headers=keyed("k"))
-    assert (other.status_code, other.json()["type"]) == (422, "urn:assay:problem:malformed")
+    assert (other.status_code, other.json()["type"]) == (422, "urn:openassay:problem:malformed")
     elsewhere = await client.post(f"{first.headers['Location']}/fork", json={}, headers=keyed("k"))
     assert elsewhere.status_code == 422, "another address is another request"
     for key in ("", "x" * 256, "a\tb"):
@@ -45,7 +45,7 @@ async def test_who_comes_while_it_is_under_way_is_told_to_come_back(serve: Open,
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
     replies = server.service.premises.replies
     started = (await ann.post("/api/threads/start", json=START, headers=keyed("k"))).json()
-    with server.service.premises.world.rows.writing("") as writer:
+    with server.service.premises.world.rows.open_writer("") as writer:
         writer.connection.execute("DELETE FROM replies")
     sent = ann.build_request("POST", "/api/threads/start", json=START)
     request = hashlib.sha256(b"\n".join([b"POST", b"/api/threads/start", sent.content])).hexdigest()
@@ -63,7 +63,7 @@ async def test_who_comes_while_it_is_under_way_is_told_to_come_back(serve: Open,
     assert len((await ann.get("/api/threads")).json()["threads"]) == 1
 
     now = server.service.now()
-    replies._now = lambda: now + LEASE + timedelta(seconds=1)
+    replies._now = lambda: now + REPLY_LEASE + timedelta(seconds=1)
     anew = await ann.post("/api/threads/start", json=START, headers=keyed("k"))
     assert anew.json()["runId"] == "000000000000", "nothing had come of it: it is done now"
 
@@ -86,7 +86,7 @@ async def test_a_run_is_gone_on_with_once_also_if_the_server_dies_before_it_says
     assert (await client.post(f"{address}/resume", json={})).status_code == 200  # which its maker could not tell
 
     now = server.service.now()
-    replies._now = lambda: now + LEASE + timedelta(seconds=1)
+    replies._now = lambda: now + REPLY_LEASE + timedelta(seconds=1)
     again = await client.post(f"{address}/resume", json={}, headers=keyed("k"))
 
     assert (again.status_code, again.json()["ok"]) == (200, True)

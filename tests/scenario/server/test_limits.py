@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from assay.model.spend import MICRO
-from assay.server import limits
-from assay.server.serving import Served
-from assay.storage.tables import ACCOUNTS
-from assay.testing import FakeProvider, ScriptedModel
+from openassay.models.spend import MICRO
+from openassay.server import limits
+from openassay.server.app import RunningServer
+from openassay.storage.database import ACCOUNTS
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.server.asking import QUESTION, asked, researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 
@@ -24,19 +25,19 @@ START = "/api/threads/start"
 async def thinking(monkeypatch: pytest.MonkeyPatch, latency: float = 0.0) -> AsyncIterator[dict[str, Any]]:
     """Settings of a server whose runs ask a model that costs something; a start is answered at once."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with FakeProvider(ScriptedModel(), latency=latency) as provider:
+    async with FakeLlmServer(FakeModel(), latency=latency) as provider:
         yield {"llm": {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}, "depth": "quick"}
 
 
-async def limited(server: Served, name: str, **limits: Any) -> str:
+async def limited(server: RunningServer, name: str, **limits: Any) -> str:
     token = await token_of(server, name)
     await server.service.premises.users.change(name, **limits)
     return token
 
 
-def cap_of(server: Served, run: str) -> float:
+def cap_of(server: RunningServer, run: str) -> float:
     """What a run may cost, as the books have it."""
-    account = server.service.premises.world.rows.one(ACCOUNTS, run)
+    account = server.service.premises.world.rows.find(ACCOUNTS, run)
     assert account is not None
     return float(account["cap_micros"]) / MICRO
 
@@ -55,7 +56,7 @@ async def test_each_person_has_so_many_requests_a_minute(serve: Open, http: Http
     assert [one.headers["RateLimit-Remaining"] for one in told] == ["1", "0", "0"]
     assert told[0].headers["RateLimit-Limit"] == "2"
     assert int(told[2].headers["Retry-After"]) in range(1, 31)
-    assert told[2].json()["type"] == "urn:assay:problem:too-many"
+    assert told[2].json()["type"] == "urn:openassay:problem:too-many"
     assert [(await bob.get("/api/account")).status_code for _ in range(6)] == [200] * 5 + [429]
     assert (await ada.get("/healthz")).status_code == 200, "whether it lives is always told"
 
@@ -66,7 +67,7 @@ async def test_whoever_guesses_is_slowed_and_whoever_is_known_is_not(
     monkeypatch.setattr(limits, "FAILURES_PER_MINUTE", 3)
     server = await serve()
     good = http(server, await token_of(server, "ada"))
-    bad = http(server, f"assay_00000000_{'x' * 43}")
+    bad = http(server, f"openassay_00000000_{'x' * 43}")
     statuses = [(await bad.get("/api/account")).status_code for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
     assert (await good.get("/api/account")).status_code == 200
@@ -126,7 +127,7 @@ async def test_a_month_has_an_end_and_deleting_brings_no_money_back(
         await server.service.premises.users.change("ada", usd=spent["spent"])
         refused = await ada.post(START, json={"goal": QUESTION})
         assert refused.status_code == 402
-        assert refused.json()["type"] == "urn:assay:problem:budget"
+        assert refused.json()["type"] == "urn:openassay:problem:budget"
         assert "$0.00 of your" in refused.json()["detail"]
         free = await researched(ada, model="embedded")
         assert (await ada.get("/api/account")).json()["budget"]["spent"] == spent["spent"]
@@ -148,7 +149,7 @@ async def test_what_is_promised_at_once_is_not_more_than_there_is(
         ada = http(server, await token_of(server, "ada"))
         answers = await asyncio.gather(*(ada.post(START, json={"goal": QUESTION, "usd": 0.9}) for _ in range(5)))
         assert sorted(one.status_code for one in answers) == [200, 200, 200, 402, 402]
-        runs = await server.service.engine.threads.active()
+        runs = await server.service.engine.threads.list_active()
         assert sorted(round(float(str(run.options["usd"])), 6) for run in runs) == [0.2, 0.9, 0.9]
         budget = (await ada.get("/api/account")).json()["budget"]
         assert (budget["held"] + budget["spent"], budget["left"]) == (pytest.approx(2.0), 0)

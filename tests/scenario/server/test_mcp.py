@@ -10,11 +10,11 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from assay.mcp_server import checking
-from assay.model.claim import Verdict
-from assay.model.user import Scope
-from assay.server.asking import settled
-from assay.server.serving import Served
+from openassay.mcp_server import tools
+from openassay.models.evidence import Verdict
+from openassay.models.user import Scope
+from openassay.server.app import RunningServer
+from openassay.server.runs import wait_for_run
 from tests.scenario.server.conftest import Http, Open, token_of
 
 APPLE = "What's happening with Apple?"
@@ -22,7 +22,7 @@ TESLA = "What's happening with Tesla?"
 
 
 @asynccontextmanager
-async def connected(server: Served, token: str = "", mode: str = "auto") -> AsyncIterator[Client]:
+async def connected(server: RunningServer, token: str = "", mode: str = "auto") -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
@@ -73,7 +73,7 @@ async def test_a_client_finishes_a_run_and_hears_how_it_goes(serve: Open) -> Non
         assert [one["thread"] for one in listed["threads"]] == [answer["thread"]]
         shown = await called(client, "threads", thread=answer["thread"])
         assert shown["thread"]["report"]["answer"] == answer["answer"]
-        read = await client.read_resource(f"assay://threads/{answer['thread']}/report")
+        read = await client.read_resource(f"openassay://threads/{answer['thread']}/report")
         assert read.contents[0].text == answer["answer"]  # type: ignore[union-attr]
 
 
@@ -96,7 +96,7 @@ async def test_who_does_not_wait_finds_the_answer_later(serve: Open) -> None:
                 await client.call_tool("research", {"question": TESLA, "depth": "quick"})
     for thread in await server.service.engine.overview(5):
         [run] = await server.service.engine.threads.runs(thread.id)
-        assert (await settled(server.service, run.id, 60)).status == "done"
+        assert (await wait_for_run(server.service, run.id, 60)).status == "done"
     async with connected(server) as client:
         shown = await called(client, "threads", thread=begun["thread"])
         assert shown["thread"]["report"]["status"] == "complete"
@@ -159,15 +159,15 @@ async def test_a_statement_is_held_against_what_a_thread_has_read(serve: Open) -
 async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     at_work, most, two_refused = 0, 0, asyncio.Event()
 
-    async def judge(*_: object) -> checking.Verified:
+    async def judge(*_: object) -> tools.VerificationResult:
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
         await asyncio.wait_for(two_refused.wait(), 30)
         at_work -= 1
-        return checking.Verified(verdict=Verdict.NOT_FOUND, confidence=0.0, reasons=[], evidence=[])
+        return tools.VerificationResult(verdict=Verdict.NOT_FOUND, confidence=0.0, reasons=[], evidence=[])
 
-    monkeypatch.setattr(checking, "_judged", judge)
+    monkeypatch.setattr(tools, "_judge", judge)
     server = await serve()
     ann, bob = await token_of(server, "ann"), await token_of(server, "bob")
     async with connected(server, ann) as hers, connected(server, bob) as his:
@@ -184,7 +184,7 @@ async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest
 
         failed = await asyncio.gather(*(verify(hers) for _ in range(12)), verify(his))
         assert (sum(failed), failed[-1]) == (2, False)
-        assert most == checking.AT_ONCE
+        assert most == tools.AT_ONCE
         too_much = [{**SOURCE, "text": "x" * 90_000}] * 5
         assert "400,000" in await refused(hers, "verify", statement="The kiln is hot.", passages=too_much)
 
@@ -202,7 +202,7 @@ async def test_a_token_says_who_acts_and_what_they_may_do(serve: Open, http: Htt
         assert "no thread" in await refused(client, "research", question=APPLE, thread=answer["thread"])
         assert "no thread" in await refused(client, "verify", statement="x is y", thread=answer["thread"])
         with pytest.raises(MCPError, match="no thread"):
-            await client.read_resource(f"assay://threads/{answer['thread']}/report")
+            await client.read_resource(f"openassay://threads/{answer['thread']}/report")
     async with connected(server, reader) as client:
         assert (await called(client, "threads"))["threads"]
         assert "may not write" in await refused(client, "research", question=APPLE)

@@ -5,10 +5,10 @@ import zipfile
 
 import pytest
 
-from assay.model.thread import Options
-from assay.runs.runner import Runner
-from assay.telemetry import logs
-from assay.text.redaction import GONE
+from openassay.engine.runner import Runner
+from openassay.models.thread import ResearchOptions
+from openassay.telemetry import logs
+from openassay.text.redaction import GONE
 from tests.scenario.server.asking import researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import transcript
@@ -26,7 +26,7 @@ async def test_a_key_in_a_question_goes_no_further(serve: Open, http: Http) -> N
     """Not even into the title, the state or the journal; and the person is told."""
     out = io.StringIO()
     server = await serve(log_level="info")
-    with logs.structured(server.service.settings, out):
+    with logs.configure_logs(server.service.settings, out):
         client = http(server)
         thread = await researched(client, f"{QUESTION} {KEY}", context=f"It is {KEY}.")
         heard = await transcript(client, thread)
@@ -65,8 +65,8 @@ async def test_what_goes_wrong_is_told_without_secrets(
     async def fail(*_: object) -> None:
         raise RuntimeError(f"GET https://ada:pass@api.example/?api_key=abc with Bearer {KEY}")
 
-    monkeypatch.setattr(Runner, "quote", fail)
-    run = await engine.start(QUESTION, Options(source="demo"))
+    monkeypatch.setattr(Runner, "estimate", fail)
+    run = await engine.start(QUESTION, ResearchOptions(source="demo"))
     await engine.wait(run.id)
     ended = await standing(client, run.thread)
     expected = f"RuntimeError: GET https://{GONE}@api.example/?api_key={GONE} with Bearer {GONE}"

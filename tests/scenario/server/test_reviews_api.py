@@ -50,7 +50,7 @@ async def test_a_plan_is_listed_shown_changed_and_then_gone_by(serve: Open, http
     assert taken.json()["threadId"] == started["threadId"]
     assert taken.json()["checkpointId"]
     late = await ann.post(f"{address}/answer", json={"value": "approve"})
-    assert (late.status_code, late.json()["type"]) == (409, "urn:assay:problem:late-answer")
+    assert (late.status_code, late.json()["type"]) == (409, "urn:openassay:problem:late-answer")
     assert "answered already" in late.json()["detail"]
     assert (await standing(ann, started["threadId"]))["status"] == "done"
     report = (await ann.get(f"/api/threads/{started['threadId']}/report")).json()
@@ -67,7 +67,7 @@ async def test_time_ends_what_nobody_answers(serve: Open, http: Http) -> None:
     server.service.engine._runner.now = lambda: due
     late = await client.post(f"/api/reviews/{started['interrupt']['id']}/answer", json={"value": "approve"})
     assert late.status_code == 409
-    await server.service.engine.settle_overdue()
+    await server.service.engine.answer_overdue()
     assert (await standing(client, started["threadId"]))["status"] == "done"
     report = (await client.get(f"/api/threads/{started['threadId']}/report")).json()
     assert report["status"] != "complete"

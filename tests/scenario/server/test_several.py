@@ -8,21 +8,22 @@ from typing import Any
 
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.model.thread import Options
-from assay.server import feeds
-from assay.server.serving import Served
-from assay.settings import load
-from assay.storage.redis_link import RedisLink
-from assay.storage.spending import SqlSpending
-from assay.testing import FakeProvider, ScriptedModel
+from openassay.bootstrap import open_engine
+from openassay.models.thread import ResearchOptions
+from openassay.server import stream
+from openassay.server.app import RunningServer
+from openassay.settings import load
+from openassay.storage.connections import RedisLink
+from openassay.storage.ledger import SqlSpending
 from tests.conftest import ValkeyServer
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.server.asking import QUESTION, asked, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import transcript
 
 START = "/api/threads/start"
-Pair = Callable[..., Awaitable[tuple[Served, Served]]]
+Pair = Callable[..., Awaitable[tuple[RunningServer, RunningServer]]]
 
 
 @pytest.fixture(params=["postgres", "redis"])
@@ -39,7 +40,7 @@ def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def pair(postgres_address: str, serve: Open, tmp_path: Path) -> Pair:
     """`await pair(...)`: two servers on one database, each on a machine of its own."""
 
-    async def opened(**settings: Any) -> tuple[Served, Served]:
+    async def opened(**settings: Any) -> tuple[RunningServer, RunningServer]:
         there = {**settings, "persistence": {"backend": "postgres", "connection_string": postgres_address}}
         return await serve(tmp_path / "one", **there), await serve(tmp_path / "two", **there)
 
@@ -50,7 +51,7 @@ def pair(postgres_address: str, serve: Open, tmp_path: Path) -> Pair:
 async def slow_model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[dict[str, Any]]:
     """Settings of servers whose runs are not done before a test is."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with FakeProvider(ScriptedModel(), latency=30.0) as provider:
+    async with FakeLlmServer(FakeModel(), latency=30.0) as provider:
         yield {"llm": {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}, "depth": "quick"}
 
 
@@ -78,7 +79,7 @@ async def test_two_servers_admit_no_more_runs_than_one(pair: Pair, http: Http, s
     body = {"goal": QUESTION, "depth": "quick"}
     answers = await asyncio.gather(*(clients[number % 2].post(START, json=body) for number in range(10)))
     assert sorted(answer.status_code for answer in answers) == [200] + [429] * 9
-    assert await SqlSpending(one.service.premises.world.rows).at_work("ada") == 1
+    assert await SqlSpending(one.service.premises.world.rows).count_active("ada") == 1
     await _cancel_all(clients[0])
 
 
@@ -111,11 +112,11 @@ async def test_a_run_of_another_process_is_heard_of(
 ) -> None:
     """Nobody looks by itself here within a minute: whatever arrives was heard of."""
     for name in ("QUICK", "SLOW", "SURE"):
-        monkeypatch.setattr(feeds, name, 60.0)
+        monkeypatch.setattr(stream, name, 60.0)
     there = {"backend": "postgres", "connection_string": postgres_address}
     client = http(await serve(tmp_path / "one", persistence=there))
     async with open_engine(load(data_dir=tmp_path / "two", source="demo", persistence=there)) as elsewhere:
-        run = await elsewhere.start(QUESTION, Options(source="demo"))
+        run = await elsewhere.start(QUESTION, ResearchOptions(source="demo"))
         async with asyncio.timeout(50):
             heard = await transcript(client, run.thread)
         assert [one.json()["seq"] for one in heard] == [event.seq async for event in elsewhere.events(run.id)]
@@ -132,7 +133,7 @@ async def test_a_valkey_that_goes_and_comes_back_costs_no_run(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
     valkey = own_valkey()
     monkeypatch.setenv("REDIS_URL", valkey.url.get_secret_value())
-    async with FakeProvider(ScriptedModel(), latency=0.15) as provider:
+    async with FakeLlmServer(FakeModel(), latency=0.15) as provider:
         settings: dict[str, Any] = {
             "persistence": {"backend": "postgres", "connection_string": postgres_address},
             "cache": {"backend": "redis"},
@@ -144,10 +145,10 @@ async def test_a_valkey_that_goes_and_comes_back_costs_no_run(
         thread = str((await asked(client))["threadId"])
         following = asyncio.create_task(transcript(client, thread))
         async with asyncio.timeout(30):
-            while not signals.live:  # noqa: ASYNC110
+            while not signals.is_live:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         valkey.stop()
-        with caplog.at_level(logging.WARNING, logger="assay"):
+        with caplog.at_level(logging.WARNING, logger="openassay"):
             assert (await standing(client, thread))["status"] == "done"
             assert (await following)[-1].json()["data"]["status"] == "done"
             second = await asked(client)
@@ -158,14 +159,14 @@ async def test_a_valkey_that_goes_and_comes_back_costs_no_run(
 
         again = own_valkey(port=valkey.port)
         async with asyncio.timeout(60):
-            while not signals.live:  # noqa: ASYNC110
+            while not signals.is_live:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         link = RedisLink(again.url, pytest.fail)
         async with asyncio.timeout(60):
-            while not await link.client.keys("assay:rate:*"):  # it rests a little first
+            while not await link.client.keys("openassay:rate:*"):  # it rests a little first
                 assert (await client.get("/api/account")).status_code == 200
                 await asyncio.sleep(0.05)
         third = await asked(client)
         assert (await standing(client, third["threadId"]))["status"] == "done"
-        assert (await link.client.pubsub_numsub("assay:assay"))[0][1] == 1
+        assert (await link.client.pubsub_numsub("openassay:openassay"))[0][1] == 1
         await link.close()

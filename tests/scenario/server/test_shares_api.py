@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.model.thread import Options
-from assay.model.user import Scope
+from openassay.models.thread import ResearchOptions
+from openassay.models.user import Scope
 from tests.scenario.server.asking import researched
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.finished import finished
@@ -125,7 +125,7 @@ async def test_only_the_owner_makes_links_and_only_with_the_scope_for_it(serve: 
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
     reader = http(server, await token_of(server, "ann", Scope.READ, Scope.WRITE))
-    thread = (await server.service.engine.create("Kilns", owner="ann")).id
+    thread = (await server.service.engine.create_thread("Kilns", owner="ann")).id
     link = await share(ann, thread)
     path = f"/api/threads/{thread}/shares"
     assert (await bob.post(path, json={})).status_code == 404
@@ -143,11 +143,11 @@ async def test_only_the_owner_makes_links_and_only_with_the_scope_for_it(serve: 
 
 
 async def test_before_there_is_a_report_the_page_says_how_far_it_is(serve: Open, http: Http) -> None:
-    server = await serve(known="ann", server={"public_url": "https://assay.example/"})
+    server = await serve(known="ann", server={"public_url": "https://openassay.example/"})
     client = http(server, await token_of(server, "ann"))
-    thread = (await server.service.engine.create("Kilns", owner="ann")).id
+    thread = (await server.service.engine.create_thread("Kilns", owner="ann")).id
     link = await share(client, thread)
-    assert link["url"] == f"https://assay.example/s/{link['secret']}"
+    assert link["url"] == f"https://openassay.example/s/{link['secret']}"
 
     page = await client.get(f"/s/{link['secret']}")
 
@@ -164,7 +164,7 @@ async def test_paths_of_documents_are_not_shown(serve: Open, http: Http, tmp_pat
     (docs / "kiln.txt").write_text("The Alder kiln reaches 1,280 degrees. It was built in 1911. " * 3, encoding="utf-8")
     server = await serve(tmp_path / "kept", source="auto")
     client, engine = http(server), server.service.engine
-    run = await engine.start("When was the Alder kiln built?", Options(docs=(str(docs),)))
+    run = await engine.start("When was the Alder kiln built?", ResearchOptions(docs=(str(docs),)))
     outcome = await engine.wait(run.id)
     assert outcome.report is not None
     assert outcome.report.sources[0].url.startswith("file://")
@@ -183,7 +183,7 @@ async def test_paths_of_documents_are_not_shown(serve: Open, http: Http, tmp_pat
         told.append(
             str(await called(other, "verify", statement="The Alder kiln was built in 1911.", thread=run.thread))
         )
-        told.append(str((await other.read_resource(f"assay://threads/{run.thread}/report")).contents))
+        told.append(str((await other.read_resource(f"openassay://threads/{run.thread}/report")).contents))
 
     assert all("kiln" in text for text in told)
     assert not any("private" in text or str(tmp_path) in text for text in told)

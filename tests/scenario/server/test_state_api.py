@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.export.report import Report
-from assay.model.thread import Options
+from openassay.export.report import Report
+from openassay.models.thread import ResearchOptions
 from tests.scenario.server.asking import asked, researched
 from tests.scenario.server.conftest import Http, Open, token_of
 
@@ -66,7 +66,7 @@ async def test_every_span_of_a_report_opens_the_passage_it_names(serve: Open, ht
     own = await researched(stranger, "What's happening with Apple and its stock?")
     assert (await stranger.get(f"/api/threads/{own}/documents/{span.document}")).status_code == 404, "of another thread"
 
-    _, secret = await server.service.premises.shares.make(thread, timedelta(hours=1))
+    _, secret = await server.service.premises.shares.create(thread, timedelta(hours=1))
     visitor = http(server, secret)
     assert (await visitor.get(f"/api/threads/{thread}/report")).json()["claims"] == answer.json()["claims"]
     cited = await visitor.get(address, params={"start": span.start, "end": span.end})
@@ -81,7 +81,7 @@ async def test_where_files_stand_is_not_told(serve: Open, http: Http, tmp_path: 
     (folder / "ferry.txt").write_text("The ferry takes 60 passengers across the lake. It sails at noon.", "utf-8")
     server = await serve(tmp_path / "data")
     run = await server.service.engine.start(
-        "How many passengers does the ferry take?", Options(docs=(str(folder),), user="local")
+        "How many passengers does the ferry take?", ResearchOptions(docs=(str(folder),), user="local")
     )
     await server.service.engine.wait(run.id)
     client = http(server)
@@ -128,7 +128,7 @@ async def test_the_report_of_an_earlier_run_stays_readable(serve: Open, http: Ht
         assert (await got("report", none), await got("sources", none)) == (404, 404), none
     assert await got("report", "../x") == 422
 
-    _, secret = await server.service.premises.shares.make(thread, timedelta(hours=1))
+    _, secret = await server.service.premises.shares.create(thread, timedelta(hours=1))
     visitor = http(server, secret)
     assert (await got("report", second, visitor))["sections"] == latest["sections"]
     assert len((await got("sources", second, visitor))["sources"]) == len(latest["sources"])

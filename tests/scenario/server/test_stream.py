@@ -10,11 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.model.thread import Options
-from assay.server.serving import Served, open_server
-from assay.settings import Settings, load
-from assay.testing import FakeProvider, ScriptedModel
+from openassay.bootstrap import open_engine
+from openassay.models.thread import ResearchOptions
+from openassay.server.app import RunningServer, open_server
+from openassay.settings import Settings, load
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.sse import Heard, listening, transcript, until
 
@@ -32,7 +33,7 @@ async def asked(client: httpx2.AsyncClient, **more: Any) -> str:
 async def thinking(monkeypatch: pytest.MonkeyPatch, latency: float = 0.0) -> AsyncIterator[dict[str, Any]]:
     """Settings of a server whose runs ask a model; a start is answered at once."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
-    async with FakeProvider(ScriptedModel(), latency=latency) as provider:
+    async with FakeLlmServer(FakeModel(), latency=latency) as provider:
         llm = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         yield {"llm": llm, "depth": "quick", "server": {**AT_ONCE, "port": 0}}
 
@@ -109,7 +110,7 @@ async def test_whoever_was_cut_off_goes_on_where_it_was(serve: Open, http: Http)
     assert await transcript(client, thread, **{"after": f"{run}.{seq}"}) == whole[5:]
     over = await client.get(f"/api/stream/{thread}", headers={"Last-Event-ID": whole[-1].id})
     assert (over.status_code, over.content) == (204, b""), "a browser that is told so stops asking"
-    assert server.service.feeds.readers() == 0
+    assert server.service.feeds.count_readers() == 0
 
 
 @pytest.mark.requirement("W-18", "W-16")
@@ -186,7 +187,7 @@ async def test_many_readers_cost_one(serve: Open, http: Http, monkeypatch: pytes
         thread = await asked(client)
         async with listening(client, thread):  # which nobody reads
             readers = [asyncio.create_task(transcript(client, thread)) for _ in range(20)]
-            while server.service.feeds.readers() < 21:  # noqa: ASYNC110  # nothing tells how many there are
+            while server.service.feeds.count_readers() < 21:  # noqa: ASYNC110  # nothing tells how many there are
                 await asyncio.sleep(0.01)
             assert [task.get_name() for task in asyncio.all_tasks()].count(f"tail-{await latest(server, thread)}") == 1
             heard = await asyncio.gather(*readers)
@@ -195,13 +196,13 @@ async def test_many_readers_cost_one(serve: Open, http: Http, monkeypatch: pytes
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("tail-")]
 
 
-async def latest(server: Served, thread: str) -> str:
+async def latest(server: RunningServer, thread: str) -> str:
     return (await server.service.engine.threads.runs(thread))[-1].id
 
 
 async def test_who_is_far_behind_reads_the_log_again(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.server.feeds.KEPT", 5)
-    monkeypatch.setattr("assay.server.feeds.PAGE", 4)
+    monkeypatch.setattr("openassay.server.stream.KEPT", 5)
+    monkeypatch.setattr("openassay.server.stream.PAGE", 4)
     async with thinking(monkeypatch, latency=0.05) as settings:
         server = await serve(**settings)
         client = http(server)
@@ -218,7 +219,7 @@ async def test_who_is_far_behind_reads_the_log_again(serve: Open, http: Http, mo
 async def test_a_run_of_another_process_is_followed(serve: Open, http: Http, tmp_path: Path) -> None:
     client = http(await serve(server={"runs_at_once": 1}))
     async with open_engine(load(data_dir=tmp_path, source="demo")) as elsewhere:
-        run = await elsewhere.start(QUESTION, Options(source="demo"))
+        run = await elsewhere.start(QUESTION, ResearchOptions(source="demo"))
         heard = await transcript(client, run.thread)
         assert [one.json()["seq"] for one in heard] == [event.seq async for event in elsewhere.events(run.id)]
     assert heard[-1].json()["data"]["status"] == "done"
@@ -268,7 +269,7 @@ async def test_a_token_that_is_taken_back_ends_its_streams(serve: Open, http: Ht
 
 async def test_a_run_that_was_called_off_in_line_tells_just_that(serve: Open, http: Http, tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, source="demo")) as elsewhere:
-        run = await elsewhere.queue(QUESTION, Options(source="demo"))
+        run = await elsewhere.queue(QUESTION, ResearchOptions(source="demo"))
         await elsewhere.stop(run.thread)
     answer = await http(await serve()).get(f"/api/stream/{run.thread}")
     assert [line for line in answer.text.splitlines() if line.startswith("id:")] == [f"id: {run.id}.1"]

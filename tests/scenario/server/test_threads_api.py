@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from assay.server import searching
+from openassay.server.routes import threads
 from tests.scenario.server.asking import QUESTION, asked, researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 
@@ -32,7 +32,7 @@ async def test_a_question_becomes_a_thread_that_can_be_looked_at_renamed_and_del
     renamed = await client.patch(address, json={"title": "Tesla"}, headers={"If-Match": seen.headers["ETag"]})
     assert (renamed.status_code, renamed.json()["title"]) == (200, "Tesla")
     stale = await client.delete(address, headers={"If-Match": seen.headers["ETag"]})
-    assert (stale.status_code, stale.json()["type"]) == (412, "urn:assay:problem:precondition")
+    assert (stale.status_code, stale.json()["type"]) == (412, "urn:openassay:problem:precondition")
 
     follow_up = await asked(client, "What about their profits?", threadId=started["threadId"])
     assert follow_up["threadId"] == started["threadId"]
@@ -68,7 +68,7 @@ async def test_plan_mode_asks_first_and_turning_to_auto_drops_what_is_still_to_b
     assert taken.json().keys() == {"ok", "checkpointId"}
     assert taken.json()["ok"] is True
     again = await client.post(f"{address}/resume", json={"interruptId": first["id"], "value": "its stock"})
-    assert (again.status_code, again.json()["type"]) == (409, "urn:assay:problem:late-answer")
+    assert (again.status_code, again.json()["type"]) == (409, "urn:openassay:problem:late-answer")
 
     assert (await standing(client, started["threadId"]))["status"] == "waiting", "there is another question"
     changed = await client.patch(f"{address}/mode", json={"mode": "auto"})
@@ -113,7 +113,7 @@ async def test_a_run_that_is_stopped_after_its_step_waits_until_somebody_goes_on
     started = await asked(client, depth="comprehensive")
     address = f"/api/threads/{started['threadId']}"
     async with asyncio.timeout(30):
-        while started["runId"] not in server.service.engine.running():  # noqa: ASYNC110  # nothing tells of it
+        while started["runId"] not in server.service.engine.list_running():  # noqa: ASYNC110  # nothing tells of it
             await asyncio.sleep(0.001)
     assert (await client.post(f"{address}/cancel", json={"drain": True})).json()["status"] == "cancelled"
     text = (await client.get(f"/api/stream/{started['threadId']}")).text
@@ -164,8 +164,8 @@ async def test_threads_are_found_by_words_of_their_title_or_last_question(
     assert (first, cursor is not None) == ([made[4], made[1]], True)
     assert await found(ann, q="Evian", limit=2, cursor=cursor) == ([made[0]], None)
 
-    monkeypatch.setattr(searching, "PAGE", 2)
-    monkeypatch.setattr(searching, "MOST_LOOKED_AT", 4)  # the question, and four of the titles
+    monkeypatch.setattr(threads, "SEARCH_PAGE", 2)
+    monkeypatch.setattr(threads, "MAX_SEARCH", 4)  # the question, and four of the titles
     first, cursor = await found(ann, q="again")
     assert (first, cursor is not None) == ([], True), "it is not among the four"
     assert await found(ann, q="again", cursor=cursor) == ([made[1]], None)

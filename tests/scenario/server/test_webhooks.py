@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
-from assay.bootstrap import open_engine
-from assay.errors import ConfigurationError
-from assay.model.question import Depth, Mode
-from assay.model.thread import Options
-from assay.server.hooks import OF_ONE, Hooks, check_address
-from assay.server.serving import Served, open_server
-from assay.settings import load
+from openassay.bootstrap import open_engine
+from openassay.errors import ConfigurationError
+from openassay.models.plan import Depth, Mode
+from openassay.models.thread import ResearchOptions
+from openassay.server.app import RunningServer, open_server
+from openassay.server.webhooks import OF_ONE, WebhookSender, check_address
+from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open, token_of
 
 QUESTION = "What's happening with Tesla and its stock?"
@@ -80,8 +80,8 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 @asynccontextmanager
-async def telling(server: Served, first: float = 0.05) -> AsyncIterator[Hooks]:
-    hooks = Hooks(server.service.premises, look=0.02, first=timedelta(seconds=first))
+async def telling(server: RunningServer, first: float = 0.05) -> AsyncIterator[WebhookSender]:
+    hooks = WebhookSender(server.service.premises, look=0.02, first=timedelta(seconds=first))
     task = asyncio.create_task(hooks.run())
     yield hooks
     task.cancel()
@@ -120,9 +120,11 @@ async def test_ends_and_questions_are_told_and_signed(serve: Open, http: Http, r
     client = http(server)
     made = await added(client, receiver)
     async with telling(server):
-        waiting = await server.service.engine.start(QUESTION, Options(source="demo", mode=Mode.PLAN, interactive=True))
+        waiting = await server.service.engine.start(
+            QUESTION, ResearchOptions(source="demo", mode=Mode.PLAN, interactive=True)
+        )
         [asked] = await receiver.heard(1)
-        ended = await server.service.engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        ended = await server.service.engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         _, finished = await receiver.heard(2)
     [question] = await server.service.engine.open_questions(waiting.thread)
     assert asked.told["type"] == "run.question"
@@ -215,7 +217,7 @@ async def test_what_ended_while_the_server_was_away_is_told(
     async with open_server(load(data_dir=tmp_path, source="demo", server={"port": 0, **HERE})) as server:
         await added(http(server), receiver, events=["finished"])
     async with open_engine(load(data_dir=tmp_path, source="demo")) as engine:
-        runs = [await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK)) for _ in range(2)]
+        runs = [await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK)) for _ in range(2)]
         for run in runs:
             await engine.wait(run.id)
         await engine.delete(runs[1].thread)
@@ -233,9 +235,9 @@ async def test_of_a_thread_that_was_altered_nobody_is_told_and_it_is_not_tried_f
     async with open_server(load(data_dir=tmp_path, source="demo", server={"port": 0, **HERE})) as server:
         made = await added(http(server), receiver, events=["finished"])
     async with open_engine(load(data_dir=tmp_path, source="demo")) as engine:
-        run = await engine.start(QUESTION, Options(source="demo", depth=Depth.QUICK))
+        run = await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         await engine.wait(run.id)
-    with closing(sqlite3.connect(tmp_path / "assay.sqlite3")) as database, database:
+    with closing(sqlite3.connect(tmp_path / "openassay.sqlite3")) as database, database:
         database.execute("UPDATE threads SET title = 'of somebody else' WHERE id = ?", (run.thread,))
     again = await serve(server=HERE)
     async with telling(again):

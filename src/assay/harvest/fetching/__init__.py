@@ -1,1 +1,0 @@
-"""The way to the web and back: every connection checked, every answer bounded, every host asked politely."""

@@ -1,1 +1,0 @@
-"""All thinking goes through one protocol; `embedded` needs no language model."""

@@ -1,1 +1,0 @@
-"""Pointed questions: what they want, and the stretches of a text that may be it."""

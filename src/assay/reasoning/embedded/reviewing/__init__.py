@@ -1,1 +1,0 @@
-"""What can be counted about a draft, one file a criterion (F-07)."""

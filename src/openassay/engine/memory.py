@@ -1,0 +1,331 @@
+"""What people want remembered, in anything that keeps items as LangGraph's Store does."""
+
+import asyncio
+import os
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from json import JSONDecodeError, dumps
+from math import log
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+from openassay.errors import NotFoundError, StorageError, UsageError
+from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
+from openassay.storage.locks import lock_handle
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows
+from openassay.storage.users import SqlMemories
+from openassay.text.words import clean_text, fold, is_readable, stems
+
+if TYPE_CHECKING:
+    from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+
+# The file in which one machine remembers: LangGraph's Store on SQLite, for the owner's eyes only.
+
+FILE = "memory.sqlite3"  # in the data directory
+MOST_ITEMS = 1_000_000  # of everybody
+BUSY_SECONDS = 10
+
+
+async def load_memories(path: Path) -> list[tuple[str, str, str, str]]:
+    """What is remembered of anybody in a file: whose, where, under which key, and what."""
+    if not await asyncio.to_thread(path.exists):
+        return []
+    async with open_store(path) as store:
+        items = await store.asearch(("memory",), limit=MOST_ITEMS)
+        return [(item.namespace[1], ".".join(item.namespace[2:]), item.key, dumps(item.value)) for item in items]
+
+
+@asynccontextmanager
+async def open_store(path: Path) -> "AsyncIterator[AsyncSqliteStore]":
+    import aiosqlite
+    from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+    os.close(_open_file(path))
+    async with aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS) as connection:
+        store = AsyncSqliteStore(connection)
+        async with lock_file(path):  # two at once would both add the same columns
+            with translate_errors(path):
+                await connection.execute("PRAGMA journal_mode = WAL")
+                await connection.execute("PRAGMA secure_delete = ON")
+                await store.setup()
+        try:
+            yield store
+        finally:
+            await _stop_task(store._task)
+
+
+async def _stop_task(task: "asyncio.Task[None] | None") -> None:
+    """A Store's task is only cancelled when the Store is collected, and then nobody waits for its end."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def lock_file(path: Path) -> AsyncIterator[None]:
+    """One writer at a time, among all processes. Who dies gives the lock back."""
+    beside = path.with_suffix(".lock")
+    handle = _open_file(beside)
+    try:
+        await _acquire_lock(handle, beside)
+        yield
+    finally:
+        os.close(handle)  # the file stays: were it removed, two processes could each lock one of the same name
+
+
+def _open_file(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StorageError(
+            f"cannot use {path}: {error.strerror}",
+            help="Set OPENASSAY_DATA_DIR to a folder you can write to.",
+            path=path,
+        ) from error
+
+
+async def _acquire_lock(handle: int, path: Path) -> None:
+    until = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return lock_handle(handle)
+        except BlockingIOError as error:
+            if monotonic() > until:
+                raise StorageError(
+                    "another process is writing to the memory", help="Try again later.", retryable=True, path=path
+                ) from error
+        await asyncio.sleep(0.01)
+
+
+@contextmanager
+def translate_errors(path: Path | None = None) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, JSONDecodeError) as error:
+        where = f"{path}: " if path else "the memory cannot be used: "
+        raise StorageError(
+            f"{where}{error}", help=f"Move {FILE} away and start afresh, or restore a copy.", path=path
+        ) from error
+
+
+# Which of the facts somebody wants remembered bear on a question.
+
+GENERAL = 1.5  # what a fact about the person is worth for any question: a word that every third or fourth fact has
+_ABOUT_ONESELF = re.compile(
+    r"^\W*(?:i|ich|je|yo)\b|\b(?:we|my|our|always|never|wir|mein\w*|unser\w*|immer|nie|nous|notre|toujours|jamais"
+    r"|nosotros|nuestr[oa]s?|siempre|nunca)\b",
+    re.I,
+)
+
+
+def rank_facts(facts: Sequence[MemoryFact], question: str) -> list[MemoryFact]:
+    """Those that share a word with a question, the rarer among the facts the better, and those about the person, which
+    bear on everything; of equals the newest first."""
+    said = {fact.id: set(stems(fact.text)) for fact in facts}
+    common = Counter(word for words in said.values() for word in words)
+    asked = set(stems(question))
+
+    def worth(fact: MemoryFact) -> float:
+        shared = sorted(asked & said[fact.id])
+        general = GENERAL if _ABOUT_ONESELF.search(fact.text) else 0.0
+        return round(general + sum(log(1 + len(facts) / common[word]) for word in shared), 9)
+
+    counting = [fact for fact in facts if worth(fact) > 0]
+    return sorted(counting, key=lambda fact: (-worth(fact), -fact_number(fact)))
+
+
+def fact_number(fact: MemoryFact) -> int:
+    return int(fact.id[1:])
+
+
+MOST_FACTS = 200  # of one person
+
+_USER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+WriteLock = Callable[[], AbstractAsyncContextManager[None]]
+Namespace = tuple[str, ...]
+
+
+class StoreItem(Protocol):
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def value(self) -> dict[str, Any]: ...
+
+
+class ItemStore(Protocol):
+    """What is needed of LangGraph's Store."""
+
+    async def aget(self, namespace: Namespace, key: str) -> StoreItem | None: ...
+
+    async def asearch(self, namespace: Namespace, /, *, limit: int) -> Sequence[StoreItem]: ...
+
+    async def aput(self, namespace: Namespace, key: str, value: dict[str, Any]) -> None: ...
+
+    async def adelete(self, namespace: Namespace, key: str) -> None: ...
+
+
+class UserMemory:
+    """A ports.Memory. A Store cannot compare and set, so writers go one by one through `alone`; without one, those of
+    this object do."""
+
+    def __init__(
+        self, store: ItemStore, now: Callable[[], datetime] = lambda: datetime.now(UTC), alone: WriteLock | None = None
+    ) -> None:
+        self._store = store
+        self._now = now
+        lock = asyncio.Lock()
+        self._alone: WriteLock = alone or (lambda: lock)
+
+    async def preferences(self, user: str) -> Preferences:
+        value = await self._get_value((*_user_namespace(user), "preferences"), "all")
+        with _translate_invalid(user):
+            return Preferences.model_validate(value or {})
+
+    async def set_preferences(self, user: str, preferences: Preferences) -> None:
+        place = (*_user_namespace(user), "preferences")
+        async with self._alone():
+            with translate_errors():
+                await self._store.aput(place, "all", preferences.plain())
+
+    async def facts(self, user: str) -> list[MemoryFact]:
+        place = (*_user_namespace(user), "facts")
+        with translate_errors():
+            items = await self._store.asearch(place, limit=MOST_FACTS)
+        with _translate_invalid(user):
+            return sorted((MemoryFact.model_validate(item.value) for item in items), key=fact_number)
+
+    async def find_relevant(self, user: str, question: str, *, limit: int) -> list[MemoryFact]:
+        return rank_facts(await self.facts(user), question)[: max(limit, 0)]
+
+    async def remember(self, user: str, text: str) -> MemoryFact:
+        said = _clean_text(text)
+        async with self._alone():
+            facts = await self.facts(user)
+            if known := _find_same(facts, said):
+                return known
+            if len(facts) >= MOST_FACTS:
+                raise UsageError(
+                    f"{MOST_FACTS} facts are remembered already, which is the most", help="Forget one of them first."
+                )
+            now = self._now()
+            fact = MemoryFact(id=await self._next_id(user), text=said, created=now, updated=now)
+            await self._store_fact(user, fact)
+            return fact
+
+    async def edit(self, user: str, id: str, text: str) -> MemoryFact:
+        said = _clean_text(text)
+        async with self._alone():
+            facts = await self.facts(user)
+            fact = _get_fact(facts, id)
+            if (known := _find_same(facts, said)) and known.id != fact.id:
+                raise UsageError(f"{known.id} says that already", help=f"Forget {fact.id} if it is not needed.")
+            edited = fact.model_copy(update={"text": said, "updated": self._now()})
+            await self._store_fact(user, edited)
+            return edited
+
+    async def forget(self, user: str, id: str) -> None:
+        async with self._alone():
+            fact = _get_fact(await self.facts(user), id)
+            with translate_errors():
+                await self._store.adelete((*_user_namespace(user), "facts"), fact.id)
+
+    async def forget_all(self, user: str) -> None:
+        """Also of what cannot be read any more. Ids go on where they were."""
+        place = _user_namespace(user)
+        async with self._alone():
+            with translate_errors():
+                items = await self._store.asearch((*place, "facts"), limit=MOST_FACTS)
+                deletions = [self._store.adelete((*place, "facts"), item.key) for item in items]
+                await asyncio.gather(*deletions, self._store.adelete((*place, "preferences"), "all"))
+
+    async def _next_id(self, user: str) -> str:
+        last = await self._get_value(_user_namespace(user), "last")
+        count = (last["number"] if last else 0) + 1
+        with translate_errors():  # before the fact: a number that a crash leaves out is no harm
+            await self._store.aput(_user_namespace(user), "last", {"number": count})
+        return f"M{count}"
+
+    async def _store_fact(self, user: str, fact: MemoryFact) -> None:
+        with translate_errors():
+            await self._store.aput((*_user_namespace(user), "facts"), fact.id, fact.plain())
+
+    async def _get_value(self, place: tuple[str, ...], key: str) -> dict[str, Any] | None:
+        with translate_errors():
+            item = await self._store.aget(place, key)
+        return item.value if item else None
+
+
+def _user_namespace(user: str) -> tuple[str, str]:
+    if not _USER.fullmatch(user):
+        raise UsageError(
+            f"{user!r} cannot be the name of a user", help="Use 1 to 64 letters, digits, hyphens and underscores."
+        )
+    return "memory", user
+
+
+def _clean_text(text: str) -> str:
+    """On one line, without what cannot be seen."""
+    said = " ".join(clean_text(text).split())
+    if not is_readable(text) or not any(mark.isalnum() for mark in said):
+        raise UsageError("that is not readable text", help='Say it in words: "We report in euros".')
+    if len(said) > LONGEST_FACT:
+        raise UsageError(
+            f"a fact has at most {LONGEST_FACT} characters, not {len(said):,}",
+            help="Shorten it, or put it into a file given with --docs.",
+        )
+    return said
+
+
+def _find_same(facts: Sequence[MemoryFact], said: str) -> MemoryFact | None:
+    return next((fact for fact in facts if _normalize(fact.text) == _normalize(said)), None)
+
+
+def _normalize(text: str) -> str:
+    """Case, accents and the full stop make no other fact."""
+    return fold(text).rstrip(" .!")
+
+
+def _get_fact(facts: Sequence[MemoryFact], id: str) -> MemoryFact:
+    for fact in facts:
+        if fact.id == id.strip().upper():
+            return fact
+    some = ", ".join(fact.id for fact in facts[:12]) + (" ..." if len(facts) > 12 else "")
+    raise NotFoundError(f"no fact {id} is remembered", help=f"There are: {some}." if facts else "There are none.")
+
+
+@contextmanager
+def _translate_invalid(user: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:  # a record that does not validate, or an id without a number
+        raise StorageError(
+            f"what is remembered of {user} was not written by this version of OpenAssay",
+            help="Upgrade OpenAssay, or forget it: openassay memory forget all",
+        ) from error
+
+
+# Where it is kept: in a file on one machine, in the database where there are several.
+
+
+def create_shared_memory(
+    rows: Rows, database: PostgresDatabase, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> UserMemory:
+    """In the database of the rows, for every machine that uses it."""
+    store = SqlMemories(rows, lambda: database.advisory_lock("openassay memory", BUSY_SECONDS))
+    return UserMemory(store, now, store.exclusive)
+
+
+@asynccontextmanager
+async def open_memory(path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> AsyncIterator[UserMemory]:
+    """On a file for the owner's eyes only, made if there is none. What is forgotten is overwritten in it."""
+    async with open_store(path) as store:
+        yield UserMemory(store, now, lambda: lock_file(path))

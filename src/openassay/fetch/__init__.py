@@ -1,0 +1,1 @@
+"""Fetches pages and documents through a guarded client and extracts their text."""

@@ -1,0 +1,212 @@
+"""Elements of a page that a reader cannot see: instructions to a model are hidden there.
+
+No engine for style sheets: inline styles, and rules of the page's own sheets for one class or one id. Left alone is
+what sites hide until a script has run: the body, what another rule shows again, and whole articles.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from openassay.text.words import clean_text
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+
+# The text of a whole page, for where no article is found in it.
+
+INERT = {"script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head"}
+AROUND = INERT | {"nav", "header", "footer", "aside", "form", "button", "select"}
+_BLOCKS = {
+    "p", "div", "section", "article", "main", "li", "ul", "ol", "tr", "table", "h1", "h2", "h3", "h4",
+    "h5", "h6", "blockquote", "pre", "br", "hr", "dt", "dd", "figure", "figcaption", "td", "th",
+}  # fmt: skip
+
+
+def body_text(tree: "HtmlElement", *, without: Collection[str] = AROUND) -> str:
+    """All text outside the elements named, in reading order; walks without recursion."""
+    from lxml import etree
+
+    parts: list[str] = []
+    silent = 0
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        tag = element.tag if isinstance(element.tag, str) else "script"
+        if tag in _BLOCKS:
+            parts.append("\n")
+        if tag in without:
+            silent += 1 if event == "start" else -1
+        if not silent:
+            parts.append((element.text if event == "start" else element.tail) or "")
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
+    return clean_text("\n".join(line for line in lines if line))
+
+
+# The text of an element of a page, and how much of it is links.
+
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+
+
+def text_of(element: "HtmlElement") -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def text_length(element: "HtmlElement") -> int:
+    return len(text_of(element))
+
+
+def link_length(element: "HtmlElement") -> int:
+    """Characters that are the text of links; old pages put unclosed anchors without an address around their text."""
+    return sum(text_length(link) for link in element.iter("a") if link.get("href"))
+
+
+def class_and_id(element: "HtmlElement") -> str:
+    """What the page's author calls the element."""
+    return f"{element.get('class') or ''} {element.get('id') or ''}"
+
+
+def drop_elements(elements: Iterable["HtmlElement"]) -> None:
+    """Takes elements out; the text that follows them stays."""
+    for element in elements:
+        if element.getparent() is not None:
+            element.drop_tree()
+
+
+_INERT = ("script", "style", "template", "noscript", "dialog")
+_WHOLE = ("html", "head", "body")
+_SHEETS = 500_000  # characters of style sheets that are looked at
+_RULES = 5_000
+_ARTICLE = 1_000  # characters; a rule that hides more than this and a third of the page waits for a script
+
+_GONE = re.compile(
+    r"display:none|visibility:(?:hidden|collapse)|(?<![a-z-])opacity:(?:0*\.)?0+(?![.\d])"
+    r"|transform:[^;]{,200}(?:scale\(0[,)]|translate[xy]?\(-9{3,})"
+    r"|clip:rect\((?:[01](?:px)?[,)]){3}|clip-path:(?:inset\((?:50|100)%|circle\(0|polygon\((?:0(?:px)?,?){4,}\))"
+)
+_TINY = re.compile(r"font-size:(\d{,4}\.?\d{1,6})(px|pt|em|rem|%|)(?![a-z\d])")
+_LEAST = {"px": 1.0, "pt": 1.0, "em": 0.1, "rem": 0.1, "%": 10.0, "": 0.0}  # sizes up to these nobody reads
+_AWAY = re.compile(r"text-indent:-(?:\d{4,}|999)|margin-(?:left|top):-(?:\d{5,}|9{3,})")  # sliders move by a thousand
+_MOVED = re.compile(r"(?<![a-z-])(?:left|top|right|bottom):-(?:\d{4,}|999)")
+_NOTHING = re.compile(r"(?<![a-z-])(?:max-)?(?:width|height):[01](?:px)?(?![.\d%a-z])")
+_COLOUR = re.compile(r"(?<![a-z-])(color|background(?:-color)?):([^;!]+)")
+_NAMED = {"white": "#ffffff", "black": "#000000"}
+_RGB = re.compile(r"rgba?\((\d{1,3}),(\d{1,3}),(\d{1,3})(?:,1)?\)")
+
+
+def find_invisible(tree: "HtmlElement") -> list["HtmlElement"]:
+    found = [element for element in tree.iter(*_INERT) if not _is_exempt(element)]
+    found += [element for element in tree.xpath("//*[@hidden or @aria-hidden or @style]") if _is_invisible(element)]
+    return found + list(_find_by_rules(tree))
+
+
+def drop_invisible(tree: "HtmlElement") -> None:
+    """Takes them out; styles go too, for trafilatura takes a border or a cut overflow for a sign of no content."""
+    drop_elements(find_invisible(tree))
+    for element in tree.xpath("//*[@style]"):
+        del element.attrib["style"]
+
+
+def _is_exempt(element: "HtmlElement") -> bool:
+    if element.tag == "dialog":
+        return element.get("open") is not None
+    return bool(element.get("type") == "application/ld+json")  # it holds the date and the author
+
+
+def _is_invisible(element: "HtmlElement") -> bool:
+    # Sites hide the whole body until a script has run; that is not hidden text.
+    if element.tag in _WHOLE:
+        return False
+    return (
+        element.get("hidden") is not None
+        or (element.get("aria-hidden") or "").lower() == "true"
+        or is_invisible_style(element.get("style") or "")
+    )
+
+
+def is_invisible_style(style: str) -> bool:
+    """Whether declarations take an element out of sight."""
+    style = "".join(style.lower().split()).replace("!important", "")
+    if not style:
+        return False
+    return (
+        _GONE.search(style) is not None
+        or any(float(size) <= _LEAST[unit] for size, unit in _TINY.findall(style))
+        or _AWAY.search(style) is not None
+        or ("position:" in style and _MOVED.search(style) is not None)
+        or ("overflow:hidden" in style and "padding-" not in style and _NOTHING.search(style) is not None)
+        or _is_same_colour(style)
+    )
+
+
+def _is_same_colour(style: str) -> bool:
+    colours = {name[:5]: _normalise_colour(value) for name, value in _COLOUR.findall(style)}
+    return "color" in colours and colours["color"] in (colours.get("backg"), "transparent")
+
+
+def _normalise_colour(value: str) -> str:
+    if match := _RGB.fullmatch(value):
+        return "#" + "".join(f"{int(part):02x}" for part in match.groups())
+    if re.fullmatch("#[0-9a-f]{3}", value):
+        return "#" + "".join(digit * 2 for digit in value[1:])
+    return _NAMED.get(value, value)
+
+
+# Rules of the page's own sheets ----------------------------------------------------------------------
+
+_ALWAYS = re.compile(r"@media\s+(?:all|(?:only\s+)?screen)", re.IGNORECASE)
+_SUSPECT = re.compile(
+    r"none|hidden|opacity|indent|:\s*-|clip|size\s*:\s*[01.]|scale|#fff|white|transparent", re.IGNORECASE
+)
+_SHOWS = re.compile(
+    r"display\s*:\s*(?!none)\w|visibility\s*:\s*visible|opacity\s*:\s*(?:1|0?\.\d*[1-9])", re.IGNORECASE
+)
+_SIMPLE = re.compile(r"([a-z][a-z0-9]*)?([.#]-?[_a-zA-Z][\w-]*)")
+_NAMES = re.compile(r"[.#]-?[_a-zA-Z][\w-]*")
+
+
+def _find_by_rules(tree: "HtmlElement") -> Iterator["HtmlElement"]:
+    names = _invisible_selectors("\n".join(sheet.text or "" for sheet in tree.iter("style"))[:_SHEETS])
+    if not names:
+        return
+    most = max(_ARTICLE, text_length(tree) // 3)
+    for element in tree.xpath("//*[@class or @id]"):
+        if element.tag in _WHOLE or not names & _selectors(element):
+            continue
+        if element.find(".//h1") is None and text_length(element) <= most:
+            yield element
+
+
+def _selectors(element: "HtmlElement") -> set[str]:
+    own = {f".{name}" for name in (element.get("class") or "").split()} | {f"#{element.get('id')}"}
+    return own | {f"{element.tag}{name}" for name in own}
+
+
+def _invisible_selectors(sheet: str) -> set[str]:
+    """Selectors of one class or id that are hidden on every screen and never shown again by any other rule."""
+    rules = list(islice(_parse_rules(sheet), _RULES))
+    hiding: dict[str, str] = {}
+    for selectors, body, is_always in rules:
+        if is_always and _SUSPECT.search(body) and is_invisible_style(body):
+            simple = (_SIMPLE.fullmatch(selector.strip()) for selector in selectors.split(","))
+            hiding |= {match[0]: match[2] for match in simple if match}
+    if not hiding:
+        return set()
+    shown = {name for selectors, body, _ in rules if _SHOWS.search(body) for name in _NAMES.findall(selectors)}
+    return {selector for selector, name in hiding.items() if name not in shown}
+
+
+def _parse_rules(sheet: str) -> Iterator[tuple[str, str, bool]]:
+    """Selectors, declarations, and whether the rule holds on every screen; knows braces and no other grammar."""
+    first, *others = sheet.split("/*")
+    sheet = first + "".join(other.partition("*/")[2] for other in others)
+    always = [True]  # for each block that is open
+    for chunk in sheet.split("}"):
+        *heads, body = chunk.split("{")
+        heads = [head.rpartition(";")[2].strip() for head in heads]
+        for head in heads:
+            always.append(always[-1] and (not head.startswith("@") or _ALWAYS.fullmatch(head) is not None))
+        if heads:
+            yield heads[-1], body, always[-1]
+        if len(always) > 1:
+            always.pop()

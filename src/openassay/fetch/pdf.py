@@ -1,0 +1,307 @@
+"""PDF files, read by a subprocess with limits on time and memory; safe to call from many threads."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from itertools import groupby, pairwise
+from pathlib import Path
+from statistics import median
+from threading import BoundedSemaphore
+from typing import NamedTuple
+
+from openassay.errors import ReadError
+from openassay.fetch.formats import Extraction, is_incomplete, reflow
+from openassay.fetch.pdf_tables import PdfCell, PdfLine, rewrite_tables
+from openassay.text.words import clean_text
+
+# Lines of a page from runs of text with their places: cells far apart stay apart, a blank line parts paragraphs.
+
+# Shares of the height of a line, which is a little more than the size of its letters.
+_SAME_LINE = 0.45  # a raised footnote mark stands .35 higher
+_SPACE = 0.12
+_APART = 0.8  # justified prose rarely has wider gaps, and columns of a table rarely narrower ones
+_PARAGRAPH = 1.35  # times the usual distance of two lines of prose
+
+_CURRENCY = re.compile(r"[$€£]")
+_FIGURE = re.compile(r"(?:^|\s)[$€£]?\s?\(?(?:\d[\d,.]*\d|\d|[—\u2013])\s?[)%]*$")
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+class PdfTextRun(NamedTuple):
+    left: float
+    right: float
+    bottom: float
+    top: float
+    text: str
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+class _TextLine(NamedTuple):
+    bottom: float
+    height: float
+    cells: list[PdfCell]
+
+    @property
+    def is_prose(self) -> bool:
+        return len(self.cells) == 1 and len(self.cells[0].text) > 40
+
+
+def lay_out(runs: Sequence[PdfTextRun]) -> list[list[PdfCell]]:
+    """Top to bottom across the page; a page set in two columns of prose in the order in which it was drawn,
+    which follows each column down. A blank line is an empty list."""
+    lines = [_build_line(group) for group in _group_by_line(sorted(runs, key=lambda run: -run.bottom))]
+    if _is_set_in_columns([line.cells for line in lines]):
+        lines = [_build_line(group) for group in _group_by_line(runs)]
+    return list(_add_blank_lines(lines))
+
+
+def _group_by_line(runs: Iterable[PdfTextRun]) -> Iterator[list[PdfTextRun]]:
+    group: list[PdfTextRun] = []
+    for run in runs:
+        if group and abs(run.bottom - group[0].bottom) >= _SAME_LINE * max(run.height, group[0].height):
+            yield group
+            group = []
+        group.append(run)
+    if group:
+        yield group
+
+
+def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
+    height = max(run.height for run in runs)
+    cells: list[PdfCell] = []
+    for run in sorted(runs, key=lambda run: run.left):
+        last = cells[-1] if cells else None
+        gap = (run.left - last.end) / height if last and height else 0.0
+        if last is None or gap > _APART or (gap > _SPACE and _is_next_figure(last.text, run.text)):
+            cells.append(PdfCell(run.left, run.right, run.text))
+        else:
+            space = " " if gap > _SPACE else ""
+            cells[-1] = PdfCell(last.start, max(last.end, run.right), f"{last.text}{space}{run.text}")
+    return _TextLine(min(run.bottom for run in runs), height, cells)
+
+
+def _is_next_figure(left: str, right: str) -> bool:
+    """`(2,028) $`: the sign belongs to the column that follows, however narrow the gap."""
+    return _CURRENCY.match(right) is not None and _FIGURE.search(left) is not None
+
+
+def _add_blank_lines(lines: Sequence[_TextLine]) -> Iterator[list[PdfCell]]:
+    usual = _usual_distance(lines)
+    for above, line in pairwise([None, *lines]):
+        distance = above.bottom - line.bottom if above and line else 0.0
+        if above and line and not 0 < distance <= _PARAGRAPH * max(usual, min(above.height, line.height)):
+            yield []
+        if line:
+            yield line.cells
+
+
+def _usual_distance(lines: Sequence[_TextLine]) -> float:
+    """From line to line of prose, or 0 where a page has too little of it."""
+    distances = [above.bottom - line.bottom for above, line in pairwise(lines) if above.is_prose and line.is_prose]
+    close = [distance for distance in distances if distance > 0]
+    return median(close) if len(close) > 2 else 0.0
+
+
+def _is_set_in_columns(lines: Sequence[Sequence[PdfCell]]) -> bool:
+    long = [cells for cells in lines if sum(len(cell.text) for cell in cells) > 40]
+    split = sum(any(_is_gutter(cells, number) for number in range(1, len(cells))) for cells in long)
+    return len(long) > 10 and split > 0.4 * len(long)
+
+
+def _is_gutter(cells: Sequence[PdfCell], number: int) -> bool:
+    """Whether prose stands on both sides of the gap before this cell."""
+    width = cells[-1].end - cells[0].start
+    share = (cells[number].start - cells[0].start) / width if width else 0.0
+    return 0.25 < share < 0.75 and _is_prose(cells[:number]) and _is_prose(cells[number:])
+
+
+def _is_prose(cells: Sequence[PdfCell]) -> bool:
+    visible = "".join("".join(cell.text for cell in cells).split())
+    return len(visible) > 15 and len(_LETTERS.findall(visible)) > 0.75 * len(visible)
+
+
+# Pages of a PDF as one flowing text: whole sentences on one line, one row per line, no running lines.
+
+_DIGITS = re.compile(r"\d+")
+_EDGE = 4  # lines at the edge of a page among which running headers and footers are looked for
+_GLUED_DATE = re.compile(r"\b([A-Z][a-z]{2,8} \d{1,2}),((?:19|20)\d\d)\b")
+_OPEN_END = re.compile(r"[\w,\u2019)-]$")
+
+
+PageLines = Sequence[Sequence[PdfCell]]
+
+
+def join_pages(pages: Sequence[PageLines]) -> str:
+    lines: list[PdfLine] = []
+    for sheet in _drop_running_lines(pages):
+        found = _trim_blank_lines(list(rewrite_tables(sheet)))
+        if lines and found and not _continues_sentence(lines[-1], found[0]):
+            lines.append(PdfLine(""))
+        lines += found
+    return _GLUED_DATE.sub(r"\1, \2", "\n".join(_join_lines(lines)))
+
+
+def _join_lines(lines: Sequence[PdfLine]) -> Iterator[str]:
+    for is_row, group in groupby(lines, key=lambda line: line.is_row):
+        texts = [line.text for line in group]
+        if is_row:
+            yield from ("", *texts, "")
+        else:
+            yield reflow("\n".join(texts))
+
+
+def _trim_blank_lines(lines: list[PdfLine]) -> list[PdfLine]:
+    filled = [number for number, line in enumerate(lines) if line.text]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
+def _continues_sentence(last: PdfLine, first: PdfLine) -> bool:
+    """Whether a sentence runs over the page break; then no blank line may part it."""
+    if last.is_row or first.is_row:
+        return False
+    if is_incomplete(last.text):
+        return True
+    return bool(_OPEN_END.search(last.text)) and (first.text[0].islower() or len(last.text) > 60)
+
+
+def _drop_running_lines(sheets: Sequence[PageLines]) -> list[PageLines]:
+    """Drops outermost lines that come again, but for numbers, on a quarter of the pages (three at least)."""
+    counts = Counter(form for sheet in sheets for form in _edge_forms(sheet))
+    enough = max(3, len(sheets) // 4)
+    running = {form for form, count in counts.items() if count >= enough}
+    return [_strip_edges(sheet, running) for sheet in sheets]
+
+
+def _edge_forms(sheet: PageLines) -> set[str]:
+    forms = [form for line in sheet if (form := _mask_digits(line))]
+    return {*forms[:_EDGE], *forms[-_EDGE:]}
+
+
+def _strip_edges(sheet: PageLines, running: set[str]) -> PageLines:
+    """From each edge inwards up to the first line that is the page's own: a column heading below it stays."""
+    top, bottom = 0, len(sheet)
+    while top < bottom and (not (form := _mask_digits(sheet[top])) or form in running):
+        top += 1
+    while bottom > top and (not (form := _mask_digits(sheet[bottom - 1])) or form in running):
+        bottom -= 1
+    return sheet[top:bottom]
+
+
+def _mask_digits(line: Sequence[PdfCell]) -> str:
+    return _DIGITS.sub("#", " ".join(cell.text for cell in line))
+
+
+_CHILD = Path(__file__).with_name("pdf_child.py")
+_CHILDREN = BoundedSemaphore(os.cpu_count() or 2)  # more would only make each other's time run out
+_NO_MEMORY = (-signal.SIGABRT, -getattr(signal, "SIGTRAP", 5), -signal.SIGILL)  # how PDFium ends when none is left
+_LEAST_TEXT = 5  # visible characters a page on average; a scan has none, or a stray page number
+
+_POOR_TITLE = re.compile(
+    r"microsoft (?:word|powerpoint|excel)|untitled|(?:document|slide|presentation|book|layout)\s*\d*$|"
+    r"[\w.-]*[\d_.][\w.-]*$|"
+    r".*\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|qxd|rtf|html?)$|\W*$",
+    re.IGNORECASE,
+)
+
+
+def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -> Extraction:
+    """Raises ReadError when the file is corrupt, encrypted, scanned, or needs more than its limits."""
+    with _CHILDREN:
+        answer = _run_child(source, seconds, megabytes)
+    if answer.get("error") == "encrypted":
+        raise ReadError("encrypted, it needs a password", help="Save a copy without the password.")
+    if "error" in answer:
+        raise _corrupt_error(str(answer.get("detail", "")))
+    pages = _parse_pages(answer.get("pages"))
+    if not pages:
+        raise _corrupt_error("it holds no pages")
+    text = clean_text(join_pages(pages))
+    if len("".join(text.split())) < _LEAST_TEXT * len(pages):
+        raise ReadError("scanned, no text layer", help="Run text recognition (OCR) on it first.")
+    return Extraction(
+        text=text,
+        title=_title(answer),
+        author=_metadata_text(answer, "author") or None,
+        published=_parse_day(_metadata_text(answer, "created")),
+    )
+
+
+def _corrupt_error(detail: str) -> ReadError:
+    reason = f": {detail}" if detail else ""
+    return ReadError(f"not a readable PDF{reason}", help="Open it in a viewer and save or print it to PDF again.")
+
+
+def _run_child(source: Path | bytes, seconds: int, megabytes: int) -> Mapping[str, object]:
+    path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
+    # By path and with -P: `-m` would import the packages above it, and files beside the child could hide other modules.
+    command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise _too_slow_error(seconds) from error
+    if done.returncode != 0:
+        raise _exit_error(done.returncode, done.stderr.decode("utf-8", "replace"), seconds, megabytes)
+    answer = json.loads(done.stdout)
+    if not isinstance(answer, dict):
+        raise _corrupt_error("")
+    return answer
+
+
+def _too_slow_error(seconds: int) -> ReadError:
+    return ReadError(f"took more than {seconds} s to read", help="Split the file, or print it to PDF again.")
+
+
+def _exit_error(code: int, errors: str, seconds: int, megabytes: int) -> ReadError:
+    if code in (-signal.SIGTERM, -getattr(signal, "SIGXCPU", 24), -getattr(signal, "SIGKILL", 9)):
+        return _too_slow_error(seconds)
+    if code in _NO_MEMORY:
+        return _too_big_error(megabytes)
+    last = errors.strip().rsplit("\n", 1)[-1]
+    if "MemoryError" in last or "memory" in last.lower():
+        return _too_big_error(megabytes)
+    return _corrupt_error(" ".join(clean_text(last).split())[:200])
+
+
+def _too_big_error(megabytes: int) -> ReadError:
+    return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
+
+
+def _parse_pages(answer: object) -> list[PageLines]:
+    return [_lay_out_page(page) for page in answer] if isinstance(answer, list) else []
+
+
+def _lay_out_page(page: Sequence[tuple[int, float, float, float, float, str]]) -> PageLines:
+    """Text that stands upright, then what is turned: a stamp in the margin, or a whole table set sideways."""
+    by_turn: dict[int, list[PdfTextRun]] = {}
+    for turns, left, right, bottom, top, text in page:
+        by_turn.setdefault(turns, []).append(PdfTextRun(left, right, bottom, top, text))
+    often = sorted(by_turn.values(), key=len, reverse=True)
+    return [line for runs in often for line in [*lay_out(runs), []]]
+
+
+def _metadata_text(answer: Mapping[str, object], key: str) -> str:
+    return " ".join(clean_text(str(answer.get(key) or "")).split())
+
+
+def _title(answer: Mapping[str, object]) -> str:
+    """Many titles are accession numbers or what a printer driver wrote: worse than the name of the file."""
+    title = _metadata_text(answer, "title")
+    letters = sum(map(str.isalpha, title))
+    return "" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title
+
+
+def _parse_day(stamp: str) -> date | None:
+    """`D:20230804060209-04'00'` as a day."""
+    try:
+        return date.fromisoformat(stamp.removeprefix("D:")[:8])
+    except ValueError:
+        return None

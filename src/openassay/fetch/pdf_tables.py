@@ -1,0 +1,646 @@
+"""Tables among lines whose parts have places on the page: rows stay whole and say their column headings.
+
+A heading is bound to a figure only when every heading line above the table fits the columns by position; a
+table with one that does not keeps plain rows. On twelve quarterly reports that binds 17 rows of 20.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from openassay.fetch.formats import is_incomplete
+from openassay.text.sentences import split_sentences
+
+# What a table is about, in words of the sentence or the title right above it: a row alone does not say.
+#
+# `Research and development` is one thing in a statement of income and another in a table of stock-based pay.
+
+_LONGEST = 95  # characters
+_LEAST = 40  # what a cut leaves at least
+_BLANKS = 2  # that may part a table from what introduces it
+
+_BE = r"(?:is|are|was|were|has been|have been)"
+_REPORT_VERB = (
+    r"(?:also )?(?:summari[sz]ed|shown|presented|set forth|detailed|provided|reflected|disclosed|listed|described)"
+)
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+_SPAN = r"(?:periods?|months?|quarters?|years?|weeks?)"
+
+_UNIT_NOTE = re.compile(
+    r"\s*\((?:[^()]*\b(?:thousands|millions|billions|percentages?|unaudited)\b[^()]*)\)", re.IGNORECASE
+)
+_WHOLE_NOTE = re.compile(r"\([^()]*\)|(?:[\w$€£.]+ ){0,2}in (?:thousands|millions|billions)\b.*", re.IGNORECASE)
+_LEADS_IN = re.compile(
+    rf"\b(?:following tables?|tables? below|as follows|of the following|the following {_BE}|"
+    rf"{_BE} {_REPORT_VERB} (?:below|in the following|in the table))\b|:$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    rf",? (?:for|as of|at) (?:the|each of the) (?:dates?|{_SPAN}) (?:indicated|presented|shown),?", re.IGNORECASE
+)
+_TABLE_SHOWS = re.compile(
+    r"^.*?\b(?:the )?(?:following|tables? below|(?:following|accompanying) (?:tables?|schedules?|chart|information))"
+    r"(?: below)? (?:also )?(?:shows?|presents?|summari[sz]es?|sets? forth|provides?|reflects?|details?|contains?|"
+    r"includes?|discloses?|lists?|illustrates?|describes?|displays?|outlines?|reconciles?|is|are)\b[ ,]*",
+    re.IGNORECASE,
+)
+_INCLUDES = re.compile(r"^[^,;:]*? includes? (?P<subject>.+?),? as follows\b.*$", re.IGNORECASE)
+_IS_AS_FOLLOWS = re.compile(
+    rf"^(?P<subject>.+?),? (?:(?:{_BE} )?(?:{_REPORT_VERB} )?(?:as "
+    rf"follows|in the following tables?|in the tables? below)|"
+    rf"{_BE} {_REPORT_VERB} below|(?:consist(?:s|ed)?|{_BE} compris?ed|{_BE} composed) of(?: the following)?|"
+    rf"compris(?:es?|ed) the following|includes?d? the following)\b.*$",
+    re.IGNORECASE,
+)
+_WHEN_FIRST = re.compile(rf"^(?:As of|At|For|During|In) .*?\b(?:{_SPAN}|(?:19|20)\d\d)(?:,? respectively)?, (?=[a-z])")
+_WHEN = re.compile(
+    rf",? (?:(?:for|during|over|in (?=the|each|fiscal)) ?(?:[\w’'-]+ ){{0,7}}?{_SPAN}\b|"
+    rf"(?:as of|at) (?:the )?(?:{_MONTH}|dates?|end)\b).*$",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(
+    r"^(?:(?:the Company[’']s|the|an?|our|its|certain) (?=\S))*"
+    r"(?:information (?:about|on|regarding|related to|relating to|pertaining to) (?:the |our )?)?",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"^Note \d+[A-Z]?\s*[.:—\u2013-]\s*", re.IGNORECASE)
+_TABLE_NUMBER = re.compile(r"Table \d+(?:\.\d+)*[A-Z]?\s*[.:|—\u2013-]\s*(?=\w)", re.IGNORECASE)
+_NUMBER_MARKS = re.compile(r"(?:\s*\(\d{1,2}\))+$")
+_JOINT = re.compile(
+    r",|,? (?:of|in|on|to|for|by|from|with|within|as|at|and|or|that|which|whether|including|based|under|during)\b",
+    re.IGNORECASE,
+)
+_DANGLING = re.compile(r"(?:[,:]|\s(?:the|a|an|our|its|and|or|of|in|to|from|changes|\w+ed))+$", re.IGNORECASE)
+_OPENED = re.compile(r"[,\s]*[(“\"][^)”\"]*$")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_SAYS_NOTHING = frozenset(
+    "detail details information result results amount amounts following table tables component components summary "
+    "unaudited ended ending fiscal three nine twelve period periods month months quarter quarters year years week "
+    f"weeks {_MONTH.replace('|', ' ').lower()}".split()
+)
+_BOILERPLATE = re.compile(
+    r"^(?:item|part)\s+[\divx]|\baccompanying notes|^notes to\b|table of contents|\bform 10-|\bpage \d|"
+    r"\b(?:inc|corp|corporation|ltd|llc|plc|subsidiaries)\.?$",
+    re.IGNORECASE,
+)
+
+
+def find_caption(above: Sequence[str]) -> str:
+    """What the lines above the headings of a table say it shows, or nothing when they do not introduce it."""
+    lines = _drop_notes(above)
+    if not lines:
+        return ""
+    paragraph = _UNIT_NOTE.sub("", _last_paragraph(lines))
+    if numbered := _TABLE_NUMBER.match(paragraph):
+        return _shorten(next((piece.text for piece in split_sentences(paragraph, numbered.end())), ""))
+    sentence = _last_sentence(paragraph)
+    if _LEADS_IN.search(sentence) and sentence[0].isupper():
+        return _shorten(_subject(sentence.rstrip(":. ")))
+    is_apart = len(lines) == 1 or not lines[-2] or lines[-2].endswith(".") or _is_title(lines[-2])
+    if not is_apart or not _is_title(lines[-1]) or _BOILERPLATE.search(lines[-1]):
+        return ""
+    return _shorten(_NUMBERED.sub("", _UNIT_NOTE.sub("", lines[-1])))
+
+
+def section_caption(heading: str) -> str:
+    """The heading of all rows of a table (`Other Assets:`) as its caption."""
+    return _shorten(_NUMBER_MARKS.sub("", heading.rstrip(": ")))
+
+
+def _drop_notes(above: Sequence[str]) -> list[str]:
+    """Up to the last line that is no note on units; none when it is far above the table."""
+    end, blanks, note = len(above), 0, ""
+    for number in range(len(above) - 1, -1, -1):
+        note = f"{above[number]} {note}".strip()
+        if above[number] and note.endswith(")") and "(" not in note:
+            continue  # it began further up
+        if note and not _WHOLE_NOTE.fullmatch(note):
+            break
+        blanks += not above[number]
+        end, note = number, ""
+    return list(above[:end]) if blanks <= _BLANKS else []
+
+
+def _last_paragraph(lines: Sequence[str]) -> str:
+    """The last lines down from a blank line or a title."""
+    first = len(lines) - 1
+    while first > 0 and lines[first - 1] and not (_is_title(lines[first - 1]) and lines[first][0].isupper()):
+        first -= 1
+    return " ".join(lines[first:])
+
+
+def _last_sentence(text: str) -> str:
+    pieces = split_sentences(text)
+    while len(pieces) > 1 and pieces[-2].text.endswith(("U.S.", "U.K.")):
+        pieces.pop()  # `versus the U.S. Dollar` is one sentence more often than two
+    return text[pieces[-1].start :].strip() if pieces else ""
+
+
+def _is_title(line: str) -> bool:
+    text = _UNIT_NOTE.sub("", line)
+    words = _WORD.findall(text)
+    if not words or len(text) > _LONGEST or text.rstrip("”\"’'").endswith((".", ";", ":")):
+        return False
+    return not text[0].islower() and not is_incomplete(text) and all(word[0].isupper() for word in words)
+
+
+def _subject(sentence: str) -> str:
+    text = _ASIDE.sub("", sentence)
+    shown = _TABLE_SHOWS.sub("", text)
+    if shown == text:
+        found = _INCLUDES.match(text) or _IS_AS_FOLLOWS.match(text)
+        shown = found["subject"] if found else text
+    return _ARTICLE.sub("", _WHEN.sub("", _WHEN_FIRST.sub("", shown)))
+
+
+def _shorten(text: str) -> str:
+    """At most so long, cut where a phrase ends; a semicolon would end the cell of a row."""
+    text = re.split(r"; |: | — ", " ".join(text.split()))[0]
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST + 1].rsplit(" ", 1)[0]
+        joints = [found.start() for found in _JOINT.finditer(text) if found.start() >= _LEAST]
+        text = text[: joints[-1]] if joints else text
+        text = _DANGLING.sub("", text)
+    text = _OPENED.sub("", text).strip(" ,:;.")
+    return text if {word.lower() for word in _WORD.findall(text)} - _SAYS_NOTHING else ""
+
+
+# The scale of a table (`in millions`), as its caption states it: never guessed, never for rows it excludes.
+
+_SCALE_NOTE = re.compile(r"\(([^()]{4,200})\)")
+_STATED = re.compile(
+    r"(?:unaudited[,;]?\s+)?(?:(?P<subject>[\w$€£.’'-]+(?: [\w$€£.’'-]+){0,3})\s+)?"
+    r"in\s+(?P<scale>thousands|millions|billions)"
+    r"(?:\s+of\s+(?:U\.?S\.?\s+)?(?:dollars|euros?|pounds|yen))?(?P<rest>[,;].*|\s+(?:and|except|unless)\b.*)?",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"(?:[\w$€£.]+ ){0,2}in (?:thousands|millions|billions)(?:,? except [^()]+)?", re.IGNORECASE)
+_ANY_AMOUNT = re.compile(
+    r"(?:all |dollar )?amounts(?: are)?|figures|(?:u\.?s\.? )?dollars?|usd|(?:us)?\$|€|£|euros?|eur|pounds|gbp|yen",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"[^\W\d_]{4,}")
+_SCALES = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<!\bU\.S)(?<!\bInc)(?<!\bCorp)(?<!\bCo)(?<!\bLtd)[.;]$", re.IGNORECASE)
+_VAGUE = re.compile(r"\b(?:noted|indicated|otherwise|specified|stated)\b", re.IGNORECASE)
+_SHARES = re.compile(r"\bshares?\b|\bbasic\b|\bdiluted\b|\bpar value\b", re.IGNORECASE)
+_COUNTS = re.compile(r"\bper\b|\bnumber of\b|\byears\b(?! ended)", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\bper[ -]|%|\bpercent|\bratio\b|\bnumber of\b|\bheadcount\b|\bemployees\b|\bEPS\b|\bbasis points\b|"
+    r"\((?:in )?(?:years|months|days|units|thousands|millions|billions|shares)\b",
+    re.IGNORECASE,
+)
+_HAS_OWN_UNIT = re.compile(r"%|[a-z]|^[$€£()\s—\u2013*-]*$", re.IGNORECASE)
+_FILLERS = frozenset("amount amounts data information number which reflected thousands millions except other".split())
+
+
+class TableScale(NamedTuple):
+    words: str
+    subject: str = ""
+    exceptions: frozenset[str] | None = None  # words of what the caption excludes; None when it excludes nothing
+
+    def holds_for(self, label: str, heading: str, values: Sequence[str]) -> bool:
+        """Whether the figures of a row are on this scale, going by its label and the heading of its group."""
+        text = f"{heading} {label}"
+        if not label or _COUNTED.search(text) or all(_HAS_OWN_UNIT.search(value) for value in values):
+            return False
+        if self.subject and self.subject not in label.casefold():
+            return False
+        return self.exceptions is None or not (_SHARES.search(text) or self.exceptions & _stems(text))
+
+
+def opens_percentages(label: str, values: Sequence[str]) -> bool:
+    """Only the first row and the total of a group of percentages carry the sign."""
+    return all(value.endswith("%") for value in values) and not _COUNTED.search(label)
+
+
+def find_scale(lines: Sequence[str]) -> TableScale | None:
+    """What the nearest caption says; a sentence that ends between it and the table means there is none."""
+    text = ""
+    for line in reversed(lines):
+        if _SENTENCE_END.search(line):
+            return None
+        text = f"{line} {text}"
+        notes = [note for note in _SCALE_NOTE.finditer(text) if _STATED.fullmatch(note[1].strip())]
+        if notes:
+            return _scale_from_note(notes[-1][1], text[notes[-1].end() :])
+        if _BARE.fullmatch(line):
+            return _scale_from_note(line, text[len(line) :])
+    return None
+
+
+def _scale_from_note(note: str, below: str) -> TableScale | None:
+    """Columns of counts, or with units of their own, leave the rows of a table without a common scale."""
+    return None if are_counts(below) else _parse_scale(note)
+
+
+def are_counts(heads: str) -> bool:
+    return bool(_SHARES.search(heads) or _SCALES.search(heads) or _COUNTS.search(heads))
+
+
+def _parse_scale(note: str) -> TableScale | None:
+    found = _STATED.fullmatch(note.strip())
+    if found is None:
+        return None
+    rest, subject = found["rest"] or "", found["subject"] or ""
+    if _VAGUE.search(rest) or (_SCALES.search(rest) and not re.search("share|except", rest, re.IGNORECASE)):
+        return None
+    return TableScale(
+        words=f"in {found['scale'].lower()}",
+        subject="" if _ANY_AMOUNT.fullmatch(subject) else subject.casefold(),
+        exceptions=_stems(rest) if re.search("share|except", rest, re.IGNORECASE) else None,
+    )
+
+
+def _stems(text: str) -> frozenset[str]:
+    words = {word for word in _WORDS.findall(text.casefold()) if word not in _FILLERS}
+    return frozenset(word.removesuffix("s") for word in words)
+
+
+_VALUE = re.compile(
+    r"[$€£]?\s*\(?\s*[$€£]?\s*(?:\d[\d,.]*(?<![,.])|[—\u2013-])\s*\)?\s*(?:%|pts?\.?|bps|x|years?|months?)?\s*"
+    r"\)?|N/?M|[Nn]/?[Aa]|\*"
+)
+_CURRENCY = re.compile(r"[$€£]|\(?[$€£]\(?")
+_TAIL = re.compile(r"\)?\s*%|\)")
+_STRONG = re.compile(r"[,.$€£%()—\u2013]")
+_MEASURED = re.compile(r"[$€£(]*\d+[.,]\d")
+_PADDING = re.compile(r"\s+(?=[%)])|(?<=[$€£(])\s+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_GLUED = re.compile(r"[a-z]{2}[A-Z]")
+_FOOTNOTE_MARKS = re.compile(r"(?<![$€£\s])(?<!\band)(?<!\bof)(?:\s*\(\d{1,2}\))+$")  # of footnotes
+_RULE = re.compile(r"[\s_=-]{5,}")
+_BRACKETS = re.compile(r"[()]")
+_UNITS = re.compile(r"\(.*\)")
+_HEAD_LINES = 5
+_LONGEST_HEAD = 60  # characters; a longer line above a table is a sentence
+_FAR = 4  # letters
+_CAPTION_LINES = 12
+_BETWEEN = 3  # lines without figures (headings of sections, wrapped labels) that do not end a table
+
+
+class PdfLine(NamedTuple):
+    text: str
+    is_row: bool = False
+
+
+class PdfCell(NamedTuple):
+    """A part of a line far from the next part, and where it stands, in any unit."""
+
+    start: float
+    end: float
+    text: str
+
+    @property
+    def centre(self) -> float:
+        return (self.start + self.end) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class PdfTableRow:
+    indent: float
+    label: str
+    values: tuple[PdfCell, ...]
+
+
+def _join_figures(line: Sequence[PdfCell]) -> list[PdfCell]:
+    """A currency or per cent sign belongs to its figure."""
+    found: list[PdfCell] = []
+    for cell in line:
+        if found and _is_one_figure(found[-1].text, cell.text):
+            found[-1] = PdfCell(found[-1].start, cell.end, found[-1].text + cell.text)
+        else:
+            found.append(cell)
+    return found
+
+
+def _is_one_figure(left: str, right: str) -> bool:
+    if _CURRENCY.fullmatch(left):
+        return True
+    return bool(_TAIL.fullmatch(right) and _VALUE.fullmatch(left))
+
+
+def _parse_row(parts: Sequence[PdfCell]) -> PdfTableRow | None:
+    """A label and figures, or None: a line of justified prose has wide gaps too, but words after them."""
+    first = 0 if parts and _VALUE.fullmatch(parts[0].text) else 1
+    values = parts[first:]
+    if not values or not all(_VALUE.fullmatch(cell.text) for cell in values):
+        return None
+    if first == 0 and (len(values) < 2 or _are_years(values)):
+        return None
+    if len(values) == 1 and not _STRONG.search(values[0].text):
+        return None
+    figures = tuple(cell._replace(text=_PADDING.sub("", cell.text)) for cell in values)
+    return PdfTableRow(parts[0].start, parts[0].text if first else "", figures)
+
+
+def _are_years(parts: Sequence[PdfCell]) -> bool:
+    return all(_YEAR.fullmatch(cell.text) for cell in parts)
+
+
+def rewrite_tables(page: Sequence[Sequence[PdfCell]]) -> Iterator[PdfLine]:
+    """The lines of one page with its tables written row by row."""
+    lines = [_join_figures(line) for line in page]
+    rows = [_parse_row(line) for line in lines]
+    done, scale, caption = 0, None, ""
+    for first, last in _find_tables(lines, rows):
+        columns = _find_columns([found for found in rows[first : last + 1] if found])
+        heads = _find_heads(lines, done, first, columns)
+        names = _column_names([lines[number] for number in heads], columns)
+        first = _include_section(lines, heads[-1] + 1 if heads else done, first)
+        scale = _table_scale(lines, range(done, first), heads, columns, scale)
+        caption = _table_caption(lines, done, heads, range(first, last + 1), caption)
+        top = heads[0] if heads and names else first
+        yield from map(_to_plain_line, lines[done:top])
+        if names:
+            yield from _lines_beside_heads(lines, top, first, heads, columns)
+        yield from _PdfTable(columns, names, scale, caption).write_lines(
+            lines[first : last + 1], rows[first : last + 1]
+        )
+        done = last + 1
+    yield from map(_to_plain_line, lines[done:])
+
+
+def _table_scale(
+    lines: Sequence[Sequence[PdfCell]],
+    above: range,
+    heads: Sequence[int],
+    columns: Sequence[PdfCell],
+    previous: TableScale | None,
+) -> TableScale | None:
+    """The scale stated above the table, or by the table before when new column headings alone part the two."""
+    filled = [number for number in above if lines[number]]
+    over = [cell for number in heads for cell in lines[number] if cell.end >= columns[0].start]
+    if are_counts(" ".join(cell.text for cell in over if not _UNITS.fullmatch(cell.text))):
+        return None
+    if above.start and set(filled) <= set(heads):
+        return previous
+    if any(_is_unit_of_one_column(lines[number], columns) for number in filled if heads and number > heads[0]):
+        return None
+    return find_scale([_note_text(lines[number], columns) for number in filled[-_CAPTION_LINES:]])
+
+
+def _is_unit_of_one_column(line: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
+    if len(columns) < 2 or not _is_units(line) or not are_counts(line[-1].text):
+        return False
+    owner, pitch = _find_column(line[-1], columns), _pitch(columns)
+    if owner is None or _is_above(line[-1], columns, range(len(columns)), 1.25 * pitch):
+        return False
+    return abs(columns[owner].centre - line[-1].centre) <= 0.25 * pitch
+
+
+def _note_text(line: Sequence[PdfCell], columns: Sequence[PdfCell]) -> str:
+    """Units in brackets that stand among the headings of columns are not those of the table."""
+    if len(line) == 1:
+        return line[0].text
+    labels = [cell for cell in line if columns and cell.end < columns[0].start]
+    kept = len(labels) + 1 if len(labels) == len(line) - 1 else len(labels)
+    return " ".join([cell.text for cell in line[:kept]] + [_BRACKETS.sub("", cell.text) for cell in line[kept:]])
+
+
+def _table_caption(
+    lines: Sequence[Sequence[PdfCell]], done: int, heads: Sequence[int], table: range, previous: str
+) -> str:
+    """What introduces the table; what introduced the one before when new column headings alone part the two."""
+    if not heads:
+        return ""
+    if done and all(number in heads for number in range(done, table.start) if lines[number]):
+        return previous
+    body = (lines[number] for number in range(heads[-1] + 1, table.stop))
+    sections = [line for line in body if line and line[0].text.endswith(":")]
+    if len(sections) == 1 and len(sections[0]) == 2 and _is_units(sections[0]):
+        return section_caption(sections[0][0].text)
+    return find_caption([_line_text(lines[number]) for number in range(done, heads[0])])
+
+
+def _pitch(columns: Sequence[PdfCell]) -> float:
+    return (columns[-1].centre - columns[0].centre) / (len(columns) - 1)
+
+
+def _is_units(line: Sequence[PdfCell]) -> bool:
+    return _UNITS.fullmatch(line[-1].text) is not None
+
+
+def _to_plain_line(line: Sequence[PdfCell]) -> PdfLine:
+    """A line of no table; parts far apart (a form, a table of words) are not prose that goes on below."""
+    text = _line_text(line)
+    if _RULE.fullmatch(text):
+        return PdfLine("")
+    return PdfLine(text, is_row=len(line) > 1 and len(line[0].text) > 8 and _is_wide(line) and not is_incomplete(text))
+
+
+def _is_wide(line: Sequence[PdfCell]) -> bool:
+    letter = (line[0].end - line[0].start) / len(line[0].text)
+    return any(right.start - left.end > _FAR * letter for left, right in pairwise(line))
+
+
+def _include_section(lines: Sequence[Sequence[PdfCell]], floor: int, first: int) -> int:
+    """Where the table begins when the line above its first row names a group of rows (`Net sales:`)."""
+    above = [number for number in range(floor, first) if lines[number]]
+    if not above:
+        return first
+    parts = lines[above[-1]]
+    is_section = len(parts) == 1 and parts[0].text.endswith(":") and len(parts[0].text) < 60
+    return above[-1] if is_section else first
+
+
+def _line_text(line: Sequence[PdfCell]) -> str:
+    return " ".join(cell.text for cell in line)
+
+
+def _find_tables(lines: Sequence[Sequence[PdfCell]], rows: Sequence[PdfTableRow | None]) -> Iterator[tuple[int, int]]:
+    first = last = -1
+    for number, found in enumerate(rows):
+        if found is None:
+            continue
+        if first >= 0 and not _is_same_table(lines[last + 1 : number]):
+            yield first, last
+            first = -1
+        first = number if first < 0 else first
+        last = number
+    if first >= 0:
+        yield first, last
+
+
+def _is_same_table(between: Sequence[Sequence[PdfCell]]) -> bool:
+    """Whether rows above and below these lines are one table: no new column headings, no paragraph."""
+    filled = [line for line in between if line]
+    return len(filled) <= _BETWEEN and all(len(parts) == 1 and len(parts[0].text) < 120 for parts in filled)
+
+
+def _find_columns(rows: Sequence[PdfTableRow]) -> list[PdfCell]:
+    """Extents of the columns, from the rows with the usual number of figures; empty when they overlap."""
+    usual = Counter(len(found.values) for found in rows).most_common(1)[0][0]
+    full = [found.values for found in rows if len(found.values) == usual]
+    columns = [
+        PdfCell(min(cell.start for cell in column), max(cell.end for cell in column), "")
+        for column in zip(*full, strict=True)
+    ]
+    apart = all(left.end < right.start for left, right in pairwise(columns))
+    is_labelled = any(found.label for found in rows if len(found.values) == usual)
+    return columns if apart and usual > 1 and is_labelled else []
+
+
+def _find_heads(lines: Sequence[Sequence[PdfCell]], floor: int, first: int, columns: Sequence[PdfCell]) -> list[int]:
+    """Numbers of the heading lines above the first row, top one first."""
+    heads: list[int] = []
+    labels = 0
+    for number in range(first - 1, floor - 1, -1):
+        parts = lines[number]
+        if not parts:
+            continue
+        if not columns or len(heads) == _HEAD_LINES or not _is_over_figures(parts, columns):
+            if heads or labels == 2 or not columns or len(parts) > 1 or parts[0].end > columns[0].start:
+                break
+            labels += 1
+            continue
+        if not _is_units(parts):
+            heads.insert(0, number)
+        elif heads:
+            break
+    return heads
+
+
+def _is_over_figures(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
+    """Whether all parts stand over the figures; the first may instead head the labels."""
+    if any(len(cell.text) > _LONGEST_HEAD or _is_figure(cell.text) for cell in parts):
+        return False
+    slack = (columns[1].centre - columns[0].centre) / 2
+    right = [cell for cell in parts if cell.start >= columns[0].start - slack]
+    return bool(right) and (len(right) == len(parts) or (right == parts[1:] and parts[0].end < columns[0].start))
+
+
+def _is_figure(text: str) -> bool:
+    """Whether a cell is from a row (`1,204`, `11.6 years`), not from a heading (`2023`, `12 Months`)."""
+    return bool(_MEASURED.match(text) or (_VALUE.fullmatch(text) and not _YEAR.fullmatch(text)))
+
+
+def _column_names(heads: Sequence[Sequence[PdfCell]], columns: Sequence[PdfCell]) -> list[str]:
+    """One heading per column, or none at all when any line is in doubt."""
+    names = [""] * len(columns)
+    for parts in heads:
+        right = [cell for cell in parts if cell.end >= columns[0].start]
+        owners = _match_heads(right, columns)
+        if owners is None or any(_GLUED.search(cell.text) for cell in right):
+            return []
+        for column, cell in owners.items():
+            names[column] = f"{names[column]} {cell.text}".strip()
+    return names if all(names) and len(set(names)) == len(names) else []
+
+
+def _match_heads(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> dict[int, PdfCell] | None:
+    """Which heading of a line stands over which column: one each, or each over an equal share of them."""
+    pitch = _pitch(columns)
+    share, rest = divmod(len(columns), len(parts)) if parts else (0, 1)
+    if rest == 0:
+        groups = [range(index * share, (index + 1) * share) for index in range(len(parts))]
+        if all(_is_above(cell, columns, group, pitch) for cell, group in zip(parts, groups, strict=True)):
+            return {column: cell for cell, group in zip(parts, groups, strict=True) for column in group}
+    owners: dict[int, PdfCell] = {}
+    for cell in parts:
+        near = [index for index in range(len(columns)) if abs(columns[index].centre - cell.centre) <= 0.25 * pitch]
+        if len(near) != 1 or near[0] in owners:
+            return None
+        owners[near[0]] = cell
+    return owners
+
+
+def _is_above(cell: PdfCell, columns: Sequence[PdfCell], group: range, pitch: float) -> bool:
+    centre = (columns[group[0]].start + columns[group[-1]].end) / 2
+    return abs(cell.centre - centre) <= 0.4 * pitch
+
+
+def _lines_beside_heads(
+    lines: Sequence[Sequence[PdfCell]], top: int, first: int, heads: Sequence[int], columns: Sequence[PdfCell]
+) -> Iterator[PdfLine]:
+    """What stands between the headings and the first row, and to the left of the headings."""
+    for number in range(top, first):
+        if number not in heads:
+            yield PdfLine(_line_text(lines[number]), is_row=True)
+        else:
+            yield from (PdfLine(cell.text) for cell in lines[number][:1] if cell.end < columns[0].start)
+
+
+@dataclass(frozen=True, slots=True)
+class _PdfTable:
+    columns: Sequence[PdfCell]
+    names: Sequence[str]
+    scale: TableScale | None
+    caption: str
+
+    def write_lines(self, lines: Sequence[Sequence[PdfCell]], rows: Sequence[PdfTableRow | None]) -> Iterator[PdfLine]:
+        group = _RowGroup()
+        held, indent = "", 0.0
+        for line, found in zip(lines, rows, strict=True):
+            if found:
+                label, rest = _join_label(held, found.label)
+                yield from group.open(rest, indent)
+                prefix = group.prefix(indent if held and not rest else found.indent)
+                yield PdfLine(prefix + self._sentence(_FOOTNOTE_MARKS.sub("", label), group, found), is_row=True)
+                held = ""
+            elif held and line and line[0].text[:1].islower():
+                held = f"{held} {_line_text(line)}"
+            elif line:
+                yield from group.open(held, indent)
+                held, indent = _line_text(line), line[0].start
+
+    def _sentence(self, label: str, group: "_RowGroup", found: PdfTableRow) -> str:
+        if self.scale and group.is_on_scale(self.scale, label, [value.text for value in found.values]):
+            label = f"{label} ({self.scale.words})"
+        owners = [_find_column(value, self.columns) for value in found.values]
+        if not self.names or None in owners or len(set(owners)) < len(owners):
+            return " ".join([label, *(value.text for value in found.values)]).strip()
+        pairs = [f"{self.names[owner or 0]}: {value.text}" for owner, value in zip(owners, found.values, strict=True)]
+        if self.caption and group.heading.casefold() != f"{self.caption}:".casefold():
+            pairs.append(f"Table: {self.caption}")
+        return f"{label} — {'; '.join(pairs)}" if label else "; ".join(pairs)
+
+
+@dataclass
+class _RowGroup:
+    """The heading of a group of rows (`Cost of sales:`): it holds for rows indented like its first.
+
+    `last` is the last line without figures, whether or not its rows are over.
+    """
+
+    heading: str = ""
+    last: str = ""
+    indent: float = 0.0
+    rows: float | None = None
+    is_percentages: bool = False
+
+    def open(self, text: str, indent: float) -> Iterator[PdfLine]:
+        if text:
+            heading = f"{_FOOTNOTE_MARKS.sub('', text[:-1])}:" if text.endswith(":") else ""
+            self.heading, self.last, self.indent, self.rows = heading, text, indent, None
+            self.is_percentages = False
+            yield PdfLine(text, is_row=True)
+
+    def is_on_scale(self, scale: TableScale, label: str, values: Sequence[str]) -> bool:
+        if opens_percentages(label, values):
+            self.is_percentages = True
+        elif any(_CURRENCY.match(value) for value in values):
+            self.is_percentages = False
+        return not self.is_percentages and scale.holds_for(label, self.last, values)
+
+    def prefix(self, indent: float) -> str:
+        if self.rows is None:
+            self.rows = indent
+        if abs(indent - self.rows) > 1 or indent <= self.indent + 1:
+            self.heading = ""  # a total closes the group
+        return f"{self.heading} " if self.heading else ""
+
+
+def _join_label(held: str, label: str) -> tuple[str, str]:
+    """A label that was wrapped gets its first line back; else that line stands by itself."""
+    is_wrapped = held and not held.endswith(":") and (label[:1].islower() or held.count("(") > held.count(")"))
+    return (f"{held} {label}", "") if is_wrapped else (label, held)
+
+
+def _find_column(value: PdfCell, columns: Sequence[PdfCell]) -> int | None:
+    """The column a figure stands in."""
+    over = [index for index, column in enumerate(columns) if value.start <= column.end and column.start <= value.end]
+    return over[0] if len(over) == 1 else None

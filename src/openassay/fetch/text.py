@@ -1,0 +1,230 @@
+"""Plain text and Markdown."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from openassay.errors import ReadError
+from openassay.fetch import formats
+from openassay.fetch.formats import Extraction, reflow
+from openassay.text.words import clean_text
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+# The Markdown parser does about 1 MB a second; a larger file is no hand-written document.
+_MARKDOWN_LIMIT = 4_000_000
+_FRONT_MATTER_LIMIT = 65_536
+
+
+def decode_file(data: bytes) -> str:
+    """Text of a file that does not say its encoding. Raises ReadError for binary content."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    _refuse_binary(data[:65_536])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _refuse_binary(sample: bytes) -> None:
+    control = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in sample)
+    if b"\x00" in sample or control > len(sample) // 20:
+        raise ReadError("the content is binary, not text", help="Save it as text, Markdown, HTML, PDF or DOCX.")
+
+
+def extract_plain(data: bytes) -> Extraction:
+    return Extraction(clean_text(reflow(_normalise_newlines(decode_file(data)))))
+
+
+def extract_markdown(data: bytes) -> Extraction:
+    meta, body = split_front_matter(_normalise_newlines(decode_file(data)))
+    if len(body) > _MARKDOWN_LIMIT:
+        text, heading = reflow(body), ""
+        notes: tuple[str, ...] = ("too large to parse as Markdown; read as plain text",)
+    else:
+        (text, heading), notes = _render_markdown(body), ()
+    return Extraction(
+        text=clean_text(text),
+        title=_meta_string(meta, "title") or heading,
+        author=_meta_string(meta, "author") or _meta_string(meta, "authors") or None,
+        published=_to_day(meta.get("published") or meta.get("date")),
+        origin=_meta_string(meta, "source") or None,
+        notes=notes,
+    )
+
+
+def split_front_matter(text: str) -> tuple[Mapping[str, object], str]:
+    """The YAML block at the top and the rest; a block that is not valid YAML is dropped, not an error."""
+    match = _FRONT_MATTER.match(text, 0, _FRONT_MATTER_LIMIT)
+    if match is None:
+        return {}, text
+    import yaml
+
+    try:
+        meta = yaml.safe_load(clean_text(match[1]) if "\x00" in match[1] else match[1])
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-02-31
+        meta = None
+    if not isinstance(meta, dict):
+        # Two thematic breaks around prose look like front matter but hold no `key:` line: content.
+        return {}, text[match.end() :] if re.search(r"^\w+:", match[1], re.MULTILINE) else text
+    return {str(key).lower(): value for key, value in meta.items()}, text[match.end() :]
+
+
+def _meta_string(meta: Mapping[str, object], key: str) -> str:
+    value = meta.get(key)
+    if isinstance(value, list):
+        value = ", ".join(str(item) for item in value)
+    return " ".join(clean_text(str(value)).split()) if isinstance(value, (str, int, float)) else ""
+
+
+def _to_day(value: object) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(str(value).strip()[:10])
+    except ValueError:
+        return None
+
+
+def _normalise_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _render_markdown(markdown: str) -> tuple[str, str]:
+    """Readable text of a Markdown document, and its first heading."""
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
+    writer = _MarkdownWriter()
+    for token in tokens:
+        writer.add_token(token)
+    return "\n".join(writer.lines), writer.heading
+
+
+@dataclass
+class _MarkdownWriter:
+    """Collects lines from the parser's flat list of tokens."""
+
+    lines: list[str] = field(default_factory=list)
+    heading: str = ""
+    _item: bool = False
+    _heading: bool = False
+    _table: list[list[str]] | None = None
+
+    def add_token(self, token: "Token") -> None:
+        match token.type:
+            case "inline":
+                self._add_inline(_inline_text(token.children or ()))
+            case "fence" | "code_block":
+                self._add_block(*_code_lines(token))
+            case "heading_open":
+                self._heading = True
+            case "heading_close":
+                self._heading = False
+            case "list_item_open":
+                self._item = True
+            case "list_item_close":
+                self._item = False
+            case "bullet_list_close" | "ordered_list_close":
+                self.lines.append("")
+            case "html_block":
+                self._add_block(_TAG.sub(" ", _COMMENT.sub("", token.content)).strip())
+            case "table_open":
+                self._table = []
+            case "tr_open" if self._table is not None:
+                self._table.append([])
+            case "table_close" if self._table:
+                self._add_block(*formats.rows_to_lines(self._table[0], self._table[1:]))
+                self._table = None
+
+    def _add_inline(self, text: str) -> None:
+        if self._table:
+            self._table[-1].append(text)
+        elif self._item:
+            self._item = False
+            self.lines.append(f"- {text}")
+        elif text:
+            self._add_block(text)
+            if self._heading and not self.heading:
+                self.heading = text
+
+    def _add_block(self, *lines: str) -> None:
+        if any(lines):
+            self.lines += [*lines, ""]
+
+
+def _code_lines(token: "Token") -> list[str]:
+    fence = token.markup if token.type == "fence" else "```"
+    return [fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence]
+
+
+def _inline_text(children: Sequence["Token"]) -> str:
+    parts: list[str] = []
+    for child in children:
+        match child.type:
+            case "text" | "code_inline":
+                parts.append(child.content)
+            case "softbreak" | "hardbreak":
+                parts.append(" ")
+    return " ".join("".join(parts).split())
+
+
+# CSV files: a line that names the columns, then one line per row that stands alone.
+
+_ROWS = 50_000
+_DELIMITERS = ",;\t|"
+
+
+def extract_csv(data: bytes) -> Extraction:
+    text = decode_file(data)
+    try:
+        return _extract_rows(text)
+    except csv.Error as error:
+        raise ReadError(f"not a readable CSV file: {error}", help="Save it again as CSV with quoted fields.") from error
+
+
+def _extract_rows(text: str) -> Extraction:
+    table = _read_records(text)
+    header = next(table, None)
+    if header is None:
+        return Extraction("")
+    body = list(islice(table, _ROWS))
+    notes = (f"only the first {_ROWS:,} rows were read",) if next(table, None) is not None else ()
+    if not formats.is_header_row(header):
+        body.insert(0, header)
+        header = [f"Column {number}" for number in range(1, len(header) + 1)]
+    lines = ["Columns: " + ", ".join(name for name in header if name), "", *formats.rows_to_lines(header, body)]
+    return Extraction(clean_text("\n".join(lines)), notes=notes)
+
+
+def _read_records(text: str) -> Iterator[list[str]]:
+    for record in csv.reader(io.StringIO(text, newline=""), delimiter=_detect_delimiter(text[:65_536])):
+        cells = [" ".join(cell.split()) for cell in record]
+        if any(cells):
+            yield cells
+
+
+def _detect_delimiter(sample: str) -> str:
+    try:
+        return csv.Sniffer().sniff(sample, delimiters=_DELIMITERS).delimiter
+    except csv.Error:  # one column, or too few rows to tell
+        first = sample.split("\n", 1)[0]
+        return max(_DELIMITERS, key=first.count)

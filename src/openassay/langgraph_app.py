@@ -1,0 +1,154 @@
+"""The research graph for LangGraph's own tools, as langgraph.json names it: the very graph that runs are made of,
+without a checkpointer, since those tools bring their own.
+
+A question goes in as {"question": "...", "depth": "quick"}; every step can be looked at, and its whole state. Nobody is
+asked back, no thread of OpenAssay's is made, and no event is written; money that is spent is in the books as always.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from langchain_core.runnables import RunnableConfig
+
+from openassay.bootstrap import ServerResources, open_server_resources
+from openassay.context import ResearchContext
+from openassay.engine.questions import validate_question
+from openassay.graph import build_graph
+from openassay.models.event import EventKind
+from openassay.models.plan import Depth, Mode
+from openassay.models.thread import Run, ResearchOptions
+from openassay.settings import load
+from openassay.state import StateCompactor, Values, question_input
+
+QUESTION = {
+    "type": "object",
+    "title": "Question",
+    "required": ["question"],
+    "properties": {
+        "question": {"type": "string", "title": "Question"},
+        "depth": {"enum": [depth.value for depth in Depth], "title": "Depth"},
+        "source": {"type": "string", "title": "Source", "description": "auto, or names with commas between them"},
+    },
+}
+
+
+@asynccontextmanager
+async def graph(config: RunnableConfig) -> AsyncIterator[Any]:
+    """What langgraph.json names: opened for as long as it is used."""
+    async with open_server_resources(load(), expire=False) as premises:
+        yield bind_context(ContextFactory(premises))
+
+
+def bind_context(outfit: "ContextFactory") -> Any:
+    """The compiled graph, which takes a question and has what its steps need."""
+    plain = build_graph()
+    kind = type("OpenAssay", (QuestionGraph, type(plain)), {"outfit": outfit})
+    return kind(**{name: value for name, value in vars(plain).items() if name != "__orig_class__"})
+
+
+class QuestionGraph:
+    """What is mixed into the graph: its context is made here, since no tool can send one."""
+
+    outfit: ClassVar["ContextFactory"]
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **more: Any
+    ) -> AsyncIterator[Any]:
+        thread = str((config or {}).get("configurable", {}).get("thread_id", ""))
+        held = {} if _is_question(input) else (await self.aget_state(config)).values  # type: ignore[attr-defined]
+        given, deps = await self.outfit.prepare(input, held, thread)
+        async for part in super().astream(given, config, context=deps, **more):  # type: ignore[misc]
+            yield part
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        return QUESTION
+
+
+def _is_question(given: object) -> bool:
+    return isinstance(given, Mapping) and "question" in given
+
+
+class ContextFactory:
+    """Makes what the steps of a run work with."""
+
+    def __init__(self, premises: ServerResources) -> None:
+        self._premises = premises
+        self._runner = premises.engine._runner  # it knows who thinks, and how passages are ranked
+
+    async def prepare(self, given: Any, held: Mapping[str, Any], thread: str) -> tuple[Any, ResearchContext]:
+        """What the graph is given, and its context; one that goes on keeps what it was asked with."""
+        if not _is_question(given):
+            options = ResearchOptions.model_validate(held.get("options") or {})
+            return given, await self._build_context(
+                str(held.get("run", "")), thread, str(held.get("original_query")), options
+            )
+        settings = self._premises.engine.settings
+        options = ResearchOptions(
+            depth=given.get("depth") or settings.depth, source=given.get("source") or settings.source, mode=Mode.AUTO,
+            user=settings.user,
+        )  # fmt: skip
+        question, run = validate_question(str(given["question"]), options), uuid4().hex[:12]
+        _, notices = await asyncio.to_thread(self._premises.world.sources, options)
+        return question_input(question, run, options.plain(), notices), await self._build_context(
+            run, thread, question, options
+        )
+
+    async def _build_context(self, id: str, thread: str, question: str, options: ResearchOptions) -> ResearchContext:
+        made, now = self._runner, self._runner.now()
+        run = Run(id=id, thread=thread or id, question=question, started=now, options=options.plain())
+        sources, _ = await asyncio.to_thread(self._premises.world.sources, options)
+        reasoner, account = made.thinking.open(run, ignore_event)
+        return ResearchContext(
+            run=run.id,
+            thread=run.thread,
+            options=options,
+            settings=made.settings,
+            reasoner=reasoner,
+            account=account,
+            quote=None,
+            support=made.support,
+            sources=sources,
+            documents=made.documents,
+            pages=made.pages,
+            notes=IdentityCompactor(made.notes, run.thread),
+            ranker=made.ranker,
+            memory=made.memory,
+            started=now,
+            now=made.now,
+            append=ignore_event,
+            checkpoints=no_checkpoints,
+            tally=no_steps,
+            mode=auto_mode,
+        )
+
+
+class IdentityCompactor(StateCompactor):
+    """The state stays whole: it is there to be looked at, and whoever keeps it has no notes of ours."""
+
+    async def compact(self, update: Mapping[str, Any]) -> Values:
+        return dict(update)
+
+    async def compact_tasks(self, tasks: Any) -> list[Values]:
+        return [dict(task) for task in tasks]
+
+    async def expand(self, state: Mapping[str, Any]) -> Values:
+        return dict(state)
+
+
+async def ignore_event(kind: EventKind, stage: str, data: dict[str, object]) -> None:
+    """LangGraph's tools show the steps themselves."""
+
+
+async def no_checkpoints() -> tuple[str, ...]:
+    return ()
+
+
+async def no_steps() -> dict[str, int]:
+    return {}
+
+
+async def auto_mode() -> Mode:
+    return Mode.AUTO

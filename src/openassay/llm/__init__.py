@@ -1,0 +1,1 @@
+"""Language models: which one answers, what it may cost, and the vendors' APIs."""

@@ -1,0 +1,265 @@
+"""One run's money: every call is reserved, made, stored and settled here, and nowhere else."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from openassay.errors import BudgetError, FetchError, ModelError, OpenAssayError, SourceError, StorageError
+from openassay.models.spend import MICRO, Caps, Charge, Fee, LedgerCall, ModelReply, Reservation, Spend, TokenUsage
+from openassay.protocols import Emit, Ledger
+
+Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
+
+LOOK_AGAIN = 1.0  # seconds after which a waiting call looks again by itself: another process may have settled
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to store what has arrived: a server may restart
+
+_log = logging.getLogger("openassay.llm")
+
+
+@dataclass(frozen=True, slots=True)
+class CallAttempt:
+    """One attempt: what is reserved for it, and what its usage will cost."""
+
+    reservation: Reservation
+    micros: Micros
+
+
+class RunAccount:
+    """A ports.Account. Reservations of an earlier life of the run are recovered when it is first used.
+
+    `lineage` are the runs that this one continues, the nearest first: what one of them has paid for is taken from the
+    books, costs nothing and is not written again.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        ledger: Ledger,
+        caps: Caps,
+        emit: Emit,
+        price: Callable[[str], Micros] | None = None,
+        *,
+        lineage: tuple[str, ...] = (),
+    ) -> None:
+        self._run = run
+        self._ledger = ledger
+        self._caps = caps
+        self._emit = emit
+        self._price = price
+        self._lineage = lineage
+        self._opening = asyncio.Lock()
+        self._buying: dict[str, asyncio.Lock] = {}
+        self._booking = asyncio.Lock()
+        self._settled = asyncio.Event()
+        self._attempts: dict[str, list[str]] | None = None  # call -> keys of its attempts so far
+        self._inherited: dict[str, list[str]] = {}  # call -> keys of the attempts that earlier runs made at it
+        self._in_hand: dict[str, str] = {}  # key -> an answer that could not be stored yet
+
+    async def get_spend(self) -> Spend:
+        await self._open()
+        return await self._ledger.get_spend(self._run)
+
+    async def is_exhausted(self) -> bool:
+        await self._open()
+        return await self._ledger.has_refusals(self._run)
+
+    async def is_near_cap(self, share: float) -> bool:
+        """Whether so much of a cap is used that a cheaper model is due."""
+        spent = await self.get_spend()
+        caps = self._caps
+        return (
+            spent.usd * MICRO >= share * caps.micros > 0
+            or spent.tokens >= share * caps.tokens > 0
+            or spent.requests >= share * caps.requests > 0
+        )
+
+    async def load_replies(self, call: str) -> list[ModelReply]:
+        """The answers to a call that were paid for before: in this process, in one that died, or by an earlier run."""
+        return [ModelReply.model_validate_json(stored) for stored in await self._load_answers(call) if stored]
+
+    async def next_attempt_key(self, call: str) -> str:
+        """The key of a call's next attempt: `call#3` is its fourth."""
+        attempts = (await self._open()).setdefault(call, [])
+        attempts.append(f"{call}#{len(attempts)}")
+        return attempts[-1]
+
+    async def pay(self, paid: CallAttempt, call: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
+        """Make the call. What may have been billed is booked, if need be at its worst case; the rest is free again."""
+        key = paid.reservation.key
+        await self._reserve(paid.reservation)
+        await self._ledger.record_send(key)
+        charge: Charge | None = Charge()  # given up in mid-call: it may be billed
+        try:
+            reply = _replace_surrogates(await call())
+            await self._store(key, reply.model_dump_json())
+            charge = _to_charge(reply, paid.micros)
+        except ModelError as error:
+            charge = Charge() if error.billed else None
+            if charge is None:
+                await self._void(paid.reservation, error)
+            raise
+        finally:
+            if charge is not None:
+                await asyncio.shield(self._settle(paid.reservation, charge))
+        return reply
+
+    def task_budget(self, task: str, share: float) -> "TaskBudget":
+        """A purse for one task, whose calls may use no more than its share of the research money."""
+        return TaskBudget(self, task, share)
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]], *, share: float = 1.0) -> str:
+        """A ports.Purse: what was bought before is given again, and of several who want the same one pays."""
+        call = f"{self._run} {fee.step} {fee.provider} {sha256(fee.request.encode()).hexdigest()[:24]}"
+        async with self._buying.setdefault(call, asyncio.Lock()):
+            for stored in await self._load_answers(call):
+                return stored
+            return await self._buy(fee, await self.next_attempt_key(call), request, share)
+
+    async def _load_answers(self, call: str) -> list[str]:
+        attempts = await self._open()
+        keys = [*attempts.get(call, []), *self._inherited.get(call, [])]
+        found = [self._in_hand.get(key) or await self._ledger.get_answer(key) for key in keys]
+        return [stored for stored in found if stored is not None]
+
+    async def _store(self, key: str, answer: str) -> None:
+        """What has arrived is paid for: as long as this process lives it is not asked for again, stored or not."""
+        self._in_hand[key] = answer
+        for pause in (*PAUSES, None):
+            try:
+                await self._ledger.store_answer(key, answer)
+            except StorageError as error:
+                if pause is None or not error.retryable:
+                    raise
+                await asyncio.sleep(pause)
+            else:
+                del self._in_hand[key]
+                return
+
+    async def _buy(self, fee: Fee, key: str, request: Callable[[], Awaitable[str]], share: float) -> str:
+        reservation = Reservation(
+            key=key, run=self._run, step=fee.step, task=fee.task, provider=fee.provider, model=fee.step,
+            micros=fee.micros, tokens=0, share=share,
+            last=not fee.micros,  # without money there are still those who cost nothing
+        )  # fmt: skip
+        await self._reserve(reservation)
+        await self._ledger.record_send(key)
+        began = time.monotonic()
+        charge: Charge | None = Charge()  # given up in mid-request: it may be billed
+        try:
+            answer = await request()
+            await self._store(key, answer)
+            charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
+        except (SourceError, FetchError) as error:
+            if not (isinstance(error, SourceError) and error.billed):
+                charge = None
+                await self._void(reservation, error)
+            raise
+        finally:
+            if charge is not None:
+                await asyncio.shield(self._settle(reservation, charge, quietly=not fee.micros))
+        return answer
+
+    async def _void(self, reservation: Reservation, error: OpenAssayError) -> None:
+        await self._ledger.release(reservation.key, error.message)
+        self._settled.set()
+        _log.info("%s %s failed: %s", reservation.model, reservation.step, error.message)
+
+    async def _reserve(self, reservation: Reservation) -> None:
+        """Worst cases are several times the usual cost: while only those of calls under way stand in the way, wait."""
+        until = time.monotonic() + reservation.seconds
+        while True:
+            self._settled.clear()
+            try:
+                return await self._ledger.reserve(reservation)
+            except BudgetError as error:
+                if not error.retryable or time.monotonic() > until:
+                    raise
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._settled.wait()
+
+    async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool = False) -> None:
+        async with self._booking:  # one after the other, so that each event tells a larger total
+            await self._ledger.settle(reservation.key, charge)
+            self._settled.set()
+            if not quietly:  # a page or a free search costs nothing but a request, and has an event of its own
+                await self._emit_spend(reservation, charge)
+
+    async def _emit_spend(self, reservation: Reservation, charge: Charge) -> None:
+        spent = await self._ledger.get_spend(self._run)
+        micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
+        model = reservation.provider if reservation.model == reservation.step else reservation.model
+        data: dict[str, object] = {
+            "model": model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
+            "confirmed": charge.micros is not None, "prompt_tokens": charge.prompt_tokens,
+            "completion_tokens": charge.completion_tokens, "seconds": round(charge.seconds, 3),
+            "total_usd": spent.usd, "total_tokens": spent.tokens, "requests": spent.requests,
+            "cap_usd": self._caps.micros / MICRO,
+        }  # fmt: skip
+        _log.info("%s %s: %s", reservation.model, reservation.step, data)
+        await self._emit("spend", reservation.step, data)
+
+    async def _open(self) -> dict[str, list[str]]:
+        async with self._opening:
+            if self._attempts is None:
+                await self._ledger.open(self._run, self._caps)
+                await self._ledger.recover(self._run, all=True)
+                attempts: dict[str, list[str]] = {}
+                for call in await self._ledger.calls(self._run):
+                    attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
+                    await self._settle_late(call)
+                await self._inherit()
+                self._attempts = attempts
+        return self._attempts
+
+    async def _inherit(self) -> None:
+        """A call of an earlier run is the same call under that run's name."""
+        for run in self._lineage:
+            for call in await self._ledger.calls(run):
+                name = self._run + call.key.rpartition("#")[0].removeprefix(run)
+                self._inherited.setdefault(name, []).append(call.key)
+
+    async def _settle_late(self, call: LedgerCall) -> None:
+        """A process that died between an answer and its booking left both the answer and what it used."""
+        stored = await self._ledger.get_answer(call.key) if call.state == "lost" else None
+        if stored is None:
+            return
+        if call.model == call.step:  # a fee, which is its own price
+            await self._ledger.settle(call.key, Charge(micros=call.micros))
+        elif self._price:
+            await self._ledger.settle(
+                call.key, _to_charge(ModelReply.model_validate_json(stored), self._price(call.model))
+            )
+
+
+class TaskBudget:
+    """A ports.Purse: what it pays is laid to its task."""
+
+    def __init__(self, account: RunAccount, task: str, share: float) -> None:
+        self._account = account
+        self._task = task
+        self._share = share
+
+    async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
+        return await self._account.buy(fee.model_copy(update={"task": self._task}), request, share=self._share)
+
+
+def _replace_surrogates(reply: ModelReply) -> ModelReply:
+    """Half of a surrogate pair, which JSON can spell, is no text that could be kept."""
+    return reply.model_copy(update={"text": reply.text.encode("utf-8", "replace").decode()})
+
+
+def _to_charge(reply: ModelReply, micros: Micros) -> Charge:
+    usage = reply.usage or TokenUsage()
+    # Text without a single token is not credible either.
+    known = reply.usage is not None and usage.prompt_tokens > 0 and (usage.completion_tokens > 0 or not reply.text)
+    return Charge(
+        micros=micros(usage.prompt_tokens, usage.completion_tokens) if known else None,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        seconds=reply.seconds,
+    )

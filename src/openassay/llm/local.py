@@ -1,0 +1,172 @@
+"""A .gguf file as a model: served by llama.cpp on a free loopback port, in a process of its own.
+
+A process, because loading a gigabyte stops the one it happens in, and a damaged file may end it. The child dies with
+its parent: it reads from a pipe that ends when the parent does. A key that only the two know keeps others out.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from openassay.errors import ConfigurationError, install_help
+from openassay.llm.names import ModelName, check_file
+from openassay.llm.vendors import ModelRequest
+from openassay.models.spend import ModelReply
+from openassay.protocols import OnText
+from openassay.settings import Settings
+
+LOAD_SECONDS = 600.0  # a large file on a slow disk
+CONTEXT = 8192  # tokens of prompt and answer; its memory grows with it
+
+
+def require_llamacpp() -> None:
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ConfigurationError(
+            "models in a .gguf file need llama.cpp, which is not installed",
+            help=install_help("local"),
+        )
+
+
+class LocalServer:
+    """One per file and process, shared by all who ask for it."""
+
+    _running: dict[Path, "LocalServer"] = {}
+    _guard = threading.Lock()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.secret = secrets.token_urlsafe(24)
+        self._users = 0
+        self._process = self._spawn()
+        self.address = self._load()
+
+    @classmethod
+    def acquire(cls, path: Path) -> "LocalServer":
+        """Blocks until the model is loaded: call it in a thread. Each call wants a `release`."""
+        path = path.resolve()
+        with cls._guard:
+            server = cls._running.get(path)
+            if server is None or server.ended:
+                server = cls._running[path] = cls(path)
+            server._users += 1
+            return server
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def release(self) -> None:
+        with self._guard:
+            self._users -= 1
+            if self._users == 0:
+                if self._running.get(self.path) is self:
+                    del self._running[self.path]
+                self._end()
+
+    def _spawn(self) -> subprocess.Popen[str]:
+        require_llamacpp()
+        return subprocess.Popen(
+            [sys.executable, "-m", "openassay.llm.local", str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the parent, which finishes its step
+        )
+
+    def _load(self) -> str:
+        watch = threading.Timer(LOAD_SECONDS, self._process.kill)
+        watch.start()
+        try:
+            address = self._read_address()
+        finally:
+            watch.cancel()
+        if not address:
+            self._end()
+            raise ConfigurationError(
+                f"llama.cpp cannot load {self.path}",
+                help="Download the file again; if it is whole, there may be too little memory for it.",
+            )
+        return f"{address}/v1"
+
+    def _read_address(self) -> str:
+        """The child's one line; empty when it died before it could say anything."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            return ""
+        try:
+            stdin.write(f"{self.secret}\n")
+            stdin.flush()
+            return str(json.loads(stdout.readline())["address"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return ""
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):  # what a dead child did not read
+                    pipe.close()
+
+
+class LocalModel:
+    """A Vendor: the OpenAI adapter on a server of our own."""
+
+    def __init__(self, name: ModelName, settings: Settings) -> None:
+        from openassay.llm.vendors.openai import OpenAIVendor
+
+        check_file(name)
+        self._server: LocalServer | None = LocalServer.acquire(name.path)
+        self._vendor = OpenAIVendor(name, settings, address=self._server.address, secret=self._server.secret)
+
+    @property
+    def ended(self) -> bool:
+        """A server that died, say for want of memory, is not coming back: the model has to be opened anew."""
+        return self._server is None or self._server.ended
+
+    async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
+        return await self._vendor.ask(request, on_text)
+
+    async def close(self) -> None:
+        await self._vendor.close()
+        server, self._server = self._server, None
+        if server is not None:
+            await asyncio.to_thread(server.release)
+
+
+def _serve(path: str) -> None:
+    """The child: loads, says where it listens, and ends when its parent does."""
+    xllamacpp = importlib.import_module("xllamacpp")  # published without types
+    secret = sys.stdin.readline().strip()
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0  # a free one
+    params.api_keys = [secret]
+    params.n_ctx = CONTEXT
+    params.n_parallel = 1
+    params.cache_ram_mib = 0  # 8 GB of old prompts by default
+    params.endpoint_slots = False
+    params.verbosity = -1
+    params.offline = True
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError:
+        sys.exit(1)
+    sys.stdout.write(json.dumps({"address": server.listening_address}) + "\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    os._exit(0)  # its threads do not end by themselves
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])

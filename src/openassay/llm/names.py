@@ -1,0 +1,252 @@
+"""A model's name, "vendor:model", and what follows from it: its key, its address, whether it runs on this machine."""
+
+import asyncio
+import difflib
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
+
+from openassay.errors import ConfigurationError
+from openassay.settings import Keys, Settings
+
+VendorName = Literal["anthropic", "openai", "google", "compatible", "ollama", "llamacpp", "local"]
+
+VENDORS: tuple[VendorName, ...] = get_args(VendorName)
+HOSTED = frozenset({"anthropic", "openai", "google"})  # need a key, and see what they are asked
+SERVED = {  # speak OpenAI's format at an address of the user's
+    "compatible": None,
+    "ollama": "http://127.0.0.1:11434/v1",
+    "llamacpp": "http://127.0.0.1:8080/v1",
+}
+EXAMPLES: dict[str, str] = {
+    "anthropic": "anthropic:claude-sonnet-5-5",
+    "openai": "openai:gpt-4o",
+    "google": "google:gemini-2.5-flash-lite",
+    "compatible": "compatible:NAME-ON-THE-SERVER",
+    "ollama": "ollama:qwen2.5:7b",
+    "llamacpp": "llamacpp:default",
+    "local": "local:PATH/TO/MODEL.gguf",
+}
+FAMILIES = {"claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "gemini": "google"}
+MAGIC = b"GGUF"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    vendor: VendorName
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.vendor}:{self.name}"
+
+    @property
+    def path(self) -> Path:
+        """Of the file behind a `local:` name."""
+        return Path(self.name).expanduser()
+
+
+def parse_name(text: str) -> ModelName:
+    vendor, colon, name = (part.strip() for part in text.partition(":"))
+    if not colon and vendor not in VENDORS:
+        raise _no_vendor_error(vendor)
+    if vendor not in VENDORS:
+        raise ConfigurationError(f"unknown vendor {vendor!r} in {text!r}{_suggest_vendor(vendor)}", help=_format_help())
+    if not name:
+        raise ConfigurationError(f"{text!r} names no model", help=f"Write it as {EXAMPLES[vendor]}.")
+    return ModelName(vendor, name)
+
+
+def key_variable(model: ModelName) -> str:
+    """The variable that holds the vendor's key; servers of the user's share one, which may be absent."""
+    return f"{model.vendor if model.vendor in HOSTED else 'compatible'}_api_key".upper()
+
+
+def find_key(model: ModelName, keys: Keys) -> str | None:
+    if model.vendor == "local":
+        return None
+    secret: SecretStr | None = getattr(keys, key_variable(model).lower())
+    value = secret.get_secret_value().strip() if secret else ""
+    if value and not (value.isascii() and value.isprintable()):
+        raise ConfigurationError(
+            f"{key_variable(model)} holds characters that no key has", help="Copy the key again, without quotes."
+        )
+    return value or None
+
+
+def has_key(model: ModelName, keys: Keys) -> bool:
+    """Whether the model can be asked as far as keys go."""
+    return model.vendor not in HOSTED or find_key(model, keys) is not None
+
+
+def base_url(model: ModelName, settings: Settings) -> str | None:
+    """Where the model is asked; None for a hosted vendor's own address and for a file."""
+    for vendor in settings.llm.endpoints:
+        if vendor not in VENDORS:
+            raise ConfigurationError(
+                f"llm.endpoints: unknown vendor {vendor!r}{_suggest_vendor(vendor)}", help=_format_help()
+            )
+    if model.vendor == "local":
+        return None
+    address = settings.llm.endpoints.get(model.vendor)
+    if address is None and model.vendor in SERVED:
+        address = settings.llm.base_url or SERVED[model.vendor]
+        if address is None:
+            raise ConfigurationError(
+                f"{model} needs the address of its server",
+                help="Set llm.base_url in config.yaml or OPENASSAY_LLM__BASE_URL, such as http://127.0.0.1:8000/v1.",
+            )
+    return None if address is None else _check_address(address, model)
+
+
+def is_on_this_machine(model: ModelName, settings: Settings) -> bool:
+    """Whether nothing leaves the machine. A hosted vendor's gateway on loopback passes everything on, so: never."""
+    if model.vendor == "local":
+        return True
+    if model.vendor not in SERVED:
+        return False
+    host = urlsplit(base_url(model, settings) or "").hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_file(model: ModelName) -> None:
+    """A `local:` model must be a .gguf file; said at start rather than by a server that dies."""
+    if model.vendor != "local":
+        return
+    path = model.path
+    if path.suffix.lower() != ".gguf":
+        raise ConfigurationError(f"{path} is not a .gguf file", help=f"Write it as {EXAMPLES['local']}.")
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot read the model {path}: {error.strerror or 'it is not a file'}", help="Correct the path."
+        ) from error
+    if start != MAGIC:
+        raise ConfigurationError(f"{path} does not hold a GGUF model", help="Download the file again.")
+
+
+def _check_address(address: str, model: ModelName) -> str:
+    try:
+        parts = urlsplit(address.strip())
+        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number, a bracket without its mate
+        parts, well_formed = urlsplit(""), False
+    if not well_formed or parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"the address of {model.vendor} is not a URL", help="Write it as http://HOST:PORT/v1 or https://HOST/v1."
+        )
+    path = parts.path.rstrip("/")
+    if not path and model.vendor not in ("anthropic", "google"):  # their SDKs add the version themselves
+        path = "/v1"
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def _no_vendor_error(name: str) -> ConfigurationError:
+    family = next((vendor for start, vendor in FAMILIES.items() if name.lower().startswith(start)), None)
+    hint = f" (did you mean {family}:{name}?)" if family else _suggest_vendor(name)
+    return ConfigurationError(f"{name!r} does not say whose model it is{hint}", help=_format_help())
+
+
+def _suggest_vendor(word: str) -> str:
+    match = difflib.get_close_matches(word.lower(), VENDORS, n=1)
+    return f" (did you mean {match[0]}?)" if match else ""
+
+
+def _format_help() -> str:
+    return f"Write VENDOR:MODEL, such as {EXAMPLES['anthropic']}. Vendors: {', '.join(VENDORS)}; or `embedded`."
+
+
+# Model servers that happen to run on this machine, for a first-run dialogue and a doctor to propose.
+
+ServerKind = Literal["ollama", "compatible"]
+
+MAX_LIST_BYTES = 1_000_000
+OLLAMA = "http://127.0.0.1:11434"
+SERVERS = ("http://127.0.0.1:8080", "http://127.0.0.1:1234", "http://127.0.0.1:8000")  # llama.cpp, LM Studio, vLLM
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    url: str  # what llm.base_url would be
+    kind: ServerKind
+    models: tuple[str, ...]
+
+
+class _OllamaTag(BaseModel):
+    name: str
+
+
+class _OllamaTags(BaseModel):
+    """What Ollama answers."""
+
+    models: list[_OllamaTag]
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(tag.name for tag in self.models)
+
+
+class _ServerModel(BaseModel):
+    id: str
+
+
+class _ServerModels(BaseModel):
+    """What servers with OpenAI's format answer."""
+
+    data: list[_ServerModel]
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(model.id for model in self.data)
+
+
+_TAGS = TypeAdapter(_OllamaTags)
+_MODELS = TypeAdapter(_ServerModels)
+
+
+async def find_model_servers(
+    seconds: float = 0.5, *, ollama: Sequence[str] = (OLLAMA,), servers: Sequence[str] = SERVERS
+) -> list[ModelServer]:
+    """Those that answer in time; a server that is absent, slow or something else is left out without a word."""
+    asked = [_probe(url, "ollama", "/api/tags", _TAGS, seconds) for url in ollama]
+    asked += [_probe(url, "compatible", "/v1/models", _MODELS, seconds) for url in servers]
+    return [found for found in await asyncio.gather(*asked) if found is not None]
+
+
+async def _probe(
+    url: str, kind: ServerKind, path: str, form: TypeAdapter[_OllamaTags] | TypeAdapter[_ServerModels], seconds: float
+) -> ModelServer | None:
+    import httpx2
+
+    try:
+        async with asyncio.timeout(seconds):
+            answer = form.validate_json(await _fetch(url + path))
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValidationError):
+        return None
+    return ModelServer(f"{url}/v1", kind, answer.names())
+
+
+async def _fetch(url: str) -> bytes:
+    """At most MOST_BYTES, uncompressed: what is longer is no list of models and fails as JSON."""
+    import httpx2
+
+    content = b""
+    async with (
+        httpx2.AsyncClient(trust_env=False, follow_redirects=False, verify=False) as client,
+        client.stream("GET", url, headers={"accept-encoding": "identity"}) as response,
+    ):
+        if response.status_code == 200:
+            async for chunk in response.aiter_raw():
+                content += chunk
+                if len(content) > MAX_LIST_BYTES:
+                    break
+    return content[:MAX_LIST_BYTES]

@@ -1,0 +1,413 @@
+"""The model router: which model a step asks, and what happens when it does not answer.
+
+A role's models are asked in order. Each has a few attempts with growing pauses, as the kind of error allows; a provider
+that keeps failing is left alone for a while; near the cap the budget model comes first. All retries are here: the
+vendors' own are off.
+"""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from aiolimiter import AsyncLimiter
+
+from openassay.errors import (
+    ApiKeyError,
+    BudgetError,
+    Category,
+    ConfigurationError,
+    ContextOverflowError,
+    ModelError,
+    ModelTimeoutError,
+    RateLimitError,
+    RefusalError,
+    failure_details,
+)
+from openassay.llm.budget import CallAttempt, Micros, RunAccount
+from openassay.llm.names import ModelName, base_url, is_on_this_machine, parse_name
+from openassay.llm.prices import TokenPrice, find_price, max_prompt_tokens
+from openassay.llm.selection import ModelSelection
+from openassay.llm.tracing import ask_vendor
+from openassay.llm.vendors import ModelRequest, ParameterError, Vendor, open_vendor
+from openassay.models.spend import Caps, Method, ModelPrompt, ModelReply, ModelRole, Reservation
+from openassay.protocols import Emit, Ledger, RateLimiter, Stream, TokenBucket
+from openassay.settings import RoleTuning, Settings
+
+# A circuit breaker: a provider that keeps failing is left alone for a while.
+
+BREAKER_FAILURES = 5  # in a row, after which a provider is left alone
+BREAKER_SECONDS = 30.0  # before one call may try again
+
+
+class CircuitBreaker:
+    """Closed lets every call through, open none; after a while one call may try, and its outcome decides."""
+
+    def __init__(
+        self, clock: Callable[[], float], failures: int = BREAKER_FAILURES, seconds: float = BREAKER_SECONDS
+    ) -> None:
+        self._clock = clock
+        self._most = failures
+        self._seconds = seconds
+        self._failures = 0
+        self._opened: float | None = None
+        self._trial: object | None = None
+
+    @contextmanager
+    def guard(self, provider: str) -> Iterator[None]:
+        """A call to the provider; refused while the breaker is open. However it ends, its trial is given back."""
+        trial = self._admit(provider)
+        try:
+            yield
+            self._close()
+        except ModelError as error:
+            self._record_failure(error)
+            raise
+        finally:
+            if self._trial is trial:
+                self._trial = None
+
+    def _admit(self, provider: str) -> object:
+        mine = object()
+        if self._opened is not None:
+            if self._trial is not None or self._clock() - self._opened < self._seconds:
+                raise ModelError(f"{provider} has failed repeatedly and is left alone for a while")
+            self._trial = mine
+        return mine
+
+    def _close(self) -> None:
+        self._failures, self._opened = 0, None
+
+    def _record_failure(self, error: ModelError) -> None:
+        """A provider that answers, if only to ask for patience or to turn one request down, has not failed."""
+        if isinstance(error, RateLimitError):
+            return
+        if not error.retryable:
+            self._close()
+            return
+        self._failures += 1
+        if self._opened is not None or self._failures >= self._most:
+            self._opened = self._clock()
+
+
+METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode")
+LONGEST_PAUSE = 60.0  # a provider that wants to be left alone for longer is passed over
+TURN_SECONDS = 300.0  # a call waits so long for the rate of its vendor
+
+
+# Pauses between the attempts at one model, by what went wrong (requirement F-11). Other errors are not tried again.
+PAUSES: dict[Category, tuple[float, ...]] = {
+    Category.RATE_LIMIT: (10.0, 20.0, 40.0),
+    Category.TIMEOUT: (1.0, 2.0),
+    Category.API: (1.0, 2.0, 4.0),
+}
+
+
+class CallLimits(NamedTuple):
+    """How much one call to a model may hold, write and take."""
+
+    room: int  # tokens of a prompt
+    answer: int  # the most tokens of an answer
+    seconds: float
+    at_once: int
+
+
+# A model on this machine reads some 40 tokens a second on two cores, has a window of 4,000 or 8,000, and one slot.
+NEARBY = CallLimits(room=3_000, answer=1_500, seconds=900.0, at_once=1)
+HOSTED = CallLimits(room=24_000, answer=8_000, seconds=120.0, at_once=16)
+
+
+class ModelProvider:
+    """Who is behind a model: its connection, its rate, and whether it has been failing. `rates` are those of all
+    processes, where they share any."""
+
+    def __init__(
+        self, model: ModelName, settings: Settings, clock: Callable[[], float], rates: RateLimiter | None = None
+    ) -> None:
+        self.breaker = CircuitBreaker(clock)
+        self.limits = call_limits(model, settings)
+        self.slots = asyncio.Semaphore(self.limits.at_once)
+        self._a_minute = settings.llm.requests_per_minute.get(model.vendor)
+        self._rate = AsyncLimiter(self._a_minute, 60) if self._a_minute else None
+        self._rates = rates
+        self._model = model
+        self._settings = settings
+        self._opening = asyncio.Lock()
+        self._vendor: Vendor | None = None
+
+    async def get_vendor(self) -> Vendor:
+        """Imported and connected when first needed, in a thread: an SDK takes a second to import."""
+        async with self._opening:
+            if self._vendor is not None and getattr(self._vendor, "ended", False):
+                await self._vendor.close()
+                self._vendor = None
+            if self._vendor is None:
+                try:
+                    self._vendor = await asyncio.to_thread(open_vendor, self._model, self._settings)
+                except ConfigurationError as error:  # a file that cannot be loaded: this step goes on without it
+                    raise ModelError(error.message, help=error.help) from error
+        return self._vendor
+
+    async def wait_for_rate(self) -> None:
+        """Until it may be asked once more; RateLimitError where that takes too long."""
+        if self._a_minute is None or self._rate is None:
+            return
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._rate.acquire()
+                if self._rates is not None:
+                    await self._rates.acquire(
+                        f"llm:{self._model.vendor}", TokenBucket(self._a_minute, self._a_minute / 60)
+                    )
+        except TimeoutError:
+            raise RateLimitError(
+                f"{self._model.vendor} has too many calls waiting",
+                help=f"Raise llm.requests_per_minute for {self._model.vendor} if your plan allows more.",
+            ) from None
+
+    async def close(self) -> None:
+        if self._vendor is not None:
+            await self._vendor.close()
+
+
+def call_limits(model: ModelName, settings: Settings) -> CallLimits:
+    usual = NEARBY if is_on_this_machine(model, settings) else HOSTED
+    return usual._replace(
+        room=settings.llm.prompt_tokens or usual.room, seconds=settings.llm.call_seconds or usual.seconds
+    )
+
+
+class ModelRouter:
+    """What all runs of a process share: providers, their breakers and rates, and what each model can do."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        rates: RateLimiter | None = None,
+    ) -> None:
+        self.settings = settings
+        self.ledger = ledger
+        self.sleep = sleep
+        self.clock = clock
+        self.all = asyncio.Semaphore(settings.llm.at_once)  # each vendor has its own bound below that
+        self._rates = rates
+        self._providers: dict[str, ModelProvider] = {}
+        self._prices: dict[ModelName, TokenPrice] = {}
+        self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON a model's server does not know
+
+    def models_for_run(
+        self, run: str, lineup: ModelSelection, caps: Caps, emit: Emit, *, lineage: tuple[str, ...] = ()
+    ) -> "RunModels":
+        account = RunAccount(run, self.ledger, caps, emit, self._price_in_micros, lineage=lineage)
+        return RunModels(self, run, lineup, account, emit)
+
+    def _price_in_micros(self, model: str) -> Micros:
+        return find_price(parse_name(model), self.settings).micros
+
+    async def get_price(self, model: ModelName) -> TokenPrice:
+        """Looked up once, in a thread: the list of prices takes long to import."""
+        if model not in self._prices:
+            self._prices[model] = await asyncio.to_thread(find_price, model, self.settings)
+        return self._prices[model]
+
+    def get_provider(self, model: ModelName) -> ModelProvider:
+        # A .gguf file is a server of its own; of other vendors one connection serves all models.
+        key = str(model) if model.vendor == "local" else f"{model.vendor} {base_url(model, self.settings)}"
+        if key not in self._providers:
+            self._providers[key] = ModelProvider(model, self.settings, self.clock, self._rates)
+        return self._providers[key]
+
+    def usable_methods(self, model: ModelName, avoid: tuple[Method, ...]) -> list[Method]:
+        known = [method for method in METHODS if method not in self._refused.get(model, ())] or ["json_mode"]
+        return [method for method in known if method not in avoid] or known[-1:]
+
+    def exclude_method(self, model: ModelName, method: Method) -> None:
+        self._refused.setdefault(model, set()).add(method)
+
+    async def close(self) -> None:
+        for provider in self._providers.values():
+            await provider.close()
+
+
+class RunModels:
+    """A ports.LanguageModel for one run."""
+
+    def __init__(self, router: ModelRouter, run: str, lineup: ModelSelection, account: RunAccount, emit: Emit) -> None:
+        self.account = account
+        self._router = router
+        self._run = run
+        self._lineup = lineup
+        self._emit = emit
+        self._asking: dict[str, asyncio.Lock] = {}
+        self._rejected: dict[ModelName, ApiKeyError] = {}
+        self._cheaper = False  # said once that the budget model has taken over
+
+    def max_prompt_tokens(self, role: ModelRole) -> int:
+        """What the first model of the role can hold; the others are given the same prompt."""
+        models = self._lineup.by_role[role]
+        return call_limits(models[0], self._router.settings).room if models else NEARBY.room
+
+    def max_words(self, role: ModelRole) -> int:
+        """Three words are about four tokens, and JSON takes its share."""
+        models = self._lineup.by_role[role]
+        return self._answer_tokens(models[0], role) // 2 if models else NEARBY.answer // 2
+
+    async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
+        call = _call_key(self._run, prompt)
+        # The same call twice at once is made once: the second finds the answer of the first.
+        async with self._asking.setdefault(call, asyncio.Lock()):
+            earlier = await self.account.load_replies(call)
+            for reply in earlier:
+                if reply.finish != "refusal":
+                    return reply
+            return await self._ask_in_order(call, prompt, stream, {reply.model for reply in earlier})
+
+    async def _ask_in_order(
+        self, call: str, prompt: ModelPrompt, stream: Stream | None, refused: set[str]
+    ) -> ModelReply:
+        """`refused` are models that declined to answer before the run was resumed; they were paid for that."""
+        models = [model for model in await self._candidates(prompt.role) if str(model) not in refused]
+        last: ModelError | BudgetError | None = None
+        for position, model in enumerate(models):
+            if model in self._rejected:
+                last = self._rejected[model]
+                continue
+            try:
+                return await self._ask_with_retries(call, model, prompt, stream, is_last=position + 1 == len(models))
+            except ContextOverflowError:
+                raise  # the reasoner has fewer or shorter sources to offer; another model would get the same
+            except (ModelError, BudgetError) as error:
+                last = error
+                if isinstance(error, ApiKeyError):
+                    self._rejected[model] = error  # the key will not be better at the next step
+                if position + 1 < len(models):
+                    text = f"{model}: {error.message}. Going on with {models[position + 1]}."
+                    await self._emit_notice(prompt, text, **failure_details(error))
+        if last is not None:
+            raise last
+        if refused:
+            raise RefusalError(f"{', '.join(sorted(refused))} declined to answer")
+        raise ModelError(f"no model may be the {prompt.role} here", help="Name one with llm.model or --model.")
+
+    async def _candidates(self, role: ModelRole) -> list[ModelName]:
+        usual = list(self._lineup.by_role[role])
+        budget = self._lineup.budget
+        if budget is None or not await self.account.is_near_cap(self._router.settings.budget.near):
+            return usual
+        if not self._cheaper:
+            self._cheaper = True
+            await self._emit("notice", "", {"text": f"The cap is near: {budget} is asked from here on."})
+        return [budget, *(model for model in usual if model != budget)]
+
+    async def _ask_with_retries(
+        self, call: str, model: ModelName, prompt: ModelPrompt, stream: Stream | None, *, is_last: bool
+    ) -> ModelReply:
+        """One model, with pauses between its attempts. Pauses and timeouts count, not the wait for a free slot."""
+        provider, settings = self._router.get_provider(model), self._router.settings
+        left = settings.llm.step_seconds or 4 * provider.limits.seconds
+        tried = dict.fromkeys(PAUSES, 0)
+        while True:
+            try:
+                with provider.breaker.guard(model.vendor):
+                    return await self._ask_once(call, model, prompt, stream, is_last)
+            except ModelError as error:
+                left -= provider.limits.seconds if isinstance(error, ModelTimeoutError) else 0.0
+                error.context["model"] = str(model)
+                pause = _next_pause(error, tried, left)
+                if pause is None:
+                    raise
+                await self._emit_notice(
+                    prompt, f"{model}: {error.message}. Trying again in {pause:g} s.", **failure_details(error)
+                )
+                await self._router.sleep(pause)
+                left -= pause
+
+    async def _ask_once(
+        self, call: str, model: ModelName, prompt: ModelPrompt, stream: Stream | None, is_last: bool
+    ) -> ModelReply:
+        """One attempt, in the first way of asking for JSON that the model's server knows."""
+        provider = self._router.get_provider(model)
+        *methods, last = self._router.usable_methods(model, prompt.avoid)
+        async with provider.slots:
+            for method in methods:
+                try:
+                    return await self._send(call, model, method, prompt, stream, is_last)
+                except ParameterError:
+                    self._router.exclude_method(model, method)
+            return await self._send(call, model, last, prompt, stream, is_last)
+
+    async def _send(
+        self, call: str, model: ModelName, method: Method, prompt: ModelPrompt, stream: Stream | None, is_last: bool
+    ) -> ModelReply:
+        provider, settings = self._router.get_provider(model), self._router.settings
+        tuning: RoleTuning = getattr(settings.llm, prompt.role)
+        request = ModelRequest(
+            model=model.name, prompt=prompt, method=method, temperature=tuning.temperature,
+            max_tokens=self._answer_tokens(model, prompt.role), seconds=provider.limits.seconds,
+        )  # fmt: skip
+        vendor = await provider.get_vendor()
+        cost = await self._router.get_price(model)
+        reservation = await self._make_reservation(call, model, request, cost)
+        paid = CallAttempt(reservation.model_copy(update={"last": is_last}), cost.micros)
+        await provider.wait_for_rate()
+        async with self._router.all:
+            # What a broken attempt has said is not part of the next one's answer: each has a listener of its own.
+            reply = await self.account.pay(
+                paid, lambda: ask_vendor(vendor, model, request, stream() if stream else None)
+            )
+        if reply.finish == "refusal":  # an answer, and paid for, but nothing can be made of it
+            raise RefusalError(f"{model} declined to answer", help="Ask in other words, or choose another model.")
+        return reply
+
+    async def _make_reservation(
+        self, call: str, model: ModelName, request: ModelRequest, cost: TokenPrice
+    ) -> Reservation:
+        tokens = max_prompt_tokens(request)
+        return Reservation(
+            key=await self.account.next_attempt_key(call),
+            run=self._run,
+            step=request.prompt.step,
+            task=request.prompt.task,
+            provider=model.vendor,
+            model=str(model),
+            micros=cost.micros(tokens, request.max_tokens),
+            tokens=tokens + request.max_tokens,
+            research=request.prompt.purpose == "research",
+            share=request.prompt.share,
+            seconds=request.seconds + 60,
+        )
+
+    def _answer_tokens(self, model: ModelName, role: ModelRole) -> int:
+        tuning: RoleTuning = getattr(self._router.settings.llm, role)
+        return min(tuning.max_tokens, call_limits(model, self._router.settings).answer)
+
+    async def _emit_notice(self, prompt: ModelPrompt, text: str, **more: object) -> None:
+        await self._emit("notice", "", {"text": text, "step": prompt.step, "task": prompt.task, **more})
+
+
+def _next_pause(error: ModelError, tried: dict[Category, int], left: float) -> float | None:
+    """Seconds until the next attempt at the same model, or None when there is none."""
+    if not error.retryable or error.category not in PAUSES:
+        return None
+    pauses = PAUSES[error.category]
+    number = tried[error.category]
+    tried[error.category] += 1
+    if number >= len(pauses):
+        return None
+    pause = pauses[number]
+    if isinstance(error, RateLimitError) and error.retry_after is not None:
+        pause = error.retry_after
+    return pause if pause <= LONGEST_PAUSE and pause < left else None
+
+
+def _call_key(run: str, prompt: ModelPrompt) -> str:
+    content = json.dumps(prompt.plain(), sort_keys=True, ensure_ascii=False)
+    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{run}/{prompt.step}/{prompt.task}/{digest}"

@@ -1,0 +1,97 @@
+"""What is told of every call to a model: a run in LangSmith, if the environment asks for it, and what was said."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from openassay.llm.names import ModelName
+from openassay.llm.vendors import ModelRequest, Vendor
+from openassay.models.spend import ModelReply
+from openassay.protocols import OnText
+from openassay.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from langsmith import Client
+
+
+class ModelExchange(NamedTuple):
+    request: ModelRequest
+    reply: ModelReply
+
+
+last_exchange: ContextVar[ModelExchange | None] = ContextVar(
+    "exchange", default=None
+)  # what was answered last, in this task
+
+
+async def ask_vendor(vendor: Vendor, model: ModelName, request: ModelRequest, on_text: OnText | None) -> ModelReply:
+    """The answer. Whoever hears that it was booked finds it in `exchange`."""
+    last_exchange.set(None)
+    reply = await _ask_with_trace(vendor, model, request, on_text)
+    last_exchange.set(ModelExchange(request, reply))
+    return reply
+
+
+async def _ask_with_trace(
+    vendor: Vendor, model: ModelName, request: ModelRequest, on_text: OnText | None
+) -> ModelReply:
+    if not is_on():
+        return await vendor.ask(request, on_text)
+    from langsmith import traceable
+
+    replies: list[ModelReply] = []
+
+    async def call(messages: list[dict[str, str]]) -> dict[str, Any]:
+        replies.append(await vendor.ask(request, on_text))
+        return _to_trace(replies[0])
+
+    known = {"ls_provider": model.vendor, "ls_model_name": model.name}
+    await traceable("llm", name=request.prompt.step, metadata=known)(call)(
+        messages=[
+            {"role": "system", "content": request.prompt.system},
+            {"role": "user", "content": request.prompt.text},
+        ]
+    )
+    return replies[0]
+
+
+def is_on() -> bool:
+    """By the environment alone, as LangSmith itself reads it."""
+    from langsmith.utils import tracing_is_enabled
+
+    # An endpoint that is down would fill the terminal with its errors, and its key with half of its letters.
+    logging.getLogger("langsmith").setLevel(logging.CRITICAL)
+    return bool(tracing_is_enabled())
+
+
+@contextmanager
+def trace_scope(*, allowed: bool, redaction: Redactor) -> Iterator[None]:
+    """What happens inside is traced as the environment says, without secrets, or not at all."""
+    if not is_on():
+        yield
+        return
+    from langsmith import tracing_context
+
+    with tracing_context(client=_client(redaction)) if allowed else tracing_context(enabled=False):
+        yield
+
+
+@lru_cache(maxsize=8)  # each has a thread of its own
+def _client(redaction: Redactor) -> "Client":
+    from langsmith import Client
+
+    return Client(anonymizer=redaction.redact_data)
+
+
+def _to_trace(reply: ModelReply) -> dict[str, Any]:
+    shown: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
+    if reply.usage is not None:
+        shown["usage_metadata"] = {
+            "input_tokens": reply.usage.prompt_tokens,
+            "output_tokens": reply.usage.completion_tokens,
+            "total_tokens": reply.usage.total,
+        }
+    return shown

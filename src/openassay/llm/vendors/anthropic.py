@@ -1,0 +1,133 @@
+"""Anthropic's messages format."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx2
+from anthropic import AnthropicError, APIStatusError, AsyncAnthropic, AsyncStream, transform_schema
+from anthropic.types import Message, RawMessageStreamEvent
+from pydantic import BaseModel, ConfigDict
+
+from openassay.llm.vendors import ModelRequest, ParameterError, base
+from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, is_count, make_usage
+from openassay.models.spend import TokenUsage
+
+
+class _AnthropicModel(BaseModel):
+    """The SDK takes whatever comes without a look at its types; this looks."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class _AnthropicCounts(_AnthropicModel):
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+    cache_read_input_tokens: Any = None
+
+
+class _AnthropicMessage(_AnthropicModel):
+    usage: _AnthropicCounts | None = None
+
+
+class _AnthropicDelta(_AnthropicModel):
+    text: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
+
+
+class _AnthropicEvent(_AnthropicModel):
+    type: str
+    message: _AnthropicMessage | None = None
+    delta: _AnthropicDelta | None = None
+    usage: _AnthropicCounts | None = None
+
+
+class AnthropicVendor(StreamingVendor[AsyncAnthropic]):
+    official = "https://api.anthropic.com"
+    faults = (AnthropicError,)
+
+    def connect(self, http: httpx2.AsyncClient) -> AsyncAnthropic:
+        return AsyncAnthropic(
+            api_key=self.secret, base_url=self.address, http_client=http, max_retries=0, open_telemetry=False
+        )
+
+    def error_event(self, error: Exception) -> object:
+        return error.body if isinstance(error, APIStatusError) else None
+
+    async def stream_pieces(
+        self, sdk: AsyncAnthropic, request: ModelRequest, without: frozenset[str]
+    ) -> AsyncGenerator[StreamPiece, None]:
+        counted, reason = _AnthropicCounts(), ""
+        stream = await sdk.post(
+            "/v1/messages",
+            body=build_body(request, without),
+            cast_to=Message,
+            stream=True,
+            stream_cls=AsyncStream[RawMessageStreamEvent],
+        )
+        async with stream:
+            async for raw in stream:
+                event = _AnthropicEvent.model_validate(raw)
+                counted = _update_counts(counted, event)
+                delta = event.delta or _AnthropicDelta()
+                reason = delta.stop_reason or reason
+                text = delta.partial_json if request.method == "function_calling" else delta.text
+                if event.type == "message_stop":
+                    yield StreamPiece("", _to_finish(reason), True, _to_usage(counted))
+                else:
+                    yield StreamPiece(text or "")
+
+
+def build_body(request: ModelRequest, without: frozenset[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "model": request.model,
+        "system": base.system_text(request),
+        "messages": [{"role": "user", "content": base.replace_surrogates(request.prompt.text)}],
+        "max_tokens": request.max_tokens,
+        "stream": True,
+        **_answer_format(request),
+    }
+    if request.temperature is not None and "temperature" not in without:
+        result["temperature"] = min(request.temperature, 1.0)
+    return result
+
+
+def _answer_format(request: ModelRequest) -> dict[str, Any]:
+    form = request.prompt.form
+    if request.method == "json_mode":
+        return {}
+    if request.method == "function_calling":
+        tool = {"name": base.schema_name(form), "description": "The answer.", "input_schema": base.clean_schema(form)}
+        return {"tools": [tool], "tool_choice": {"type": "tool", "name": tool["name"]}}
+    try:
+        schema = transform_schema(form)
+    except ValueError as error:  # a part without a type
+        raise ParameterError("anthropic does not take this schema", parameter="response_format") from error
+    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+
+
+def _update_counts(before: _AnthropicCounts, event: _AnthropicEvent) -> _AnthropicCounts:
+    """Counts are cumulative: what a later event says replaces what an earlier one said."""
+    said = event.usage or (event.message.usage if event.message else None)
+    return before if said is None else before.model_copy(update=said.model_dump(exclude_none=True))
+
+
+def _to_usage(counts: _AnthropicCounts) -> TokenUsage | None:
+    prompt = [counts.input_tokens, counts.cache_creation_input_tokens or 0, counts.cache_read_input_tokens or 0]
+    if not all(is_count(part) for part in prompt):
+        return None
+    return make_usage(sum(prompt), counts.output_tokens)
+
+
+def _to_finish(reason: str) -> Finish | None:
+    """None for a stream that ended without giving a reason: it is not whole."""
+    match reason:
+        case "":
+            return None
+        case "refusal":
+            return "refusal"
+        case "max_tokens" | "model_context_window_exceeded":
+            return "length"
+        case _:
+            return "stop"

@@ -1,0 +1,146 @@
+"""OpenAI's chat format: OpenAI itself, and every server that speaks it."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx2
+from openai import APIError, AsyncOpenAI, AsyncStream, OpenAIError
+from pydantic import BaseModel, ConfigDict
+
+from openassay.llm.vendors import ModelRequest, base
+from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, make_usage
+from openassay.models.spend import TokenUsage
+
+
+class _OpenAIModel(BaseModel):
+    """The SDK takes whatever comes without a look at its types; this looks."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class _OpenAIFunction(_OpenAIModel):
+    arguments: str | None = None
+
+
+class _OpenAIToolCall(_OpenAIModel):
+    function: _OpenAIFunction | None = None
+
+
+class _OpenAIDelta(_OpenAIModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_OpenAIToolCall] | None = None
+
+
+class _OpenAIChoice(_OpenAIModel):
+    delta: _OpenAIDelta | None = None
+    finish_reason: str | None = None
+
+
+class _OpenAICounts(_OpenAIModel):
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+
+
+class _OpenAIChunk(_OpenAIModel):
+    choices: list[_OpenAIChoice] | None = None
+    usage: Any = None
+
+
+class OpenAIVendor(StreamingVendor[AsyncOpenAI]):
+    official = "https://api.openai.com/v1"
+    faults = (OpenAIError,)
+    optional = frozenset({"temperature", "stream_options", "max_tokens"})
+
+    def connect(self, http: httpx2.AsyncClient) -> AsyncOpenAI:
+        return AsyncOpenAI(api_key=self.secret, base_url=self.address, http_client=http, max_retries=0)
+
+    def error_event(self, error: Exception) -> object:
+        return error.body if isinstance(error, APIError) else None
+
+    async def stream_pieces(
+        self, sdk: AsyncOpenAI, request: ModelRequest, without: frozenset[str]
+    ) -> AsyncGenerator[StreamPiece, None]:
+        aside: list[str] = []  # text beside the call of a tool: the answer, if no tool is called after all
+        refuses = False
+        stream = await sdk.post(
+            "/chat/completions",
+            body=build_body(request, self.vendor, without),
+            cast_to=object,  # as it comes: the SDK's own types take four times as long to make, and check nothing
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        async with stream:
+            async for chunk in stream:
+                read = _OpenAIChunk.model_validate(chunk)
+                choice = read.choices[0] if read.choices else _OpenAIChoice()
+                delta = choice.delta or _OpenAIDelta()
+                refuses = refuses or bool(delta.refusal)
+                text = _delta_text(delta, request, aside)
+                if choice.finish_reason is not None and aside:
+                    text += "".join(aside)
+                finish = _to_finish(choice.finish_reason, refuses)
+                yield StreamPiece(text, finish, read.usage is not None, _to_usage(read.usage))
+
+
+def build_body(request: ModelRequest, vendor: str, without: frozenset[str]) -> dict[str, Any]:
+    limits = ("max_completion_tokens", "max_tokens")
+    limit = limits[(vendor != "openai") ^ ("max_tokens" in without)]
+    result: dict[str, Any] = {
+        "model": request.model,
+        "messages": [
+            {"role": "system", "content": base.system_text(request)},
+            {"role": "user", "content": base.replace_surrogates(request.prompt.text)},
+        ],
+        limit: request.max_tokens,
+        "stream": True,
+        **_answer_format(request, vendor),
+    }
+    if "stream_options" not in without:
+        result["stream_options"] = {"include_usage": True}
+    if request.temperature is not None and "temperature" not in without:
+        result["temperature"] = request.temperature
+    return result
+
+
+def _answer_format(request: ModelRequest, vendor: str) -> dict[str, Any]:
+    form = request.prompt.form
+    if request.method == "json_mode":
+        return {"response_format": {"type": "json_object"}}
+    named: dict[str, Any] = {"name": base.schema_name(form)}
+    if request.method == "function_calling":
+        tool = {"type": "function", "function": {**named, "parameters": base.clean_schema(form)}}
+        return {"tools": [tool], "tool_choice": {"type": "function", "function": named}}
+    exact = base.strict_schema(form) if vendor == "openai" else None
+    named |= {"schema": exact, "strict": True} if exact is not None else {"schema": form}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _delta_text(delta: _OpenAIDelta, request: ModelRequest, aside: list[str]) -> str:
+    if request.method != "function_calling":
+        return delta.content or ""
+    arguments = "".join(call.function.arguments or "" for call in delta.tool_calls or () if call.function)
+    if arguments:
+        aside[:] = [""]
+    elif delta.content and aside != [""]:
+        aside.append(delta.content)
+    return arguments
+
+
+def _to_finish(reason: str | None, refuses: bool) -> Finish | None:
+    match reason:
+        case None:
+            return None
+        case "content_filter":
+            return "refusal"
+        case "length":
+            return "length"
+        case _:
+            return "refusal" if refuses else "stop"
+
+
+def _to_usage(sent: Any) -> TokenUsage | None:
+    if sent is None:
+        return None
+    counts = _OpenAICounts.model_validate(sent)
+    return make_usage(counts.prompt_tokens, counts.completion_tokens)

@@ -1,0 +1,1 @@
+"""The data that every layer shares: frozen pydantic models."""

@@ -1,0 +1,247 @@
+"""The report as a structure; Markdown, HTML and PDF are renderings of it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, FiniteFloat, model_validator
+
+from openassay.models.base import Record
+from openassay.models.evidence import Mark, Verdict
+from openassay.models.plan import Plan
+from openassay.models.spend import Spend
+
+# What came of a thread and a person may edit and keep: texts and tables.
+
+ArtifactKind = Literal["markdown", "table"]
+
+
+def _check_surrogates(text: str) -> str:
+    if any("\ud800" <= mark <= "\udfff" for mark in text):
+        raise ValueError("half a character is no text")
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_check_surrogates)]
+Cell = PlainText | bool | int | FiniteFloat | None
+MOST_COLUMNS, MOST_ROWS = 200, 20_000
+
+
+class Column(Record):
+    key: PlainText = Field(max_length=80)
+    title: PlainText = Field(max_length=200)
+
+
+class ArtifactTable(Record):
+    columns: tuple[Column, ...] = Field(max_length=MOST_COLUMNS)
+    rows: tuple[tuple[Cell, ...], ...] = Field(default=(), max_length=MOST_ROWS)
+
+    @model_validator(mode="after")
+    def _check_shape(self) -> "ArtifactTable":
+        if len({column.key for column in self.columns}) < len(self.columns):
+            raise ValueError("two columns have the same key")
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("every row has a cell for each column")
+        return self
+
+
+class Artifact(Record):
+    """One version of it. `content` is Markdown, or a table as JSON; `author` is nobody where OpenAssay has made it."""
+
+    thread: str
+    name: str
+    version: int
+    kind: ArtifactKind
+    title: str
+    content: str
+    created: datetime
+    author: str = ""
+
+
+class ReportStatus(StrEnum):
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    NO_DATA = "no_data"
+    CANCELLED = "cancelled"
+
+
+SectionRole = Literal["abstract", "body", "disagreements", "not_found", "conclusion", "notice"]
+Level = Literal["high", "medium", "low"]
+
+
+class Sentence(Record):
+    """`fact` states something about the world and is bound to claims; `frame` speaks of the research."""
+
+    text: str
+    kind: Literal["fact", "frame"]
+    claims: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()
+    mark: Mark | None = None
+    opens: bool = False  # begins a paragraph
+
+
+class Section(Record):
+    title: str
+    role: SectionRole = "body"
+    sentences: tuple[Sentence, ...] = ()
+
+
+class ShortAnswer(Record):
+    """What a pointed question asks for, in a source's own words: at most twelve of them."""
+
+    text: str
+    claims: tuple[str, ...]
+    citations: tuple[str, ...] = ()
+    mark: Mark | None = None
+    about: str = ""  # whom or what it is true of, where the question fits several
+    disputed: bool = False  # sources disagree on it: shown, not asserted
+
+
+class KeyFigure(Record):
+    """A row of the table of key figures; value and period are spelled as in the passage."""
+
+    what: str
+    value: str
+    when: str = ""
+    claims: tuple[str, ...]
+    citations: tuple[str, ...] = ()
+    mark: Mark | None = None
+    disputed: bool = False
+
+
+class DisputeSide(Record):
+    """One side of a dispute: who says so, copies counted once."""
+
+    claims: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+class Dispute(Record):
+    about: str
+    sides: tuple[DisputeSide, ...]
+    resolved: bool = False  # then the first side is the one that stands
+    resolution: str = ""  # why, or why not
+
+
+class OpenSubQuestion(Record):
+    """A sub-question without an answer, and what was done to find one."""
+
+    question: str
+    queries: tuple[str, ...] = ()
+    documents: int = 0  # read for it
+    reason: str = ""
+
+
+class ReportSpan(Record):
+    source: str
+    document: str
+    start: int
+    end: int
+    quote: str
+
+
+class ReportClaim(Record):
+    id: str
+    text: str
+    verdict: Verdict
+    confidence: float
+    mark: Mark | None = None
+    spans: tuple[ReportSpan, ...] = ()
+    against: tuple[ReportSpan, ...] = ()
+    reasons: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    disputed_by: tuple[str, ...] = ()
+    superseded_by: str | None = None
+
+
+class SourceCard(Record):
+    id: str
+    title: str
+    url: str
+    document: str
+    group: str
+    why_used: str
+    host: str = ""
+    kind: str = "document"
+    author: str | None = None
+    published: str | None = None
+    primary: bool = False
+    credibility: float = Field(default=0.5, ge=0, le=1)
+    credibility_reasons: tuple[str, ...] = ()
+    same_as: tuple[str, ...] = ()  # sources it is one with: a copy, or the same publisher; they count once
+
+
+class Coverage(Record):
+    """Statements drafted, and how many of them a span was found for."""
+
+    checked: int = 0
+    total: int = 0
+
+
+class Issue(Record):
+    category: Literal["accuracy", "completeness", "coherence", "citation", "methodology", "style"]
+    severity: Literal["critical", "major", "minor", "suggestion"]
+    location: str
+    description: str
+    fix: str = ""
+
+
+class Critique(Record):
+    scores: dict[str, float]
+    score: float = Field(ge=0, le=10)
+    issues: tuple[Issue, ...] = ()
+    recommendation: Literal["approve", "revise", "reject"]
+    improvement_potential: float = Field(default=0.0, ge=0, le=1)
+
+
+Basis = Literal["report", "draft", "analysis", "results", "nothing"]  # what a report, or its fallback, is made of
+
+
+class Metadata(Record):
+    iterations: int = 1
+    rounds: int = 1
+    score: float = 0.0
+    sources: int = 0
+    words: int = 0
+    started: str = ""
+    finished: str = ""
+    seconds: float = 0.0
+    settings: str = ""  # hash of the settings that were used
+    version: str = ""
+    reasoning: dict[str, int] = {}  # steps each reasoner did; empty without a language model
+
+
+class Provenance(Record):
+    question: str
+    sub_questions: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    checkpoints: tuple[str, ...] = ()
+    thread: str = ""
+    run: str = ""
+
+
+class ReportData(Record):
+    question: str
+    title: str
+    status: ReportStatus
+    confidence: Level = "low"
+    confidence_score: float = Field(default=0.0, ge=0, le=1)
+    plan: Plan | None = None
+    basis: Basis = "report"
+    answers: tuple[ShortAnswer, ...] = ()
+    sections: tuple[Section, ...] = ()
+    figures: tuple[KeyFigure, ...] = ()
+    disputes: tuple[Dispute, ...] = ()
+    not_found: tuple[OpenSubQuestion, ...] = ()
+    claims: tuple[ReportClaim, ...] = ()
+    sources: tuple[SourceCard, ...] = ()
+    coverage: Coverage = Coverage()
+    hallucination_score: float = Field(default=0.0, ge=0, le=1)
+    review: Critique | None = None
+    issues: tuple[Issue, ...] = ()
+    errors: tuple[str, ...] = ()  # the last ones, where something failed on the way
+    notices: tuple[str, ...] = ()
+    spend: Spend = Spend()
+    metadata: Metadata = Metadata()
+    provenance: Provenance

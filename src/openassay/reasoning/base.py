@@ -1,0 +1,298 @@
+"""What a reasoner does. Plumbing (search, spans, budget, storage) is not its business.
+
+A reasoner is never trusted: quotes are located in the snapshot, statements are checked against their
+spans, plans are validated. It raises ReasoningError when it has no usable answer.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import Protocol
+
+from pydantic import Field
+
+from openassay.models.base import Record
+from openassay.models.evidence import Analysis, Claim, Disagreement, Finding, Judgement, Passage
+from openassay.models.plan import (
+    Depth,
+    Plan,
+    PlannerQuestion,
+    QueryType,
+    Style,
+    SubQuestion,
+    ThreadMessage,
+    Understanding,
+)
+from openassay.models.report import Critique, Issue, SectionRole, SourceCard
+from openassay.models.user import Preferences
+from openassay.text.words import stems
+
+
+class Conversation(Record):
+    """What a new message is understood against."""
+
+    turns: tuple[ThreadMessage, ...] = ()
+    summary: str = ""
+    subject: str | None = None
+    clarified: tuple[str, ...] = ()  # answers given so far to clarifying questions about this message
+
+
+class PlanRequest(Record):
+    understanding: Understanding
+    depth: Depth
+    answers: dict[str, str] = {}  # planner question id -> the person's answer
+    deliverable: str = "report"
+    context: str = ""  # what is known besides the question: clarifications, the conversation, the person's own words
+    domains: tuple[str, ...] = ()  # fields the person says it belongs to
+    preferences: Preferences = Preferences()  # what the person always wants, unless the question says otherwise
+    facts: tuple[str, ...] = ()  # what is remembered of the person and has to do with the question
+
+
+class TypedQuery(Record):
+    text: str = Field(min_length=1)
+    type: QueryType = "web"
+
+
+class QueryAttempt(Record):
+    """A query that was asked, and how many results it brought."""
+
+    query: TypedQuery
+    hits: int
+
+
+class QueryRequest(Record):
+    """Ask for variations of a sub-question, or, with `tried`, for other words or another kind of source."""
+
+    question: SubQuestion
+    understanding: Understanding
+    count: int
+    planned: tuple[str, ...] = ()  # what the plan asks anyway
+    tried: tuple[QueryAttempt, ...] = ()
+    types: tuple[QueryType, ...] = ("web",)  # kinds of source there are
+    share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
+
+
+class ReadRequest(Record):
+    question: SubQuestion
+    passages: tuple[Passage, ...]
+    limit: int
+    titles: dict[str, str] = {}  # of the passages' documents, by hash
+    share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
+
+
+class Quote(Record):
+    """A stretch copied verbatim from a passage, and how well it answers."""
+
+    passage: int
+    text: str
+    relevance: float = Field(ge=0, le=1)
+
+
+class Evidence(Record):
+    """A finding together with what its document says of itself."""
+
+    finding: Finding
+    title: str
+    published: str | None = None
+
+
+class AnalysisRequest(Record):
+    plan: Plan
+    evidence: tuple[Evidence, ...]
+    coverage: dict[str, float]  # sub-question id -> confidence, as counted from the findings
+    previous: Analysis | None = None
+    asked: tuple[str, ...] = ()  # queries of earlier rounds, never to be repeated
+
+
+class DraftClaim(Record):
+    """A statement to be verified; the findings it was drawn from are candidates, not proof. Of several wordings the one
+    that most independent sources bear out is kept."""
+
+    wordings: tuple[str, ...] = Field(min_length=1)
+    findings: tuple[str, ...]
+    questions: tuple[str, ...]
+    relevance: float = Field(ge=0, le=1)
+
+
+class SourceRating(Record):
+    """How far a source can be relied on, as a reasoner sees it."""
+
+    score: float = Field(ge=0, le=1)
+    reason: str = ""
+
+
+class ClaimExtraction(Record):
+    claims: tuple[DraftClaim, ...]
+    credibility: dict[str, SourceRating] = {}  # by document; may only lower what is known of its origin
+
+
+class Conflict(Record):
+    """Two statements that cannot both hold."""
+
+    first: str
+    second: str
+    about: str = ""
+
+
+class DocumentOrigin(Record):
+    """What is known of a document besides what it says: by this, disputes between documents are settled."""
+
+    text: str = Field(default="", repr=False)
+    rank: int = 1  # of its kind: a study goes before news, news before anybody's page
+    published: str | None = None
+    host: str = ""
+    group: str = ""  # documents of one group are one source
+
+
+class DisputeContext(Record):
+    """What claims are held against each other with: the question they answer, and where their documents come from."""
+
+    question: str = ""
+    origins: dict[str, DocumentOrigin] = {}  # by document
+
+
+class JudgementBatch(Record):
+    """One judgement a statement, in order, and which of the statements contradict each other."""
+
+    judgements: tuple[Judgement, ...]
+    conflicts: tuple[Conflict, ...] = ()  # naming statements by their text
+
+
+class WriteRequest(Record):
+    plan: Plan
+    claims: tuple[Claim, ...]
+    disagreements: tuple[Disagreement, ...] = ()  # sides name claims here
+    unanswered: tuple[str, ...] = ()
+    style: Style = "academic"
+    words: int = 2000
+    language: str | None = None  # the person's; None: that of the question
+    banned: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()  # what the reviewer asked for, in so many words
+    issues: tuple[Issue, ...] = ()  # the same in full: what is wrong, where, how badly
+    previous: "Draft | None" = None  # the version that was reviewed
+    titles: dict[str, str] = {}  # of the claims' documents, by hash
+
+    @property
+    def target(self) -> int:
+        return self.plan.target(self.words)
+
+
+class DraftSentence(Record):
+    text: str
+    claims: tuple[str, ...] = ()  # empty: the sentence speaks of the research, not of the world
+    opens: bool = False  # begins a paragraph
+
+
+class DraftSection(Record):
+    title: str
+    role: SectionRole = "body"
+    sentences: tuple[DraftSentence, ...] = ()
+
+
+class DraftAnswer(Record):
+    """A short answer to a pointed question: words of a span of its claims, twelve at most."""
+
+    text: str
+    claims: tuple[str, ...]
+    about: str = ""  # whom or what it is true of, where the question fits several
+
+
+class Draft(Record):
+    title: str
+    answers: tuple[DraftAnswer, ...] = ()
+    sections: tuple[DraftSection, ...]
+    version: int = 1
+    notes: tuple[str, ...] = ()
+
+
+class CritiqueRequest(Record):
+    plan: Plan
+    draft: Draft
+    claims: tuple[Claim, ...]
+    unanswered: tuple[str, ...] = ()
+    dropped: int = 0  # sentences that failed their check and were replaced or removed
+    banned: tuple[str, ...] = ()
+    words: int = 2000
+    question: str = ""  # as it was understood; empty: the plan's goal
+    subjects: tuple[str, ...] = ()
+    sources: tuple[SourceCard, ...] = ()  # all that were read; empty: not known
+    disagreements: tuple[Disagreement, ...] = ()  # sides name claims here
+    confidence: float | None = Field(default=None, ge=0, le=10)  # of the research, as counted from the findings
+    today: date | None = None
+    revisions: int = Field(default=0, ge=0)  # still allowed after this review
+
+
+class Reasoner(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def understand(self, message: str, conversation: Conversation) -> Understanding: ...
+
+    async def propose_questions(
+        self, understanding: Understanding, known: Mapping[str, str] | None = None
+    ) -> Sequence[PlannerQuestion]:
+        """`known`: what need not be asked, by what a planner question is about."""
+        ...
+
+    async def plan(self, request: PlanRequest) -> Plan: ...
+
+    async def propose_queries(self, request: QueryRequest) -> Sequence[TypedQuery]: ...
+
+    async def read(self, request: ReadRequest) -> Sequence[Quote]: ...
+
+    async def analyse(self, request: AnalysisRequest) -> Analysis: ...
+
+    async def extract_claims(self, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction: ...
+
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch: ...
+
+    async def find_disagreements(
+        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
+    ) -> Sequence[Disagreement]: ...
+
+    async def write(self, request: WriteRequest) -> Draft: ...
+
+    async def critique(self, request: CritiqueRequest) -> Critique: ...
+
+    async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str: ...
+
+
+# Words a query of a later round may have: those of the question and the plan, and a few of our own.
+#
+# Whoever analyses has seen pages. A page must not be able to have something asked, so whatever comes of an analysis is
+# put into these words before it goes anywhere.
+
+# They say what kind of text is looked for, never of what.
+NEUTRAL_STEMS = frozenset(
+    stems(
+        "annual article cause change comparison confirmed current data date detail effect estimate evidence example "
+        "explanation fact figure history independent journal latest list measurement method name new number official "
+        "original overview paper percent price primary publication reason recent record report research result review "
+        "revised source statistics study summary survey table timeline total trend update value year "
+        # sides of a company
+        "announcement competitor development dividend earnings forecast key launch market news product profit revenue "
+        "sales share stock"
+    )
+)
+
+_EDGES = re.compile(r"^\W+|\W+$")
+
+
+def collect_known_stems(plan: Plan, asked: Iterable[str] = ()) -> frozenset[str]:
+    """Stems of what people and the planner said; `asked` are earlier queries, made without a look at any page."""
+    texts = (plan.goal, *plan.sections, *asked, *(question.in_context for question in plan.questions),
+             *(line.text for line in plan.queries))  # fmt: skip
+    return frozenset(stem for text in texts for stem in stems(text)) | NEUTRAL_STEMS
+
+
+def has_only_known_words(text: str, known: frozenset[str]) -> bool:
+    """Whether a text of ours has no word from elsewhere."""
+    return set(stems(text)) <= known
+
+
+def keep_known_words(query: str, known: frozenset[str]) -> str:
+    """The query without any word that is not known; nothing, if only words of ours are left. Small words, single
+    letters and operators go too: enough of them could spell out anything."""
+    bare = (_EDGES.sub("", word) for word in query.split())
+    kept = [word for word in bare if (said := set(stems(word))) and said <= known]
+    return " ".join(kept) if set(stems(" ".join(kept))) - NEUTRAL_STEMS else ""

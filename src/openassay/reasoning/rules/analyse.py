@@ -1,0 +1,580 @@
+"""What a round of reading brought: confidence by section, gaps, disagreements, and what to ask next."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from openassay.models.evidence import ANSWERED, Analysis, Claim, Disagreement, Gap, KeyFinding, Theme
+from openassay.models.plan import Plan, SubQuestion
+from openassay.reasoning.base import (
+    AnalysisRequest,
+    Conflict,
+    DisputeContext,
+    DraftClaim,
+    Evidence,
+    collect_known_stems,
+    has_only_known_words,
+)
+from openassay.reasoning.rules.phrases import split_clauses
+from openassay.reasoning.rules.plan import ASPECT_QUERIES, find_empty_aspects, is_about_a_company
+from openassay.reasoning.rules.read import split_statements
+from openassay.reasoning.rules.short_answers import AnswerComparison, Sides, compare_answers
+from openassay.reasoning.rules.understand import extract_topic
+from openassay.text.questions import ASKING, answer_kinds, find_year_range, has_answer_kind
+from openassay.text.relations import find_main_figure, find_years, is_same_fact, relate
+from openassay.text.words import QueryKey, content_words, find_names, fold, interleave_groups, query_key, stem, stems
+
+# Which claims cannot all hold, what settles it, and what the matter is.
+
+OPEN = "unresolved"
+BETTER = "studies and official records go before news, news before other pages"
+NEWER = "newer supersedes older"
+MATTER_WORDS = 9  # of the words two statements share; more is no heading
+
+
+def describe_overlap(left: str, right: str) -> str:
+    """What two statements share, in the words and the order of the first."""
+    shared = set(stems(left)) & set(stems(right))
+    small = {word.lower() for name in find_names(left) for word in name.split()}
+    kept = [
+        word.strip(".,;:()[]\"“”'’")
+        for word in left.split()
+        if set(stems(word)) & shared and not any(letter.isdigit() for letter in word)
+    ]
+    told = [word if word.lower() in small else word.lower() for word in dict.fromkeys(kept)]
+    return " ".join(told[:MATTER_WORDS]) or " ".join(content_words(left)[:MATTER_WORDS])
+
+
+def find_disagreements(
+    claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
+) -> list[Disagreement]:
+    """A newer figure of the same origin settles a matter; of what still stands, opposites are grouped into sides.
+
+    `conflicts` are what a judge saw that words do not show; what is settled stays settled. With `known`, different
+    answers to the question on the same thing are opposites too, and a better kind of source settles a matter.
+    """
+    known = known or DisputeContext()
+    settled = _find_updates(claims)
+    outdated = {matter.sides[1][0] for matter in settled}
+    current = [claim for claim in claims if claim.id not in outdated]
+    answered = _compare_claims(current, known)
+    opposed = [matter for item in answered.disputes if (matter := _to_disagreement(*item))]
+    for at, left in enumerate(current):
+        for right in current[at + 1 :]:
+            apart = frozenset((left.id, right.id)) in answered.apart and not _have_uncertainty(left.text, right.text)
+            if not apart and relate(left.text, right.text) == "disagree":
+                _add_conflict(opposed, left, right)
+    standing = {claim.text: claim for claim in current}
+    for conflict in conflicts:
+        if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
+            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], conflict.about)
+    by_id = {claim.id: claim for claim in claims}
+    return [_weigh_sources(matter, by_id, known) for matter in (*opposed, *settled)]
+
+
+def _have_uncertainty(*texts: str) -> bool:
+    """Whether each states its uncertainty: measurements of one thing may disagree whenever they were made."""
+    found = [find_main_figure(text) for text in texts]
+    return all(figure is not None and figure.uncertainty is not None for figure in found)
+
+
+def _compare_claims(claims: Sequence[Claim], known: DisputeContext) -> AnswerComparison:
+    texts = {name: origin.text for name, origin in known.origins.items()}
+    groups = {name: origin.group for name, origin in known.origins.items() if origin.group}
+    return compare_answers(known.question, claims, texts, groups)
+
+
+def _to_disagreement(matter: str, sides: Sides) -> Disagreement | None:
+    """None where one claim holds both answers, so that it stands on no side."""
+    left, right = (tuple(dict.fromkeys(reading.claim for reading in side)) for side in sides)
+    return None if set(left) & set(right) else Disagreement(about=matter, sides=(left, right), resolution=OPEN)
+
+
+def _find_updates(claims: Sequence[Claim]) -> list[Disagreement]:
+    """Each outdated claim once, with the newest that replaces it."""
+    newest: dict[str, Claim] = {}
+    by_id = {claim.id: claim for claim in claims}
+    for old in claims:
+        for new in claims:
+            if relate(new.text, old.text) == "newer":
+                best = newest.get(old.id)
+                if best is None or max(find_years(new.text)) > max(find_years(best.text)):
+                    newest[old.id] = new
+    return [
+        Disagreement(
+            about=describe_overlap(new.text, by_id[old].text),
+            sides=((new.id,), (old,)),
+            resolution=NEWER,
+            resolved=True,
+        )
+        for old, new in newest.items()
+    ]
+
+
+def _add_conflict(found: list[Disagreement], left: Claim, right: Claim, matter: str = "") -> None:
+    """A claim that already stands on one side of a matter gains an opponent; else a new matter is opened."""
+    for at, known in enumerate(found):
+        if known.resolved:
+            continue
+        first, second = known.sides
+        for mine, other, claim, opponent in ((first, second, left, right), (second, first, left, right),
+                                             (first, second, right, left), (second, first, right, left)):  # fmt: skip
+            if claim.id in mine:
+                if opponent.id in mine:
+                    return
+                sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
+                found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
+                return
+    matter = matter or describe_overlap(left.text, right.text)
+    found.append(Disagreement(about=matter, sides=((left.id,), (right.id,)), resolution=OPEN))
+
+
+def _weigh_sources(matter: Disagreement, claims: dict[str, Claim], known: DisputeContext) -> Disagreement:
+    """Who stands behind each side, and what follows: a better kind of source settles a matter, a majority is told but
+    settles nothing, since many may repeat one error."""
+    documents = [{span.document for id in side for span in claims[id].spans} for side in matter.sides]
+    if not known.origins or not all(documents):
+        return matter
+    backing = tuple(len({_group_of(name, known) for name in side}) for side in documents)
+    matter = matter.model_copy(update={"backing": backing})
+    if matter.resolved:
+        return matter
+    ranks = [max((known.origins[name].rank for name in side if name in known.origins), default=1) for side in documents]
+    if ranks[0] != ranks[1]:
+        return _resolve_for(matter, ranks[0] > ranks[1], "it rests on a better kind of source: " + BETTER)
+    dates = [_newest_date(side, known) for side in documents]
+    if all(dates) and dates[0] != dates[1] and _is_one_publisher(set().union(*documents), known):
+        return _resolve_for(matter, dates[0] > dates[1], NEWER)
+    return matter.model_copy(update={"resolution": _explain_open(backing)})
+
+
+def _resolve_for(matter: Disagreement, first: bool, why: str) -> Disagreement:
+    order = slice(None) if first else slice(None, None, -1)
+    sides, backing = matter.sides[order], matter.backing[order]
+    return matter.model_copy(update={"sides": sides, "backing": backing, "resolved": True, "resolution": why})
+
+
+def _newest_date(documents: set[str], known: DisputeContext) -> str:
+    """The newest date of a side; none where one of its documents is undated."""
+    dates = [known.origins[name].published if name in known.origins else None for name in documents]
+    return max(date or "" for date in dates) if all(dates) else ""
+
+
+def _is_one_publisher(documents: set[str], known: DisputeContext) -> bool:
+    hosts = {known.origins[name].host if name in known.origins else "" for name in documents}
+    return len(hosts) == 1 and "" not in hosts
+
+
+def _explain_open(backing: Sequence[int]) -> str:
+    if backing[0] == backing[1]:
+        return OPEN
+    most, least = max(backing), min(backing)
+    return f"{most} independent sources stand against {least}, and none of them is of a better kind"
+
+
+def _group_of(document: str, known: DisputeContext) -> str:
+    origin = known.origins.get(document)
+    return origin.group if origin and origin.group else document
+
+
+# What the evidence for a sub-question does not have, said so that it can be searched for (C-09).
+
+MOST_MISSING = 3
+LONGEST_QUERY = 5  # words a query has besides what is missing
+DEFAULT_NEEDS = ("overview", "news", "figures")  # to look for where nothing was found at all
+CONFIRMATION = "independent confirmation"
+SETTLEMENT = "what settles the disagreement"
+# What is lacking and is no word to search for: the kinds of text that could have it.
+QUERIES_BY_NEED = {
+    CONFIRMATION: ("independent study", "official data", "original report"),
+    SETTLEMENT: ("latest review", "comparison of measurements", "official revised figures"),
+}
+
+
+def find_missing(plan: Plan, quotes: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """By sub-question, for those that lack something; `quotes` are what was found for each."""
+    found = {question.id: _find_missing_words(question, quotes.get(question.id, ())) for question in plan.questions}
+    if is_about_a_company(plan.sections):
+        found = _find_missing_sides(plan, [quote for told in quotes.values() for quote in told])
+    return {id: lacks for id, lacks in found.items() if lacks}
+
+
+def _find_missing_sides(plan: Plan, quotes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Sides of a company nothing speaks of, each laid to the sub-question it belongs to, or to the first."""
+    homes = {question.section: question.id for question in reversed(plan.questions)}
+    found: dict[str, tuple[str, ...]] = {}
+    for section in find_empty_aspects(quotes) if plan.questions else ():
+        home = homes.get(section, plan.questions[0].id)
+        found[home] = (*found.get(home, ()), ASPECT_QUERIES[section])
+    return found
+
+
+def _find_missing_words(question: SubQuestion, quotes: Sequence[str]) -> tuple[str, ...]:
+    """The kind of answer that is asked for, the period, then words of the question that nothing found has."""
+    wanted = [kind for kind in answer_kinds(question.text) if not any(has_answer_kind(kind, quote) for quote in quotes)]
+    there = {known for quote in quotes for known in stems(quote)}  # called `stem`, Python 3.12 takes it below
+    words = (
+        [word for word in content_words(question.text) if stem(word) not in there | ASKING] if quotes else DEFAULT_NEEDS
+    )
+    return tuple(dict.fromkeys((*wanted, *_find_missing_years(question, quotes), *words)))[:MOST_MISSING]
+
+
+def _find_missing_years(question: SubQuestion, quotes: Sequence[str]) -> list[str]:
+    asked = find_year_range(question.in_context)
+    if asked is None or any(asked.overlaps(find_years(quote)) for quote in quotes):
+        return []
+    return [str(year) for year in sorted({asked.first, asked.last} & find_years(question.in_context))]
+
+
+def build_need_queries(question: SubQuestion, lacks: Sequence[str], *, found: bool) -> list[str]:
+    """What the sub-question is about, and one thing it lacks: never a word of a page. Where nothing was found, all it
+    is about; else its names are enough."""
+    whole = content_words(f"{question.topic} {extract_topic(question.text)}")
+    named = content_words(" ".join(find_names(question.in_context)[:2]))
+    about = list(dict.fromkeys((named if found else whole) or whole))[:LONGEST_QUERY]
+    texts = []
+    for lack in lacks:
+        # A kind of text says nothing of the matter, so the matter is said in full.
+        head = list(dict.fromkeys(whole or about))[:LONGEST_QUERY] if lack in QUERIES_BY_NEED else about
+        texts += [" ".join([*head, sought]) for sought in QUERIES_BY_NEED.get(lack, (lack,)) if sought not in head]
+    return texts
+
+
+# The findings that matter most, with how well each is borne out, and what several sources have in common (F-05).
+
+MOST_FINDINGS = 10
+FEWEST_THEMES, MOST_THEMES = 3, 5
+LONGEST_UNIT = 3  # letters of what looks like a name and may be a unit: Mpc, GHz
+LIKELY = 0.5  # relevance of a quote that speaks to the question
+
+
+def select_key_findings(
+    questions: Sequence[SubQuestion],
+    evidence: Sequence[Evidence],
+    conflicts: Sequence[Disagreement],
+    unanswered: Sequence[SubQuestion],
+) -> tuple[KeyFinding, ...]:
+    """Up to ten: the best of every sub-question first, none that says what another has said."""
+    disputed = {id for conflict in conflicts for side in conflict.sides for id in side}
+    lacking = {question.id for question in unanswered}
+    chosen: list[Evidence] = []
+    for item in _interleave_questions(questions, evidence):
+        if len(chosen) < MOST_FINDINGS and not any(_says_same(item, other) for other in chosen):
+            chosen.append(item)
+    return tuple(
+        KeyFinding(finding=item.finding.id, grade=_grade_finding(item, evidence, disputed, lacking)) for item in chosen
+    )
+
+
+def _interleave_questions(questions: Sequence[SubQuestion], evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The best of each sub-question, then the second best of each, and so on."""
+    known = {question.id for question in questions}
+    asked = [item for item in evidence if item.finding.question in known]
+    best = sorted(asked, key=lambda item: (-item.finding.relevance, item.finding.id))
+    return interleave_groups(best, lambda item: item.finding.question)
+
+
+def _grade_finding(item: Evidence, evidence: Sequence[Evidence], disputed: set[str], lacking: set[str]) -> str:
+    """Strong: another document says the same and nobody the contrary. Moderate: others speak to the matter too. Weak:
+    one source alone, or a dispute. Gap: the best there is for a sub-question that has no answer."""
+    finding = item.finding
+    if finding.question in lacking:
+        return "gap"
+    if finding.id in disputed:
+        return "weak"
+    elsewhere = [other for other in evidence if other.finding.span.document != finding.span.document]
+    if any(relate(finding.span.quote, other.finding.span.quote) == "same" for other in elsewhere):
+        return "strong"
+    others = any(other.finding.question == finding.question for other in elsewhere)
+    return "moderate" if others and finding.relevance >= LIKELY else "weak"
+
+
+def _says_same(one: Evidence, other: Evidence) -> bool:
+    return is_same_fact(one.finding.span.quote, other.finding.span.quote)
+
+
+def find_themes(questions: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> tuple[Theme, ...]:
+    """A sub-question that two or more documents speak to is a theme; where these are few, so is a name that two or
+    more bring up."""
+    found = [theme for question in questions if (theme := _to_theme(question.text, by_question.get(question.id, ())))]
+    if len(found) < FEWEST_THEMES:
+        every = [item for items in by_question.values() for item in items]
+        found += _find_name_themes(every, questions)[: FEWEST_THEMES - len(found)]
+    return tuple(found[:MOST_THEMES])
+
+
+def _to_theme(title: str, behind: Sequence[Evidence]) -> Theme | None:
+    documents = {item.finding.span.document for item in behind}
+    if len(documents) < 2:
+        return None
+    ids = tuple(dict.fromkeys(item.finding.id for item in behind))
+    return Theme(title=title, findings=ids, sources=len(documents))
+
+
+def _find_name_themes(evidence: Sequence[Evidence], questions: Sequence[SubQuestion]) -> list[Theme]:
+    """By names that no sub-question has, those of most documents first."""
+    asked = {stem for question in questions for stem in stems(question.in_context)}
+    behind: dict[str, list[Evidence]] = {}
+    spelled: dict[str, str] = {}
+    for item in evidence:
+        for name in find_names(item.finding.span.quote):
+            if set(stems(name)) - asked and (len(name) > LONGEST_UNIT or name.isupper()):
+                behind.setdefault(fold(name), []).append(item)
+                spelled.setdefault(fold(name), name)
+    made = [theme for key, items in behind.items() if (theme := _to_theme(spelled[key], items))]
+    return sorted(made, key=lambda theme: (-theme.sources, -len(theme.findings), theme.title))
+
+
+MOST_REFINEMENTS = 3  # new queries for one gap; the others are left for the round after
+ENOUGH = 0.6  # confidence below which another round is worth a try: about what one good source gives
+MOST_COMPARISONS = 40  # findings compared with each other, since pairs grow by the square
+
+Needs = dict[str, tuple[str, ...]]
+
+
+def analyse(request: AnalysisRequest) -> Analysis:
+    by_question = _group_by_question(request.evidence)
+    confidence = request.coverage
+    sections = _average_by_section(request.plan.questions, confidence)
+    unanswered = [question for question in request.plan.questions if confidence[question.id] < ANSWERED]
+    conflicts = _find_conflicts(request.evidence)
+    lacks = _find_needs(request, by_question, _questions_in_dispute(conflicts, request.evidence))
+    wanting = _select_open_questions(request, lacks)
+    gaps = tuple(
+        Gap(section=question.section, severity="major" if question in unanswered else "minor", question=question.id)
+        for question in wanting
+    )
+    return Analysis(
+        section_confidence=sections,
+        confidence=round(sum(sections.values()) / len(sections), 4) if sections else 0.0,
+        previous_confidence=request.previous.confidence if request.previous else 0.0,
+        key_findings=select_key_findings(request.plan.questions, request.evidence, conflicts, unanswered),
+        themes=find_themes(request.plan.questions, by_question),
+        gaps=gaps,
+        disagreements=tuple(conflicts),
+        unanswered=tuple(question.text for question in unanswered),
+        refinements=_build_refinements(wanting, lacks, by_question, request),
+        sufficiency=_rate_sufficiency(gaps, len(request.plan.questions)),
+        feedback=_build_feedback(wanting, by_question, lacks, unanswered),
+    )
+
+
+def _group_by_question(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    found: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        found.setdefault(item.finding.question, []).append(item)
+    return found
+
+
+def _average_by_section(questions: Sequence[SubQuestion], confidence: Mapping[str, float]) -> dict[str, float]:
+    sections: dict[str, list[float]] = {}
+    for question in questions:
+        sections.setdefault(question.section, []).append(confidence[question.id])
+    return {section: sum(values) / len(values) for section, values in sections.items()}
+
+
+def _find_needs(request: AnalysisRequest, by_question: Mapping[str, Sequence[Evidence]], disputed: set[str]) -> Needs:
+    """By sub-question, what would make it surer: what nothing found has, and what would settle a dispute, or somebody
+    else who says so."""
+    quotes = {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
+    lacks = find_missing(request.plan, quotes)
+    for question in request.plan.questions:
+        own = lacks.get(question.id, ())
+        if question.id in disputed and request.coverage[question.id] >= ANSWERED:
+            own = (*own, SETTLEMENT)
+        elif by_question.get(question.id) and request.coverage[question.id] < ENOUGH:
+            own = (*own, CONFIRMATION)
+        if own:
+            lacks[question.id] = own
+    return lacks
+
+
+def _select_open_questions(request: AnalysisRequest, lacks: Needs) -> list[SubQuestion]:
+    """Sub-questions another round could help: those not sure enough, those in dispute, and sides of a company that
+    nothing speaks of."""
+    company = is_about_a_company(request.plan.sections)
+    return [
+        question
+        for question in request.plan.questions
+        if request.coverage[question.id] < ENOUGH
+        or SETTLEMENT in lacks.get(question.id, ())
+        or (company and question.id in lacks)
+    ]
+
+
+def _find_conflicts(evidence: Sequence[Evidence]) -> list[Disagreement]:
+    """Pairs among the most relevant findings that cannot both hold."""
+    ordered = sorted(evidence, key=lambda item: -item.finding.relevance)[:MOST_COMPARISONS]
+    distinct = list({item.finding.span.quote: item for item in ordered}.values())
+    found = []
+    for at, left in enumerate(distinct):
+        for right in distinct[at + 1 :]:
+            if relate(left.finding.span.quote, right.finding.span.quote) == "disagree":
+                found.append(
+                    Disagreement(about=describe_overlap(left.finding.span.quote, right.finding.span.quote),
+                                 sides=((left.finding.id,), (right.finding.id,)), resolution="unresolved")
+                )  # fmt: skip
+    return found[:10]
+
+
+def _questions_in_dispute(conflicts: Sequence[Disagreement], evidence: Sequence[Evidence]) -> set[str]:
+    """Sub-questions whose findings contradict each other."""
+    home = {item.finding.id: item.finding.question for item in evidence}
+    return {home[id] for conflict in conflicts for side in conflict.sides for id in side}
+
+
+def _build_refinements(
+    wanting: Sequence[SubQuestion],
+    lacks: Needs,
+    by_question: Mapping[str, Sequence[Evidence]],
+    request: AnalysisRequest,
+) -> dict[str, tuple[str, ...]]:
+    """New queries for what is missing, then the question in fewer words: all from the plan, never from page text, and
+    none that asks the same as one before."""
+    refined = {}
+    known = collect_known_stems(request.plan)
+    seen: set[QueryKey] = {query_key(text) for text in request.asked}
+    for question in wanting:
+        wanted = build_need_queries(question, lacks.get(question.id, ()), found=bool(by_question.get(question.id)))
+        texts = [text for text in (*wanted, *_shorten_question(question)) if text and has_only_known_words(text, known)]
+        distinct = {meant: text for text in reversed(texts) if (meant := query_key(text)) not in seen}
+        fresh = list(distinct.values())[::-1][:MOST_REFINEMENTS]
+        seen.update(map(query_key, fresh))
+        if fresh:
+            refined[question.id] = tuple(fresh)
+    return refined
+
+
+def _shorten_question(question: SubQuestion) -> list[str]:
+    """Where the question names something, no query goes without a name; what it only means, its topic says."""
+    words, topic = content_words(question.text), content_words(question.topic)[:3]
+    fewer = [words[:3], words[-3:], sorted(words, key=len, reverse=True)[:2]]
+    texts = [" ".join(dict.fromkeys([*topic, *some])) for some in fewer]
+    named = {stem for name in find_names(question.in_context) for stem in stems(name)}
+    return [text for text in texts if not named or named & set(stems(text))]
+
+
+def _rate_sufficiency(gaps: Sequence[Gap], questions: int) -> str:
+    if not gaps:
+        return "sufficient"
+    severities = Counter(gap.severity for gap in gaps)
+    return "gaps_major" if severities["major"] * 2 > questions else "gaps_minor"
+
+
+def _build_feedback(
+    wanting: Sequence[SubQuestion],
+    by_question: Mapping[str, Sequence[Evidence]],
+    lacks: Needs,
+    unanswered: Sequence[SubQuestion],
+) -> str:
+    lines = []
+    for question in wanting:
+        found = "does not have enough evidence" if question in unanswered else "could be surer"
+        if not by_question.get(question.id):
+            found = "has no evidence yet"
+        wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
+        lines.append(f"{question.text} {found}{wanted}.")
+    return " ".join(lines)
+
+
+# Claims from findings: a source's own sentences, one fact each, are the statements; those that say the same become
+# one claim with all its witnesses.
+
+MOST_WORDINGS = 5
+
+_LEAD = re.compile(
+    r"^(?:however|moreover|furthermore|in addition|additionally|meanwhile|nevertheless|nonetheless|by contrast|"
+    r"in contrast|similarly|likewise|as a result|consequently|therefore|thus|indeed|notably|importantly|in fact|"
+    r"of course|also|still|and|but|so|yet|hence|accordingly|in turn|in other words|that said|for example|for instance|"
+    r"on the other hand|on the one hand|in particular|specifically|overall|in short|in sum)\b,?\s+",
+    re.I,
+)
+# What stands ahead of a sentence and is none of it: where an agency wrote from, the label of a figure, a heading that
+# the sentence repeats.
+_DATELINE = re.compile(
+    r"^[A-Z][\w.]*(?:[ ,]+[A-Z][\w.]*){0,4},? \((?:Reuters|AP|AFP|UPI|dpa|PTI|Bloomberg)\)\s*[-–—]+\s*"
+)
+_CAPTION = re.compile(
+    r"^(?:(?:Fig(?:ure|\.)?|Table|Box|Chart|Photo|Image|Caption)\s*\d*[.:)]\s+|.{0,80}\[ ?edit ?\]\s+)(?=[A-Z])"
+)
+_HEADING = re.compile(r"^((?:[A-Z0-9][\w’'&.-]*\s){1,6})(?:\([^)]*\)\s)?(?=(?:The\s|An?\s)?\1)")
+_REFERENCE = re.compile(r"\s?\[ ?(?:\d{1,3}|[a-z]|note \d+|citation needed) ?\]")
+# Told from the day of writing, which a reader of the report does not see.
+_DEICTIC = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|(?:last|this|next) (?:year|month|week|quarter|summer|winter|spring|autumn|"
+    r"fall|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|(?:a|one|two|three|\d+) (?:years?|months?|weeks?|"
+    r"days?) ago|earlier this)\b",
+    re.I,
+)
+DEICTIC_FACTOR = 0.9  # of its relevance
+
+
+class _SourceStatement(NamedTuple):
+    text: str
+    stands: bool
+    item: Evidence
+
+    @property
+    def quote(self) -> str:
+        return self.item.finding.span.quote
+
+
+def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
+    """One claim a fact, best first. What a reader could not understand alone is told only where nothing else answers
+    the same sub-question."""
+    known = find_names(f"{plan.goal} {plan.topic}")
+    ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
+    groups: list[list[_SourceStatement]] = []
+    for item in ordered:
+        for said in _split_evidence(item, known):
+            for group in groups:
+                if is_same_fact(group[0].text, said.text):
+                    group.append(said)
+                    break
+            else:
+                groups.append([said])
+    answered = {said.item.finding.question for group in groups for said in group if said.stands}
+    return [
+        _to_draft_claim(group)
+        for group in groups
+        if any(said.stands or said.item.finding.question not in answered for said in group)
+    ]
+
+
+def _split_evidence(item: Evidence, known: Sequence[str]) -> Iterator[_SourceStatement]:
+    for statement in split_statements(_strip_debris(item.finding.span.quote), item.title, known):
+        for part in split_clauses(statement.text):
+            yield _SourceStatement(to_report_sentence(part), statement.stands, item)
+
+
+def _to_draft_claim(group: Sequence[_SourceStatement]) -> DraftClaim:
+    """The statement as it can be told alone, and last the whole quote: should a part of it not be borne out, the
+    source's own words are."""
+    told = sorted(group, key=lambda said: not said.stands)
+    wordings = dict.fromkeys(said.text for said in told)
+    whole = to_report_sentence(told[0].quote)
+    relevance = group[0].item.finding.relevance
+    dated = any(not _DEICTIC.search(said.text) for said in group)
+    return DraftClaim(
+        wordings=tuple(dict.fromkeys([*list(wordings)[: MOST_WORDINGS - 1], whole])),
+        findings=tuple(dict.fromkeys(said.item.finding.id for said in group)),
+        questions=tuple(dict.fromkeys(said.item.finding.question for said in group)),
+        relevance=relevance if dated else round(DEICTIC_FACTOR * relevance, 4),
+    )
+
+
+def to_report_sentence(quote: str) -> str:
+    """A quote as a sentence of a report: one line, no heading ahead of it, no connective to a neighbour that is not
+    there."""
+    text = _LEAD.sub("", _strip_debris(quote))
+    first = text.split(" ", 1)[0]
+    text = text[:1].upper() + text[1:] if first.islower() else text  # "the team" but not "iPad"
+    return text if text.endswith((".", "!", "?", "。", "”", '"')) else f"{text}."
+
+
+def _strip_debris(quote: str) -> str:
+    text = _REFERENCE.sub("", " ".join(quote.split()))
+    for debris in (_DATELINE, _CAPTION, _HEADING):
+        text = debris.sub("", text) or text
+    return text

@@ -1,0 +1,665 @@
+"""Names that may be what a question wants: of people, works, lines, wars."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import zip_longest
+from typing import NamedTuple
+
+from openassay.reasoning.rules.short_answers.question import (
+    COUNTRIES,
+    EXAMPLES_BY_KIND,
+    NATIONALITIES,
+    STATES,
+    AnswerSpec,
+    word_pattern,
+)
+from openassay.text.words import fold, stem, stems
+
+# Names as they stand in running text: capitalised runs, freed from what only stands beside them.
+
+NAME = re.compile(
+    r"(?<![\w’'-])(?:The )?[A-ZÀ-ÖØ-Þ][\w’'.&/-]*"
+    r"(?: (?:of the|of|de la|de|da|del|di|van der|van|von|al-|bin|ibn|the|and the|&)(?= [A-ZÀ-Ý])|"
+    r" [A-ZÀ-ÖØ-Þ0-9][\w’'.&/-]*)*"
+)
+PLACE = re.compile(
+    r"(?<![\w’'-])[A-ZÀ-Ý][\w’'.-]*(?:(?: of| and| upon| the)? [A-ZÀ-Ý][\w’'.-]*)*"
+    r"(?: ?, [A-ZÀ-Ý][\w’'.-]*(?: (?:of |and )?[A-ZÀ-Ý][\w’'.-]*)*){0,3}"
+)
+_NO_NAME = frozenset(
+    "the a an it he she they this that these those in on at of by for from to with and or but as if is was are were "
+    "his her its their when where who what which after before during since until retrieved archived external "
+    "references history edit see also wikipedia main article categories category january february march april may june "
+    "july august september october november december sunday monday tuesday wednesday thursday friday saturday".split()
+)
+
+
+# Labels of a box beside an article run into the names around them.
+_LABEL = (
+    r"(?:Directed|Written|Produced|Starring|Released|Recorded|Genre|Genres|Label|Length|Studio|Producer|Producers|"
+    r"Hidden|Categories|Category|Retrieved|Archived|Screenplay|Story|Cinematography|Edited|Distributed|Country|"
+    r"Language|Born|Died|Occupation|Nationality|Personnel|Track|References|External|See|Quick|Facts|Singles|Studios|"
+    r"Films|Albums|Statements|Articles|Pages|Website|Writer|Writers|Director|Directors)\b"
+)
+_CUT = re.compile(
+    rf" (?={_LABEL})|(?<=[a-zà-ÿ0-9]{{2}})\. |"
+    r" (?=(?:The|It|He|She|In|This|As|On|At|And|With|After|For|From|A|An|I)\b(?! ?[.]))(?<!of )"
+)
+
+
+def find_capital_runs(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Capitalised stretches without the small words, months and labels at their ends, or possessive endings."""
+    for found in pattern.finditer(text):
+        for start, end in _split_run(text, found.start(), found.end()):
+            while start < end and _opens_no_name(text[start:end]):
+                rest = text[start:end].split(" ", 1)
+                start = end - len(rest[1]) if len(rest) > 1 else end
+            kept = text[start:end].rstrip(" .,’'&/-")
+            for tail in ("'s", "’s"):
+                kept = kept.removesuffix(tail)
+            if (
+                kept
+                and fold(kept) not in _NO_NAME
+                and not kept.isdigit()
+                and not word_pattern(NATIONALITIES).fullmatch(kept)
+            ):
+                yield start, start + len(kept)
+
+
+def _split_run(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A run ends where a sentence does, and where the next one or a label begins."""
+    for cut in _CUT.finditer(text, start, end):
+        if cut.start() > start:
+            yield start, cut.start()
+            start = cut.end()
+    yield start, end
+
+
+def _opens_no_name(run: str) -> bool:
+    first, _, rest = run.partition(" ")
+    titled = first == "The" and rest[:1].isupper()
+    return (fold(first.strip(".,")) in _NO_NAME and not titled) or bool(re.match(_LABEL, first))
+
+
+def strip_nation(text: str, start: int, end: int) -> tuple[int, int]:
+    words = text[start:end].split(" ")
+    if len(words) > 2 and word_pattern(NATIONALITIES).fullmatch(words[0]):
+        return start + len(words[0]) + 1, end
+    return start, end
+
+
+def strip_subject(subject: str, text: str, start: int, end: int) -> tuple[int, int]:
+    """A run without the subject's name at its end: an artist and his album may stand side by side."""
+    first = subject.split(",")[0].split(" ")[0]
+    at = re.search(rf" {re.escape(first)}\b", text[start:end]) if len(first) > 2 else None
+    return (start, start + at.start()) if at and at.start() > 2 else (start, end)
+
+
+# A text as an answer is looked for in it: its words, the ends of its sentences, where it has the question's words.
+
+LONGEST_ANSWER = 12  # words of an answer
+SYNONYM = 0.88  # of the weight of the question's own word
+EARLY = 0.15  # what opens a text is what it is about
+
+
+class CandidateSpan(NamedTuple):
+    """A part of a text, and how well it fits, 0 to 1."""
+
+    start: int
+    end: int
+    score: float
+
+    def text_in(self, text: str) -> str:
+        return text[self.start : self.end]
+
+
+class WordToken(NamedTuple):
+    start: int
+    end: int
+    stem: str
+
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_STOP = re.compile(r"(?<![A-Z])(?<!\b(?:St|Dr|Mr|No|Lt|Jr|Sr))(?<=[\w)\]\"'”’])\s?[.!?](?=\s+[A-Z\"“(\[]|\s*$)")
+
+
+@lru_cache(maxsize=65_536)
+def _stem_word(word: str) -> str:
+    return stem(fold(word))
+
+
+class TextView:
+    """A text with its words, the ends of its sentences, and where it has the cues and the subject."""
+
+    def __init__(self, wanted: AnswerSpec, text: str) -> None:
+        self.text = text
+        self.words = [WordToken(m.start(), m.end(), _stem_word(m.group())) for m in _WORD.finditer(text)]
+        self.stops = [m.end() for m in _STOP.finditer(text)]
+        self.cues = [(self._find_words(frozenset({own})), self._find_words(alike)) for own, alike in wanted.cues]
+        self.marks = [at for own, alike in self.cues for at in (*own, *alike)]  # of all cues
+        self.loose = self._find_words(wanted.loose)
+        self.against = self._find_words(wanted.against)
+        self.needed = self._find_words(wanted.needs) if wanted.needs else None
+        self.subject = self._find_words(frozenset(stems(wanted.subject)))
+
+    def _find_words(self, among: frozenset[str]) -> list[int]:
+        return [at for at, word in enumerate(self.words) if word.stem in among]
+
+    def word_index(self, place: int) -> int:
+        """Of the first word that ends after a place."""
+        return bisect_right(self.words, place, key=lambda word: word.end)
+
+    def count_stops(self, first: int, second: int) -> int:
+        """Sentence ends between two places."""
+        low, high = min(first, second), max(first, second)
+        return sum(low < stop <= high for stop in self.stops)
+
+    def closeness(self, start: int, end: int, marks: list[int]) -> float:
+        """How close the nearest of some words stands; one ahead counts more than one behind."""
+        left, right = self.word_index(start), self.word_index(end - 1) + 1
+        best = 0.0
+        for at in marks:
+            if left <= at < right:
+                continue
+            gap = left - at - 1 if at < left else at - right + 2
+            gap += 12 * self.count_stops(self.words[at].start, start)
+            best = max(best, 1 / (1 + gap / 5))
+        return best
+
+    def subject_closeness(self, start: int, end: int) -> float:
+        """How close the subject's name stands; a text without it may well speak of it all the same."""
+        return self.closeness(start, end, self.subject) if self.subject else 0.5
+
+    def cue_closeness(self, start: int, end: int) -> float:
+        """How close the question's words stand: the nearest of them first of all, then the others."""
+        each = [
+            max(self.closeness(start, end, own), SYNONYM * self.closeness(start, end, alike))
+            for own, alike in self.cues
+            if own or alike
+        ]
+        return 0.5 * max(each) + 0.5 * sum(each) / len(each) if each else 0.0
+
+    def has_cue_ahead(self, start: int, most: int = 4) -> bool:
+        at = self.word_index(start)
+        return any(at - most <= cue < at for cue in self.marks)
+
+    def sentence_has(self, word: str, place: int) -> bool:
+        """Whether the sentence at a place has a word, by its stem."""
+        return any(not self.count_stops(self.words[at].start, place) for at in self._find_words(frozenset({word})))
+
+    def is_other_matter(self, start: int, end: int) -> bool:
+        """Whether a word of something else than what is asked stands nearer, in the sentence, than the question's, or
+        what must be said there is not."""
+        own = self._distance(start, end, self.marks if self.needed is None else self.needed)
+        return self._distance(start, end, self.against) < own or (self.needed is not None and own == float("inf"))
+
+    def _distance(self, start: int, end: int, marks: list[int]) -> float:
+        left, right = self.word_index(start), self.word_index(end - 1)
+        here = [at for at in marks if not left <= at <= right and not self.count_stops(self.words[at].start, start)]
+        return min((left - at if at < left else at - right for at in here), default=float("inf"))
+
+    def follows_cue(self, start: int) -> bool:
+        """Whether a cue and a small word stand just ahead: "population of 837"."""
+        at = self.word_index(start)
+        return "of" in {word.stem for word in self.words[max(0, at - 3) : at]} and self.has_cue_ahead(start, 3)
+
+    def earliness(self, start: int) -> float:
+        return EARLY * (1 - start / max(1, len(self.text)))
+
+
+IN_BRACKETS = re.compile(r"\( ?([^()]{2,60}?) ?\)")
+
+_DESCRIBES = re.compile(r" [a-z][a-z-]*(?: [a-z][a-z-]*){0,2} ")  # "the Tangut ruler Li Deming"
+_IS_OR_COLON = re.compile(r"(?:\b(?:is|was|are|were)|:) $")
+_BY = re.compile(r"\b(?:by|son of|daughter of|father ,?|wife of|husband of|widow of|married)(?: the)?(?= )")
+_BY_END = re.compile(
+    r" ?[,;:.!?()\[\]\"“”|](?<!\b[A-Z]\.)| ''| ``| (?:in|on|at|for|from|with|that|which|who|whom|released|is|was|"
+    r"featuring|as|to|after|under|through|about|into|while|when|starring|and|first|during|[12]\d{3})\b"
+)
+_DONE = re.compile(r"\w{3,}(?:ed|tten|wn|ught) ")
+_BY_LONGEST = 90  # characters
+
+
+def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    yield from _find_after_by(wanted, read)
+    yield from _find_in_brackets(wanted, read)
+    yield from _find_aliases(wanted, read)
+    yield from find_expansions(wanted, read)
+    text, own = read.text, set(stems(wanted.subject))
+    runs = [strip_subject(wanted.subject, text, *run) for run in find_capital_runs(text, NAME)]
+    runs = [run for run in runs if not set(stems(text[run[0] : run[1]])) <= own]
+    for (start, end), follower in zip_longest(runs, runs[1:]):
+        score = 0.55 * read.cue_closeness(start, end) + 0.12 * read.subject_closeness(start, end)
+        if follower and _DESCRIBES.fullmatch(text, end, follower[0]):
+            score -= 0.15
+        if _is_owner(wanted, read, end):
+            score = max(score, 0.9)
+        if _IS_OR_COLON.search(text, max(0, start - 6), start) and read.has_cue_ahead(start, 4 + len(own)):
+            score = max(score, 0.85)
+        if _takes_office(wanted, read, end):
+            score = max(score, 0.85)
+        start, end, score = _extend_to_kind(wanted, text, start, end, score)
+        yield CandidateSpan(start, end, min(1.0, score + read.earliness(start)))
+
+
+def _is_owner(wanted: AnswerSpec, read: TextView, end: int) -> bool:
+    """ "Joe Jackson's second album" """
+    at = read.word_index(end)
+    after = {word.stem for word in read.words[at : at + 4]}
+    owned = re.compile(r" ?['’]s? ").match(read.text, end)
+    return owned is not None and bool(after & (wanted.cue_stems | set(stems(wanted.subject))))
+
+
+_TAKES = re.compile(r" (?:as|became|becomes|is|was)(?: (?:the|its|their|new|a|an))* ")
+
+
+def _takes_office(wanted: AnswerSpec, read: TextView, end: int) -> bool:
+    """ "appointed Marta Silva as chief executive", where an office is asked for"""
+    office = wanted.cue_stems & _OFFICES
+    taken = _TAKES.match(read.text, end) if office else None
+    at = read.word_index(taken.end()) if taken else 0
+    return taken is not None and bool(office & {word.stem for word in read.words[at : at + 2]})
+
+
+_OFFICES = frozenset(map(stem, "ceo executive chairman chairwoman president mayor minister governor".split()))
+
+
+def _extend_to_kind(wanted: AnswerSpec, text: str, start: int, end: int, score: float) -> tuple[int, int, float]:
+    """ "Koltsevaya line" and "1982 Lebanon War", where a line or a conflict is asked for."""
+    if not wanted.noun:
+        return start, end, score
+    if kind := re.compile(rf" {re.escape(wanted.noun)}\b").match(text, end):
+        end, score = kind.end(), max(score, 0.85)
+    if set(stems(text[start:end])[-2:]) & wanted.cue_stems:
+        score = max(score, 0.8)
+        start -= 5 if re.search(r"\b[12]\d{3} $", text[max(0, start - 6) : start]) else 0
+    return start, end, score
+
+
+def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """ "directed by the Scottish author Muriel Spark": the first name of the phrase that does not only describe
+    another, if a cue stands just ahead."""
+    text, own = read.text, set(stems(wanted.subject))
+    for found in _BY.finditer(text):
+        stop = _BY_END.search(text, found.end())
+        close = min(stop.start() if stop else len(text), found.end() + _BY_LONGEST)
+        runs = [(found.end() + a, found.end() + b) for a, b in find_capital_runs(text[found.end() : close], NAME)]
+        while len(runs) > 1 and _DESCRIBES.fullmatch(text, runs[0][1], runs[1][0]):
+            runs.pop(0)
+        gap = _words_to_cue(wanted, read, found)
+        if gap is not None and runs and not set(stems(text[runs[0][0] : runs[0][1]])) <= own:
+            run = strip_subject(wanted.subject, text, *strip_nation(text, *runs[0]))
+            yield CandidateSpan(*run, min(1.0, 0.96 - 0.03 * gap + read.earliness(found.start())))
+
+
+def _words_to_cue(wanted: AnswerSpec, read: TextView, by: re.Match[str]) -> int | None:
+    """Words from a cue to "by"; None where there is none in the sentence. "Son of" is a cue by itself."""
+    if {stem(fold(word)) for word in by.group().split()} & wanted.cue_stems:
+        return 0
+    at = read.word_index(by.start())
+    if _has_other_verb(wanted, read, at, by.start()):
+        return None
+    if at - 1 in read.subject and by.group().startswith("by"):
+        return 2  # "The Grey Ferry by Ada Quill"
+    gaps = [at - cue for cue in read.marks if 0 < at - cue <= 8]
+    near = [gap for gap in gaps if not read.count_stops(read.words[at - gap].start, by.start())]
+    return min(near, default=None) if by.group().startswith("by") else None
+
+
+def _has_other_verb(wanted: AnswerSpec, read: TextView, at: int, start: int) -> bool:
+    """ "Scored by", where the director is asked for; "directed and written by" will do."""
+    last = read.words[at - 1] if at else None
+    if last is None or last.stem in wanted.cue_stems or not _DONE.fullmatch(read.text, last.start, start):
+        return False
+    joined = at > 2 and read.words[at - 2].stem == "and" and read.words[at - 3].stem in wanted.cue_stems
+    return not joined
+
+
+def _find_in_brackets(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """What tells things of one name apart stands in brackets after it: "VII (Blitzen Trapper album)"."""
+    for found in IN_BRACKETS.finditer(read.text) if wanted.subject else ():
+        ahead = read.text[max(0, found.start() - len(wanted.subject) - 3) : found.start()]
+        if fold(wanted.subject)[-12:] not in fold(ahead):
+            continue
+        inside, start = found[1], found.start(1)
+        runs = [run for run in find_capital_runs(inside, NAME) if run[0] == 0]
+        tail = set(stems(inside[runs[0][1] :])) if runs else set()
+        if runs and (tail & wanted.cue_stems or not tail):
+            yield CandidateSpan(start, start + runs[0][1], 0.88)
+
+
+_ALIAS = re.compile(
+    r"\b(?:(?:commonly|also|formerly|now|today|originally|previously|historically) )?(?:known as|called|named|renamed|"
+    r"written|(?:the )?modern(?:-day)?(?: (?:town|city|village|name)(?: of)?)?|present-day|stands for|"
+    r"abbreviation (?:of|for))(?: (?:the|a|an))? "
+)
+_ALIAS_END = re.compile(r" ?[,;:.()\[\]\"“”]| (?:or|and|is|was|in|on|by|at|that|which)\b")
+
+
+def _find_aliases(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """What a thing is called, where its name is asked for; such a name may be written small."""
+    if not wanted.cue_stems & {"name", "stand", "call"}:
+        return
+    for found in _ALIAS.finditer(read.text):
+        stop = _ALIAS_END.search(read.text, found.end())
+        end = stop.start() if stop else found.end()
+        if 0 < len(read.text[found.end() : end].split()) <= 5:
+            yield CandidateSpan(found.end(), end, 0.6 + 0.25 * read.subject_closeness(found.start(), found.end()))
+
+
+def find_expansions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """What an abbreviation stands for: a name of which it has the initials."""
+    short = wanted.subject.replace(".", "")
+    if not (short.isupper() and short.isalpha() and 2 <= len(short) <= 7):
+        return
+    if wanted.question_stems & {"stand", "refer", "abbrevi", "mean"}:
+        words = " ".join(rf"(?:(?:of|the|and|for|in|on) )?{letter}[\w’'-]*\.?" for letter in short)
+        for found in re.finditer(rf"\b{words}", read.text):
+            yield CandidateSpan(found.start(), found.end(), 0.86)
+
+
+# What somebody or something is: sports, professions, genres and the like, as a sentence says "X is a Y".
+
+_PHRASE_END = re.compile(
+    r" ?[,;:.!?()\[\]\"“”|]| ''| ``| (?:who|whom|which|that|where|when|directed|written|starring|based|released|by|"
+    r"located|situated|published|produced|created|and (?:is|was|the|later|former)|known|from|during|since|after|before|"
+    r"with|about|featuring|recorded|formed|founded|set|playing|played|is|was|has|had|on|at|as|born|between)\b"
+)
+_IS_A = re.compile(
+    r"\b(?:is|was|are|were|became|remains)(?: (?:also|currently|best|primarily|perhaps|now|usually|generally|both))?"
+    r"(?: known as)?(?: (?:a|an|the|one of the))?(?= )"
+)
+_NO_CLASS = re.compile(r"\b(?:stub|article|part of|series of|list|disambiguation|page|same|way|result|case)\b", re.I)
+_TRAILING = re.compile(r"(?: (?:of|to|the|in|for|a|an|and|or|with|his|her|its|is|then|as|by|on|at))+$")
+
+
+def find_classes(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    yield from _find_definitions(wanted, read)
+    yield from _find_appositions(wanted, read)
+    yield from _find_labels(wanted, read)
+    yield from _find_in_title(wanted, read)
+    yield from _find_kind_phrases(wanted, read)
+    yield from find_expansions(wanted, read)
+    if known := wanted.words or EXAMPLES_BY_KIND.get(wanted.noun):
+        yield from _find_list_words(wanted, word_pattern(known), read)
+
+
+def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """ "X is an English former footballer who ...": the phrase, or the word of the kind in it."""
+    text = read.text
+    for found in _IS_A.finditer(text):
+        start = found.end() + 1
+        stop = _PHRASE_END.search(text, start)
+        phrase = _TRAILING.sub("", text[start : stop.start() if stop else len(text)].rstrip())
+        article = found.group().endswith((" a", " an", " the"))
+        fits = 1 <= len(phrase.split()) <= LONGEST_ANSWER and (article or word_pattern(NATIONALITIES).match(phrase))
+        if not fits or _NO_CLASS.search(phrase):
+            continue
+        score = 0.4 + 0.3 * read.subject_closeness(found.start(), found.end()) + 2 * read.earliness(start)
+        if not wanted.words:
+            yield CandidateSpan(start, start + len(phrase), min(1.0, score + _score_kind(wanted, phrase)))
+        elif hit := word_pattern(wanted.words).search(text, start, start + len(phrase)):
+            yield CandidateSpan(*_extend_phrase(wanted, text, hit.start(), hit.end()), min(1.0, score + 0.2))
+
+
+def _score_kind(wanted: AnswerSpec, phrase: str) -> float:
+    known = EXAMPLES_BY_KIND.get(wanted.noun)
+    return 0.0 if known is None else 0.15 if word_pattern(known).search(phrase) else -0.3
+
+
+_OPENING = re.compile(r"(?:^|[.] |\bas )[Aa]n? ((?:[\w-]+ ){0,4}[\w-]+)(?=,? (?:he|she|it|to|in|of|from)\b|,)")
+
+
+def _find_appositions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """ "A defender, he began": what somebody was, ahead of what he did; "elected as a Democrat"."""
+    listed = wanted.words or EXAMPLES_BY_KIND.get(wanted.noun)
+    if not listed:
+        return
+    for found in _OPENING.finditer(read.text):
+        if hit := word_pattern(listed).search(read.text, found.start(1), found.end(1)):
+            start, end = hit.span() if wanted.words else found.span(1)
+            yield CandidateSpan(start, end, 0.55 + 0.15 * read.subject_closeness(start, end) + read.earliness(start))
+
+
+def _find_list_words(wanted: AnswerSpec, listed: re.Pattern[str], read: TextView) -> Iterator[CandidateSpan]:
+    own = set(stems(wanted.subject))
+    for found in listed.finditer(read.text):
+        start, end = _extend_phrase(wanted, read.text, found.start(), found.end())
+        named = read.text[start].isupper() and set(stems(read.text[start:end])) <= own  # "A Single Man" is no single
+        if named or (wanted.noun == "party" and read.text[start].islower()):
+            continue
+        near, cue = read.subject_closeness(start, end), read.cue_closeness(start, end)
+        yield CandidateSpan(start, end, 0.1 + 0.3 * near + 0.25 * cue + read.earliness(start))
+
+
+_RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")
+_LEFT = re.compile(r"(?:\b(?!The |A |An |In |He |She |His |Her )[A-Z][\w-]* )+$")
+
+
+def _extend_phrase(wanted: AnswerSpec, text: str, start: int, end: int) -> tuple[int, int]:
+    """The name a listed word is part of: "Quebec Liberal Party", "snooker player"."""
+    if wanted.noun == "party" and text[start].isupper() and (left := _LEFT.search(text[max(0, start - 30) : start])):
+        start -= len(left.group()) if len(left.group().split()) <= 2 else 0
+    right = _RIGHT.match(text, end)
+    return start, right.end() if right else end
+
+
+_LABELS = {"profession": "profession|occupation", "medium": "medium|format|media type"}
+_VALUE = re.compile(r"[A-Z][\w/&-]*(?: [A-Z][\w/&-]*)?")
+_LABEL_GAP = re.compile(r" ?(?:\( ?s ?\))? ?:? ?")
+
+
+def _find_labels(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """ "Genre Dance", "Position(s): Defender": a label and its value, as in a table."""
+    if not wanted.noun:
+        return
+    for found in re.finditer(rf"\b(?:{_LABELS.get(wanted.noun, re.escape(wanted.noun))})s?\b", read.text, re.I):
+        gap = _LABEL_GAP.match(read.text, found.end())
+        start = gap.end() if gap else found.end()
+        value = _VALUE.match(read.text, start)
+        if not value or not found.group()[:1].isupper():
+            continue
+        if not wanted.words:
+            yield CandidateSpan(start, value.end(), 0.6)
+        elif hit := word_pattern(wanted.words).search(read.text, start, value.end()):
+            yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.6)
+
+
+def _find_kind_phrases(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """ " "a Spanish Tropical format", "378th Fighter Squadron": words that end in what is asked for or go on from the
+    name that is asked about."""
+    if wanted.noun and not wanted.words:
+        for found in re.finditer(rf"\b(?:an?|the) ((?:[\w/-]+ ){{1,4}}{re.escape(wanted.noun)})\b", read.text):
+            yield CandidateSpan(
+                found.start(1), found.end(1), 0.72 + 0.3 * read.subject_closeness(found.start(1), found.end(1))
+            )
+    if wanted.subject and wanted.cue_stems & {"unit", "institut", "organ", "squadron"}:
+        more = r"((?:(?!The |It |He |In |A )[A-Z][\w-]* ?){1,4})"
+        for found in re.finditer(rf"\b{re.escape(wanted.subject)} {more}", read.text):
+            yield CandidateSpan(
+                found.start(), found.start() + len(found.group().rstrip()), 0.8 + read.earliness(found.start())
+            )
+
+
+def _find_in_title(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    """ "Tim Martin (American football)": what is in brackets after the subject's name."""
+    for found in IN_BRACKETS.finditer(read.text):
+        ahead = read.text[max(0, found.start() - 40) : found.start()]
+        if not set(stems(wanted.subject)[-1:]) & set(stems(ahead)[-2:]) or re.search(r"\d{3}|born|^also|_", found[1]):
+            continue
+        if wanted.words:
+            if hit := word_pattern(wanted.words).search(read.text, found.start(1), found.end(1)):
+                yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.85)
+        elif len(found[1].split()) <= 4 and found[1][:1].islower():
+            yield CandidateSpan(found.start(1), found.end(1), 0.6)
+
+
+# Dates that may be what a question wants.
+
+MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|"
+    r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+)
+_YEAR_TEXT = r"(?:1[0-9]\d\d|20\d\d)(?![\d,]\d|\d| ?%)"
+_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
+_KIN = re.compile(r"\b(father|mother|wife|husband|brother|sister|son|daughter|widow|parents)\b[^.(]*$")
+DATE = re.compile(
+    rf"(?<![\w.,/-])(?:"
+    rf"{_DAY} (?:of )?{MONTH} ?,? {_YEAR_TEXT}|{MONTH} {_DAY} ?, "
+    rf"{_YEAR_TEXT}|{MONTH} {_DAY} {_YEAR_TEXT}|\d{{4}}-\d\d-\d\d|"
+    rf"(?:the )?(?:(?:early|mid|late)[ -](?:the )?)?\d{{3}}0['’]?s\b|"
+    rf"(?:(?:about|around|circa|between|c\.|ca\.|late|early|mid) ?-?)?(?:{MONTH},? )?"
+    rf"{_YEAR_TEXT}(?:(?: ?[–—-] ?| to | and ){_YEAR_TEXT}|[–-]\d\d\b)?)"
+)
+
+
+def find_dates(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    born, died = "born" in wanted.cue_stems, "die" in wanted.cue_stems
+    text = read.text
+    for found in DATE.finditer(text):
+        start, end = found.span()
+        if read.is_other_matter(start, end):
+            continue
+        ahead, behind = text[max(0, start - 60) : start], text[end : end + 12]
+        score = 0.75 * max(read.cue_closeness(start, end), 0.5 * read.closeness(start, end, read.loose))
+        if re.search(r"\b(?:in|on|since|from|about|around|circa|of|between) $", ahead):
+            score += 0.08
+        if born or died:
+            score -= 0.4 if _is_of_kin(wanted, ahead) else 0.0
+            start, end, score = _score_life_date(text, start, end, score, died=died)
+        elif re.search(r"\( ?$", ahead) and re.match(r" ?\)", behind):
+            score -= 0.2  # a year in brackets tells which thing is meant, or how long it was
+        if re.search(r"(?:Retrieved|Archived|accessed|UPDATED|Date:)(?!\w)[^.]{0,12}$", ahead):
+            score -= 0.4
+        if re.search(r"\b[Rr]e-?(?:issue|release|built|build|open|establish|found|form)\w*[^.]*$", ahead):
+            score -= 0.2
+        score += (
+            read.earliness(start)
+            + 0.04 * min(2, len(found.group().split()) - 1)
+            + 0.15 * read.subject_closeness(start, end)
+        )
+        yield CandidateSpan(start, end, min(1.0, max(0.0, score + read.earliness(start))))
+
+
+def _score_life_date(text: str, start: int, end: int, score: float, *, died: bool) -> tuple[int, int, float]:
+    """Dates in brackets after a name are those of birth and death; "1850 births" is a category."""
+    if re.match(r" (?:deaths|births)\b", text[end : end + 8]):
+        return start, end, 0.8 if ("deaths" in text[end : end + 8]) == died else 0.0
+    ahead, behind = text[max(0, start - 60) : start], text[end : end + 4]
+    opened = ahead.rfind("(")
+    inside = ahead[opened:] if opened >= 0 and ")" not in ahead[opened:] else ""
+    if not inside:
+        return start, end, score
+    if years := re.fullmatch(r"(\d{3,4}) ?[–—-] ?(\d{3,4})", text[start:end]):
+        return (start + years.start(2), end, 0.72) if died else (start, start + years.end(1), 0.72)
+    second = bool(re.search(r"\d ?[–—-] ?[^()]{0,12}$", inside)) or re.search(r"\bdied|\bd\.", inside) is not None
+    spans = bool(re.match(r" ?[–—-]", behind)) or re.search(r"\bborn|\bb\.", inside) is not None
+    if died:
+        return start, end, 0.9 if second else min(score, 0.3)
+    return start, end, 0.9 if spans and not second else min(score, 0.3)
+
+
+def _is_of_kin(wanted: AnswerSpec, ahead: str) -> bool:
+    """ "His father died in 1685" is no answer on himself."""
+    kin = _KIN.search(ahead)
+    return kin is not None and stem(kin[1]) not in wanted.question_stems
+
+
+# Figures that may be what a question wants, with their units.
+
+UNIT = 0.7  # a figure with the unit that is asked for
+
+_ABOUT = r"(?:(?:about|approximately|around|over|nearly|some|estimated) )?"
+NUMBER = re.compile(
+    rf"(?<![\w.,/$€£−-]){_ABOUT}[$€£]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?![\d%])|"
+    rf"(?<![\w.,/−-]){_ABOUT}[$€£]?\d+(?:\.\d+)?(?: (?:million|billion|thousand))?(?![\d,.%]\d|[\d%]| %)"
+)
+_UNIT = re.compile(
+    r" ?(?:people|inhabitants|residents|persons|years?|cc|km|kilometres|kilometers|miles|metres|meters|feet|ft|m|"
+    r"libraries|members|students|households|acres|hectares|mg|kg|tonnes|"
+    r"square miles|square kilometres|employees|seats)\b"
+)
+_YEAR_FIGURE = re.compile(r"1[5-9]\d\d|20\d\d")
+# What follows or precedes a figure that counts something else, or nothing.
+_OF_OTHERS = re.compile(
+    r" ?(?:%|per cent|percent|/|households|families|housing|square|sq|km|per\b|"
+    rf"(?:people |persons |inhabitants )?per |±)|\s?{MONTH}"
+)
+_NO_FIGURE = re.compile(
+    rf"(?:{MONTH} |density (?:was|of) |\[ ?|[Nn]o\. |± ?|[$€£] |\b(?:ages? of(?: \d+ and)?|under|over the age of) )$"
+)
+_PER = re.compile(r" ?per\b")
+_MONEY = frozenset(map(stem, "income cost price budget revenue salary dividend turnover profit loss debt".split()))
+_CURRENCY = re.compile(
+    r"[$€£¥₹]|(?: million| billion| thousand)? ?(?:[A-Z]{3}|US|euros?|dollars?|pounds?|rupees?|yen|yuan|francs?)\b"
+)
+_MANY = re.compile(r"\bhow many (\w+)")
+_STATES_FIGURE = re.compile(r"(?:\b(?:was|is|were|had|has|about|approximately|over)|:) $")
+
+
+def find_numbers(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    text, of_age = read.text, bool(wanted.cue_stems & {"age", "old", "long"})
+    of_money = bool(wanted.cue_stems & _MONEY)
+    many = [stem(noun) for noun in _MANY.findall(wanted.question)]
+    for found in NUMBER.finditer(text):
+        start, end = found.span()
+        ahead = text[max(0, start - 20) : start]
+        others = _OF_OTHERS.match(text, end) and not ("per" in wanted.question.split() and _PER.match(text, end))
+        if _YEAR_FIGURE.fullmatch(found.group()) or others or _NO_FIGURE.search(ahead):
+            continue
+        if read.is_other_matter(start, end):
+            continue
+        if of_money and not (_CURRENCY.search(found.group()) or _CURRENCY.match(text, end)):
+            continue
+        if many and not read.sentence_has(many[0], start):
+            continue
+        unit = _UNIT.match(text, end)
+        counted = stem(unit.group().strip()) if unit else ""
+        if counted == "year" and not of_age:
+            continue
+        score = max(0.8 * read.cue_closeness(start, end), UNIT if counted and counted in wanted.cue_stems else 0.0)
+        score += _score_unit(many, read, end)
+        score += 0.12 if _STATES_FIGURE.search(ahead) or read.follows_cue(start) else 0.0
+        score += 0.1 * read.subject_closeness(start, end) + 2 * read.earliness(start)
+        yield CandidateSpan(start, unit.end() if unit else end, min(1.0, score))
+
+
+def _score_unit(many: list[str], read: TextView, end: int) -> float:
+    """Whether what follows a figure is what "how many" asks for; a house number ahead of a street is not."""
+    if not many:
+        return 0.0
+    at = read.word_index(end)
+    return 0.1 if many[0] in {word.stem for word in read.words[at : at + 3]} else -0.4
+
+
+# Places that may be what a question wants.
+
+_SITED = re.compile(
+    r"\b(?:located|situated|based|published|lies|stands|headquartered|serving)\b[^.]*"
+    r"\b(?:in|at|near)(?: the)?(?: [a-z]+){0,3} $"
+)
+
+
+def find_places(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
+    text, own = read.text, set(stems(wanted.subject))
+    listed = word_pattern(wanted.words) if wanted.words else None
+    found = ((m.start(), m.end()) for m in listed.finditer(text)) if listed else find_capital_runs(text, PLACE)
+    for start, end in found:
+        if set(stems(text[start:end])) <= own or not text[start].isupper():
+            continue
+        ahead = text[max(0, start - 40) : start]
+        score = 0.3 * read.cue_closeness(start, end) + 0.25 * read.subject_closeness(start, end) + read.earliness(start)
+        score += 0.1 if listed else 0.0
+        score += 0.15 if re.search(r"\b(?:in|at|near|of)(?: the)?(?: \w+){0,2} $", ahead) else 0.0
+        score += 0.25 if _SITED.search(ahead) else 0.0
+        last = text[start:end].split(",")[-1].strip()
+        named = word_pattern(STATES).fullmatch(last) or word_pattern(COUNTRIES).fullmatch(last)
+        score += 0.2 if named and "," in text[start:end] else 0.0
+        yield CandidateSpan(_include_republic(text, start) if listed else start, end, min(1.0, score))
+
+
+def _include_republic(text: str, start: int) -> int:
+    full = re.search(r"(?:Republic|Kingdom|Commonwealth|State) of (?:the )?$", text[max(0, start - 30) : start])
+    return start - len(full.group()) if full else start

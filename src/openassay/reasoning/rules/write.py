@@ -1,0 +1,772 @@
+"""What the sources disagree on: every matter with both sides, who stands behind each, and why it is open."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from openassay.models.evidence import Claim, Disagreement, Mark, Verdict
+from openassay.models.plan import Depth, Plan
+from openassay.models.report import Issue
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, WriteRequest
+from openassay.reasoning.rules.paragraphs import (
+    CONTRAST,
+    LONG,
+    WRITING_STYLES,
+    JoinContext,
+    WritingStyle,
+    build_paragraphs,
+    can_follow,
+    find_common_words,
+    find_ranking,
+    find_sides,
+    has_figure,
+    is_free_of,
+    join_paragraph,
+    rephrase,
+    score_worth,
+    side_of,
+    to_sentence,
+)
+from openassay.reasoning.rules.plan import FINANCE, NEWS, classify_aspect, is_about_a_company
+from openassay.text.relations import find_years, statement_facts
+from openassay.text.sentences import is_statement, is_table_row
+from openassay.text.words import fold, jaccard, stems
+
+DISPUTES_TITLE = "What the sources disagree on"
+DISPUTES_SHARE = 4  # a quarter of the words
+PER_SIDE = 3  # statements
+MOST_REPLACED = 4
+ORDINALS = "first second third".split()
+UNSAID = ("", "unresolved", "open", "newer supersedes older")  # resolutions that give no reason a reader would want
+
+Sentences = tuple[DraftSentence, ...]
+
+
+class DisputeSides(NamedTuple):
+    sides: tuple[tuple[Claim, ...], ...]
+    settled: bool
+    reason: str
+    question: str  # the sub-question it is about
+
+    @property
+    def claims(self) -> set[str]:
+        return {claim.id for side in self.sides for claim in side}
+
+
+def find_disputes(disagreements: Sequence[Disagreement], claims: dict[str, Claim], plan: Plan) -> list[DisputeSides]:
+    """Those that have a statement on each side, open ones first."""
+    found = []
+    for item in disagreements:
+        sides = tuple(tuple(sorted((claims[id] for id in side if id in claims), key=_sureness)) for side in item.sides)
+        if len(sides) > 1 and all(sides):
+            found.append(DisputeSides(sides, item.resolved, item.resolution, _find_question(sides, plan)))
+    return sorted(found, key=lambda matter: matter.settled)
+
+
+def _sureness(claim: Claim) -> tuple[bool, float, str]:
+    """Who reads one statement of a side should read its surest."""
+    return claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id
+
+
+def _find_question(sides: Sequence[Sequence[Claim]], plan: Plan) -> str:
+    """The first sub-question that every side answers, or any."""
+    asked = [{id for claim in side for id in claim.questions} for side in sides]
+    for wanted in (set.intersection(*asked), set.union(*asked)):
+        for question in plan.questions:
+            if question.id in wanted:
+                return question.text
+    return ""
+
+
+def list_dispute_claims(found: Sequence[DisputeSides]) -> set[str]:
+    """What must not be told as plain fact: all sides of an open matter, and what lost in a settled one."""
+    return {
+        claim.id
+        for matter in found
+        for side in (matter.sides[1:] if matter.settled else matter.sides)
+        for claim in side
+    }
+
+
+def write_disputes(found: Sequence[DisputeSides], words: int, told: Collection[str] = ()) -> Sentences:
+    """As many matters as a quarter of the words holds, but never none: where there is a dispute, it is shown. `told`
+    are the claims that were told before."""
+    room, taken = words // DISPUTES_SHARE, 0
+    sentences: list[DraftSentence] = []
+    for versions in _write_versions(found, set(told)):
+        known = {id for sentence in sentences for id in sentence.claims}
+        short, full = (_drop_repeats(version, known) for version in versions)
+        chosen = full if taken + _count_words(full) <= room else short
+        if chosen and (not taken or taken + _count_words(chosen) <= room):
+            taken += _count_words(chosen)
+            sentences += chosen
+    return tuple(sentences)
+
+
+def _drop_repeats(version: Sentences, known: Collection[str]) -> Sentences:
+    """What a section has told it does not tell again. Of a matter with one side told, the other is still due."""
+    frame, *facts = version
+    fresh = [sentence for sentence in facts if not set(sentence.claims) <= set(known)]
+    if len(fresh) == len(facts):
+        return version
+    if not any(sentence.claims for sentence in fresh):
+        return ()
+    lead = frame.text.partition(";")[0].rstrip(".")
+    bare = [s.model_copy(update={"text": _capitalize(s.text.removeprefix(CONTRAST))}) for s in fresh if s.claims]
+    return (frame.model_copy(update={"text": f"{lead}: what follows does not agree with a statement above."}), *bare)
+
+
+def _capitalize(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[tuple[Sentences, Sentences]]:
+    """Each matter in short, and in full where it takes more. No frame is said twice: a sentence that a section has
+    already is left out of it."""
+    asked: list[str] = []
+    for matter in (matter for matter in found if not matter.settled):
+        asked.append(matter.question)
+        lead = _write_lead(matter, asked.count(matter.question))
+        yield tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))
+    settled = [matter for matter in found if matter.settled]
+    shown = told | {claim for matter in found if not matter.settled for claim in matter.claims}
+    above = [matter for matter in settled if matter.sides[0][0].id in shown]
+    if above:
+        yield tuple(_write_replacement(above[:1])), tuple(_write_replacement(above[:MOST_REPLACED]))
+    for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
+        version = tuple(_write_settlement(matter))
+        yield version, version
+
+
+def _write_lead(matter: DisputeSides, number: int) -> str:
+    if number == 1:
+        return (
+            f"On “{matter.question}” the sources do not agree" if matter.question else "Here the sources do not agree"
+        )
+    if number <= len(ORDINALS):
+        return f"The sources also differ on a {ORDINALS[number - 1]} point"
+    return f"That makes {number} points on which the sources differ"
+
+
+def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSentence]:
+    who = f"{_describe_backing(matter)}, and none read in this run settles it." if most > 1 else "."
+    yield DraftSentence(text=f"{lead}{who}", opens=True)
+    lower = find_common_words([claim for side in matter.sides for claim in side])
+    for number, side in enumerate(matter.sides):
+        for at, claim in enumerate(side[:most]):
+            joint = CONTRAST if number and not at and can_follow(claim.text, lower) else ""
+            yield to_sentence(claim, joint)
+    if most > 1 and matter.reason not in UNSAID:
+        yield DraftSentence(text=f"Why the sources leave this open: {matter.reason.rstrip('.')}.")
+
+
+def _describe_backing(matter: DisputeSides) -> str:
+    """Who: counted, because one text may have many copies."""
+    backing = [_describe_side(side) for side in matter.sides]
+    if len(set(backing)) == 1:
+        return f"; each view rests on {backing[0]}"
+    if len(backing) == 2:
+        return f"; the first view rests on {backing[0]}, the other on {backing[1]}"
+    return "; there are more than two views"
+
+
+def _describe_side(side: Sequence[Claim]) -> str:
+    if any(claim.mark is Mark.CORROBORATED for claim in side):
+        return "two or more independent sources"
+    several = len({span.document for claim in side for span in claim.spans}) > 1
+    return "several documents" if several else "one source"
+
+
+def _write_replacement(settled: Sequence[DisputeSides]) -> Iterator[DraftSentence]:
+    """What stands no more; what took its place is told above."""
+    yield DraftSentence(
+        text="What was published before has been superseded by newer statements of the same origin, told above.",
+        opens=True,
+    )
+    older = {side[0].id: side[0] for matter in settled for side in matter.sides[1:]}
+    yield from map(to_sentence, sorted(older.values(), key=lambda claim: min(find_years(claim.text), default=0)))
+
+
+def _write_settlement(matter: DisputeSides) -> Iterator[DraftSentence]:
+    reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
+    yield DraftSentence(
+        text=f"Here the statement given last stands, and what comes before it does not{reason}.", opens=True
+    )
+    yield from (to_sentence(side[0]) for side in matter.sides[1:])
+    yield to_sentence(matter.sides[0][0])
+
+
+# The abstract: what a reader needs who reads nothing else.
+
+ABSTRACT_WORDS = 210  # of 150 to 250
+ABSTRACT_SHARE = 5  # a fifth of the words
+OF_ALL = 0.5  # of what the report tells: more would be the report once more
+NO_ABSTRACT = 300  # a report shorter than this is its own summary
+COUNTS = "none one two three four five six".split()
+FEWEST_STATEMENTS = 4  # statements of a report worth summing up
+
+
+def abstract_length(request: WriteRequest, target: int) -> int:
+    """Words it may have; a quick answer needs none."""
+    if request.plan.depth is Depth.QUICK or target < NO_ABSTRACT:
+        return 0
+    return min(ABSTRACT_WORDS, target // ABSTRACT_SHARE)
+
+
+def write_abstract(
+    told: Sequence[Claim], matters: Sequence[DisputeSides], request: WriteRequest, most: int, voice: WritingStyle
+) -> list[DraftSentence]:
+    """The best statement of each sub-question and the first dispute, then the best of the rest. `told` are the claims
+    of the body; corroborated ones come first, in the words of another source where there are some."""
+    open_ones = [matter for matter in matters if not matter.settled]
+    disputed = {claim.id: claim for matter in open_ones for side in matter.sides for claim in side}
+    matter = sum(len(claim.text.split()) for claim in (*told, *disputed.values()))
+    left = min(most, int(matter * OF_ALL))
+    sentences: list[DraftSentence] = []
+    for group in _group_sentences(told, open_ones[:1], request):
+        words = sum(len(sentence.text.split()) for sentence in group)
+        if words <= left:
+            left -= words
+            opens = voice.brief or not sentences  # point by point, or one paragraph
+            sentences += [group[0].model_copy(update={"opens": opens}), *group[1:]]
+    return sentences
+
+
+def _group_sentences(
+    told: Sequence[Claim], disputes: Sequence[DisputeSides], request: WriteRequest
+) -> Iterator[list[DraftSentence]]:
+    """In the order of the sub-questions; a dispute stands at the sub-question it is about."""
+    ranked = sorted(
+        (claim for claim in told if not is_table_row(claim.text)),
+        key=lambda claim: (claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id),
+    )
+    led: set[str] = set()
+    waiting = list(disputes)
+    for question in request.plan.questions:
+        yield from (_write_dispute(matter) for matter in waiting if matter.question == question.text)
+        waiting = [matter for matter in waiting if matter.question != question.text]
+        lead = next((claim for claim in ranked if question.id in claim.questions and claim.id not in led), None)
+        if lead is not None:
+            led.add(lead.id)
+            yield [_retell(lead)]
+    yield from map(_write_dispute, waiting)
+    yield from ([_retell(claim)] for claim in ranked if claim.id not in led)
+
+
+def _retell(claim: Claim) -> DraftSentence:
+    return to_sentence(claim, text=rephrase(claim) or "")
+
+
+def _write_dispute(matter: DisputeSides) -> list[DraftSentence]:
+    """A statement of each side, said to be disputed: neither stands as fact."""
+    one, *others = (side[0] for side in matter.sides)
+    lower = find_common_words([one, *others])
+    count = COUNTS[len(others) + 1] if len(others) + 1 < len(COUNTS) else "many"
+    frame = DraftSentence(text=f"The sources disagree, as the next {count} statements show.")
+    return [frame, _retell(one), *(_write_contrast(other, lower) for other in others)]
+
+
+def _write_contrast(claim: Claim, lower: frozenset[str]) -> DraftSentence:
+    text = rephrase(claim) or claim.text
+    return to_sentence(claim, CONTRAST if can_follow(text, lower) else "", text=text)
+
+
+# What a reviewer asked for, as this writer can do it, and a note on each item (F-06).
+
+MIN_STEMS = 3  # stems a complaint shares with the statement it means
+MIN_OVERLAP = 0.3
+
+
+@dataclass
+class RevisionPlan:
+    """What is done differently, and what is said about it."""
+
+    shorter: bool = False
+    fewer_alike: bool = False
+    shorter_sentences: bool = False
+    newest_first: bool = False
+    surest_first: bool = False
+    shorter_summary: bool = False
+    on_topic: bool = False  # what shares no word with the question is left out
+    whole: bool = False  # rows and fragments are left out
+    unjoined: bool = False
+    missing: list[str] = field(default_factory=list)  # what nothing is said of
+    struck: set[str] = field(default_factory=set)  # claims that are left out
+    banned: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+def plan_revision(request: WriteRequest) -> RevisionPlan:
+    """Critical and major items first; a fix without an issue is an item too."""
+    made = RevisionPlan()
+    severe = ("critical", "major")
+    issues = sorted(request.issues, key=lambda issue: issue.severity not in severe)
+    known = {issue.fix for issue in issues}
+    issues += [_to_issue(fix) for fix in request.fixes if fix not in known]
+    for issue in issues:
+        done = _apply_known_fix(issue, request, made) or (
+            _drop_doubtful(issue, request, made) if issue.severity in severe else ""
+        )
+        made.notes.append(f"{_describe_issue(issue)} → {done or 'nothing to do in the text'}")
+    return made
+
+
+def _to_issue(fix: str) -> Issue:
+    return Issue(category="style", severity="minor", location="", description=fix, fix=fix)
+
+
+def _describe_issue(issue: Issue) -> str:
+    place = f"{issue.severity}, {issue.location}: " if issue.location else ""
+    return f"{place}{issue.description}"
+
+
+def _apply_known_fix(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
+    """The first thing that the words of an item ask for; empty where none is known."""
+    said = f"{issue.fix} {issue.description}".lower()
+    if found := re.search(r"banned word: (.+)", issue.description):
+        made.banned.add(found[1].strip())
+        return "put in other words"
+    for pattern, do in _KNOWN_FIXES:
+        if re.search(pattern, said):
+            return do(issue, request, made)
+    return ""
+
+
+def _drop_statement(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
+    """The statement an item quotes, or the one it speaks of."""
+    quoted = fold(issue.description.partition(": ")[2])[:70]
+    supported = [claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED]
+    meant = [c for c in supported if quoted and fold(c.text).startswith(quoted)] or _find_statement(issue, supported)
+    made.struck |= {claim.id for claim in meant}
+    return "the statement was left out" if meant else ""
+
+
+def _find_statement(issue: Issue, claims: Sequence[Claim]) -> list[Claim]:
+    said = set(stems(issue.description))
+    named = [c for c in claims if len(said & set(stems(c.text))) >= MIN_STEMS]
+    best = max(named, key=lambda claim: jaccard(claim.text, issue.description), default=None)
+    return [best] if best is not None and jaccard(best.text, issue.description) >= MIN_OVERLAP else []
+
+
+def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
+    """A doubt about the truth, or a critical one, in words this writer does not know: what it speaks of goes, else the
+    least sure of the place it names. Any other item in such words is noted and changes nothing."""
+    of_truth = issue.category in ("accuracy", "citation")
+    if not of_truth and issue.severity != "critical":
+        return ""
+    if of_truth and (done := _drop_statement(issue, request, made)):
+        return done
+    told = _find_section_claims(issue.location, request)
+    doubtful = [claim for claim in told if claim.mark is Mark.SINGLE] or sorted(told, key=lambda c: c.relevance)[:1]
+    if not doubtful or len(doubtful) == len(told):
+        return ""
+    made.struck |= {claim.id for claim in doubtful}
+    return f"the {len(doubtful)} least sure of its statements {'was' if len(doubtful) == 1 else 'were'} left out"
+
+
+def _find_section_claims(place: str, request: WriteRequest) -> list[Claim]:
+    sections = request.previous.sections if request.previous else ()
+    bodies = [section for section in sections if section.role == "body"]
+    named = [section for section in bodies if fold(section.title) in fold(place)] or bodies
+    ids = dict.fromkeys(id for section in named for sentence in section.sentences for id in sentence.claims)
+    by_id = {claim.id: claim for claim in request.claims}
+    return [by_id[id] for id in ids if id in by_id]
+
+
+def _admit_missing(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
+    made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
+    return "it is named under “What could not be found”"
+
+
+def _make_setter(name: str, note: str) -> Callable[[Issue, WriteRequest, RevisionPlan], str]:
+    def do(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
+        setattr(made, name, True)
+        return note
+
+    return do
+
+
+def _make_note(note: str) -> Callable[[Issue, WriteRequest, RevisionPlan], str]:
+    return lambda issue, request, made: note
+
+
+_KNOWN_FIXES: tuple[tuple[str, Callable[[Issue, WriteRequest, RevisionPlan], str]], ...] = (
+    (
+        r"drop the sentence|(?:not |un)supported|no span|leave it out|as the passage has it|refers to nothing",
+        _drop_statement,
+    ),
+    (r"says nothing of", _admit_missing),
+    (
+        r"nothing to do with the question|beside the point|off topic|irrelevant",
+        _make_setter("on_topic", "they were left out"),
+    ),
+    (r"snippets|whole sentences|fragments", _make_setter("whole", "only whole sentences were kept")),
+    (r"concludes", _make_setter("unjoined", "sentences stand as their sources have them")),
+    (
+        r"summary of \d+ words|shorten the (?:summary|abstract)",
+        _make_setter("shorter_summary", "the summary was shortened"),
+    ),
+    (
+        r"shorten the sentences|shorten it|readab|long sentences|shorter sentences|words on average",
+        _make_setter("shorter_sentences", "long sentences made room for shorter ones"),
+    ),
+    (r"\bshorten\b|too long|words where", _make_setter("shorter", "the report was shortened by a quarter")),
+    (
+        r"keep one|said twice|repeat|duplicat|redundan",
+        _make_setter("fewer_alike", "of statements much alike one was kept"),
+    ),
+    (
+        r"\brecent|outdated|newer|too old|older|stale",
+        _make_setter("newest_first", "the newest statements were taken first"),
+    ),
+    (
+        r"sources? (?:is|are) cited|corroborat|second source|single source|independent source",
+        _make_setter("surest_first", "the statements with most sources were taken first"),
+    ),
+    (r"unanswered|what could not be found|owned up|is open", _make_note("it is named under “What could not be found”")),
+    (r"both sides", _make_note("both sides stand under “What the sources disagree on”")),
+)
+
+
+# The body: which statements stand in which section, within the words there are.
+
+REPEATED, REPEATED_WHEN_TOLD = 0.6, 0.4
+QUICK_STATEMENTS = 10
+MOST_ROWS = 8  # of tables, in a section: the quarters of two years
+
+SectionClaims = dict[str, list[Claim]]
+
+
+def place_claims(
+    request: WriteRequest, claims: Sequence[Claim], words: int, voice: WritingStyle, orders: RevisionPlan
+) -> SectionClaims:
+    """Each claim goes to the first section it answers that has room; a section has its share of the words, or one
+    statement. Words that are left over then go to whoever has more to tell."""
+    told: SectionClaims = {section: [] for section in request.plan.sections}
+    wanted = [claim for claim in claims if _may_stand(claim, request, orders)]
+    homes = {claim.id: _find_sections(claim, request) for claim in wanted}
+    share = words // max(1, len({home[0] for home in homes.values()}))
+    left: list[Claim] = []
+    for claim in _drop_repetitions(sorted(wanted, key=_sort_key(voice, orders)), told=orders.fewer_alike):
+        home = next((home for home in homes[claim.id] if _fits(claim, told[home], share)), None)
+        (told[home] if home else left).append(claim)
+    taken = sum(_claim_length(claim) for section in told.values() for claim in section)
+    for claim in left:
+        if taken + _claim_length(claim) <= words and not is_table_row(claim.text):
+            told[homes[claim.id][0]].append(claim)
+            taken += _claim_length(claim)
+    return _limit_sections(told) if request.plan.depth is Depth.QUICK else told
+
+
+def _may_stand(claim: Claim, request: WriteRequest, orders: RevisionPlan) -> bool:
+    if claim.id in orders.struck or (orders.whole and (is_table_row(claim.text) or not is_statement(claim.text))):
+        return False
+    asked = " ".join([request.plan.goal, *(question.in_context for question in request.plan.questions)])
+    return not orders.on_topic or bool(set(stems(claim.text)) & set(stems(asked)))
+
+
+def _limit_sections(told: SectionClaims) -> SectionClaims:
+    return {section: claims[:QUICK_STATEMENTS] for section, claims in told.items()}
+
+
+def _claim_length(claim: Claim) -> int:
+    return len(claim.text.split())
+
+
+def _fits(claim: Claim, room: Sequence[Claim], share: int) -> bool:
+    """The first always does. A report is no book of tables."""
+    if is_table_row(claim.text) and sum(is_table_row(other.text) for other in room) >= MOST_ROWS:
+        return False
+    return not room or sum(map(_claim_length, (*room, claim))) <= share
+
+
+def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tuple[object, ...]]:
+    def key(claim: Claim) -> tuple[object, ...]:
+        return (
+            orders.newest_first and -max(find_years(claim.text), default=0),
+            orders.surest_first and claim.mark is not Mark.CORROBORATED,
+            orders.surest_first and -len(claim.spans),
+            orders.shorter_sentences and _claim_length(claim) > LONG,
+            voice.figures_first and not has_figure(claim),
+            -score_worth(claim, voice),
+            claim.id,
+        )
+
+    return key
+
+
+class _StatementKey(NamedTuple):
+    """What repetition is told by, worked out once a statement: each is held against all before it."""
+
+    stems: frozenset[str]
+    stated: frozenset[str]
+
+
+def _drop_repetitions(claims: Sequence[Claim], *, told: bool) -> Iterator[Claim]:
+    """Without what repeats another in words; a reviewer who said so need not find the same figures and names."""
+    said: list[_StatementKey] = []
+    for claim in claims:
+        this = _StatementKey(frozenset(stems(claim.text)), statement_facts(claim.text))
+        if not any(_repeats(this, other, told) for other in said):
+            said.append(this)
+            yield claim
+
+
+def _repeats(this: _StatementKey, other: _StatementKey, told: bool) -> bool:
+    shared = len(this.stems & other.stems) / (len(this.stems | other.stems) or 1)
+    return shared >= REPEATED_WHEN_TOLD if told else shared >= REPEATED and this.stated == other.stated
+
+
+def _find_sections(claim: Claim, request: WriteRequest) -> list[str]:
+    """Where a claim may stand, the person's own questions first: they come first in the plan. What speaks of one side
+    of a comparison may stand in the section that compares."""
+    plan = request.plan
+    if is_about_a_company(plan.sections):
+        return [classify_aspect(claim.text)]
+    answered = [question.section for question in plan.questions if question.id in claim.questions]
+    sides = find_sides(plan.goal)
+    first = [plan.sections[0]] if sides and side_of(claim, sides) is not None else []
+    return list(dict.fromkeys([*first, *answered])) or [plan.sections[0]]
+
+
+# The conclusion: the surest findings, and how far the answer carries.
+
+SUREST = 2
+FEWEST_FOR_FINDINGS = 8  # statements from which on the surest are worth naming again
+NO_FINDINGS = 300  # words of a report that has no room for them
+
+
+def write_conclusion(
+    request: WriteRequest, claims: Sequence[Claim], matters: Sequence[DisputeSides], target: int, voice: WritingStyle
+) -> list[DraftSentence]:
+    """How far it carries, in sentences that speak of the research. A quick answer has none."""
+    if request.plan.depth is Depth.QUICK:
+        return []
+    frames = list(_describe_reach(request, claims, matters))
+    return frames[:1] if target < NO_FINDINGS else frames[: 2 if voice.brief else len(frames)]
+
+
+def _describe_reach(
+    request: WriteRequest, claims: Sequence[Claim], matters: Sequence[DisputeSides]
+) -> Iterator[DraftSentence]:
+    total = len(request.plan.questions)
+    answered = total - len(request.unanswered)
+    told = f"Of {total} sub-questions, {answered} could be answered from the sources read"
+    yield DraftSentence(
+        text=f"{told}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{told}."
+    )
+    disputed = list(dict.fromkeys(matter.question for matter in matters if not matter.settled and matter.question))
+    if disputed:
+        which = f"On “{disputed[0]}” sources disagree" if len(disputed) == 1 else "Where sources disagree"
+        yield DraftSentence(
+            text=f"{which}{';' if len(disputed) == 1 else ','} both sides are given and none is preferred."
+        )
+    if any(claim.mark is Mark.CORROBORATED for claim in claims):
+        yield DraftSentence(text=f"Statements marked {Mark.CORROBORATED} rest on two or more independent sources.")
+    elif claims:
+        yield DraftSentence(text="No statement here is confirmed by a second independent source.")
+
+
+def select_surest(
+    told: Sequence[Claim], request: WriteRequest, summary: Sequence[DraftSentence]
+) -> list[DraftSentence]:
+    """The surest answers to what was asked first, in words that the summary has not used. What is neither corroborated
+    nor told by anybody in other words stands in the body and is not said again."""
+    if len(told) < FEWEST_FOR_FINDINGS:
+        return []
+    order = {question.id: at for at, question in enumerate(request.plan.questions)}
+    said = {sentence.text for sentence in summary}
+    options = [
+        (claim, rephrase(claim, said) or claim.text)
+        for claim in told
+        if claim.mark is not Mark.SINGLE and not is_table_row(claim.text)
+    ]
+
+    def key(option: tuple[Claim, str]) -> tuple[bool, bool, int, float, str]:
+        claim, text = option
+        asked = min((order[id] for id in claim.questions if id in order), default=len(order))
+        return claim.mark is not Mark.CORROBORATED, text == claim.text, asked, -claim.relevance, claim.id
+
+    sure = [(c, text) for c, text in options if text not in said and (c.mark is Mark.CORROBORATED or text != c.text)]
+    fresh = sorted(sure, key=key)
+    return [
+        DraftSentence(text=text, claims=(claim.id,))
+        for claim, text in fresh[: 1 if request.style == "executive" else SUREST]
+    ]
+
+
+# What could not be found: sub-questions without an answer, and parts of the outline that nothing was found for.
+
+NOT_FOUND_TITLE = "What could not be found"
+
+
+def write_not_found(
+    request: WriteRequest, claims: Sequence[Claim], missing: Sequence[str]
+) -> tuple[DraftSentence, ...]:
+    """`claims` are all that may be told, wherever they are told; `missing` is what a reviewer looked for in vain."""
+    lines = [f"No source read in this run answered: “{question}”" for question in request.unanswered]
+    lines += [
+        f"No source read in this run had a statement for: “{part}”"
+        for part in (*_find_empty_sections(request, claims), *missing)
+    ]
+    return tuple(DraftSentence(text=line, opens=True) for line in lines)
+
+
+def _find_empty_sections(request: WriteRequest, claims: Sequence[Claim]) -> list[str]:
+    """What every answer about a company is expected to have; elsewhere, sections whose sub-questions nobody named as
+    unanswered although nothing was found."""
+    if is_about_a_company(request.plan.sections):
+        there = {classify_aspect(claim.text) for claim in claims}
+        return [part for part in (NEWS, FINANCE) if part not in there]
+    spoken = {id for claim in claims for id in claim.questions}
+    by_section: dict[str, list[str]] = {section: [] for section in request.plan.sections}
+    for question in request.plan.questions:
+        by_section[question.section].append(question.id)
+    owned = {question.section for question in request.plan.questions if question.text in request.unanswered}
+    return [section for section, ids in by_section.items() if section not in owned and ids and not spoken & set(ids)]
+
+
+def write_cross_references(
+    request: WriteRequest, placed: SectionClaims, matters: Sequence[DisputeSides]
+) -> dict[str, list[DraftSentence]]:
+    """What is added to a section: that it tells what another, left empty, was planned for, and that part of what was
+    found on it is disputed."""
+    added: dict[str, list[DraftSentence]] = {section: [] for section in placed}
+    also: dict[str, list[str]] = {}
+    for section in (section for section, claims in placed.items() if not claims):
+        if host := _find_host_section(section, request, placed):
+            also.setdefault(host, []).append(section)
+    for host, sections in also.items():
+        told = " and ".join(f"“{section}”" for section in sections)
+        added[host].append(DraftSentence(text=f"This also tells what was found on {told}", opens=True))
+    disputed = {matter.question for matter in matters if not matter.settled}
+    for section in dict.fromkeys(q.section for q in request.plan.questions if q.text in disputed):
+        added[section].append(
+            DraftSentence(text=f"Where the sources disagree on this is told under “{DISPUTES_TITLE}”.")
+        )
+    return added
+
+
+def _find_host_section(section: str, request: WriteRequest, placed: SectionClaims) -> str | None:
+    """The section that tells most of what another was planned for."""
+    ids = {question.id for question in request.plan.questions if question.section == section}
+    hosts = [host for host, claims in placed.items() for claim in claims if ids & set(claim.questions)]
+    return max(hosts, key=hosts.count, default=None)
+
+
+# Writing without a model: verified claims in their own words, in the order of the plan, each said once, as prose.
+
+QUICK_WORDS = 220
+SHORT = 0.75  # of the words asked for: a report with less matter says so
+
+_QUOTED = re.compile("“[^”]*”")
+
+
+def write(request: WriteRequest) -> Draft:
+    asked = plan_revision(request)
+    return _DraftWriter(request, asked).build_draft()
+
+
+class _DraftWriter:
+    """What the parts of one draft share."""
+
+    def __init__(self, request: WriteRequest, asked: RevisionPlan) -> None:
+        self.request, self.orders = request, asked
+        self.voice: WritingStyle = WRITING_STYLES[request.style]
+        self.target = request.target * 3 // 4 if asked.shorter else request.target
+        self.usable = [claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED]
+        by_id = {claim.id: claim for claim in self.usable}
+        self.matters: list[DisputeSides] = find_disputes(request.disagreements, by_id, request.plan)
+        self.hidden = list_dispute_claims(self.matters)
+        self.plain = [c for c in self.usable if not c.superseded_by and c.id not in self.hidden]
+        self.banned = {*request.banned, *asked.banned}
+
+    def build_draft(self) -> Draft:
+        summary = abstract_length(self.request, self.target) * (3 if self.orders.shorter_summary else 4) // 4
+        closing = write_conclusion(self.request, self.usable, self.matters, self.target, self.voice)
+        missing = write_not_found(self.request, self.usable, self.orders.missing)
+        body = self._place_claims(summary, (*write_disputes(self.matters, self.target), *missing, *closing))
+        told = [claim for claims in body.values() for claim in claims]
+        short = (
+            write_abstract(told, self.matters, self.request, summary, self.voice)
+            if len(told) >= FEWEST_STATEMENTS
+            else []
+        )
+        summed_up = {id for sentence in short for id in sentence.claims}
+        surest = select_surest(told, self.request, short) if short else []
+        dispute = write_disputes(self.matters, self.target, [claim.id for claim in told])
+        ending = DraftSection(title=self.voice.conclusion, role="conclusion", sentences=(*surest, *closing))
+        sections = [
+            DraftSection(title=self.voice.abstract, role="abstract", sentences=tuple(short)),
+            *self._build_sections(body, summed_up),
+            DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute),
+            DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing),
+        ]
+        # Who is in a hurry is told at once how far the points carry.
+        sections.insert(1 if self.voice.brief else len(sections), ending)
+        kept = tuple(
+            s for s in map(self._clean_section, sections) if s.sentences and (told or dispute or s.role != "conclusion")
+        )
+        title = self.request.plan.goal.rstrip("?!. ")
+        return Draft(title=title, sections=kept, notes=(*self.orders.notes, *self._note_shortage(kept)))
+
+    def _place_claims(self, summary: int, after: Sequence[DraftSentence]) -> SectionClaims:
+        left = self.target - summary - _count_words(after)
+        words = min(left, QUICK_WORDS) if self.request.plan.depth is Depth.QUICK else left
+        return place_claims(self.request, self.plain, words, self.voice, self.orders)
+
+    def _build_sections(self, body: SectionClaims, summed_up: set[str]) -> list[DraftSection]:
+        added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
+        voice = self.voice._replace(joints=self.voice.joints and not self.orders.unjoined)
+        joints = JoinContext(voice, self.banned, find_sides(self.request.plan.goal), find_common_words(self.plain))
+        sections = []
+        for title, claims in body.items():
+            parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
+            in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
+            parts = parts if in_turn else _vary_first(parts, summed_up)
+            told = [sentence for part in parts for sentence in join_paragraph(part, joints)]
+            sections.append(DraftSection(title=title, sentences=(*told, *added[title])))
+        return sections
+
+    def _clean_section(self, section: DraftSection) -> DraftSection:
+        """Words of our own that nobody wants to read are left out; what a source says stays as it is."""
+        kept = tuple(self._reword_sentence(sentence, section) for sentence in section.sentences)
+        return section.model_copy(update={"sentences": tuple(sentence for sentence in kept if sentence is not None)})
+
+    def _reword_sentence(self, sentence: DraftSentence, section: DraftSection) -> DraftSentence | None:
+        """A dispute is announced in any case, in fewer words if need be."""
+        if sentence.claims and sentence.text.startswith(CONTRAST) and not self._is_clean(CONTRAST):
+            text = sentence.text.removeprefix(CONTRAST)
+            return sentence.model_copy(update={"text": f"{text[:1].upper()}{text[1:]}"})
+        if sentence.claims or self._is_clean(sentence.text):
+            return sentence
+        shorter = f"{sentence.text.partition(';')[0].rstrip('.')}."
+        spare = [text for text in (shorter, "Sources differ.") if self._is_clean(text)]
+        return sentence.model_copy(update={"text": spare[0]}) if spare and section.role == "disagreements" else None
+
+    def _is_clean(self, text: str) -> bool:
+        return is_free_of(_QUOTED.sub("", text), self.banned)
+
+    def _note_shortage(self, sections: Sequence[DraftSection]) -> list[str]:
+        words = sum(_count_words(section.sentences) for section in sections)
+        if self.request.previous or self.request.plan.depth is Depth.QUICK or words >= SHORT * self.target:
+            return []
+        return [f"The sources had matter for {words} words where {self.target} were asked for."]
+
+
+def _count_words(sentences: Sequence[DraftSentence]) -> int:
+    return sum(len(sentence.text.split()) for sentence in sentences)
+
+
+def _vary_first(parts: Sequence[list[Claim]], summed_up: set[str]) -> list[list[Claim]]:
+    """A section does not begin with what the abstract has just said, if it has anything else to begin with: another
+    paragraph, else another sentence."""
+    if not parts or parts[0][0].id not in summed_up:
+        return list(parts)
+    for part in parts:
+        if part[0].id not in summed_up and not is_table_row(part[0].text):
+            return [part, *(other for other in parts if other is not part)]
+    first, *others = parts
+    fresh = next((claim for claim in first if claim.id not in summed_up), first[0])
+    return [[fresh, *(claim for claim in first if claim is not fresh)], *others]

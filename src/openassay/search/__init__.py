@@ -1,0 +1,1 @@
+"""Search providers, one module each, and the ranking of what they find."""

@@ -1,0 +1,122 @@
+"""DuckDuckGo's page without scripts, through the package ddgs: no key, a few questions a minute.
+
+ddgs knows the form, the page and how a browser speaks. Its own search loop is not used: it takes every status but 200
+for "no results", follows redirects, reads without bounds, and undoes the escapes in addresses.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from openassay.errors import SourceError
+from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
+from openassay.search.base import FINAL_STATUSES, ApiSource, ProviderRequest, add_site_filters, today
+from openassay.search.http import (
+    MAX_BYTES,
+    HttpRequest,
+    HttpResponse,
+    decode_body,
+    timeout_error,
+    too_large_error,
+    unpack_error,
+    unreachable_error,
+)
+
+if TYPE_CHECKING:
+    from ddgs.engines.duckduckgo import Duckduckgo
+
+REGIONS = {
+    "cs": "cz-cs", "da": "dk-da", "de": "de-de", "el": "gr-el", "en": "us-en", "es": "es-es", "fi": "fi-fi",
+    "fr": "fr-fr", "hu": "hu-hu", "it": "it-it", "ja": "jp-jp", "ko": "kr-kr", "nl": "nl-nl", "no": "no-no",
+    "pl": "pl-pl", "pt": "pt-pt", "ro": "ro-ro", "ru": "ru-ru", "sv": "se-sv", "tr": "tr-tr", "uk": "ua-uk",
+    "zh": "cn-zh",
+}  # fmt: skip
+ANYWHERE = "wt-wt"
+MARKS = ('name="q"', "result__body", "no-results")  # of a page of results, also of one without any
+CHALLENGES = ("challenge-form", "anomaly-modal")
+_FIRST = date(1990, 1, 1)
+
+
+class DuckDuckGoSource(ApiSource):
+    name: ClassVar[str] = "duckduckgo"
+    final: ClassVar[frozenset[int]] = FINAL_STATUSES | {202}
+    endpoint: ClassVar[str] = "https://html.duckduckgo.com/html/"
+    stands_in: ClassVar[bool] = True  # asked where there is no other source for the web
+    # No terms are published; who asks much faster than a person is shown a challenge. November 2026.
+    own_terms: ClassVar[ProviderTerms] = ProviderTerms(per_minute=20, at_once=1)
+
+    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
+        period = f"{inquiry.since or _FIRST}..{inquiry.until or today()}" if inquiry.since or inquiry.until else None
+        region = REGIONS.get(inquiry.language or "", ANYWHERE)
+        query = add_site_filters(inquiry, characters=499)  # more it does not accept
+        return ProviderRequest(params=_make_engine().build_payload(query, region, "moderate", period))
+
+    async def fetch(self, outgoing: HttpRequest, seconds: float) -> HttpResponse:
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.to_thread(self._post, outgoing, seconds)
+        except TimeoutError:
+            raise timeout_error(self.name, seconds) from None
+
+    def _post(self, outgoing: HttpRequest, seconds: float) -> HttpResponse:
+        import primp
+
+        engine = _make_engine(seconds)  # a new one each time keeps no cookies
+        try:
+            response = engine.http_client.client.request(
+                engine.search_method, outgoing.url, data=dict(outgoing.params), timeout=seconds,
+                follow_redirects=False, stream=True,
+            )  # fmt: skip
+            with response:
+                body = bytearray()
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > MAX_BYTES:
+                        raise too_large_error(self.name)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            return HttpResponse(response.status_code, headers, decode_body(bytes(body)))
+        except primp.TimeoutError:
+            raise timeout_error(self.name, seconds) from None
+        except (primp.BodyError, primp.DecodeError):
+            raise unpack_error(self.name) from None
+        except primp.PrimpError:
+            raise unreachable_error(self.name) from None
+
+    def explain(self, reply: HttpResponse) -> SourceError:
+        return self._challenge_error() if reply.status == 202 else super().explain(reply)
+
+    def parse_results(self, body: str) -> Sequence[ProviderResult]:
+        if any(mark in body for mark in CHALLENGES):
+            raise self._challenge_error()
+        if not any(mark in body for mark in MARKS):
+            raise ValueError("not a page of results")
+        engine = _make_engine()
+        results = []
+        for item in engine.extract_tree(body).xpath(engine.items_xpath):
+            said = {name: "".join(item.xpath(path)) for name, path in engine.elements_xpath.items()}
+            if address := _target_url(said["href"]):
+                results.append(ProviderResult(url=address, title=said["title"], snippet=said["body"]))
+        return results
+
+    def _challenge_error(self) -> SourceError:
+        return SourceError(
+            "duckduckgo wants to see a person before it answers",
+            help="Wait an hour, or set the key of another provider.",
+            provider=self.name,
+        )
+
+
+def _make_engine(seconds: float = 5.0) -> "Duckduckgo":
+    from ddgs.engines.duckduckgo import Duckduckgo
+
+    return Duckduckgo(timeout=max(int(seconds), 1))
+
+
+def _target_url(link: str) -> str:
+    """Where a link leads; those of advertisements lead nowhere, some go through DuckDuckGo."""
+    place = urlsplit(link)
+    if not (place.hostname or "").endswith("duckduckgo.com"):
+        return link
+    return "" if place.path == "/y.js" else parse_qs(place.query).get("uddg", [""])[0]

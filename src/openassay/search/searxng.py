@@ -1,0 +1,83 @@
+"""SearXNG, a metasearch of one's own. https://docs.searxng.org/dev/search_api.html"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from openassay.errors import SourceError
+from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
+from openassay.search.base import (
+    ApiSource,
+    ProviderEntry,
+    ProviderRequest,
+    add_site_filters,
+    parse_date,
+    parse_entries,
+    today,
+)
+from openassay.search.http import HttpResponse
+
+RANGES = ((1, "day"), (31, "month"), (366, "year"))
+
+
+class SearxngResult(ProviderEntry):
+    url: str
+    title: str
+    content: str | None = None
+    publishedDate: str | None = None
+
+
+class SearxngResponse(ProviderEntry):
+    results: tuple[object, ...]
+    unresponsive_engines: tuple[object, ...] = ()
+
+
+class SearxngSource(ApiSource):
+    name: ClassVar[str] = "searxng"
+    endpoint: ClassVar[str] = ""  # search.searxng_url says where
+    own_terms: ClassVar[ProviderTerms] = ProviderTerms(  # the engines behind it are not one's own
+        per_minute=60, at_once=2, needs="search.searxng_url"
+    )
+
+    @property
+    def address(self) -> str:
+        return self.settings.searxng_url or super().address
+
+    def is_available(self) -> bool:
+        return bool(self.address) and super().is_available()
+
+    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
+        asked: dict[str, str | int] = {"q": add_site_filters(inquiry, characters=1000), "format": "json"}
+        if inquiry.language:
+            asked["language"] = inquiry.language
+        if inquiry.since and not inquiry.until:
+            age = (today() - inquiry.since).days
+            wide = [name for days, name in RANGES if age <= days]
+            asked |= {"time_range": wide[0]} if wide else {}
+        return ProviderRequest("/search", asked)
+
+    def explain(self, reply: HttpResponse) -> SourceError:
+        if reply.status != 403:
+            return super().explain(reply)
+        return SourceError(
+            "searxng does not give its results as JSON",
+            help="Add json to search.formats in its settings.yml, and look whether its limiter lets you in.",
+            provider=self.name,
+            status=403,
+        )
+
+    def parse_results(self, body: str) -> Sequence[ProviderResult]:
+        answer = SearxngResponse.read(body)
+        if answer.unresponsive_engines and not answer.results:
+            raise SourceError(
+                "none of the engines behind searxng answered", help="Try again later.", retryable=True,
+                provider=self.name,
+            )  # fmt: skip
+        return [
+            ProviderResult(
+                url=result.url,
+                title=result.title,
+                snippet=result.content or "",
+                published=parse_date(result.publishedDate),
+            )
+            for result in parse_entries(SearxngResult, answer.results)
+        ]

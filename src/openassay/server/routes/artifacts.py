@@ -1,0 +1,278 @@
+"""What a thread has made and a person may edit and keep. What a person makes of it is a version of its own: a new
+report never touches it, and says so."""
+
+import re
+from collections.abc import Container
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field, ValidationError
+
+from openassay.engine.artifacts import CurrentArtifact
+from openassay.errors import NotFoundError, UsageError
+from openassay.export.markdown import as_csv, as_markdown
+from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
+from openassay.server.auth import OwnThread, WritableThread, Writer
+from openassay.server.bodies import Body, ReadableText, refusals
+from openassay.server.problems import ConditionMissingError, MalformedError, PreconditionError, TooLargeError
+from openassay.server.reports import ThreadArtifacts
+from openassay.server.responses import (
+    IfMatch,
+    compute_etag,
+    matches_etag,
+    require_match,
+    respond_with_etag,
+    to_json_bytes,
+)
+from openassay.server.service import ServiceDep
+from openassay.storage.artifacts import MOST_NAMES, ArtifactDraft
+
+router = APIRouter(tags=["artifacts"])
+LONGEST = 1_000_000  # bytes of a content
+_NAME = r"^[a-z0-9][a-z0-9-]{0,39}$"
+_STATEMENTS = {
+    "columns": [{"key": "what", "title": "What"}, {"key": "value", "title": "Value"}],
+    "rows": [["Height", 3]],
+}
+_ARTIFACT_LINKS: dict[int | str, dict[str, Any]] = {
+    201: {
+        "links": {
+            name: {
+                "operationId": name,
+                "parameters": {"threadId": "$request.path.threadId", "name": "$response.body#/name"},
+            }
+            for name in ("get_artifact", "edit_artifact", "list_artifact_versions", "delete_artifact")
+        }
+    }
+}
+Name = Annotated[str, Path(description="The name of an artifact.", examples=["claims"])]
+Title = Annotated[ReadableText, Field(min_length=1, max_length=200, examples=["Key figures"])]
+Content = Annotated[PlainText | ArtifactTable, Field(examples=["# Report\n\nThe kiln is hot.", _STATEMENTS])]
+
+
+class ArtifactFormat(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+
+
+class ArtifactEntry(Body):
+    name: str = Field(examples=["claims"])
+    kind: ArtifactKind = Field(examples=["table"])
+    title: str = Field(examples=["Statements and sources"])
+    version: int = Field(examples=[2])
+    edited: bool = Field(examples=[True], description="A person has made this version.")
+    outdated: bool = Field(examples=[False], description="The report has changed since a person edited this.")
+    own: bool = Field(examples=[False], description="A person has added it; no report has made it.")
+    updated: datetime = Field(examples=["2026-03-01T12:00:00Z"])
+
+
+class ArtifactBody(ArtifactEntry):
+    content: Content = Field(description="Markdown, or a table.")
+
+
+class ArtifactList(Body):
+    artifacts: list[ArtifactEntry]
+
+
+class ArtifactVersion(Body):
+    version: int = Field(examples=[2])
+    title: str = Field(examples=["Key figures"])
+    created: datetime = Field(examples=["2026-03-01T12:00:00Z"])
+    by: Literal["openassay", "person"] = Field(examples=["person"])
+
+
+class ArtifactVersionList(Body):
+    versions: list[ArtifactVersion]
+
+
+class ArtifactEdit(Body):
+    title: Title | None = None
+    content: Content
+
+
+class NewArtifact(Body):
+    name: str | None = Field(
+        default=None, pattern=_NAME, examples=["my-notes"], description="Made from the title where none is given."
+    )
+    title: Title
+    content: Content
+
+
+@router.get(
+    "/api/threads/{threadId}/artifacts", operation_id="list_artifacts", summary="List what a thread has made",
+    responses=refusals(404),
+)  # fmt: skip
+async def list_artifacts(thread: OwnThread, service: ServiceDep) -> ArtifactList:
+    found = await ThreadArtifacts(service, thread).load_all()
+    return ArtifactList(artifacts=[ArtifactEntry(**_entry_fields(one)) for one in found.values()])
+
+
+@router.post(
+    "/api/threads/{threadId}/artifacts", status_code=201, operation_id="add_artifact",
+    summary="Add an artifact of one's own", responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
+)  # fmt: skip
+async def add_artifact(
+    thread: WritableThread, caller: Writer, service: ServiceDep, response: Response, body: NewArtifact
+) -> ArtifactBody:
+    artifacts = ThreadArtifacts(service, thread)
+    found = await artifacts.load_all()
+    if body.name in found:
+        raise UsageError(f"there is an artifact {body.name} already", help="Choose another name, or change it.")
+    if len(found) >= MOST_NAMES:
+        raise UsageError(f"a thread has at most {MOST_NAMES} artifacts", help="Delete one of them.")
+    draft = ArtifactDraft(
+        body.name or _choose_name(body.title, found), *_encode_content(body.title, body.content), caller.user
+    )
+    return _body_with_etag(response, await artifacts.save(draft, None))
+
+
+@router.get(
+    "/api/threads/{threadId}/artifacts/{name}", operation_id="get_artifact", summary="Look at an artifact",
+    response_model=ArtifactBody,
+    responses={
+        **refusals(404),
+        200: {"content": {"text/csv": {}, "text/markdown": {}}},
+        304: {"description": "You have it already."},
+    },
+)  # fmt: skip
+async def get_artifact(
+    thread: OwnThread,
+    name: Name,
+    service: ServiceDep,
+    request: Request,
+    version: Annotated[int | None, Query(ge=1, le=1_000_000_000)] = None,
+    format: ArtifactFormat = ArtifactFormat.JSON,
+) -> Response:
+    """The latest version, or another. Its ETag as JSON is what PUT asks for."""
+    artifacts = ThreadArtifacts(service, thread)
+    found = await artifacts.get(name) if version is None else await artifacts.get_version(name, version)
+    if format is ArtifactFormat.JSON:
+        return respond_with_etag(request, _to_body(found))
+    return _render(request, found.artifact, format)
+
+
+@router.put(
+    "/api/threads/{threadId}/artifacts/{name}", operation_id="edit_artifact", summary="Keep a new version",
+    responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "There was none."}},
+)  # fmt: skip
+async def edit_artifact(
+    thread: WritableThread, name: Name, caller: Writer, service: ServiceDep, response: Response, body: ArtifactEdit,
+    match: IfMatch = None,
+) -> ArtifactBody:  # fmt: skip
+    """Say in If-Match which version you have seen. Where there is none of this name, one is added."""
+    artifacts = ThreadArtifacts(service, thread)
+    found = (await artifacts.load_all()).get(name)
+    _check_match(found, name, match)
+    draft = ArtifactDraft(
+        name, *_encode_content(body.title or (found.artifact.title if found else name), body.content), caller.user
+    )  # fmt: skip
+    if found is None:
+        response.status_code = 201
+    elif draft.kind != found.artifact.kind:
+        raise MalformedError(f"this is a {found.artifact.kind}", help="Add another one for another kind of content.")
+    return _body_with_etag(response, await artifacts.save(draft, found))
+
+
+@router.get(
+    "/api/threads/{threadId}/artifacts/{name}/versions", operation_id="list_artifact_versions",
+    summary="List the versions of an artifact", responses=refusals(404),
+)  # fmt: skip
+async def list_artifact_versions(thread: OwnThread, name: Name, service: ServiceDep) -> ArtifactVersionList:
+    """Oldest first: those that were kept, and what the report makes of it now."""
+    return ArtifactVersionList(
+        versions=[
+            ArtifactVersion(
+                version=one.version, title=one.title, created=one.created, by="person" if one.author else "openassay"
+            )
+            for one in await ThreadArtifacts(service, thread).list_versions(name)
+        ]
+    )
+
+
+@router.delete(
+    "/api/threads/{threadId}/artifacts/{name}", status_code=204, operation_id="delete_artifact",
+    summary="Go back to what OpenAssay has made", responses=refusals(404, 412),
+)  # fmt: skip
+async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDep, match: IfMatch = None) -> Response:
+    """Every version a person has made of it goes; one of a person's own goes altogether."""
+    artifacts = ThreadArtifacts(service, thread)
+    require_match(match, _to_body(await artifacts.get(name)))
+    await artifacts.reset(name)
+    return Response(status_code=204)
+
+
+def _check_match(found: CurrentArtifact | None, name: str, match: str | None) -> None:
+    """Nobody writes over what they have not seen."""
+    if found is None and not re.fullmatch(_NAME, name):
+        raise MalformedError("this cannot be a name", help="Use up to 40 small letters, digits and hyphens.")
+    if found is None and match is not None:
+        raise PreconditionError("there is no such artifact", help="Leave If-Match out to add one.")
+    if found is not None:
+        if match is None:
+            raise ConditionMissingError("say which version you have seen", help="Send its ETag as If-Match.")
+        require_match(match, _to_body(found))
+
+
+# Forms ------------------------------------------------------------------------------------------------
+
+
+def _encode_content(title: str, content: str | ArtifactTable) -> tuple[ArtifactKind, str, str]:
+    kind: ArtifactKind = "markdown" if isinstance(content, str) else "table"
+    text = content if isinstance(content, str) else content.model_dump_json()
+    if len(text.encode()) > LONGEST:
+        raise TooLargeError(f"an artifact has at most {LONGEST / 1e6:g} MB", help="Split it.")
+    return kind, title, text
+
+
+def _entry_fields(one: CurrentArtifact) -> dict[str, Any]:
+    kept = one.artifact
+    return {
+        "name": kept.name, "kind": kept.kind, "title": kept.title, "version": kept.version, "edited": one.edited,
+        "outdated": one.outdated, "own": one.own, "updated": kept.created,
+    }  # fmt: skip
+
+
+def _to_body(one: CurrentArtifact) -> ArtifactBody:
+    return ArtifactBody(**_entry_fields(one), content=_decode_content(one.artifact))
+
+
+def _body_with_etag(response: Response, one: CurrentArtifact) -> ArtifactBody:
+    """With the ETag that the next change has to name."""
+    shown = _to_body(one)
+    response.headers["ETag"] = compute_etag(to_json_bytes(shown))
+    return shown
+
+
+def _decode_content(artifact: Artifact) -> str | ArtifactTable:
+    try:
+        return artifact.content if artifact.kind == "markdown" else ArtifactTable.model_validate_json(artifact.content)
+    except ValidationError as error:
+        raise NotFoundError(
+            f"{artifact.name} was not written by this version of OpenAssay", help="Upgrade OpenAssay, or delete it."
+        ) from error
+
+
+def _render(request: Request, artifact: Artifact, format: ArtifactFormat) -> Response:
+    content = _decode_content(artifact)
+    if isinstance(content, str) and format is ArtifactFormat.CSV:
+        raise MalformedError("a text has no CSV", help="Choose md or json.")
+    text = (
+        content
+        if isinstance(content, str)
+        else as_csv(content)
+        if format is ArtifactFormat.CSV
+        else as_markdown(content)
+    )
+    media = "text/csv" if format is ArtifactFormat.CSV else "text/markdown"
+    headers = {"ETag": compute_etag(text.encode()), "Cache-Control": "private, no-cache"}
+    if matches_etag(headers["ETag"], request.headers.get("if-none-match")):
+        return Response(status_code=304, headers=headers)
+    return Response(text, headers=headers, media_type=f"{media}; charset=utf-8")
+
+
+def _choose_name(title: str, found: Container[str]) -> str:
+    bare = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:32].strip("-") or "artifact"
+    return next(name for name in (bare, *(f"{bare}-{n}" for n in range(2, MOST_NAMES + 2))) if name not in found)

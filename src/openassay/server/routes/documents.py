@@ -1,0 +1,152 @@
+"""Files a person gives, to be asked about: they are checked when they come, and read by a run that names them."""
+
+import asyncio
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi import Path as PathParameter
+from pydantic import Field
+
+from openassay.errors import ReadError, UsageError
+from openassay.fetch.documents import identify_upload
+from openassay.models.user import Upload
+from openassay.protocols import DocumentReader
+from openassay.server.auth import Reader, Writer
+from openassay.server.bodies import Body, refusals
+from openassay.server.problems import UnsupportedError
+from openassay.server.schemas import decode_cursor, encode_cursor
+from openassay.server.service import Service, ServiceDep
+from openassay.server.uploads import FilePart, receive_files
+from openassay.storage.uploads import UploadCursor, UploadQuota
+from openassay.storage.uploads import upload_uri as named_upload
+
+router = APIRouter(tags=["documents"])
+MB = 1_000_000
+# Files are read apart from everything else that goes through threads: a PDF may take a minute.
+_READING = ThreadPoolExecutor(2, thread_name_prefix="reading")
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+                    },
+                }
+            }
+        },
+    }
+}
+_DOCUMENT_LINKS: dict[int | str, dict[str, Any]] = {
+    201: {
+        "links": {
+            name: {"operationId": name, "parameters": {"documentId": "$response.body#/documents/0/id"}}
+            for name in ("get_document", "delete_document")
+        }
+    }
+}
+DocumentId = Annotated[
+    str, PathParameter(alias="documentId", description="The id of a document.", examples=["9c1e04d2a7b35f68"])
+]
+
+
+class DocumentBody(Body):
+    id: str = Field(examples=["9c1e04d2a7b35f68"])
+    name: str = Field(examples=["Annual report.pdf"])
+    media_type: str = Field(examples=["application/pdf"])
+    size: int = Field(examples=[182_034], description="In bytes.")
+    created: datetime = Field(examples=["2026-03-01T12:00:00Z"])
+
+
+class DocumentList(Body):
+    documents: list[DocumentBody]
+    next_cursor: str | None = Field(default=None, description="Where the next page begins; null: there is none.")
+
+
+@router.post(
+    "/api/documents", status_code=201, openapi_extra=_FORM, operation_id="add_documents",
+    summary="Give files to be asked about", responses={**_DOCUMENT_LINKS, **refusals(409, 413, 415)},
+)  # fmt: skip
+async def add_documents(request: Request, caller: Writer, service: ServiceDep) -> DocumentList:
+    """One or several files: all of them are kept, or none. The same content has the same id."""
+    folder = await service.premises.uploads.new_folder()
+    try:
+        received = await receive_files(request, folder, round(service.settings.server.upload_mb * MB))
+        readable = [await _check_file(file, folder, service) for file in received]
+        limits = service.settings.server
+        room = UploadQuota(limits.uploads, round(limits.uploads_mb * MB))
+        kept = await service.premises.uploads.add(caller.user, readable, room)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return DocumentList(documents=[_to_document_body(upload) for upload in kept])
+
+
+@router.get(
+    "/api/documents", operation_id="list_documents", summary="List one's documents", responses=refusals()
+)  # fmt: skip
+async def list_documents(
+    caller: Reader,
+    service: ServiceDep,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(max_length=200, description="The nextCursor of the page before.")] = None,
+) -> DocumentList:
+    """The newest first."""
+    after = UploadCursor(*decode_cursor(cursor)) if cursor is not None else None
+    found = await service.premises.uploads.list_for(caller.user, limit=limit + 1, after=after)
+    more = encode_cursor(found[limit - 1].created, found[limit - 1].id) if len(found) > limit else None
+    return DocumentList(documents=[_to_document_body(upload) for upload in found[:limit]], next_cursor=more)
+
+
+@router.get(
+    "/api/documents/{documentId}", operation_id="get_document", summary="Look at one document",
+    responses=refusals(404),
+)  # fmt: skip
+async def get_document(id: DocumentId, caller: Reader, service: ServiceDep) -> DocumentBody:
+    return _to_document_body(await service.premises.uploads.get(caller.user, id))
+
+
+@router.delete(
+    "/api/documents/{documentId}", status_code=204, operation_id="delete_document", summary="Delete a document",
+    responses=refusals(404, 409),
+)  # fmt: skip
+async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -> Response:
+    """The file, and what was made of it to search in it. Threads keep what they have read."""
+    upload = await service.premises.uploads.get(caller.user, id)
+    for run in await service.engine.threads.list_active():
+        if named_upload(upload) in tuple(run.options.get("docs") or ()):  # type: ignore[arg-type]
+            raise UsageError(
+                f"thread {run.thread} is at work on this document", help="Let it end, or delete the thread."
+            )
+    await service.premises.uploads.delete(caller.user, id)
+    await asyncio.to_thread(service.premises.world.sources.forget, {named_upload(upload)})
+    return Response(status_code=204)
+
+
+async def _check_file(file: FilePart, folder: Path, service: Service) -> tuple[Path, str]:
+    """Under the name it will have, once it was read without a fault."""
+    loop, reader = asyncio.get_running_loop(), service.premises.world.sources.reader
+    try:
+        return await loop.run_in_executor(_READING, _read_file, file, folder / f"{file.path.name}.checked", reader)
+    except ReadError as error:
+        raise UnsupportedError(error.message, help=error.help) from error
+
+
+def _read_file(file: FilePart, folder: Path, reader: DocumentReader) -> tuple[Path, str]:
+    name, media = identify_upload(file.name, file.path.read_bytes())
+    folder.mkdir()
+    path = file.path.rename(folder / name)
+    reader.read(path)
+    return path, media
+
+
+def _to_document_body(upload: Upload) -> DocumentBody:
+    return DocumentBody(
+        id=upload.id, name=upload.name, media_type=upload.media, size=upload.size, created=upload.created
+    )

@@ -1,0 +1,237 @@
+"""What a store needs of a database, be it SQLite or PostgreSQL.
+
+SQL is written once, for both: `?` and `:name` stand for values, times are text, truth is 0 or 1, and every table has a
+`rowid` in the order of insertion.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, Literal, NamedTuple, Protocol
+
+from openassay.errors import ConfigurationError, StorageError
+
+Values = Sequence[object] | Mapping[str, object]
+Constraint = Literal["primary", "unique", "foreign", "other"]
+
+
+class ConstraintError(StorageError):
+    """A row that may not be; `constraint` says which rule is against it."""
+
+    def __init__(self, message: str, constraint: Constraint) -> None:
+        super().__init__(message, help="This is a fault in OpenAssay: report it.")
+        self.constraint = constraint
+
+
+class StatementResult(Protocol):
+    """The rows of a statement; each can be asked by the name of a column."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    def execute(self, sql: str, values: Values = ..., /) -> StatementResult: ...
+
+
+class Database(Protocol):
+    """Synchronous: callers run it in a thread. Faults leave it as StorageError."""
+
+    @property
+    def name(self) -> str:
+        """For messages: a path or an address, without a password."""
+        ...
+
+    @property
+    def for_update(self) -> str:
+        """What a SELECT ends in whose rows nobody else may change until the transaction is over."""
+        ...
+
+    def next_id(self, connection: Connection, table: str) -> int:
+        """The number of a new row, higher than any before; to be asked inside the transaction that writes the row."""
+        ...
+
+    def connection(self) -> AbstractContextManager[Connection]:
+        """For reading; each statement sees the last committed state."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """For writing: all or nothing. Inside another one of the same thread it becomes part of that one."""
+        ...
+
+    def scrub(self) -> None:
+        """Rid its files of what was deleted, as far as others who use them allow."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def timestamp(moment: datetime) -> str:
+    """UTC and of fixed width, so that the order of the text is the order in time."""
+    if moment.tzinfo is None:
+        raise StorageError(f"{moment} has no time zone", help="Use datetime.now(UTC).")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+# Numbered SQL files, applied once each and in order; one that was released never changes.
+
+_FOLDERS = files("openassay.storage") / "migrations"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)
+"""
+_RECORD = "INSERT INTO schema_migrations (version, name, applied) VALUES (?, ?, ?)"
+
+
+class Schema(NamedTuple):
+    """A kind of database: the folder of its migrations, and what to do about a damaged file."""
+
+    migrations: Traversable
+    help: str
+
+
+_DAMAGE_HELP = "Move it away and start afresh, restore a copy, or choose another data directory."
+MAIN_SCHEMA = Schema(_FOLDERS / "main", _DAMAGE_HELP)
+INDEX_SCHEMA = Schema(_FOLDERS / "library", "Delete it; it will be rebuilt.")
+POSTGRES_SCHEMA = Schema(_FOLDERS / "postgres", "Restore a copy of the database, or name another one.")
+
+
+MigrationId = tuple[int, str]  # its version and its name
+
+
+class Migration(NamedTuple):
+    version: int
+    name: str
+    sql: str
+
+
+def load_migrations(folder: Traversable) -> list[Migration]:
+    found = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
+    migrations = []
+    for version, name in enumerate(found, start=1):
+        if not re.fullmatch(rf"{version:04}_\w+\.sql", name):
+            raise StorageError(f"migration {name} should be number {version:04}", help="Reinstall OpenAssay.")
+        sql = (folder / name).read_text(encoding="utf-8")
+        migrations.append(Migration(version, name.removesuffix(".sql"), sql))
+    return migrations
+
+
+def migration_history(connection: Connection) -> list[MigrationId]:
+    """What a database says it has had, where it says anything."""
+    rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
+    return [(row["version"], row["name"]) for row in rows]
+
+
+def schema_version(database: str, applied: Sequence[MigrationId], known: Sequence[Migration]) -> int:
+    """How many migrations a database has had, once it is clear that they were these."""
+    expected = [(migration.version, migration.name) for migration in known]
+    if list(applied[: len(expected)]) != expected[: len(applied)]:
+        raise StorageError(
+            f"{database} is another kind of database", help="Name a file, or a database, of its own.", path=database
+        )
+    if len(applied) > len(expected):
+        raise ConfigurationError(
+            f"{database} was written by a newer OpenAssay (schema {len(applied)}, known here: {len(expected)})",
+            help="Upgrade this process, or name another database or data directory.",
+            path=database,
+        )
+    return len(applied)
+
+
+def record_migration(connection: Connection, migration: Migration) -> None:
+    """What was applied, written in the transaction that applied it."""
+    connection.execute(_TABLE)
+    connection.execute(_RECORD, (migration.version, migration.name, timestamp(utc_now())))
+
+
+# The tables whose rows are sealed: what they are found by, what they belong to, and what encryption hides of them.
+
+TableScope = Literal["thread", "run", "ledger", "user", ""]
+
+
+class TableSpec(NamedTuple):
+    """`owner` is the column that says to which thread, run or account a row belongs. Rows that belong to none stand for
+    themselves: documents are found by the hash of what they say."""
+
+    name: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]  # all but the seal
+    scope: TableScope = ""
+    owner: str = ""
+    secret: frozenset[str] = frozenset()
+
+
+def _make_table(
+    name: str, key: str, columns: str, scope: TableScope = "", owner: str = "", secret: str = ""
+) -> TableSpec:
+    return TableSpec(name, tuple(key.split()), tuple(columns.split()), scope, owner, frozenset(secret.split()))
+
+
+THREADS = _make_table("threads", "id", "id title created updated mode owner", "thread", "id", "title")
+RUNS = _make_table(
+    "runs", "id", "id thread question status stage started finished settings options error stop", "thread", "thread",
+    "question options error",
+)  # fmt: skip
+REVIEWS = _make_table(
+    "reviews", "id", "id thread run kind question opened due on_timeout answered answer by", "thread", "thread",
+    "question answer",
+)  # fmt: skip
+BRANCHES = _make_table("branches", "thread", "thread parent checkpoint changes created", "thread", "thread", "changes")
+CHECKPOINTS = _make_table(
+    "checkpoints", "thread ns id", "thread ns id parent run time metadata payload", "thread", "thread", "payload"
+)
+PARTS = _make_table("parts", "thread hash", "thread hash payload", "thread", "thread", "payload")
+WRITES = _make_table(
+    "writes", "thread ns checkpoint task idx", "thread ns checkpoint task idx path channel payload", "thread",
+    "thread", "payload",
+)  # fmt: skip
+NOTES = _make_table("notes", "thread name", "thread name content", "thread", "thread", "content")
+USED_DOCUMENTS = _make_table("used_documents", "thread document", "thread document", "thread", "thread")
+EVENTS = _make_table("events", "run seq", "run seq time kind stage parent data", "run", "run", "data")
+ACCOUNTS = _make_table(
+    "accounts", "run", "run cap_micros cap_tokens cap_requests finish_share refused owner", "ledger", "run"
+)
+CALLS = _make_table(
+    "calls", "id",
+    "id key run time expires step task provider model research state micros tokens requests prompt_tokens"
+    " completion_tokens seconds confirmed answer error",
+    "ledger", "run", "answer error",
+)  # fmt: skip
+DOCUMENTS = _make_table("documents", "hash", "hash metadata text", secret="metadata text")  # noqa: S106  # columns
+
+USERS = _make_table("users", "name", "name created usd requests_per_minute disabled", "user", "name")
+TOKENS = _make_table("tokens", "id", "id owner label hash scopes created expires revoked", "user", "owner", "label")
+SHARES = _make_table("shares", "id", "id thread hash created expires revoked", "thread", "thread")
+PINS = _make_table("pins", "thread document", "thread document created", "thread", "thread")
+ARTIFACTS = _make_table(
+    "artifacts", "thread name version", "thread name version kind title content created author", "thread", "thread",
+    "title content",
+)  # fmt: skip
+UPLOADS = _make_table("uploads", "id", "id owner name media size hash created", "user", "owner", "name")
+WEBHOOKS = _make_table("webhooks", "id", "id owner url secret events created", "user", "owner", "url secret")
+DELIVERIES = _make_table(
+    "deliveries", "id", "id webhook body created attempts due delivered error", secret="body error"  # noqa: S106
+)  # fmt: skip
+REPLIES = _make_table("replies", "owner key", "owner key request status body created", secret="body")  # noqa: S106
+CHATS = _make_table("chats", "said thread", "said thread created", "thread", "thread")
+MEMORIES = _make_table("memories", "owner place key", "owner place key value", "user", "owner", "value")
+CHUNKS = _make_table("chunks", "upload number", "upload number content", secret="content")  # noqa: S106
+DELETED = _make_table("deleted", "run", "run time")
+
+ALL_TABLES = (
+    THREADS, RUNS, REVIEWS, BRANCHES, CHECKPOINTS, PARTS, WRITES, NOTES, USED_DOCUMENTS, EVENTS, ACCOUNTS, CALLS,
+    DOCUMENTS, USERS, TOKENS, SHARES, PINS, ARTIFACTS, UPLOADS, WEBHOOKS, DELIVERIES, REPLIES, CHATS,
+    MEMORIES, CHUNKS, DELETED,
+)  # fmt: skip

@@ -1,0 +1,565 @@
+"""Search over one folder of files, in a PostgreSQL database: what one machine has indexed, every machine finds."""
+
+import json
+import socket
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from openassay.errors import StorageError
+from openassay.models.evidence import Document, Passage
+from openassay.models.user import SCHEME
+from openassay.protocols import FileStamp, IndexCounts, IndexEntry, PassageMatch, PendingPassage
+from openassay.storage import index
+from openassay.storage.database import Connection, timestamp, utc_now
+from openassay.storage.documents import dump_metadata, get_only, load_document
+from openassay.storage.index import MAX_WORDS, check_indexable, choose_combinations
+from openassay.storage.locks import try_postgres_lock
+from openassay.storage.postgres import PostgresConnection, PostgresDatabase
+from openassay.text.words import fold
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# Words of a text as PostgreSQL's full-text search takes them. They are cut here and not by the server's parser, so
+# that they are the same whatever its locale, in any script; its English stemmer has the last word, as SQLite's has.
+
+_LONGEST = 100  # characters of a word; the server takes 2,000 bytes
+_MOST_TIMES = 255  # that a word counts in a passage; the server takes no more
+_MAX_STEMS = 400_000  # stems kept in memory, some 60 MB
+_POSITIONS = [",".join(map(str, range(1, times + 1))) for times in range(_MOST_TIMES + 1)]
+# Words that the stemmer drops, as it does "the", stand for themselves: how common they are says enough.
+_STEM = """
+SELECT word, coalesce((ts_lexize('english_stem', word))[1], word) AS stem FROM unnest(CAST(? AS TEXT[])) AS word
+"""
+
+
+class _Letters(dict[int, int]):
+    """Letters, digits and the marks that belong to them stay; all else is a space."""
+
+    def __missing__(self, character: int) -> int:
+        kept = unicodedata.category(chr(character))[0] in "LNM"
+        self[character] = character if kept else ord(" ")
+        return self[character]
+
+
+_letters = _Letters()
+
+
+def split_words(text: str) -> list[str]:
+    return [word[:_LONGEST] for word in fold(text).translate(_letters).split()]
+
+
+class TermVector(NamedTuple):
+    """How often a passage has which stem, those of its title counted twice; `size` is how many words it has."""
+
+    times: Mapping[str, int]
+    size: int
+
+    def to_tsvector(self, prefix: str) -> str:
+        """As a tsvector. Every stem has the prefix before it, and a position for each time."""
+        return " ".join(
+            [f"'{prefix}{stem}':{_POSITIONS[min(count, _MOST_TIMES)]}" for stem, count in self.times.items()]
+        )
+
+
+class Stems:
+    """Stems by word, asked of the server once: in Python a word takes 80 µs, there 1 µs."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def lookup(self, connection: Connection, asked: Iterable[str]) -> Mapping[str, str]:
+        """For these words, and others."""
+        if len(self._known) > _MAX_STEMS:
+            self._known = {}  # and not cleared: another thread may be at it
+        known = self._known
+        if new := set(asked) - known.keys():
+            known.update((row["word"], row["stem"]) for row in connection.execute(_STEM, (list(new),)))
+        return known
+
+
+def build_vectors(connection: Connection, stems: Stems, texts: Sequence[tuple[str, str]]) -> list[TermVector]:
+    """Of titles and passages."""
+    cut = [(split_words(title), split_words(text)) for title, text in texts]
+    known = stems.lookup(connection, (word for title, text in cut for word in (*title, *text)))
+    return [_build_vector([known[word] for word in title], [known[word] for word in text]) for title, text in cut]
+
+
+def _build_vector(title: Sequence[str], text: Sequence[str]) -> TermVector:
+    times = Counter(text)
+    for stem in title:
+        times[stem] += 2
+    return TermVector(times, len(title) + len(text))
+
+
+# Vectors of passages on PostgreSQL, by pgvector, as 16-bit floats. Their table is made when somebody first wants them,
+# since a server need not have the extension.
+
+EXACT_LIMIT = (
+    50_000  # vectors of a library that are all looked through for a question; more get an index, which is not exact
+)
+_SEARCH_DEPTH = 200  # entries of the index that are looked into; at least as many as are wanted
+_TABLE_LOCK = 7_301_229  # the advisory lock of whoever makes the table
+_CREATE_TABLE = (
+    "CREATE EXTENSION IF NOT EXISTS vector",
+    """
+    CREATE TABLE IF NOT EXISTS library_vectors (
+        passage BIGINT PRIMARY KEY REFERENCES library_passages (id) ON DELETE CASCADE,
+        library BIGINT NOT NULL,
+        vector halfvec NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS library_vectors_by_library ON library_vectors (library)",
+)
+_IS_THERE = "SELECT to_regclass('library_vectors') IS NOT NULL AS there"
+_BARE = """
+SELECT p.id, d.title, p.text FROM library_passages AS p JOIN library_documents AS d ON d.id = p.document
+WHERE d.library = ? AND p.id > ? AND NOT EXISTS (SELECT 1 FROM library_vectors WHERE passage = p.id)
+ORDER BY p.id LIMIT ?
+"""
+_ADD = """
+INSERT INTO library_vectors (passage, library, vector)
+SELECT p.id, ?, CAST(given.vector AS halfvec)
+FROM unnest(CAST(? AS BIGINT[]), CAST(? AS TEXT[])) AS given (id, vector) JOIN library_passages AS p USING (id)
+ON CONFLICT (passage) DO UPDATE SET vector = excluded.vector
+"""
+# The library's number and the vector's length are written out: an index of one library is used for no other.
+_NEAREST = """
+SELECT d.hash, p."start", p."end", p.text, d.title, score, {metadata} AS metadata FROM (
+    SELECT passage, -(vector::halfvec({length}) <#> CAST(? AS halfvec({length}))) AS score FROM library_vectors
+    WHERE library = {library} ORDER BY vector::halfvec({length}) <#> CAST(? AS halfvec({length})) LIMIT ?
+) AS near JOIN library_passages AS p ON p.id = passage JOIN library_documents AS d ON d.id = p.document
+ORDER BY score DESC, p.id
+"""
+
+
+def ensure_vector_table(database: PostgresDatabase) -> str:
+    """Why there can be no vectors; nothing where there can, and then their table is there."""
+    with database.connection() as connection:
+        if connection.execute(_IS_THERE).fetchone()["there"]:
+            return ""
+    try:
+        with database.transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(?)", (_TABLE_LOCK,))
+            for statement in _CREATE_TABLE:
+                connection.execute(statement)
+    except StorageError as error:
+        if error.retryable:  # the server is gone, which says nothing about what it has
+            raise
+        return error.message
+    return ""
+
+
+def count_vectors(connection: Connection, library: int) -> int:
+    if not connection.execute(_IS_THERE).fetchone()["there"]:
+        return 0
+    sql = "SELECT count(*) AS n FROM library_vectors WHERE library = ?"
+    return int(connection.execute(sql, (library,)).fetchone()["n"])
+
+
+def set_vector_model(connection: Connection, library: int, model: str) -> None:
+    """From here on the vectors are this model's; those of another say nothing beside them."""
+    sql = "UPDATE libraries SET model = ? WHERE id = ? AND model IS DISTINCT FROM ?"
+    if connection.execute(sql, (model, library, model)).rowcount:
+        connection.execute("DELETE FROM library_vectors WHERE library = ?", (library,))
+
+
+def list_passages_to_embed(connection: Connection, library: int, after: int, limit: int) -> list[PendingPassage]:
+    rows = connection.execute(_BARE, (library, after, limit))
+    return [PendingPassage(row["id"], f"{row['title']}. {row['text']}") for row in rows]
+
+
+def store_vectors(connection: Connection, library: int, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
+    connection.execute(_ADD, (library, list(vectors), [_format_vector(vector) for vector in vectors.values()]))
+
+
+def find_nearest(
+    connection: Connection, library: int, vector: "NDArray[np.float32]", limit: int, metadata: str
+) -> list[Any]:
+    """Inside a transaction."""
+    if limit < 1 or not connection.execute(_IS_THERE).fetchone()["there"]:
+        return []
+    connection.execute(f"SET LOCAL hnsw.ef_search = {min(max(_SEARCH_DEPTH, limit), 1000)}")
+    sql = _NEAREST.format(library=library, length=len(vector), metadata=metadata)
+    return connection.execute(sql, (_format_vector(vector), _format_vector(vector), limit)).fetchall()
+
+
+def build_vector_index(database: PostgresDatabase, library: int) -> None:
+    """An index for the vectors of one library, where it has many: one for all would have to look past those of others.
+    Made when they are there, it takes a third of the time."""
+    with database.connection() as connection:
+        if count_vectors(connection, library) <= EXACT_LIMIT:
+            return
+        sql = "SELECT vector_dims(vector) AS length FROM library_vectors WHERE library = ? LIMIT 1"
+        length = connection.execute(sql, (library,)).fetchone()["length"]
+    with database.transaction() as connection:
+        connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
+        connection.execute(
+            f"CREATE INDEX IF NOT EXISTS library_vectors_{library} ON library_vectors"
+            f" USING hnsw ((vector::halfvec({length})) halfvec_ip_ops) WHERE library = {library}"
+        )
+
+
+def drop_vector_index(database: PostgresDatabase, library: int) -> None:
+    """The index; the vectors go with their passages."""
+    with database.transaction() as connection:
+        connection.execute(f"DROP INDEX IF EXISTS library_vectors_{library}")
+
+
+def _format_vector(vector: "NDArray[np.float32]") -> str:
+    return f"[{','.join(f'{value:.6g}' for value in vector.tolist())}]"
+
+
+# Each passage is counted in library_words up to so many, then one in eight, for eight: counting all of them took half
+# of the server's work. A word that no counted passage has is rare, and counts as one of this many.
+_COUNT_ALL_BELOW = 20_000
+_ONE_IN = 8
+_UNSEEN = _ONE_IN // 2
+_AT_ONCE = 1_000  # paths in one statement
+_LENGTH = 0.75  # how much a long passage must have more, as in BM25
+
+_OPEN = """
+INSERT INTO libraries (root, machine, updated) VALUES (?, ?, ?)
+ON CONFLICT (root) DO UPDATE SET machine = excluded.machine, updated = excluded.updated RETURNING id, passages
+"""
+_FIRST_FILES = """
+SELECT DISTINCT ON (hash) hash, metadata FROM library_files
+WHERE library = ? AND hash = ANY(?) ORDER BY hash, path
+"""
+_COUNT_WORDS = """
+INSERT INTO library_words (word, passages) SELECT key, CAST(value AS BIGINT) FROM json_each_text(?) ORDER BY key
+ON CONFLICT (word) DO UPDATE SET passages = library_words.passages + excluded.passages
+"""
+_DROP_PASSAGES = """
+WITH gone AS (DELETE FROM library_passages WHERE document = ANY(?) RETURNING size, counted, words),
+lost AS (SELECT lexeme, sum(counted) AS n FROM gone, unnest(gone.words) WHERE counted > 0 GROUP BY lexeme),
+less AS (UPDATE library_words SET passages = library_words.passages - lost.n FROM lost WHERE word = lexeme)
+SELECT count(*) AS passages, coalesce(sum(size), 0) AS words FROM gone
+"""
+_METADATA = """
+(SELECT metadata FROM library_files AS f WHERE f.library = d.library AND f.hash = d.hash ORDER BY path LIMIT 1)
+"""
+# ts_rank counts a word the less the oftener it comes, as BM25 does; rarity and length are ours. Of the questions of
+# benchmarks/bench_retrieval.py .63 have all they need among the first five, .62 by SQLite's BM25; of related work among
+# the first twenty .50 is cited, and .50.
+_MATCH = """
+SELECT d.hash, p."start", p."end", p.text, d.title, score, {metadata} AS metadata FROM (
+    SELECT id, document, "start", "end", text, ({score}) / (1 - {length} + {length} * size / ?) AS score
+    FROM (SELECT * FROM library_passages WHERE words @@ CAST(? AS tsquery) LIMIT ?) AS candidates
+    ORDER BY score DESC, id LIMIT ?
+) AS p JOIN library_documents AS d ON d.id = p.document ORDER BY score DESC, p.id
+"""
+_FIND = f"""
+SELECT hash, text, {_METADATA} AS metadata FROM library_documents AS d WHERE library = ? AND hash = ?
+"""  # noqa: S608  # a part of ours
+_CLEAN = """
+SELECT gin_clean_pending_list(oid) FROM pg_class
+WHERE oid = to_regclass('library_passages_by_words') AND pg_has_role(relowner, 'USAGE')
+"""
+
+
+class PathKeys(NamedTuple):
+    """What paths are called in the database. Uploads stand elsewhere on each machine, and are called the same."""
+
+    uploads: Path
+
+    def key(self, path: str) -> bytes:
+        if path.startswith(f"{self.uploads}/"):
+            path = f"{SCHEME}{path.removeprefix(f'{self.uploads}/')}"
+        return path.encode("utf-8", "surrogatepass")
+
+    def path(self, key: bytes) -> str:
+        path = key.decode("utf-8", "surrogatepass")
+        return f"{self.uploads}/{path.removeprefix(SCHEME)}" if path.startswith(SCHEME) else path
+
+
+class _IndexRow(NamedTuple):
+    id: int
+    passages: int
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.id}."
+
+
+class _IndexText(NamedTuple):
+    """A document as it is to stand in the library; its vectors are made of its title and passages."""
+
+    hash: str
+    title: str
+    text: str
+    passages: Sequence[tuple[int, int, str]]
+    vectors: Sequence[TermVector] = ()
+
+    def with_title(self, title: str) -> "_IndexText":
+        return self if title == self.title else self._replace(title=title, vectors=())
+
+
+class PostgresIndex:
+    """A ports.PassageIndex in tables of a database. Files with the same text share one document; of their titles and
+    urls those of the first path count."""
+
+    def __init__(self, database: PostgresDatabase, root: Path, names: PathKeys, stems: Stems) -> None:
+        self._database = database
+        self._root = names.key(str(root))
+        self._names = names
+        self._stems = stems
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """All changes made inside, by this thread, happen together or not at all."""
+        with self._database.transaction():
+            yield
+
+    def stamps(self) -> dict[str, FileStamp]:
+        sql = """
+        SELECT path, f.size, mtime_ns FROM library_files AS f JOIN libraries ON libraries.id = library
+        WHERE root = ? ORDER BY path
+        """
+        with self._database.connection() as connection:
+            rows = connection.execute(sql, (self._root,)).fetchall()
+        return {self._names.path(row["path"]): FileStamp(row["size"], row["mtime_ns"]) for row in rows}
+
+    def replace(self, path: str, stamp: FileStamp, document: Document | None, passages: Sequence[Passage]) -> None:
+        self.replace_all([IndexEntry(path, stamp, document, passages)])
+
+    def replace_all(self, files: Sequence[IndexEntry]) -> None:
+        for file in files:
+            check_indexable(file.path, file.document, file.passages)
+        by_path = {file.path: file for file in files}
+        if not by_path:
+            return
+        given = self._add_term_vectors([_to_text(file, file.document) for file in by_path.values() if file.document])
+        with self._open_writer() as (connection, library):
+            changed = self._unlink(connection, library, list(by_path)) | given.keys()
+            columns = "library_files (library, path, size, mtime_ns, hash, metadata)"
+            connection.copy(columns, [self._row(library, file) for file in by_path.values()])
+            self._sync_documents(connection, library, changed, given)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        if not paths:
+            return
+        with self._open_writer() as (connection, library):
+            for start in range(0, len(paths), _AT_ONCE):
+                changed = self._unlink(connection, library, paths[start : start + _AT_ONCE])
+                self._sync_documents(connection, library, changed, {})
+
+    def match(self, words: Sequence[str], *, limit: int) -> list[PassageMatch]:
+        """The passages with any of the words, best first. Words may be any text whatever."""
+        with self._database.connection() as connection:
+            about = self._find_row(connection)
+            frequency = self._count_words(connection, about, words) if about else {}
+            rows = _find_matches(connection, about, frequency, limit) if frequency else []
+        return [_to_passage(row) for row in rows]
+
+    def document(self, hash: str) -> Document:
+        with self._database.connection() as connection:
+            about = self._find_row(connection)
+            rows = connection.execute(_FIND, (about["id"], hash)).fetchall() if about else []
+        row = get_only(rows, hash)
+        return load_document(hash, row["metadata"], row["text"].encode())
+
+    def count_contents(self) -> IndexCounts:
+        with self._database.connection() as connection:
+            about = self._find_row(connection)
+            if about is None:
+                return IndexCounts(0, 0, 0)
+            sql = "SELECT count(*) AS n FROM library_files WHERE library = ?"
+            files = connection.execute(sql, (about["id"],)).fetchone()["n"]
+            return IndexCounts(files, about["passages"], count_vectors(connection, about["id"]))
+
+    def lock_updates(self, *, wait: float) -> AbstractContextManager[bool]:
+        return try_postgres_lock(self._database, self._root, wait)
+
+    def optimize(self) -> None:
+        """New passages are put in their places, and many vectors get an index."""
+        with self._database.connection() as connection:
+            connection.execute(_CLEAN)
+            about = self._find_row(connection)
+        if about and about["model"]:
+            build_vector_index(self._database, about["id"])
+
+    # Vectors -----------------------------------------------------------------------------------------
+
+    def vector_problem(self) -> str:
+        return ensure_vector_table(self._database)
+
+    def list_pending(self, model: str, *, after: int, limit: int) -> list[PendingPassage]:
+        with self._open_writer() as (connection, library):
+            set_vector_model(connection, library.id, model)
+            return list_passages_to_embed(connection, library.id, after, limit)
+
+    def add_vectors(self, model: str, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
+        with self._open_writer() as (connection, library):
+            set_vector_model(connection, library.id, model)
+            store_vectors(connection, library.id, vectors)
+
+    def find_nearest(self, model: str, vector: "NDArray[np.float32]", *, limit: int) -> list[PassageMatch]:
+        with self._database.transaction() as connection:
+            about = self._find_row(connection)
+            if about is None or about["model"] != model:
+                return []
+            rows = find_nearest(connection, about["id"], vector, limit, _METADATA)
+        return [_to_passage(row) for row in rows]
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _open_writer(self) -> Iterator[tuple[PostgresConnection, _IndexRow]]:
+        """Whoever changes a library has its row to themselves."""
+        with self._database.transaction() as connection:
+            row = connection.execute(_OPEN, (self._root, socket.gethostname(), timestamp(utc_now()))).fetchone()
+            yield cast(PostgresConnection, connection), _IndexRow(row["id"], row["passages"])
+
+    def _find_row(self, connection: Any) -> Any:
+        sql = "SELECT id, passages, words, model FROM libraries WHERE root = ?"
+        return connection.execute(sql, (self._root,)).fetchone()
+
+    def _unlink(self, connection: PostgresConnection, library: _IndexRow, paths: Sequence[str]) -> set[str]:
+        """Forget the files; what they held is returned, to be settled."""
+        sql = "DELETE FROM library_files WHERE library = ? AND path = ANY(?) RETURNING hash"
+        rows = connection.execute(sql, (library.id, [self._names.key(path) for path in paths])).fetchall()
+        return {row["hash"] for row in rows if row["hash"]}
+
+    def _row(self, library: _IndexRow, file: IndexEntry) -> tuple[object, ...]:
+        held = (file.document.hash, dump_metadata(file.document)) if file.document else (None, None)
+        return library.id, self._names.key(file.path), *file.stamp, *held
+
+    def _sync_documents(
+        self, connection: PostgresConnection, library: _IndexRow, hashes: Iterable[str], given: Mapping[str, _IndexText]
+    ) -> None:
+        """Documents bear the title of the first file that holds them, and go with the last. Only what differs from what
+        stands there is written."""
+        asked = (library.id, list(hashes))
+        titles = {row["hash"]: _read_metadata(row, "title") for row in connection.execute(_FIRST_FILES, asked)}
+        sql = "SELECT id, hash, title, text FROM library_documents WHERE library = ? AND hash = ANY(?)"
+        there = {row["hash"]: row for row in connection.execute(sql, asked)}
+        cut = _load_passages(connection, [row["id"] for row in there.values()])
+        stale, fresh = [], []
+        for hash, row in there.items():
+            passages = given[hash].passages if hash in given else cut[row["id"]]
+            if hash not in titles:
+                stale.append(row["id"])
+            elif row["title"] != titles[hash] or cut[row["id"]] != list(passages):
+                stale.append(row["id"])
+                fresh.append(_IndexText(hash, titles[hash], row["text"], passages))
+        fresh += [text.with_title(titles[hash]) for hash, text in given.items() if hash not in there]
+        passages_less, words_less = _drop_documents(connection, stale) if stale else (0, 0)
+        words_more = self._add(connection, library, fresh) if fresh else 0
+        passages_more = sum(len(text.passages) for text in fresh)
+        sql = "UPDATE libraries SET passages = passages + ?, words = words + ? WHERE id = ?"
+        connection.execute(sql, (passages_more - passages_less, words_more - words_less, library.id))
+
+    def _add(self, connection: PostgresConnection, library: _IndexRow, texts: Sequence[_IndexText]) -> int:
+        """The words of all of them."""
+        columns = "library_documents (library, hash, title, text)"
+        connection.copy(columns, [(library.id, text.hash, text.title, text.text) for text in texts])
+        sql = "SELECT id, hash FROM library_documents WHERE library = ? AND hash = ANY(?)"
+        asked = (library.id, [text.hash for text in texts])
+        ids = {row["hash"]: row["id"] for row in connection.execute(sql, asked)}
+        missing = self._add_term_vectors([text for text in texts if not text.vectors])
+        passages = [
+            (ids[text.hash], *passage, vector)
+            for text in texts
+            for passage, vector in zip(text.passages, (missing.get(text.hash) or text).vectors, strict=True)
+        ]
+        standing = Counter[str]()
+        for number, (*_, vector) in enumerate(passages, library.passages):
+            if counted := _count_weight(number):
+                standing.update(dict.fromkeys((f"{library.prefix}{stem}" for stem in vector.times), counted))
+        rows = (
+            (document, start, end, vector.size, _count_weight(number), said, vector.to_tsvector(library.prefix))
+            for number, (document, start, end, said, vector) in enumerate(passages, library.passages)
+        )
+        connection.copy('library_passages (document, "start", "end", size, counted, text, words)', rows)
+        connection.execute(_COUNT_WORDS, (json.dumps(standing),))
+        return sum(vector.size for *_, vector in passages)
+
+    def _add_term_vectors(self, texts: Sequence[_IndexText]) -> dict[str, _IndexText]:
+        """With their vectors, by hash. It takes a second or two: while nobody waits for the library, where possible."""
+        said = [(text.title, passage) for text in texts for _, _, passage in text.passages]
+        with self._database.connection() as connection:
+            made = iter(build_vectors(connection, self._stems, said))
+        return {text.hash: text._replace(vectors=list(islice(made, len(text.passages)))) for text in texts}
+
+    def _count_words(self, connection: Any, about: Mapping[str, Any], asked: Sequence[str]) -> dict[str, int]:
+        """In how many passages a word stands, about, for those that stand in any."""
+        distinct = list(dict.fromkeys(split_words(" ".join(asked))))[:MAX_WORDS]
+        known = self._stems.lookup(connection, distinct)
+        wanted = list(dict.fromkeys(f"{about['id']}.{known[word]}" for word in distinct))
+        sql = "SELECT word, passages FROM library_words WHERE word = ANY(?) AND passages > 0"
+        counts = {row["word"]: row["passages"] for row in connection.execute(sql, (wanted,))}
+        least = _UNSEEN if about["passages"] > _COUNT_ALL_BELOW else 0
+        return {word: count for word in wanted if (count := max(counts.get(word, 0), least))}
+
+
+def _to_text(file: IndexEntry, document: Document) -> _IndexText:
+    cut = [(passage.start, passage.end, passage.text) for passage in file.passages]
+    return _IndexText(document.hash, document.title, document.text, cut)
+
+
+def _count_weight(number: int) -> int:
+    return 1 if number < _COUNT_ALL_BELOW else _ONE_IN if number % _ONE_IN == 0 else 0
+
+
+def _load_passages(connection: PostgresConnection, documents: Sequence[int]) -> dict[int, list[tuple[int, int, str]]]:
+    sql = 'SELECT document, "start", "end", text FROM library_passages WHERE document = ANY(?) ORDER BY id'
+    cut: dict[int, list[tuple[int, int, str]]] = {document: [] for document in documents}
+    for row in connection.execute(sql, (list(documents),)) if documents else ():
+        cut[row["document"]].append((row["start"], row["end"], row["text"]))
+    return cut
+
+
+def _drop_documents(connection: PostgresConnection, documents: Sequence[int]) -> tuple[int, int]:
+    """How many passages are gone, and their words."""
+    row = connection.execute(_DROP_PASSAGES, (list(documents),)).fetchone()
+    connection.execute("DELETE FROM library_documents WHERE id = ANY(?)", (list(documents),))
+    return int(row["passages"]), int(row["words"])
+
+
+def _find_matches(connection: Any, about: Mapping[str, Any], frequency: Mapping[str, int], limit: int) -> list[Any]:
+    """Of the passages that the stars lead to, or where there are none, of some that have any of the words."""
+    weights = {word: _rarity(count, about["passages"]) for word, count in frequency.items()}
+    score = " + ".join("? * ts_rank(words, CAST(? AS tsquery))" for _ in weights)
+    sql = _MATCH.format(score=score, length=_LENGTH, metadata=_METADATA)
+    ranked = [part for word, weight in weights.items() for part in (weight, _as_lexeme(word))]
+    average = max(about["words"] / max(about["passages"], 1), 1.0)
+    chosen = [_all_and_any(*star) for star in choose_combinations(frequency, about["passages"], index.MAX_ROWS)]
+    for query in (" | ".join(chosen), _any_of(frequency)):
+        values = (*ranked, average, query, index.ROW_SLACK * index.MAX_ROWS, max(limit, 0))
+        if rows := connection.execute(sql, values).fetchall():
+            return list(rows)
+    return []
+
+
+def _rarity(count: int, passages: int) -> float:
+    return log(1 + (max(passages - count, 0) + 0.5) / (count + 0.5))
+
+
+def _all_and_any(all_of: Sequence[str], any_of: Sequence[str]) -> str:
+    return f"({' & '.join([*map(_as_lexeme, all_of), _any_of(any_of)])})"
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return f"({' | '.join(map(_as_lexeme, words))})"
+
+
+def _as_lexeme(word: str) -> str:
+    return f"'{word}'"  # which has no quote in it
+
+
+def _read_metadata(row: Mapping[str, Any], name: str) -> str:
+    return str(json.loads(row["metadata"])[name])
+
+
+def _to_passage(row: Mapping[str, Any]) -> PassageMatch:
+    passage = Passage(document=row["hash"], start=row["start"], end=row["end"], text=row["text"])
+    return PassageMatch(passage, row["title"], _read_metadata(row, "url"), row["score"])

@@ -1,0 +1,284 @@
+"""Indexes of folders, one a folder, so that folders never mix and one can be thrown away.
+
+FileLibraries       libraries/INDEX.sqlite3         of a folder
+                    libraries/OWNER/INDEX.sqlite3   of the uploads that a run was given, together
+PostgresLibraries   rows of the database, for every machine (postgres_libraries.py)
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakValueDictionary
+
+from openassay.errors import ConfigurationError, StorageError
+from openassay.models.user import SCHEME
+from openassay.protocols import IndexCounts, PassageIndex
+from openassay.settings import Settings
+from openassay.storage import index_postgres
+from openassay.storage.admin import database_address
+from openassay.storage.database import Connection, Database
+from openassay.storage.index import SqliteIndex
+from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
+from openassay.storage.postgres import PostgresDatabase
+
+ROOT, KEPT = "root", "kept"  # what an index says about itself
+_ENDING = ".sqlite3"
+
+
+class IndexSummary(NamedTuple):
+    """An index as a person looks at it."""
+
+    root: str  # empty in one that was made before indexes knew their folder
+    holdings: IndexCounts
+    bytes: int
+    updated: datetime
+    machine: str = ""  # that has indexed it, where that may be another
+    kept: bool = False  # until somebody says otherwise; the others go with the last thread that asks them
+
+
+class IndexCatalog(Protocol):
+    def open(self, root: Path) -> PassageIndex: ...
+
+    def find_remote(self, root: Path) -> IndexSummary | None:
+        """What another machine has indexed of a folder that is not here."""
+        ...
+
+    def keep(self, root: Path) -> None:
+        """Somebody has had it indexed on purpose: it stays when no thread asks it any more."""
+        ...
+
+    def forget(self, roots: set[Path], *, kept: bool = False) -> None:
+        """Delete the indexes of folders, and those of several uploads that one of them is among; of those to be kept
+        only if that is said."""
+        ...
+
+    def all(self) -> list[IndexSummary]:
+        """Those of folders, not of uploads."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class FileIndexCatalog:
+    """An index is open for as long as somebody holds it: a hundred that nobody asks any more would hold a thousand
+    files open, one connection for each thread that has ever asked them."""
+
+    def __init__(self, folder: Path, uploads: Path) -> None:
+        self._folder = folder
+        self._uploads = uploads
+        self._opened: WeakValueDictionary[Path, SqliteIndex] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def open(self, root: Path) -> SqliteIndex:
+        file = self._file(root)
+        with self._lock:
+            index = self._opened.get(file)
+            if index is None:
+                index = self._opened[file] = SqliteIndex(file)
+        index.set_property(ROOT, str(root))
+        return index
+
+    def find_remote(self, root: Path) -> IndexSummary | None:
+        return None
+
+    def keep(self, root: Path) -> None:
+        self.open(root).set_property(KEPT, "yes")
+
+    def forget(self, roots: set[Path], *, kept: bool = False) -> None:
+        with self._lock:
+            for root in roots:
+                for file in [self._file(root), *self._find_files(root)]:
+                    if kept or not self._is_permanent(file):
+                        self._delete(file)
+
+    def all(self) -> list[IndexSummary]:
+        return [self._describe(file) for file in sorted(self._folder.glob(f"*{_ENDING}"))]
+
+    def close(self) -> None:
+        with self._lock:
+            for index in list(self._opened.values()):
+                index.close()
+
+    def _file(self, root: Path) -> Path:
+        name = hashlib.sha256(str(root).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        is_given = root.is_relative_to(self._uploads)
+        return (self._folder / root.parent.name if is_given else self._folder) / f"{name}{_ENDING}"
+
+    def _find_files(self, root: Path) -> list[Path]:
+        if not root.is_relative_to(self._uploads):
+            return []
+        return [file for file in self._file(root).parent.glob(f"*{_ENDING}") if self._contains(file, root)]
+
+    def _contains(self, file: Path, root: Path) -> bool:
+        try:
+            with self._open_file(file) as index:
+                return any(Path(path).is_relative_to(root) for path in index.stamps())
+        except StorageError:  # a damaged one is built anew
+            return True
+
+    def _is_permanent(self, file: Path) -> bool:
+        if not file.exists():
+            return False
+        try:
+            with self._open_file(file) as index:
+                return KEPT in index.properties()
+        except StorageError:  # a damaged one is built anew
+            return False
+
+    def _describe(self, file: Path) -> IndexSummary:
+        with self._open_file(file) as index:
+            about, holdings = index.properties(), index.count_contents()
+        size = sum(part.stat().st_size for part in file.parent.glob(f"{file.name}*"))
+        updated = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        return IndexSummary(about.get(ROOT, ""), holdings, size, updated, kept=KEPT in about)
+
+    @contextmanager
+    def _open_file(self, file: Path) -> Iterator[SqliteIndex]:
+        if (index := self._opened.get(file)) is not None:
+            yield index
+            return
+        with SqliteIndex(file) as index:
+            yield index
+
+    def _delete(self, file: Path) -> None:
+        if index := self._opened.pop(file, None):
+            index.close()
+        for part in file.parent.glob(f"{file.name}*"):
+            part.unlink(missing_ok=True)
+
+
+# Indexes of folders in a PostgreSQL database, for every machine that uses it.
+
+_ALL = "SELECT id, root, machine, updated, kept, passages FROM libraries"
+_FILES = "SELECT count(*) AS n FROM library_files WHERE library = ?"
+_CONTAINING = """
+SELECT id FROM libraries WHERE root >= ? AND root < ?
+AND EXISTS (SELECT 1 FROM library_files WHERE library = id AND path >= ? AND path < ?)
+"""
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(relation)), 0) AS size, (SELECT sum(passages) FROM libraries) AS passages
+FROM unnest(ARRAY[
+    to_regclass('library_passages'), to_regclass('library_documents'), to_regclass('library_files'),
+    to_regclass('library_words'), to_regclass('library_vectors')
+]) AS relation WHERE relation IS NOT NULL
+"""
+
+
+class PostgresIndexCatalog:
+    """A storage Libraries."""
+
+    def __init__(self, database: PostgresDatabase, uploads: Path) -> None:
+        self._database = database
+        self._names = PathKeys(uploads)
+        self._stems = Stems()
+
+    def open(self, root: Path) -> PostgresIndex:
+        return PostgresIndex(self._database, root, self._names, self._stems)
+
+    def find_remote(self, root: Path) -> IndexSummary | None:
+        with self._database.connection() as connection:
+            rows = connection.execute(f"{_ALL} WHERE root = ?", (self._names.key(str(root)),)).fetchall()
+            found = [self._describe(connection, row) for row in rows]
+        return found[0] if found and found[0].holdings.files else None
+
+    def keep(self, root: Path) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("UPDATE libraries SET kept = 1 WHERE root = ?", (self._names.key(str(root)),))
+
+    def forget(self, roots: set[Path], *, kept: bool = False) -> None:
+        for root in roots:
+            for library in self._find_ids(self._names.key(str(root)), kept):
+                self._delete(library)
+
+    def all(self) -> list[IndexSummary]:
+        with self._database.connection() as connection:
+            rows = connection.execute(f"{_ALL} ORDER BY root").fetchall()
+            return [self._describe(connection, row) for row in rows if not row["root"].startswith(SCHEME.encode())]
+
+    def close(self) -> None:
+        """The database is closed by whoever has opened it."""
+
+    def _describe(self, connection: Connection, row: Any) -> IndexSummary:
+        """The size is its share of what all libraries take."""
+        files = connection.execute(_FILES, (row["id"],)).fetchone()["n"]
+        taken = connection.execute(_SIZE).fetchone()
+        share = row["passages"] / max(int(taken["passages"] or 0), 1)
+        vectors = index_postgres.count_vectors(connection, row["id"])
+        return IndexSummary(
+            self._names.path(row["root"]),
+            IndexCounts(files, row["passages"], vectors),
+            round(int(taken["size"]) * share),
+            datetime.fromisoformat(row["updated"]),
+            row["machine"],
+            bool(row["kept"]),
+        )
+
+    def _find_ids(self, root: bytes, kept: bool) -> list[int]:
+        """Its own library and, of an upload, those of its owner that it is in."""
+        with self._database.connection() as connection:
+            found = connection.execute("SELECT id FROM libraries WHERE root = ? AND kept <= ?", (root, kept)).fetchall()
+            if root.startswith(SCHEME.encode()):
+                owner = root.rpartition(b"/")[0]
+                found += connection.execute(_CONTAINING, (*_prefix_range(owner), *_prefix_range(root))).fetchall()
+        return list(dict.fromkeys(row["id"] for row in found))
+
+    def _delete(self, library: int) -> None:
+        index_postgres.drop_vector_index(self._database, library)
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM libraries WHERE id = ?", (library,))
+            bounds = (f"{library}.", f"{library}/")  # what follows the full stop
+            connection.execute("DELETE FROM library_words WHERE word >= ? AND word < ?", bounds)
+
+
+def _prefix_range(path: bytes) -> tuple[bytes, bytes]:
+    """Paths that begin with it lie between these: 0 follows the slash."""
+    return path + b"/", path + b"0"
+
+
+# The indexes of folders, where the settings want them. What opens all the rest takes seconds to import, this does
+# not.
+
+
+class IndexStore(NamedTuple):
+    libraries: IndexCatalog
+    uploads: Path
+    are_shared: bool  # with other machines
+
+
+@contextmanager
+def open_index_store(settings: Settings) -> Iterator[IndexStore]:
+    if settings.persistence.backend == "memory":
+        raise ConfigurationError(
+            "persistence.backend is memory: an index would be gone at once", help="Set it to sqlite or postgres."
+        )
+    is_server = settings.persistence.backend == "postgres"
+    with ExitStack() as stack:
+        folder = make_private_folder(settings.data_dir)
+        database = stack.enter_context(PostgresDatabase(database_address(settings))) if is_server else None
+        uploads = (folder / ("copies" if is_server else "uploads")).resolve()
+        libraries = open_indexes(settings, folder, uploads, database)
+        stack.callback(libraries.close)
+        yield IndexStore(libraries, uploads, isinstance(libraries, PostgresIndexCatalog))
+
+
+def open_indexes(settings: Settings, folder: Path, uploads: Path, database: Database | None) -> IndexCatalog:
+    """Words that are encrypted cannot be searched: where all that is shared is, indexes stay on this machine."""
+    if isinstance(database, PostgresDatabase) and not settings.persistence.encrypt:
+        return PostgresIndexCatalog(database, uploads)
+    return FileIndexCatalog(folder / "libraries", uploads)
+
+
+def make_private_folder(folder: Path) -> Path:
+    """Made where it is not there, and then nobody else's to read."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StorageError(
+            f"cannot use the data directory {folder}: {error.strerror}",
+            help="Set OPENASSAY_DATA_DIR to a folder you can write to.",
+        ) from error
+    return folder

@@ -1,0 +1,514 @@
+"""A PostgreSQL database: its pool of connections, and its transactions."""
+
+import logging
+import math
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import lru_cache
+from importlib.metadata import version
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from openassay.errors import ConfigurationError, StorageError, install_help
+from openassay.storage.database import (
+    POSTGRES_SCHEMA,
+    Connection,
+    Constraint,
+    ConstraintError,
+    Migration,
+    StatementResult,
+    Values,
+    load_migrations,
+    migration_history,
+    record_migration,
+    schema_version,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection as PsycopgConnection
+    from psycopg_pool import ConnectionPool
+
+
+# Statements are those of SQLite; what differs on PostgreSQL is translated here: the marks for values, broken rules and
+# the character 0, which its text cannot hold.
+
+_MARKS = re.compile(r"\?|(?<![:\w]):([a-z_]+)|%")
+
+
+class PostgresConnection:
+    """A storage Connection over one of psycopg."""
+
+    def __init__(self, connection: "PsycopgConnection[Any]") -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, values: Values = (), /) -> StatementResult:
+        import psycopg
+
+        try:
+            # Without values psycopg sends the text as it is, several statements if need be.
+            cursor = (
+                self._connection.execute(_translate(sql), _escape_zeros(values))
+                if values
+                else self._connection.execute(sql.encode())
+            )
+        except psycopg.IntegrityError as error:
+            raise ConstraintError(first_line(error), _constraint_kind(error)) from error
+        return _PostgresResult(cursor)
+
+    def copy(self, target: str, rows: Iterable[Sequence[object]]) -> None:
+        """Many rows at once, into a table with its columns in brackets."""
+        with self._connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN".encode()) as copy:
+            for row in rows:
+                copy.write_row([_encode_value(value) for value in row])
+
+
+class _PostgresResult:
+    """A storage Result, with the characters 0 back in their places."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        return int(self._cursor.rowcount)
+
+    def fetchone(self) -> Any:
+        row = self._cursor.fetchone()
+        return None if row is None else _unescape_zeros(row)
+
+    def fetchall(self) -> list[Any]:
+        return [_unescape_zeros(row) for row in self._cursor.fetchall()]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchall())
+
+
+@lru_cache(maxsize=512)
+def _translate(sql: str) -> bytes:
+    def mark(found: re.Match[str]) -> str:
+        if found[0] == "%":
+            return "%%"
+        return f"%({found[1]})s" if found[1] else "%s"
+
+    return _MARKS.sub(mark, sql).encode()
+
+
+# U+E000 is for private use; where a text has it, it is doubled, so that every text comes back as it was.
+_ESCAPE, _ZERO, _SELF = "\ue000", "\ue000\ue001", "\ue000\ue002"
+
+
+def _escape_zeros(values: Values) -> Any:
+    if isinstance(values, Mapping):
+        return {name: _encode_value(value) for name, value in values.items()}
+    return [_encode_value(value) for value in values]
+
+
+def _encode_value(value: object) -> object:
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, str) or not ("\0" in value or _ESCAPE in value):
+        return str(value) if isinstance(value, str) else value  # an enumeration is its text
+    return value.replace(_ESCAPE, _SELF).replace("\0", _ZERO)
+
+
+def _unescape_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.replace(_ZERO, "\0").replace(_SELF, _ESCAPE)
+        if isinstance(value, str) and _ESCAPE in value
+        else value
+        for name, value in row.items()
+    }
+
+
+def _constraint_kind(error: Any) -> Constraint:
+    from psycopg.errors import ForeignKeyViolation, UniqueViolation
+
+    if isinstance(error, ForeignKeyViolation):
+        return "foreign"
+    if isinstance(error, UniqueViolation):
+        return "primary" if str(error.diag.constraint_name).endswith("_pkey") else "unique"
+    return "other"
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+# Bringing a PostgreSQL database to the schema of this version: all of it, or nothing.
+
+OLDEST_SERVER = 14  # of PostgreSQL, that this was tried with
+MIGRATION_LOCK_SECONDS = 600  # for another process that does the same, and for whoever has a table in use
+_MIGRATION_LOCK = 7_301_226  # the advisory lock of whoever migrates
+# A server learns that the process is gone while it works on a long statement. Not on every system it runs on.
+_CONNECTION_CHECK = b"SET client_connection_check_interval = '1s'"
+
+
+def pending_migrations(database: "PostgresDatabase") -> list[Migration]:
+    """What is missing; ConfigurationError where the database is of a newer version, or of somebody else."""
+    known = load_migrations(POSTGRES_SCHEMA.migrations)
+    with database.connection() as connection:
+        return known[_read_version(database.name, connection, known) :]
+
+
+def apply_migrations(database: "PostgresDatabase") -> list[str]:
+    """Apply what is missing, in one transaction; the names of what it was. Of several who want to, one does it.
+    Whatever ends it in the middle leaves the database as it was."""
+    import psycopg
+
+    if not pending_migrations(database):
+        return []
+    with database.translate_errors(), closing(database.session()) as session:
+        _check_server(database.name, session)
+        with suppress(psycopg.Error):
+            session.execute(_CONNECTION_CHECK)
+        try:
+            with session.transaction():
+                return _run_migrations(database.name, session)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise ConfigurationError(
+                f"{database.name} is to be brought up to date, and this user may not: {first_line(error)}",
+                help="Run `openassay db migrate` as the owner of its tables, or GRANT it to this user.",
+            ) from error
+
+
+def _run_migrations(name: str, session: "PsycopgConnection[Any]") -> list[str]:
+    from psycopg.rows import dict_row
+
+    session.row_factory = dict_row
+    connection, known = PostgresConnection(session), load_migrations(POSTGRES_SCHEMA.migrations)
+    connection.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
+    connection.execute("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
+    missing = known[_read_version(name, connection, known) :]  # another process may have been faster
+    for migration in missing:
+        connection.execute(migration.sql)
+        record_migration(connection, migration)
+    return [migration.name for migration in missing]
+
+
+def _check_server(name: str, session: "PsycopgConnection[Any]") -> None:
+    if session.info.server_version < OLDEST_SERVER * 10_000:
+        raise ConfigurationError(
+            f"{name} is PostgreSQL {session.info.server_version // 10_000}",
+            help=f"Use version {OLDEST_SERVER} or newer.",
+        )
+    encoding = session.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"{name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
+        )
+
+
+def _read_version(name: str, connection: Connection, known: list[Migration]) -> int:
+    kept = connection.execute("SELECT to_regclass('schema_migrations') AS kept").fetchone()["kept"]
+    return schema_version(name, migration_history(connection) if kept else [], known)
+
+
+MOST_CONNECTIONS = 10
+START_SECONDS = 5.0  # for a server that has refused once: it may be starting
+WAIT_SECONDS = 30.0  # for a server that is restarted, or a connection that is free
+# A pool waits twice as long after each attempt, up to minutes: it gives up soon, and whoever waits has it begin anew.
+ATTEMPT_SECONDS = 4.0
+IDLE_SECONDS = 15.0  # a transaction may stand still before the server ends it: others wait for what it has locked
+# A server that is gone without a word is noticed in time, too; what the address says of these counts.
+_CONNECT_OPTIONS = {
+    "connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}  # fmt: skip
+# And the server notices one of us that is gone: by itself it would keep what that has locked for two hours.
+KEEPALIVE = b"""
+SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 30000
+"""
+_READS = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+_HOPELESS = re.compile(r"(?P<who>authentication|pg_hba|role .* does not exist)|does not exist")
+_REACH_HELP = "Check that the server runs, and DATABASE_URL or persistence.connection_string."
+_EMPTY_DATABASE_HELP = "Name an empty database, or create one of OpenAssay's own."
+_HELP = {  # by SQLSTATE, or the class it begins with
+    "08": _REACH_HELP,
+    "25006": "The server takes no changes: name the one that does.",
+    "25P03": "This process stood still for too long; nothing was changed. Try again.",
+    "28": "Check the user and the password of the connection string.",
+    "3F000": "Let the user create tables in the schema (GRANT), or name another one in its search_path.",
+    "3D000": "Create it first: CREATE DATABASE name.",
+    "40": "Others were changing the same rows; try again.",
+    "42501": "Let the user create and change tables there (GRANT), or name another one.",
+    "42703": _EMPTY_DATABASE_HELP,
+    "42P01": POSTGRES_SCHEMA.help,
+    "42P07": _EMPTY_DATABASE_HELP,
+    "53100": "The server's disk is full: free some space and try again.",
+    "53": "The server is short of memory or connections; try again, or raise its limits.",
+    "57": _REACH_HELP,
+    "55P03": "Somebody else is at it: try again in a moment.",
+    "58": "Check the server's disk and its log.",
+    "XX": POSTGRES_SCHEMA.help,
+}
+
+
+class PostgresDatabase:
+    """A storage Database. Open from any thread; a thread keeps its connection for the length of a transaction."""
+
+    def __init__(
+        self, address: str, *, connections: int = MOST_CONNECTIONS, idle_seconds: float = IDLE_SECONDS,
+        migrate: bool = True,
+    ) -> None:  # fmt: skip
+        self._address = address
+        self._name = _redact_password(address)
+        self._own = threading.local()
+        self._idle = f"SET idle_in_transaction_session_timeout = {math.ceil(idle_seconds * 1000)}".encode()
+        self._sessions: list[PsycopgConnection[Any]] = []
+        self._pool = self._open_pool(address, connections)
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            if migrate:
+                apply_migrations(self)
+            undo.pop_all()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def for_update(self) -> str:
+        return " FOR UPDATE"
+
+    def next_id(self, connection: Connection, table: str) -> int:
+        return int(connection.execute("SELECT nextval(?) AS id", (f"{table}_id",)).fetchone()["id"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def connections(self) -> dict[str, int]:
+        """Of the pool, and how many wait for one."""
+        told = self._pool.get_stats()
+        idle = told["pool_available"]
+        return {"in_use": told["pool_size"] - idle, "idle": idle, "waiting": told["requests_waiting"]}
+
+    def scrub(self) -> None:
+        """The server's own vacuum does it, in its own time."""
+
+    def close(self) -> None:
+        self._pool.close()
+        while self._sessions:
+            self._sessions.pop().close()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        with self.translate_errors():
+            if current := getattr(self._own, "connection", None):
+                yield current
+            else:
+                with closing(_ReadConnection(self._get_connection, self._pool.putconn)) as reading:
+                    yield reading
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self.translate_errors():
+            if current := getattr(self._own, "connection", None):
+                # As on SQLite: a part that fails spoils the whole, even if its error is caught in between.
+                before, self._own.spoilt = self._own.spoilt, True
+                yield current
+                self._own.spoilt = before
+                return
+            with self._borrow() as connection, connection.transaction():
+                self._own.connection, self._own.spoilt = PostgresConnection(connection), False
+                try:
+                    yield self._own.connection
+                    self._check_transaction(connection)
+                finally:
+                    self._own.connection = None
+
+    @contextmanager
+    def _borrow(self) -> "Iterator[PsycopgConnection[Any]]":
+        connection = self._get_connection()
+        try:
+            yield connection
+        finally:
+            self._pool.putconn(connection)
+
+    def _get_connection(self) -> "PsycopgConnection[Any]":
+        """One that answers. After a restart of the server all in the pool are dead, and go at once: the pool's own
+        check would wait longer and longer at each, half a minute for five of them."""
+        import psycopg
+        from psycopg_pool import ConnectionPool, PoolTimeout
+
+        ends = monotonic() + WAIT_SECONDS
+        while True:
+            left = ends - monotonic()
+            try:
+                connection = self._pool.getconn(min(max(left, 0.0), ATTEMPT_SECONDS + 1))
+            except PoolTimeout:
+                if left <= ATTEMPT_SECONDS + 1:
+                    raise
+                continue
+            try:
+                ConnectionPool.check_connection(connection)
+            except psycopg.OperationalError:
+                self._pool.putconn(connection)
+            else:
+                return connection
+
+    def _check_transaction(self, connection: "PsycopgConnection[Any]") -> None:
+        from psycopg.pq import TransactionStatus
+
+        # COMMIT after a failed statement would roll back and say nothing.
+        if self._own.spoilt or connection.info.transaction_status == TransactionStatus.INERROR:
+            raise StorageError(
+                f"{self.name}: a step of the transaction failed, so nothing of it was kept",
+                help="Let the first error through; it says what went wrong.",
+            )
+
+    def session(self) -> "PsycopgConnection[Any]":
+        """A connection of its own, outside the pool, for locks that last as long as their holder; closed with the
+        database at the latest."""
+        import psycopg
+
+        with self.translate_errors():
+            session = psycopg.connect(self._address, autocommit=True, **connect_options(self._address))
+            session.execute(KEEPALIVE)
+        self._sessions = [*(other for other in self._sessions if not other.closed), session]
+        return session
+
+    @contextmanager
+    def advisory_lock(self, what: str, seconds: float) -> Iterator[None]:
+        """Nobody else who asks for the same is in here, on whatever machine; StorageError where one stays longer than
+        that. Who dies gives it back, and who stands still has it taken away."""
+        with self.translate_errors(), closing(self.session()) as session:
+            session.execute(self._idle)
+            session.execute(f"SET lock_timeout = {round(seconds * 1000)}".encode())
+            with session.transaction():
+                session.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (what,))
+                yield
+
+    def _open_pool(self, address: str, connections: int) -> "ConnectionPool[PsycopgConnection[Any]]":
+        try:
+            from psycopg.rows import dict_row
+            from psycopg_pool import ConnectionPool, PoolTimeout
+        except ImportError as error:
+            raise ConfigurationError("PostgreSQL needs the extra `postgres`", help=install_help("postgres")) from error
+        # autocommit: a reading connection must not sit in a transaction, and writing begins its own.
+        reason = self._probe_server()
+        options = {"autocommit": True, "row_factory": dict_row, **connect_options(address)}
+        pool = ConnectionPool(
+            address, min_size=1, max_size=connections, timeout=WAIT_SECONDS, kwargs=options, open=False,
+            configure=self._prepare, reconnect_timeout=ATTEMPT_SECONDS,
+        )  # fmt: skip
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try at a server that is gone would be a line
+        pool.open()
+        try:
+            pool.wait(START_SECONDS if reason else WAIT_SECONDS)
+        except PoolTimeout as error:
+            pool.close()
+            raise StorageError(
+                f"{self._name} cannot be reached: {reason or 'too many connections'}", help=_REACH_HELP, retryable=True
+            ) from error
+        return pool
+
+    def _prepare(self, connection: "PsycopgConnection[Any]") -> None:
+        connection.execute(self._idle)
+        connection.execute(KEEPALIVE)
+
+    def _probe_server(self) -> str:
+        """Asked before the pool, which waits for what will never be and then says only that time is up."""
+        import psycopg
+
+        try:
+            psycopg.connect(self._address, connect_timeout=int(WAIT_SECONDS)).close()
+        except psycopg.ProgrammingError as error:
+            raise ConfigurationError(
+                "the connection string is not one of PostgreSQL", help="Write postgresql://user:password@host/name."
+            ) from error
+        except psycopg.OperationalError as error:
+            reason = first_line(error).rsplit("FATAL:")[-1].strip()
+            if found := _HOPELESS.search(reason):
+                help = _HELP["28"] if found["who"] else _HELP["3D000"]
+                raise ConfigurationError(f"{self._name}: {reason}", help=help) from error
+            return reason
+        return ""
+
+    @contextmanager
+    def translate_errors(self) -> Iterator[None]:
+        """Errors of psycopg leave as StorageError."""
+        import psycopg
+        from psycopg_pool import PoolClosed, PoolTimeout
+
+        try:
+            yield
+        except PoolClosed as error:
+            raise StorageError(f"{self.name} is closed", help="Open it again.") from error
+        except PoolTimeout as error:
+            raise StorageError(f"{self.name} cannot be reached", help=_REACH_HELP, retryable=True) from error
+        except psycopg.Error as error:
+            # Or restarting, out of disk, a deadlock; or this process stood still in the middle of a transaction.
+            gone = isinstance(error, psycopg.OperationalError | psycopg.errors.IdleInTransactionSessionTimeout)
+            raise StorageError(f"{self.name}: {first_line(error)}", help=_advice(error), retryable=gone) from error
+        except UnicodeEncodeError as error:
+            raise StorageError(
+                f"{self.name}: text with a lone surrogate cannot be stored",
+                help="Decode the text properly where it comes in.",
+            ) from error
+
+
+class _ReadConnection:
+    """A storage Connection for reading. Where the server has gone away meanwhile, a SELECT is asked again on another
+    connection, for which a server that restarts is waited for: it changes nothing."""
+
+    def __init__(
+        self, take: "Callable[[], PsycopgConnection[Any]]", give_back: "Callable[[PsycopgConnection[Any]], None]"
+    ) -> None:
+        self._take = take
+        self._give_back = give_back
+        self._connection: PsycopgConnection[Any] | None = take()
+
+    def execute(self, sql: str, values: Values = (), /) -> StatementResult:
+        import psycopg
+
+        connection = self._ensure_connection()
+        try:
+            return PostgresConnection(connection).execute(sql, values)
+        except psycopg.OperationalError:
+            if not connection.closed or not _READS.match(sql):
+                raise
+        self.close()
+        return PostgresConnection(self._ensure_connection()).execute(sql, values)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            taken, self._connection = self._connection, None
+            self._give_back(taken)
+
+    def _ensure_connection(self) -> "PsycopgConnection[Any]":
+        if self._connection is None:
+            self._connection = self._take()
+        return self._connection
+
+
+def _advice(error: Any) -> str:
+    from psycopg import OperationalError
+
+    state = error.sqlstate or ("08" if isinstance(error, OperationalError) else "")
+    return _HELP.get(state) or _HELP.get(state[:2], "This is a fault in OpenAssay: report it.")
+
+
+def connect_options(address: str) -> dict[str, Any]:
+    from psycopg.conninfo import conninfo_to_dict
+
+    said = conninfo_to_dict(address)
+    ours = {
+        **_CONNECT_OPTIONS,
+        "fallback_application_name": f"openassay {version('openassay')}",
+    }  # `openassay db status` counts by it
+    return {name: value for name, value in ours.items() if name not in said}
+
+
+def _redact_password(address: str) -> str:
+    """For messages and logs."""
+    shown = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1@", address)
+    return re.sub(r"(password\s*=\s*)\S+", r"\1...", shown)

@@ -1,0 +1,266 @@
+"""One SQLite file: its connections, its transactions and its migrations."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from openassay.errors import StorageError
+from openassay.storage.database import (
+    MAIN_SCHEMA,
+    Connection,
+    Constraint,
+    ConstraintError,
+    Migration,
+    Schema,
+    Values,
+    load_migrations,
+    migration_history,
+    record_migration,
+    schema_version,
+)
+
+_BUSY_SECONDS = 10
+
+_WRITABLE = "The file and its folder must be writable: allow it, or choose another data directory."
+_HELP = {
+    sqlite3.SQLITE_BUSY: "Another process is writing to it; try again in a moment.",
+    sqlite3.SQLITE_LOCKED: "Another process is writing to it; try again in a moment.",
+    sqlite3.SQLITE_FULL: "The disk is full: free some space and try again.",
+    sqlite3.SQLITE_CANTOPEN: _WRITABLE,
+    sqlite3.SQLITE_READONLY: _WRITABLE,
+    sqlite3.SQLITE_PERM: _WRITABLE,
+    sqlite3.SQLITE_IOERR: "Check the disk: that it has room, and that the folder may be written to.",
+    sqlite3.SQLITE_PROTOCOL: "Other processes are opening it; try again in a moment.",
+}
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG)
+# Our statements are tested on whole files: where a table is gone, or text is none, the file is not whole.
+_DAMAGES = ("no such table", "no such column", "no such index", "could not decode to utf-8")
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+_CONSTRAINTS: dict[str, Constraint] = {
+    "SQLITE_CONSTRAINT_PRIMARYKEY": "primary",
+    "SQLITE_CONSTRAINT_UNIQUE": "unique",
+    "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign",
+}
+
+
+class SqliteConnection(sqlite3.Connection):
+    """Says which rule was broken, as a connection to any database does."""
+
+    def execute(self, sql: str, values: Values | Any = (), /) -> sqlite3.Cursor:
+        try:
+            return super().execute(sql, values)
+        except sqlite3.IntegrityError as error:
+            raise ConstraintError(str(error), _CONSTRAINTS.get(error.sqlite_errorname, "other")) from error
+
+
+@dataclass(slots=True)
+class _SqliteSession:
+    """The connection of one thread. Its lock is free unless the database is closed under the thread."""
+
+    connection: SqliteConnection
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    spoilt: bool = False
+
+
+class SqliteDatabase:
+    """A storage Database in one file. Open from any thread; every thread gets a connection of its own, and `close`
+    closes them all.
+
+    Opening creates the file if there is none, and applies the migrations that are missing, unless it is to be left as
+    it is.
+    """
+
+    def __init__(self, path: Path, schema: Schema = MAIN_SCHEMA, *, migrate: bool = True) -> None:
+        self.path = path
+        self._schema = schema
+        self._lock = threading.Lock()
+        self._sessions: dict[threading.Thread, _SqliteSession] = {}
+        self._closed = False
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            if migrate:
+                self._make_folder()
+                self.migrate()
+            undo.pop_all()
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def for_update(self) -> str:
+        return ""  # a transaction has the whole file to itself
+
+    def next_id(self, connection: Connection, table: str) -> int:
+        row = connection.execute(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {table}").fetchone()  # noqa: S608
+        return int(row["id"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for statements that are under way, then close every connection. Closing twice is fine."""
+        with self._lock:
+            self._closed = True
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            with session.lock:
+                session.connection.close()
+
+    def scrub(self) -> None:
+        """Deleted content is overwritten in the file itself (secure_delete); older copies stand in the log."""
+        with self.connection() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    @contextmanager
+    def connection(self) -> Iterator[SqliteConnection]:
+        """For reading; each statement sees the last committed state."""
+        session = self._session()
+        with session.lock, self._translate_errors():
+            yield session.connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteConnection]:
+        """For writing: all or nothing. Inside another one of the same thread it becomes part of that one."""
+        session = self._session()
+        with session.lock, self._translate_errors():
+            part = _join_transaction if session.connection.in_transaction else self._run_transaction
+            with part(session):
+                yield session.connection
+
+    @contextmanager
+    def _run_transaction(self, session: _SqliteSession) -> Iterator[None]:
+        connection = session.connection
+        session.spoilt = False
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            if session.spoilt:
+                raise StorageError(
+                    f"{self.path}: a step of the transaction failed, so nothing of it was kept",
+                    help="Let the first error through; it says what went wrong.",
+                    path=self.path,
+                )
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _session(self) -> _SqliteSession:
+        thread = threading.current_thread()
+        with self._lock:
+            if self._closed:
+                raise StorageError(f"{self.path} is closed", help="Open it again.", path=self.path)
+            if thread not in self._sessions:
+                self._close_dead_sessions()
+                with self._translate_errors():
+                    self._sessions[thread] = _SqliteSession(_connect(self.path))
+            return self._sessions[thread]
+
+    def _close_dead_sessions(self) -> None:
+        for thread in [thread for thread in self._sessions if not thread.is_alive()]:
+            self._sessions.pop(thread).connection.close()
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._to_storage_error(error) from error
+        except UnicodeDecodeError as error:  # SQLite quotes what it found damaged
+            raise StorageError(f"{self.path} is malformed", help=self._schema.help, path=self.path) from error
+        except UnicodeEncodeError as error:
+            raise StorageError(
+                f"{self.path}: text with a lone surrogate cannot be stored",
+                help="Decode the text properly where it comes in.",
+                path=self.path,
+            ) from error
+
+    def _to_storage_error(self, error: sqlite3.Error) -> StorageError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # errors of the Python module have no code
+        said = str(error).split(" with text ")[0]  # what cannot be decoded would be quoted as a whole
+        damaged = code in _DAMAGED or said.lower().startswith(_DAMAGES)
+        help = self._schema.help if damaged else _HELP.get(code, "This is a fault in OpenAssay: report it.")
+        return StorageError(f"{self.path}: {said}", help=help, retryable=code in _BUSY, path=self.path)
+
+    # Migrations --------------------------------------------------------------------------------------
+
+    def _make_folder(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"{self.path}: its folder cannot be made ({error.strerror})", help=_WRITABLE, path=self.path
+            ) from error
+
+    def pending_migrations(self) -> list[Migration]:
+        """What is missing."""
+        known = load_migrations(self._schema.migrations)
+        return known[self._version(known) :]
+
+    def migrate(self) -> list[str]:
+        """Apply what is missing, one by one; the names of what it was."""
+        known, done = load_migrations(self._schema.migrations), list[str]()
+        for migration in self.pending_migrations():
+            with self.transaction() as connection:
+                # Another process may have been faster since.
+                if self._version(known) < migration.version:
+                    for statement in _statements(migration.sql):
+                        connection.execute(statement)
+                    record_migration(connection, migration)
+                    done.append(migration.name)
+        return done
+
+    def _version(self, known: list[Migration]) -> int:
+        with self.connection() as connection:
+            kept = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchall()
+            return schema_version(self.name, migration_history(connection) if kept else [], known)
+
+
+@contextmanager
+def _join_transaction(session: _SqliteSession) -> Iterator[None]:
+    # No savepoint: FTS5 would write a segment at each (100,000 passages: 8.3 s, without 4.0 s). So a part
+    # that fails spoils the whole, even if its error is caught in between.
+    before, session.spoilt = session.spoilt, True
+    yield
+    session.spoilt = before
+
+
+def _connect(path: Path) -> SqliteConnection:
+    # check_same_thread: `close` is called from a thread that opened only one of the connections.
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+    )
+    connection.row_factory = sqlite3.Row
+    with ExitStack() as undo:
+        undo.callback(connection.close)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is overwritten, not only forgotten
+        undo.pop_all()
+    return connection
+
+
+def _statements(sql: str) -> Iterator[str]:
+    """One by one, since `executescript` would commit the transaction it runs in."""
+    statement = ""
+    for line in sql.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement

@@ -1,0 +1,345 @@
+"""Vectors cached by content: the same text under the same model is computed once per data directory."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from openassay.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+    from openassay.protocols import Embedder
+
+
+# An ONNX model of the package on the CPU: its files, its session, and the texts a tokenizer takes.
+
+TOKENIZER_FILE = "tokenizer.json"
+_loading = Lock()
+
+
+class OnnxModel(NamedTuple):
+    tokenizer: Tokenizer
+    session: InferenceSession
+
+
+def run_model(model: OnnxModel, encodings: Sequence[Encoding], width: int, batch: int) -> NDArray[np.float32]:
+    """What the model says of each text, in their order."""
+    import numpy as np
+
+    found = np.empty((len(encodings), width), np.float32)
+    # Neighbours in length share a batch, so that little of it is padding.
+    order = sorted(range(len(encodings)), key=lambda index: len(encodings[index].ids))
+    inputs = {one.name for one in model.session.get_inputs()}
+    for start in range(0, len(order), batch):
+        some = order[start : start + batch]
+        padded = _pad_batch([encodings[index] for index in some])
+        found[some] = model.session.run(None, {name: padded[name] for name in inputs})[0]
+    return found
+
+
+def empty_rows(width: int) -> NDArray[np.float32]:
+    """What is said of no text, for which no model need be loaded."""
+    import numpy as np
+
+    return np.empty((0, width), np.float32)
+
+
+def _pad_batch(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
+    import numpy as np
+
+    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
+    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+    for row, encoding in enumerate(encodings):
+        length = len(encoding.ids)
+        ids[row, :length], mask[row, :length], types[row, :length] = encoding.ids, 1, encoding.type_ids
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+
+
+def load_model(data: Path, name: str, threads: int, longest: int, cut: str = "longest_first") -> OnnxModel:
+    """Once a process, however many ask: a model takes about 50 MB and 0.3 s of CPU, and nobody changes it. A text of
+    more than `longest` tokens is cut off, of two the one that `cut` says."""
+    with _loading:
+        return _build_model(data, name, threads, longest, cut)
+
+
+@lru_cache(maxsize=4)
+def _build_model(data: Path, name: str, threads: int, longest: int, cut: str) -> OnnxModel:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(find_model_file(data, TOKENIZER_FILE)))
+    # The file is upstream's to the byte, and asks for 128 tokens, always padded.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest, strategy=cut)
+    return OnnxModel(tokenizer, open_session(find_model_file(data, name), threads))
+
+
+def open_session(path: Path, threads: int) -> InferenceSession:
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # errors only
+    # Idle threads sleep instead of spinning: no slower here (95 against 97 passages a second, within the
+    # noise), and the cores are free for whoever else runs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def find_model_file(data: Path, name: str) -> Path:
+    path = data / name
+    if not path.is_file():
+        raise ConfigurationError(
+            f"The embedding model is incomplete: {name} is missing.",
+            help="Install OpenAssay again; the file is part of the package.",
+            path=str(path),
+        )
+    return path
+
+
+def count_cpus() -> int:
+    """The CPUs this process may use; only Linux tells them from those of the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def replace_surrogates(text: str) -> str:
+    """Badly decoded pages hold lone surrogates, which the tokenizer refuses."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+# all-MiniLM-L6-v2 as an int8 ONNX graph. Where the file comes from: data/ORIGIN.md.
+
+DATA = Path(__file__).parent / "data"
+MINILM_FILE = "minilm.int8.onnx"
+# Written down, since hashing 23 MB would be paid at every start; a test compares it with the file.
+MINILM_SHA256 = "3ccbc02a8b667f967379faf7c97de608e6d9c9fe8bb3774deecd1c5074a4b1a2"
+
+MINILM_DIMENSIONS = 384
+MINILM_TOKENS = 256  # tokens; upstream's own limit, and all that the exported position table holds
+MINILM_BATCH = 32
+MOST_THREADS = 4  # a run shares its machine with the reader of pages; more is the caller's choice
+
+
+class MiniLM:
+    """Unit vectors of 384 dimensions. A text's vector does not depend on the texts it is embedded with."""
+
+    name = f"minilm-l6-int8-{MINILM_SHA256[:8]}"
+
+    def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
+        self._data = data
+        self._threads = threads or min(count_cpus(), MOST_THREADS)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row for each text, in their order; what lies beyond 256 tokens of a text is not seen."""
+        if not texts:
+            return empty_rows(MINILM_DIMENSIONS)
+        model = load_model(self._data, MINILM_FILE, self._threads, MINILM_TOKENS)
+        # One by one: `encode_batch` starts a thread pool that warns and may hang after a fork, and
+        # tokenising takes 0.3 ms of the 11 ms that a passage of 60 words takes.
+        return run_model(
+            model, [model.tokenizer.encode(replace_surrogates(text)) for text in texts], MINILM_DIMENSIONS, MINILM_BATCH
+        )
+
+
+LIMIT = 500_000  # rows; about 430 MB
+LOOKUP = 500  # keys in one query; SQLite's oldest limit on variables is 999
+BUSY_SECONDS = 5.0
+REST_SECONDS = 60.0  # without the cache after it failed: a locked one would cost every call BUSY_SECONDS twice
+
+CREATE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)"
+STORE = "INSERT INTO vectors (key, vector) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET vector = excluded.vector"
+# Rows leave from the old end only, so rowids have no gaps and the newest one tells how many there are;
+# counting half a million rows at every store would not be free.
+PRUNE = "DELETE FROM vectors WHERE rowid <= (SELECT max(rowid) FROM vectors) - ?"
+
+CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class EmbeddingCache:
+    """An embedder that remembers. Whatever happens to the cache, `embed` answers and `on_notice` is told.
+
+    Vectors are kept as float16, and fresh ones are rounded alike, so that a first run and a second one see
+    the same numbers. The rounding moves a cosine by 1e-4 at most.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        path: Path,
+        *,
+        limit: int = LIMIT,
+        on_notice: Callable[[str], None] = lambda notice: None,
+    ) -> None:
+        self.name = embedder.name
+        self._embedder = embedder
+        self._path = path
+        self._limit = limit
+        self._on_notice = on_notice
+        self._lock = Lock()
+        self._computing = Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+        self._resting_until = 0.0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        keys = [self._key(text) for text in texts]
+        wanted = dict(zip(keys, texts, strict=True))
+        empty = self._embedder.embed([])
+        found = self._find(list(wanted), size=2 * empty.shape[1])
+        if len(found) < len(wanted):
+            # One at a time: parallel queries want the same passages, and the second then finds them stored.
+            with self._computing:
+                found |= self._find([key for key in wanted if key not in found], size=2 * empty.shape[1])
+                missing = [key for key in wanted if key not in found]
+                computed = self._embedder.embed([wanted[key] for key in missing]).astype(np.float16)
+                fresh = {key: row.tobytes() for key, row in zip(missing, computed, strict=True)}
+                self._store(fresh)
+            found |= fresh
+        joined = b"".join(found[key] for key in keys)
+        return np.frombuffer(joined, np.float16).reshape(len(keys), -1).astype(np.float32) if keys else empty
+
+    def close(self) -> None:
+        with self._lock:
+            self._disconnect()
+
+    def _key(self, text: str) -> bytes:
+        return sha256(f"{self.name}\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+    def _find(self, keys: Sequence[bytes], size: int) -> dict[bytes, bytes]:
+        """A row of another size was damaged or cut short: it counts as missing and is written again."""
+        found: dict[bytes, bytes] = {}
+
+        def look_up(connection: sqlite3.Connection) -> None:
+            for chunk in _split_chunks(keys, LOOKUP):
+                marks = ", ".join("?" * len(chunk))
+                query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - only marks
+                rows: Iterable[tuple[bytes, bytes]] = connection.execute(query, chunk)
+                found.update((key, vector) for key, vector in rows if len(vector) == size)
+
+        if keys:
+            self._run_on_cache(look_up)
+        return found
+
+    def _store(self, fresh: Mapping[bytes, bytes]) -> None:
+        if not fresh:
+            return
+
+        def write(connection: sqlite3.Connection) -> None:
+            with connection:
+                connection.executemany(STORE, fresh.items())
+                connection.execute(PRUNE, (self._limit,))
+
+        self._run_on_cache(write)
+
+    def _run_on_cache(self, action: Callable[[sqlite3.Connection], None]) -> None:
+        """Runs an action on the cache, once more on a new file if this one turns out to be corrupt."""
+        with self._lock:
+            if monotonic() < self._resting_until:
+                return
+            try:
+                try:
+                    action(self._connect())
+                except sqlite3.DatabaseError as error:
+                    if not _is_corrupt(error):
+                        raise
+                    self._replace_corrupt_file()
+                    action(self._connect())
+            except (sqlite3.Error, OSError) as error:
+                self._disconnect()
+                self._resting_until = monotonic() + REST_SECONDS
+                self._on_notice(f"The vector cache could not be used ({error}); going on without it.")
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
+            self._connection = connection
+            self._inode = self._path.stat().st_ino
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A power cut may lose the last vectors, which are only computed again.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            with connection:
+                connection.execute(CREATE)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with closing(self._connection):
+                self._connection = None
+
+    def _replace_corrupt_file(self) -> None:
+        """Moves the corrupt file aside, unless another process has already put a new one in its place."""
+        inode = self._inode
+        self._disconnect()
+        if not self._path.exists() or self._path.stat().st_ino != inode:
+            return
+        aside = self._path.with_name(f"{self._path.name}.corrupt")
+        os.replace(self._path, aside)
+        for suffix in ("-wal", "-shm"):
+            self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
+        self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
+
+
+def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
+    # The low byte is the kind of error, the rest its details. Errors of the Python module carry no code.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT
+
+
+def _split_chunks(keys: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
+
+
+# A small cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
+
+ENTAILMENT_FILE = "entailment.int8.onnx"
+# Written down as for the encoder; a test compares it with the file.
+ENTAILMENT_SHA256 = "6940a8c24d34ef2806a23febf420ca52bb11c19b3c5fb123b5cdfab3f2a84f0e"
+
+ENTAILMENT_TOKENS = 256  # tokens of both texts together
+STATEMENT_WORDS = 90  # words of the statement that are read, so that evidence always has room
+ENTAILMENT_BATCH = 16
+ENTAILMENT_OUTPUTS = 3
+
+
+class CrossEncoder:
+    """Scores of a statement against its evidence. A pair's scores do not depend on the pairs beside it."""
+
+    name = f"entailment-l6-int8-{ENTAILMENT_SHA256[:8]}"
+
+    def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
+        self._data = data
+        self._threads = threads or min(count_cpus(), MOST_THREADS)
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """A row for each (statement, evidence), in order: logits of supported, refuted and neither."""
+        if not pairs:
+            return empty_rows(ENTAILMENT_OUTPUTS)
+        model = load_model(self._data, ENTAILMENT_FILE, self._threads, ENTAILMENT_TOKENS, "only_second")
+        encodings = [
+            model.tokenizer.encode(_truncate_statement(statement), replace_surrogates(evidence))
+            for statement, evidence in pairs
+        ]
+        return run_model(model, encodings, ENTAILMENT_OUTPUTS, ENTAILMENT_BATCH)
+
+
+def _truncate_statement(statement: str) -> str:
+    return " ".join(replace_surrogates(statement).split()[:STATEMENT_WORDS])

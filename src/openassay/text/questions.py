@@ -1,0 +1,187 @@
+"""What a question asks for by its form, and whether a statement has it: a figure, a date, a reason, and of which years.
+
+The forms are those of English; of a question in another language nothing is demanded.
+"""
+
+import re
+from collections.abc import Set
+from datetime import date, timedelta
+from typing import Literal, NamedTuple
+
+from openassay.text.quantities import NUMBER_WORDS, find_quantities
+from openassay.text.relations import find_years
+from openassay.text.words import content_words, find_names, fold, stem, stems
+
+# The stretch of time a question confines itself to, where it says so: since 2021, in the last two years, as of May.
+
+_DAYS = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}
+_AGO = re.compile(
+    rf"\b(?:in|over|during|within|from|for)?\s*the (?:last|past|previous) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?"
+    r"(day|week|month|year)s?\b",
+    re.I,
+)
+_SINCE_YEAR = re.compile(
+    r"\b(?:since|after|from) (?:the (?:start|beginning) of )?((?:19|20)\d\d)\b(?!\s?(?:to|until|[-–]))", re.I
+)
+_UNTIL_DATE = re.compile(r"\b(?:as of|until|before|up to|by the end of) ((?:19|20)\d\d)(?:-(\d\d)-(\d\d))?\b", re.I)
+
+
+_NOW = re.compile(
+    r"\b(?:latest|newest|current(?:ly)?|recent(?:ly)?|now|nowadays|today|this (?:year|month|week|quarter)|so far|"
+    r"up to date|state of the art|happening|news|emerging|upcoming|trends?|forecast|outlook)\b",
+    re.I,
+)
+_ANY_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+class Period(NamedTuple):
+    since: date | None = None
+    until: date | None = None
+
+
+def parse_period(text: str, today: date) -> Period:
+    """What is published outside it does not count. "In 2019" confines nothing: much on 2019 was written later."""
+    return Period(_parse_since(text, today), _parse_until(text))
+
+
+def _parse_since(text: str, today: date) -> date | None:
+    if ago := _AGO.search(text):
+        count, unit = (ago[1] or "1").lower(), ago[2].lower()
+        number = int(count) if count.isdecimal() else NUMBER_WORDS[count]
+        return today - timedelta(days=round(number * _DAYS[unit]))
+    if since := _SINCE_YEAR.search(text):
+        year = int(since[1]) + ("after" in since[0].lower())
+        return date(year, 1, 1) if year <= today.year else None
+    return None
+
+
+def _parse_until(text: str) -> date | None:
+    until = _UNTIL_DATE.search(text)
+    if until is None:
+        return None
+    year = int(until[1])
+    if until[2]:
+        try:
+            return date(year, int(until[2]), int(until[3]))
+        except ValueError:
+            return None
+    return date(year - 1, 12, 31) if until[0].lower().startswith("before") else date(year, 12, 31)
+
+
+def needs_recent_sources(question: str, today: date) -> bool:
+    """Whether what is asked about is still changing, so that newer pages tell more."""
+    years = [int(year) for year in _ANY_YEAR.findall(question)]
+    return bool(_NOW.search(question)) or _AGO.search(question) is not None or max(years, default=0) >= today.year - 2
+
+
+AnswerKind = Literal["figures", "date", "reason"]
+
+_FORMS: dict[AnswerKind, re.Pattern[str]] = {
+    "figures": re.compile(
+        r"\bhow (?:many|much|large|big|high|tall|deep|long|old|far|fast|heavy|often|wide|hot|cold|expensive)\b|"
+        r"\bwhat (?:is|was|are|were) the (?:\w+ ){0,2}(?:value|price|cost|number|population|amount|percentage|rate|"
+        r"size|area|height|length|weight|depth|speed|temperature)s? of\b|\bwhat (?:percentage|share|proportion) of\b"
+    ),
+    "date": re.compile(r"^(?:since |by |until )?when\b|\b(?:which|what) (?:year|day|date|month|decade)\b"),
+    "reason": re.compile(r"^why\b|^what (?:caused?|causes|explains?|led to)\b|\b(?:reasons?|causes?) (?:for|of)\b"),
+}
+_TIMES = ("year", "date", "time", "decade")
+_FOUR_DIGITS = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
+_REASON = re.compile(
+    r"\b(?:because|due to|caus(?:e|es|ed|ing)|reasons?|since|owing to|result(?:s|ed)? (?:of|from|in)|as a result|"
+    r"led to|driven by|drove|explain\w*|attribut\w+|stems? from|reflect\w*|thanks to|therefore|so that|blam\w+|offset|"
+    r"account(?:s|ed)? for|systematic|bias\w*|helped by|hurt by|following|after)\b"
+)
+# Words of asking and of reporting, which no answer need have.
+ASKING = frozenset(
+    stems(
+        "what's who's value amount figure figures number change happen happening compare comparison difference "
+        "overview summary explain describe latest recent main known know given give said say report reported "
+        "background open disputed disagree cause reason mean exactly currently important key role large big "
+        "high tall deep long old far fast heavy often wide hot cold expensive"
+    )
+)
+_OF_A_KIND = frozenset(
+    stems(
+        "lake river mount mountain city county state island sea bay bridge street park museum university institute "
+        "college school company inc corp corporation ltd group north south east west new great saint king queen "
+        "president doctor sir project team mission telescope collaboration"
+    )
+)
+_QUARTER = re.compile(r"\b(?:Q[1-4]|fiscal|FY ?\d{2,4}|quarter\w*)\b", re.I)
+_Y = r"(?:19|20)\d{2}\b"
+_MONTH = r"(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber"
+# Years that say when; in "the 2008 crisis" and "the olympiad of 1972" they only say which.
+_WHEN = re.compile(
+    rf"\b(?:in|during|for|since|after|from|before|until|between|through|by|as of|Q[1-4]|H[12]|FY|fiscal|{_MONTH}|"
+    rf"(?:year|quarter|half|end|start|beginning) of)"
+    rf"(?:,? (?:early|late|mid|fiscal|year|the (?:end|start|beginning) of|Q[1-4]|H[12]|{_MONTH}))*[ -]?"
+    rf"({_Y}(?:(?: ?[-–,] ?| and | to | or | until ){_Y})*)(?! [a-z]+ (?:crisis|war|election|pandemic))",
+    re.I,
+)
+_SINCE = re.compile(rf"\b(?:since|after|from) (?:the )?(?:\w+ )?{_Y}(?! ?(?:to|until|and|[-–]))", re.I)
+_UNTIL = re.compile(rf"\b(?:before|until|up to|as of|by) (?:the )?(?:\w+ ){{0,2}}{_Y}", re.I)
+_DECADE = re.compile(r"\b((?:19|20)\d)0s\b")
+
+
+class YearRange(NamedTuple):
+    """The years a question confines itself to, both included."""
+
+    first: int
+    last: int
+
+    def overlaps(self, others: frozenset[int]) -> bool:
+        return any(self.first <= year <= self.last for year in others)
+
+
+def answer_kinds(question: str) -> tuple[AnswerKind, ...]:
+    """The kinds of answer a question asks for by its form; none for most."""
+    plain = fold(question).strip()
+    return tuple(kind for kind, form in _FORMS.items() if form.search(plain))
+
+
+def has_answer_kind(kind: AnswerKind, statement: str) -> bool:
+    """Whether a statement could be such an answer."""
+    if kind == "reason":
+        return _REASON.search(fold(statement)) is not None
+    found = find_quantities(statement)
+    if kind == "date":
+        return any(quantity.kind in _TIMES for quantity in found) or bool(_FOUR_DIGITS.search(statement))
+    return any(quantity.kind not in ("year", "date") for quantity in found)
+
+
+def find_year_range(question: str, today: date | None = None) -> YearRange | None:
+    """The years it is asked about; None where the question names none. A fiscal year begins in the one before."""
+    since, until = _SINCE.search(question), _UNTIL.search(question)
+    decades = [int(ten) * 10 for ten in _DECADE.findall(question)]
+    told = " ".join(_WHEN.findall(question))
+    named = {*find_years(told), *decades, *(decade + 9 for decade in decades)}
+    if not named:
+        ago = parse_period(question, today).since if today else None
+        return YearRange(ago.year, 9999) if ago else None
+    first = 0 if until else min(named)
+    last = 9999 if since else max(named)
+    return YearRange(first - 1 if _QUARTER.search(question) and first else first, last)
+
+
+def find_question_names(question: str) -> list[str]:
+    """The names of a question that are more than a year or a word of asking."""
+    return [name for name in find_names(question) if set(stems(name)) - ASKING]
+
+
+def distinctive_stems(name: str) -> frozenset[str]:
+    """The stems of a name that tell it from others of its kind: Marrow in Lake Marrow, Apple in Apple Inc."""
+    own = frozenset(stems(name))
+    return own - _OF_A_KIND or own
+
+
+def has_name(name: frozenset[str], there: Set[str]) -> bool:
+    """Half of it will do: Leavitt for Henrietta Leavitt."""
+    return 2 * len(name & there) >= len(name)
+
+
+def topic_words(question: str) -> list[str]:
+    """The words of a question that say what it is about, apart from its names, when it was, and words of asking."""
+    rest = _WHEN.sub(" ", question)
+    besides = ASKING.union(*map(stems, find_question_names(question)))
+    return [word for word in dict.fromkeys(content_words(rest)) if stem(word) not in besides]

@@ -1,0 +1,229 @@
+"""Where sentences begin and end. Offsets are kept, because a sentence is evidence only as a span."""
+
+import re
+import unicodedata
+from typing import NamedTuple
+from zlib import crc32
+
+from openassay.models.evidence import Passage
+from openassay.text.words import STOP_WORDS, fold
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# A full stop after one of these goes with what follows, whatever that is.
+_LEADING = _word_set(
+    "mr mrs ms messrs mme dr prof gov sen rep gen col lt capt sgt rev hon adm maj cmdr supt mt vs eg ie e.g i.e cf "
+    "approx ca viz"
+)
+# With a number after it each of these is a label, as in "No. 5"; "no" is a word otherwise.
+_LABEL = _word_set("no nos fig figs vol vols pp p ch sec art eq eqs ref refs")
+# After these a sentence may end, and does where the next word is one that sentences begin with: "Apple Inc. The
+# company" ends, "Apple Inc. reported", "Apple Inc. CEO Tim Cook" and "Jan. 5" do not.
+_TRAILING = _word_set(
+    "inc corp ltd co llc plc bros llp al dept est ed eds st ave blvd rd sr jr univ assn mfg intl "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri ft op cit resp trans ph.d"
+)
+_OPENERS = STOP_WORDS | _word_set(
+    "according although despite later meanwhile moreover nevertheless nonetheless one two three several today now next "
+    "last thus therefore yet previously recently since still finally instead first second third unlike"
+)
+_DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")  # U.S, D.C, p.m
+_NUMBERING = re.compile(r"\d{1,2}|[A-Za-z]")  # of a list item
+_CLOCK = _word_set("a.m p.m")
+_ZONES = _word_set(
+    "eastern central mountain pacific est edt cst cdt mst mdt pst pdt et ct mt pt gmt bst utc cet cest ist"
+)
+_DAYS = _word_set("monday tuesday wednesday thursday friday saturday sunday")
+_REFERENCES = r"(?:\[(?:\d{1,3}|[a-z]|note \d+|citation needed)\])*"
+_END = re.compile(rf"(?<![.!?…。！？؟])[.!?…。！？؟]+[\"'”’)\]]*{_REFERENCES}(?=\s|$)|[。！？]")
+_TAIL = re.compile(rf"[\"'”’)\]]*{_REFERENCES}$")
+_WORD_BEFORE = re.compile(r"([^\s(\[\"'“‘]+)$")
+_NEXT = re.compile(r"[\s\"'“‘(\[]*([^\W_][\w’'-]*(?:\.(?=\w)\w*)*)(\.?)")
+_LINE = re.compile(r"[^\n]+")
+_LONGEST = 1200  # code points; a longer run is a table or a list without stops and is no sentence
+
+
+class TextSpan(NamedTuple):
+    """A stretch of a text."""
+
+    start: int
+    end: int
+    text: str
+
+
+def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[TextSpan]:
+    """Sentences of `text[start:end]` with offsets into `text`. A line break always ends a sentence:
+    snapshots are reflowed, so a line is a paragraph, a heading, a list item or a table row."""
+    found = []
+    for line in _LINE.finditer(text, start, len(text) if end is None else end):
+        found.extend(_split_line(text, line.start(), line.end()))
+    return found
+
+
+def _split_line(text: str, start: int, end: int) -> list[TextSpan]:
+    pieces, begin = [], start
+    for match in _END.finditer(text, start, end):
+        if match.group()[0] not in "。！？" and not _ends_sentence(text, begin, match, end, first=begin == start):
+            continue
+        pieces.append(_make_span(text, begin, match.end()))
+        begin = match.end()
+    pieces.append(_make_span(text, begin, end))
+    return [piece for piece in pieces if 0 < len(piece.text) <= _LONGEST]
+
+
+def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: bool) -> bool:
+    """Whether a mark ends a sentence rather than an abbreviation, an initial, a label or a name like "Yahoo!"."""
+    following = _NEXT.match(text, mark.end(), end)
+    if following and text[following.start(1)].islower() and not text[mark.end() : following.start(1)].strip():
+        return False
+    if not mark.group().startswith(".") or mark.group().startswith(".."):
+        return True
+    before = _WORD_BEFORE.search(text, max(begin, mark.start() - 24), mark.start())
+    word = before.group(1) if before else ""
+    if not word or following is None:
+        return True
+    if first and text[begin : mark.start()].strip() == word and _NUMBERING.fullmatch(word):
+        return False
+    return _separates_words(
+        word, following.group(1), initial_follows=len(following.group(1)) == 1 and bool(following.group(2))
+    )
+
+
+def _separates_words(word: str, following: str, initial_follows: bool) -> bool:
+    """Whether a full stop parts two words of which the second does not begin with a small letter."""
+    plain, after = word.lower(), fold(following)
+    if plain in _LEADING or (plain in _LABEL and any(character.isdigit() for character in following)):
+        return False
+    if plain in _CLOCK:
+        return after not in _ZONES | _DAYS
+    initial = len(word) == 1 and word.isupper()
+    if initial or plain in _TRAILING or _DOTTED.fullmatch(plain):
+        return after in _OPENERS and not initial_follows
+    return True
+
+
+def _make_span(text: str, start: int, end: int) -> TextSpan:
+    raw = text[start:end]
+    lead = len(raw) - len(raw.lstrip())
+    trimmed = raw.strip()
+    bullet = re.match(r"(?:[-*•▪◦]|\d{1,2}[.)])\s+(?=\S)", trimmed)
+    if bullet:
+        lead += bullet.end()
+        trimmed = trimmed[bullet.end() :]
+    return TextSpan(start + lead, start + lead + len(trimmed), trimmed)
+
+
+def is_statement(sentence: str) -> bool:
+    """Whether a sentence says something on its own: no heading, menu, question or fragment."""
+    if is_table_row(sentence):
+        return True
+    words = sentence.split()
+    letters, digits = sum(map(str.isalpha, sentence)), sum(map(str.isdigit, sentence))
+    # Two sales figures with their years take a plain sentence down to 47% letters; a row of bare numbers has none.
+    if not 4 <= len(words) <= 80 or letters < len(sentence) * 0.35 or letters + digits < len(sentence) * 0.6:
+        return False
+    if any(word[:1].isupper() for word in words) and sum(word[:1].islower() for word in words) < 2:
+        return False  # "Date: August 3, 2023 Apple Inc." names things and says nothing of them
+    return _TAIL.sub("", sentence).endswith((".", "!", "。", "！")) and not sentence.endswith(("...", "…"))
+
+
+def is_table_row(sentence: str) -> bool:
+    """A table row written out with its headings, as 'Team: SH0ES; Year: 2022'."""
+    cells = sentence.split("; ")
+    return len(cells) >= 2 and all(": " in cell for cell in cells) and any(c.isdigit() for c in sentence)
+
+
+# Cutting a document into passages that can be found and read on their own.
+
+# About 80 words: long enough to hold a statement with its context, short enough for a 256-token encoder
+# and for BM25 to tell one paragraph from the next.
+TARGET_PASSAGE = 500
+LONGEST_PASSAGE = 1000
+
+
+def split_passages(document: str, text: str) -> list[Passage]:
+    """Consecutive passages of whole sentences. They cover every sentence and never overlap."""
+    groups: list[list[TextSpan]] = []
+    for piece in _split_pieces(text):
+        if groups and _fits_passage(text, groups[-1], piece):
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
+    return [
+        Passage(document=document, start=group[0].start, end=group[-1].end, text=text[group[0].start : group[-1].end])
+        for group in groups
+    ]
+
+
+def _fits_passage(text: str, group: list[TextSpan], piece: TextSpan) -> bool:
+    """A sentence joins while the passage is short; a blank line ends one that is long enough."""
+    size = group[-1].end - group[0].start
+    if piece.end - group[0].start > LONGEST_PASSAGE:
+        return False
+    blank = "\n\n" in text[group[-1].end : piece.start]
+    return size < (TARGET_PASSAGE // 2 if blank else TARGET_PASSAGE)
+
+
+def _split_pieces(text: str) -> list[TextSpan]:
+    """Sentences; a line without any (a long table row) is cut at LONGEST so that nothing is lost."""
+    pieces: list[TextSpan] = []
+    covered = 0
+    for piece in split_sentences(text):
+        pieces.extend(_cut_long_text(text, covered, piece.start))
+        pieces.append(piece)
+        covered = piece.end
+    pieces.extend(_cut_long_text(text, covered, len(text)))
+    return pieces
+
+
+def _cut_long_text(text: str, start: int, end: int) -> list[TextSpan]:
+    if end - start < LONGEST_PASSAGE:
+        return []
+    cuts = []
+    while start < end:
+        stop = min(end, start + LONGEST_PASSAGE)
+        space = text.rfind(" ", start, stop)
+        stop = space if stop < end and space > start else stop
+        if text[start:stop].strip():
+            cuts.append(TextSpan(start, stop, text[start:stop]))
+        start = stop
+    return cuts
+
+
+# Shingles: every four words in a row of a text, as numbers, to tell how much of one text stands in another.
+
+SHINGLE_SIZE = 4  # words
+MOST_WORDS = 20_000  # words looked at; more would only slow the comparison
+
+# Letters and figures alone make words: extractors disagree on everything between them, and "end.Next" must be the two
+# words it is elsewhere. In scripts without spaces every character counts as one.
+_SIGN = re.compile("[\u00a1-\u00bf\u2000-\u2bff\u3000-\u303f]")
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_ASCII_SIGNS = bytes(code if code >= 128 or chr(code).isalnum() else 32 for code in range(256))
+
+
+def shingles(text: str) -> frozenset[int]:
+    """A text of fewer words than a shingle has is one by itself; none at all have none.
+
+    The same in every process: figures are hashed, not words, whose hash Python changes at each start."""
+    codes = list(map(crc32, _split_words(text)))
+    if len(codes) < SHINGLE_SIZE:
+        return frozenset({hash(tuple(codes))} if codes else ())
+    return frozenset(map(hash, zip(codes, codes[1:], codes[2:], codes[3:], strict=False)))
+
+
+def _split_words(text: str) -> list[bytes]:
+    """Split as bytes, which takes a fifth of the time that a pattern over characters does."""
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = _UNSPACED.sub(r" \g<0> ", _SIGN.sub(" ", unicodedata.normalize("NFKD", folded)))
+    return folded.encode(errors="replace").translate(_ASCII_SIGNS).split()[:MOST_WORDS]
+
+
+def containment(left: frozenset[int], right: frozenset[int]) -> float:
+    """The share of the smaller that stands in the other, 0 to 1. Not Jaccard: a copy inside other boilerplate has a low
+    Jaccard but is still a copy."""
+    return len(left & right) / min(len(left), len(right)) if left and right else 0.0

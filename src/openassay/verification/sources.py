@@ -1,0 +1,249 @@
+"""Which documents are one source, and which passages one voice: copies, one publisher, or one origin count once."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from openassay.models.evidence import Document, QuoteSpan
+from openassay.text.sentences import containment, shingles
+from openassay.text.urls import HostClass, host_class, is_official, registrable_domain
+from openassay.text.words import fold, words
+
+# Whether a document is about a subject, so that what it says of "the company" may be taken as said of it.
+
+OPENING = 600  # words: title page, abstract, first paragraphs
+EXCERPT = 1_200  # characters, about 200 words
+OFTEN = 3  # mentions that make a subject more than an aside
+
+
+def select_on_subject(documents: Sequence[Document], subjects: Sequence[str]) -> set[str]:
+    """Hashes of the documents about any of the subjects; empty if none is.
+
+    A subject that fits every document tells none apart and gives way to one that does. Being named at the opening
+    tells more than being named often: filings of all companies name "R&D" often, each names its own company first.
+    """
+    kept = _match_documents(documents, subjects)
+    return kept | _match_excerpts(documents, subjects[0]) if len(subjects) == 1 else kept
+
+
+def _match_excerpts(documents: Sequence[Document], subject: str) -> set[str]:
+    """A text too short to have an opening is about what it has half the words of: "Simeon P. Smith House" for the
+    Simeon Smith House."""
+    short = [document for document in documents if len(document.text) < EXCERPT]
+    wanted = set(words(subject))
+    said = {document.hash: set(_join_words(words(document.text)).split()) for document in short}
+    return {name for name, known in said.items() if 2 * len(known & wanted) >= len(wanted)}
+
+
+def _match_documents(documents: Sequence[Document], subjects: Sequence[str]) -> set[str]:
+    everything = {document.hash for document in documents}
+    for fits in (has_subject_in_opening, is_about):
+        found = [_filter_documents(documents, subject, fits) for subject in subjects]
+        if telling := [hashes for hashes in found if hashes and hashes != everything]:
+            return set().union(*telling)
+        if everything in found:
+            return everything
+    return set() if subjects else everything
+
+
+def _filter_documents(documents: Sequence[Document], subject: str, fits: Callable[[Document, str], bool]) -> set[str]:
+    return {document.hash for document in documents if fits(document, subject)}
+
+
+def has_subject_in_opening(document: Document, subject: str) -> bool:
+    wanted = f" {_join_words(words(subject))} "
+    opening = _join_words([*words(document.title), *words(document.text[: OPENING * 10])[:OPENING]])
+    return not wanted.strip() or wanted in f" {opening} "
+
+
+def is_about(document: Document, subject: str) -> bool:
+    """Named in the title or the opening, or named often."""
+    wanted = f" {_join_words(words(subject))} "
+    return has_subject_in_opening(document, subject) or f" {_join_words(words(document.text))} ".count(wanted) >= OFTEN
+
+
+def _join_words(tokens: Sequence[str]) -> str:
+    return " ".join(token.removesuffix("'s").removesuffix("’s") for token in tokens)
+
+
+# How much a source can be relied on, and whether it speaks at first hand, with reasons a reader can check.
+
+CREDIBLE = 0.6  # from here on one source alone earns a plain tick
+
+_FILING = re.compile(r"\bform\s+(?:10-[qk]|8-k|20-f)\b|securities and exchange commission", re.I)
+_REFERENCE = re.compile(
+    r"\bdoi\b|10\.\d{4,9}/|arxiv|\b(?:journal|letters|nature|science|physical review|astrophysics)\b", re.I
+)
+_WIRE = re.compile(r"^.{0,200}?\((?:Reuters|AP|AFP|dpa|Xinhua|PTI|UPI|TASS|Kyodo|Yonhap)\)\s*[-–—]", re.S)
+_BY_KIND = {"academic": 0.7, "news": 0.55, "document": 0.5, "code": 0.5, "web": 0.45, "demo": 0.4}
+_BY_HOST: dict[HostClass, tuple[float, str]] = {
+    "official": (0.2, "official or academic host"),
+    "scholarly": (0.2, "publishes peer-reviewed work, or keeps it"),
+    "standard": (0.2, "sets the standard or counts the figures others repeat"),
+    "reference": (0.15, "edited work of reference"),
+    "news": (0.1, "edited news"),
+    "social": (-0.2, "anybody may write there and nobody edits"),
+    "farm": (-0.25, "written to be found, or copied from elsewhere"),
+}
+# Of two that contradict each other, the one further up is believed (F-05): academic, then news, then the rest.
+_RANKS: dict[HostClass, int] = {"official": 3, "scholarly": 3, "standard": 3, "reference": 2, "news": 2}
+_KIND_RANKS = {"academic": 3, "news": 2}
+LOWEST = 0
+
+
+class Credibility(NamedTuple):
+    score: float
+    reasons: tuple[str, ...]
+    primary: bool
+    rank: int = 1
+    title: str = ""  # as others would name it, in bare words
+    origin: str = ""  # the publication whose facts it repeats, likewise
+
+    def with_lower_score(self, score: float, reason: str) -> "Credibility":
+        """An opinion may take from what is known of a source, never add to it."""
+        if score >= self.score:
+            return self
+        return self._replace(
+            score=round(score, 2), reasons=(*self.reasons, f"judged lower: {reason or 'no reason given'}")
+        )
+
+
+def assess_credibility(document: Document) -> Credibility:
+    score, reasons = _BY_KIND[document.kind], [f"kind: {document.kind}"]
+    host = host_class(document.host)
+    if host and not (host == "scholarly" and document.kind == "academic"):
+        change, reason = _BY_HOST[host]
+        score += change
+        reasons.append(reason)
+    if _is_filing(document):
+        score += 0.3
+        reasons.append("regulatory filing")
+    if document.origin:
+        score += 0.15 if _REFERENCE.search(document.origin) else 0.0
+        reasons.append(f"names the publication behind its facts: {document.origin}")
+    if document.author:
+        score += 0.05
+        reasons.append("has an author")
+    score, dated = (score + 0.05, "is dated") if document.published else (score - 0.05, "is undated")
+    primary, hand = _judge_first_hand(document, host)
+    return Credibility(
+        round(min(0.95, max(0.05, score)), 2), (*reasons, dated, hand), primary, _rank(document, host),
+        title=" ".join(words(document.title)), origin=" ".join(words(document.origin or "")),
+    )  # fmt: skip
+
+
+def _judge_first_hand(document: Document, host: HostClass | None) -> tuple[bool, str]:
+    """Primary: it made, measured or decided what it tells. Who names the publication behind its facts, or prints an
+    agency's report, is secondary wherever it stands."""
+    if document.origin:
+        return False, "secondary: repeats the publication it names"
+    if _WIRE.match(document.text):
+        return False, "secondary: prints a news agency's report"
+    if _is_filing(document):
+        return True, "primary: its own filing"
+    if document.kind == "academic":
+        return True, "primary: the study itself"
+    if host in ("official", "standard"):
+        return True, "primary: the body that decides or counts"
+    return False, "secondary: not known to speak at first hand"
+
+
+def _rank(document: Document, host: HostClass | None) -> int:
+    if host in ("social", "farm"):
+        return LOWEST
+    return max(_KIND_RANKS.get(document.kind, 1), _RANKS.get(host, 1) if host else 1, 3 if _is_filing(document) else 1)
+
+
+def _is_filing(document: Document) -> bool:
+    """A page that mentions a filing is none; a person's own copy, or one at the regulator's, is."""
+    own = document.kind == "document" or is_official(document.host)
+    return own and _FILING.search(document.text[:4000]) is not None
+
+
+T = TypeVar("T")
+
+# Unrelated pages stay below .3, full copies above .8; half a document in common is not two independent witnesses.
+COPIED = 0.5
+# Two passages of so many words do not come to say the same in the same words by chance; shorter ones may.
+LONG, SAME_WORDS = 10, 0.8
+A_TITLE = 2  # words; one alone names too much
+
+_NAME = r"((?:[A-Z][\w&’'-]+|[A-Z]{2,})(?:\s+(?:of|for|the|and|de|[A-Z][\w&’'-]+|[A-Z]{2,})){0,6})"
+_ATTRIBUTED = (
+    re.compile(rf"\b(?:[Aa]ccording to|[Cc]iting|[Rr]eported by|[Aa]nnounced by|[Pp]ublished by)\s+(?:the\s+)?{_NAME}"),
+    re.compile(
+        rf"\b(?:[Tt]he\s+)?{_NAME}(?:\s(?:Inc|Corp|Ltd|Co|plc|AG|SE|GmbH)\b\.?)?,?\s+(?:(?:has|have|had|today|also|now)\s+)*(?:said|says|told|reported|reports|announced|stated|estimates|estimated)\b"
+    ),
+    re.compile(r"\(((?:Reuters|AP|AFP|dpa|Xinhua|Bloomberg|PTI|ANI|UPI|TASS|Kyodo|Yonhap))\)"),
+)
+_FILLING = re.compile(r"(?:\s+(?:of|for|the|and|de))+$")
+
+
+def group_documents(documents: Iterable[Document]) -> dict[str, str]:
+    """Document hash -> group id (G1, G2, ...), numbered in the order given. One publisher is one witness too.
+
+    A digest of two documents joins them: it is independent of neither, and a group can say no more than that."""
+    known = [(document, shingles(document.text)) for document in documents]
+    heads = _cluster_items(known, lambda one, other: _are_one_source(*one, *other))
+    names = {head: f"G{n}" for n, head in enumerate(dict.fromkeys(heads), 1)}
+    return {document.hash: names[head] for (document, _), head in zip(known, heads, strict=True)}
+
+
+def _are_one_source(document: Document, own: frozenset[int], other: Document, known: frozenset[int]) -> bool:
+    publisher = registrable_domain(document.host) if document.host else ""
+    return bool(publisher and publisher == registrable_domain(other.host)) or containment(own, known) >= COPIED
+
+
+def group_by_origin(
+    spans: Sequence[QuoteSpan], together: Mapping[str, str], credibility: Mapping[str, Credibility]
+) -> dict[str, tuple[str, ...]]:
+    """The independent voices behind one statement: the first document of each, and all documents that speak with it.
+
+    Sources that are independent as a whole may still repeat each other in one matter: they use the same words, name the
+    same informant, or report on the same publication. Such are one voice, whatever their groups."""
+    said = [(span, together[span.document], shingles(span.quote), find_attributions(span.quote)) for span in spans]
+    heads = _cluster_items(said, lambda one, other: one[1] == other[1] or _is_retelling(one, other, credibility))
+    found: dict[int, list[str]] = {}
+    for span, head in zip(spans, heads, strict=True):
+        found.setdefault(head, []).append(span.document)
+    return {documents[0]: tuple(dict.fromkeys(documents)) for documents in found.values()}
+
+
+_SpanText = tuple[QuoteSpan, str, frozenset[int], frozenset[str]]
+
+
+def _is_retelling(one: _SpanText, other: _SpanText, credibility: Mapping[str, Credibility]) -> bool:
+    (first, _, own, named), (second, _, known, also_named) = one, other
+    long = min(len(first.quote.split()), len(second.quote.split())) >= LONG
+    if (long and containment(own, known) >= SAME_WORDS) or named & also_named:
+        return True
+    ours, theirs = credibility[first.document], credibility[second.document]
+    if ours.origin and ours.origin == theirs.origin:
+        return True
+    return _is_origin_of(ours, theirs, also_named) or _is_origin_of(theirs, ours, named)
+
+
+def _is_origin_of(one: Credibility, other: Credibility, named: frozenset[str]) -> bool:
+    """Whether one is the publication that the other repeats, or speaks at first hand for whom the other names."""
+    title = f" {one.title} "
+    if one.title and len(one.title.split()) >= A_TITLE and title in f" {other.origin} ":
+        return True
+    return one.primary and any(f" {name} " in title for name in named)
+
+
+def find_attributions(quote: str) -> frozenset[str]:
+    """Whom a passage names as having said what it says."""
+    return frozenset(
+        fold(_FILLING.sub("", match[1])).removeprefix("the ") for form in _ATTRIBUTED for match in form.finditer(quote)
+    )
+
+
+def _cluster_items(items: Sequence[T], same: Callable[[T, T], bool]) -> list[int]:
+    """For each item the index of the first it belongs with, in whatever order they came."""
+    heads: list[int] = []
+    for at, item in enumerate(items):
+        joined = {heads[before] for before in range(at) if same(item, items[before])}
+        head = min(joined, default=at)
+        heads = [head if known in joined else known for known in heads]
+        heads.append(head)
+    return heads

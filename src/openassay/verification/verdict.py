@@ -1,0 +1,332 @@
+"""From spans to a verdict: the quote exists, the figures agree, the passage supports, the sources are independent.
+
+Deterministic checks may overrule a judgement towards doubt, never the other way.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
+from itertools import combinations
+from typing import NamedTuple
+
+from openassay.models.evidence import Claim, Document, Finding, Judgement, Mark, QuoteSpan, Verdict
+from openassay.models.plan import SubQuestion
+from openassay.text.language import detect_language
+from openassay.text.questions import (
+    YearRange,
+    answer_kinds,
+    distinctive_stems,
+    find_question_names,
+    find_year_range,
+    has_answer_kind,
+    has_name,
+    topic_words,
+)
+from openassay.text.relations import find_years, relate
+from openassay.text.words import interleave_groups, stems
+from openassay.verification.figures import StatementCheck, check_statement
+from openassay.verification.sources import CREDIBLE, Credibility, group_by_origin
+from openassay.verification.wording import content_share, is_grounded
+
+# Which claims bear a sentence out: those it names, or, where the writer named the wrong ones, those that say it.
+
+CANDIDATES = 4  # claims that are tried where those named do not bear a sentence out
+ELSEWHERE = 0.6  # of its words; a sentence that has more of them in the claim it names speaks of that claim
+IDLE = 0.25  # of a sentence's words; a claim that has fewer, where others have the rest, is not what it rests on
+WORD_FOR_WORD = 0.9  # of its words; a claim that a sentence does not name must have almost all of them
+# What points at something said before is understood only beside its own claim.
+_POINTS = re.compile(r"(?:this|that|these|those|it|its|he|she|his|her|they|their|such|there)\b", re.I)
+SOMEWHERE = "There, "  # stands for a source that was named: what follows does not begin the sentence
+_ATTRIBUTED = re.compile(r"^(?:according to|as reported by|as stated in) ([^,]{2,120}), (?=\S)", re.I)
+_SOME_SOURCE = re.compile(
+    r"(?:the|this|that|its|one|a) (?:\w+ )?(?:source|report|article|study|document|page|filing|author)s?", re.I
+)
+_SAYING = re.compile(
+    r"\b(?:according|say|says|said|state[ds]?|report(?:s|ed)|told|tells|writes|wrote|announced|found|claim(?:s|ed)|shows?)\b",
+    re.I,
+)
+
+
+class ClaimMatcher:
+    """The supported claims of a run. `titles` are the documents' by hash: a sentence may say where it is from."""
+
+    def __init__(self, claims: Iterable[Claim], titles: Mapping[str, str]) -> None:
+        self._claims = {claim.id: claim for claim in claims if claim.verdict is Verdict.SUPPORTED and claim.spans}
+        self._stems = {name: set(stems(claim.text)) for name, claim in self._claims.items()}
+        self._titles = titles
+
+    def get_claims(self, names: Iterable[str]) -> tuple[Claim, ...]:
+        return tuple(self._claims[name] for name in dict.fromkeys(names) if name in self._claims)
+
+    def can_support(self, text: str, bound: Sequence[Claim]) -> bool:
+        """Whether every check holds of the sentence against what these claims say and quote."""
+        if not bound:
+            return False
+        said, passages = self._strip_attribution(text, bound), _evidence_texts(bound)
+        if said.removeprefix(SOMEWHERE) in passages:
+            return True
+        return (
+            _has_attribution(said, passages) and is_grounded(said, passages) and check_statement(said, passages).agrees
+        )
+
+    def find_claims(self, text: str, names: Sequence[str]) -> tuple[Claim, ...]:
+        """The claims that bear the sentence out, those named before others; none where no claim does."""
+        bound = self.get_claims(names)
+        if self.can_support(text, bound):
+            return self._drop_idle_claims(text, bound)
+        # What speaks of the claim named and says it wrongly is not what another claim says.
+        if (bound and content_share(text, _evidence_texts(bound)) >= ELSEWHERE) or _POINTS.match(text):
+            return ()
+        return next(((claim,) for claim in self._nearest_claims(text) if self.can_support(text, [claim])), ())
+
+    def _drop_idle_claims(self, text: str, bound: tuple[Claim, ...]) -> tuple[Claim, ...]:
+        """Without those that have nothing to do with it: they would lend it citations."""
+        if len(bound) == 1:
+            return bound
+        kept = tuple(claim for claim in bound if content_share(text, _evidence_texts([claim])) >= IDLE)
+        return kept if len(kept) == len(bound) or self.can_support(text, kept) else bound
+
+    def _nearest_claims(self, text: str) -> list[Claim]:
+        said = set(stems(text))
+        ranked = sorted(self._stems, key=lambda name: -len(said & self._stems[name]))
+        nearest = [self._claims[name] for name in ranked[:CANDIDATES]]
+        return [
+            claim
+            for claim in nearest
+            if content_share(self._strip_attribution(text, [claim]), _evidence_texts([claim])) >= WORD_FOR_WORD
+        ]
+
+    def _strip_attribution(self, text: str, bound: Sequence[Claim]) -> str:
+        """Without "According to …," where that is a source of these claims, or no source in particular."""
+        match = _ATTRIBUTED.match(text)
+        # A figure of a sentence has to stand in its spans, and a title does not.
+        if not match or text in _evidence_texts(bound) or any(character.isdigit() for character in match[1]):
+            return text
+        titles = {self._titles.get(span.document, "") for claim in bound for span in claim.spans}
+        if not _SOME_SOURCE.fullmatch(match[1]) and match[1] not in titles:
+            return text
+        return SOMEWHERE + text[match.end() :]
+
+
+def _has_attribution(text: str, passages: Sequence[str]) -> bool:
+    """A sentence that is attributed to somebody wants a passage that attributes something to them."""
+    match = _ATTRIBUTED.match(text)
+    if not match:
+        return True
+    whom = set(stems(match[1]))
+    return any(whom <= set(stems(passage)) and _SAYING.search(passage) for passage in passages)
+
+
+def _evidence_texts(bound: Sequence[Claim]) -> list[str]:
+    """What a sentence may draw on: the quotes, and the claims themselves, which name what a quote calls "it"."""
+    return [*(span.quote for claim in bound for span in claim.spans), *(claim.text for claim in bound)]
+
+
+FLOOR = 0.15  # below this a passage speaks of something else, whatever a model says of it
+OPPOSED = frozenset({"negation", "direction"})
+
+
+class SpanEvidence(NamedTuple):
+    """One span with what was found about it."""
+
+    span: QuoteSpan
+    figures: StatementCheck
+    judgement: Judgement
+    support: float  # by the embedded scorer, whoever judges
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.judgement.verdict is not Verdict.SUPPORTED:
+            return self.judgement.verdict
+        if any(problem.kind in OPPOSED for problem in self.figures.problems):
+            return Verdict.CONTRADICTED
+        return Verdict.SUPPORTED if self.figures.agrees and self.support >= FLOOR else Verdict.PARTLY
+
+
+def decide_verdict(
+    claim: Claim, weighed: Sequence[SpanEvidence], groups: Mapping[str, str], credibility: Mapping[str, Credibility]
+) -> Claim:
+    """The claim with its verdict, the spans that carry it, confidence, mark and reasons."""
+    supporting = [item for item in weighed if item.verdict is Verdict.SUPPORTED]
+    against = [item for item in weighed if item.verdict is Verdict.CONTRADICTED]
+    if not supporting:
+        return _decide_without_support(claim, weighed, against)
+    heard = group_by_origin([item.span for item in supporting], groups, credibility)
+    documents = {item.span.document for item in supporting}
+    best = [max(_strength(item, credibility) for item in supporting if item.span.document in voice)
+            for voice in heard.values()]  # fmt: skip
+    return claim.model_copy(
+        update={
+            "spans": _distinct_spans(supporting),
+            "against": _distinct_spans(against),
+            "verdict": Verdict.SUPPORTED,
+            "confidence": combine_strengths(best),
+            "mark": choose_mark(len(heard), max(credibility[document].score for document in documents)),
+            "reasons": _count_sources(len(heard), documents, credibility),
+        }
+    )
+
+
+def _count_sources(heard: int, documents: Collection[str], credibility: Mapping[str, Credibility]) -> tuple[str, ...]:
+    """How many say so, and how many of them count: a copy, or a second report on one publication, does not."""
+    told = f"{len(documents)} source{'s' * (len(documents) != 1)}"
+    independent = f"{heard} independent" if len(documents) > 1 else "no other says so"
+    first_hand = sum(credibility[document].primary for document in documents)
+    return (f"{told}, {independent}", f"{first_hand} at first hand" if first_hand else "none at first hand")
+
+
+def _decide_without_support(claim: Claim, weighed: Sequence[SpanEvidence], against: Sequence[SpanEvidence]) -> Claim:
+    partly = [item for item in weighed if item.verdict is Verdict.PARTLY]
+    verdict = Verdict.CONTRADICTED if against else Verdict.PARTLY if partly else Verdict.NOT_FOUND
+    reasons = [problem.text for item in weighed for problem in item.figures.problems]
+    best = max((item.judgement.score for item in partly), default=0.0)
+    return claim.model_copy(
+        update={
+            "spans": _distinct_spans(partly or against),
+            "against": _distinct_spans(against),
+            "verdict": verdict,
+            "confidence": round(best * 0.5, 4),
+            "mark": None,
+            "reasons": tuple(dict.fromkeys(reasons)) or ("no passage says this",),
+        }
+    )
+
+
+def _strength(item: SpanEvidence, credibility: Mapping[str, Credibility]) -> float:
+    return item.judgement.score * (0.5 + 0.5 * credibility[item.span.document].score)
+
+
+def combine_strengths(strengths: Iterable[float]) -> float:
+    """Independent witnesses add up as chances to be wrong multiply; nothing is ever certain."""
+    doubt = 1.0
+    for strength in strengths:
+        doubt *= 1 - min(0.95, strength)
+    return round(min(0.99, 1 - doubt), 4)
+
+
+def choose_mark(independent: int, credibility: float) -> Mark:
+    if independent >= 2:
+        return Mark.CORROBORATED
+    return Mark.VERIFIED if credibility >= CREDIBLE else Mark.SINGLE
+
+
+def _distinct_spans(items: Sequence[SpanEvidence]) -> tuple[QuoteSpan, ...]:
+    return tuple({(item.span.document, item.span.start): item.span for item in items}.values())
+
+
+# How sure a sub-question is answered: counted, not judged, so it is the same whoever reasons.
+#
+# Independent sources that speak to it add up as chances to be wrong multiply. What a source adds depends on how well
+# its
+# best quote answers, whether that has the kind of answer and the years asked for, and how far the source can be relied
+# on.
+
+GOOD = 0.75  # relevance of a quote that answers outright
+MOST_QUOTES = 8  # quotes weighed for a sub-question: pairs of them are compared
+MOST_SOURCES = 3  # that count: many who are beside the point must not add up to an answer
+# One undated page that answers outright reaches .58, a dated one .6, an official one .7; two that agree .85 and more.
+RELIED_ON, BY_CREDIBILITY, AGREES = 0.38, 0.45, 0.1
+DISPUTED = 0.8  # of what is left where sources contradict each other
+# What is left of a quote without the kind of answer asked for; reasons go unmarked at times.
+LACKS = {"figures": 0.2, "date": 0.2, "reason": 0.4}
+# Where years are asked for: of one that names others; of one that names none, by whether it was written then.
+OTHER_YEARS, WRITTEN_THEN, NO_YEARS = 0.2, 0.9, 0.35
+NAMELESS, ABSENT = 0.5, 0.7  # what is left without any name of the question, and lost with a name that nobody has
+OPENING, NEARBY = 1500, 400  # characters of a document that say what a quote in it speaks of
+
+
+class FindingContext(NamedTuple):
+    """A finding and what is known of where it stands."""
+
+    finding: Finding
+    group: str  # of documents that are one source
+    credibility: float
+    around: str  # title, opening and neighbourhood: what the quote need not say again
+    year: int | None  # of publication
+
+
+def build_finding_context(finding: Finding, document: Document, group: str, credibility: float) -> FindingContext:
+    start, end = finding.span.start, finding.span.end
+    nearby = document.text[max(0, start - NEARBY) : end + NEARBY]
+    around = f"{document.title}\n{document.text[:OPENING]}\n{nearby}"
+    return FindingContext(finding, group, credibility, around, document.published.year if document.published else None)
+
+
+def select_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Those of one sub-question that its confidence is counted from: the best of every document, then the next."""
+    best = sorted(findings, key=lambda finding: (-finding.relevance, finding.id))
+    return interleave_groups(best, lambda finding: finding.span.document)[:MOST_QUOTES]
+
+
+def answer_confidence(question: SubQuestion, witnesses: Sequence[FindingContext], today: date | None = None) -> float:
+    """`today` is needed where a question says "in the last two years"."""
+    if not witnesses:
+        return 0.0
+    worth = answer_scores(question, witnesses, today)
+    agreeing, disputed = _compare_sources(witnesses)
+    best: dict[str, float] = {}
+    for item, value in zip(witnesses, worth, strict=True):
+        reliance = RELIED_ON + BY_CREDIBILITY * item.credibility + AGREES * (item.group in agreeing)
+        best[item.group] = max(best.get(item.group, 0.0), value * reliance)
+    sure = combine_strengths(sorted(best.values(), reverse=True)[:MOST_SOURCES])
+    return round(sure * (DISPUTED if disputed else 1), 4)
+
+
+def answer_scores(question: SubQuestion, witnesses: Sequence[FindingContext], today: date | None = None) -> list[float]:
+    """How far each quote answers, 0 to 1."""
+    fit = _QuestionFit(question, today)
+    known = fit.name_factor(witnesses)
+    return [min(1.0, item.finding.relevance / GOOD) * known * fit.quote_factor(item) for item in witnesses]
+
+
+class _QuestionFit:
+    """What a quote has of what is asked for. Of another language than English only the years can be told."""
+
+    def __init__(self, question: SubQuestion, today: date | None) -> None:
+        foreign = detect_language(question.text) not in (None, "en")
+        self.kinds = () if foreign else answer_kinds(question.text)
+        # What the whole question is about need not be what this part of it is about.
+        names = [] if foreign else find_question_names(question.text) or find_question_names(question.topic)[:1]
+        self.names = [distinctive_stems(name) for name in names]
+        self.words = frozenset() if foreign else frozenset(stems(" ".join(topic_words(question.text))))
+        self.years = find_year_range(question.in_context, today)
+
+    def name_factor(self, witnesses: Sequence[FindingContext]) -> float:
+        """Less where a name of the question is found nowhere: what was found is of something else."""
+        there = [_context_stems(item) for item in witnesses]
+        absent = sum(not any(has_name(name, words) for words in there) for name in self.names)
+        return 1 - ABSENT * absent / len(self.names) if self.names else 1.0
+
+    def quote_factor(self, item: FindingContext) -> float:
+        quote, there = item.finding.span.quote, _context_stems(item)
+        fit = 1.0 if not self.names or any(has_name(name, there) for name in self.names) else NAMELESS
+        for kind in self.kinds:
+            fit *= 1.0 if has_answer_kind(kind, quote) else LACKS[kind]
+        if self.words:
+            fit *= min(1.0, 0.4 + len(self.words & there) / len(self.words))
+        return fit * (_year_factor(self.years, item) if self.years else 1.0)
+
+
+def _year_factor(asked: YearRange, item: FindingContext) -> float:
+    """By the years the quote names, else by those around it, else by when it was published."""
+    if said := find_years(item.finding.span.quote):
+        return 1.0 if asked.overlaps(said) else OTHER_YEARS
+    if asked.overlaps(find_years(item.around)):
+        return 1.0
+    return WRITTEN_THEN if item.year is not None and asked.overlaps(frozenset({item.year, item.year - 1})) else NO_YEARS
+
+
+def _compare_sources(witnesses: Sequence[FindingContext]) -> tuple[set[str], bool]:
+    """Sources of which another says the same, and whether any two contradict each other."""
+    agreeing: set[str] = set()
+    disputed = False
+    for one, other in combinations(witnesses, 2):
+        if one.group != other.group:
+            relation = relate(one.finding.span.quote, other.finding.span.quote)
+            agreeing |= {one.group, other.group} if relation == "same" else set()
+            disputed = disputed or relation == "disagree"
+    return agreeing, disputed
+
+
+def _context_stems(item: FindingContext) -> frozenset[str]:
+    return frozenset(stems(f"{item.around}\n{item.finding.span.quote}"))

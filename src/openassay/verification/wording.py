@@ -1,0 +1,269 @@
+"""Is a statement made of its passages' words? One that brings many of its own says something else, whoever vouches."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from openassay.text.negation import OPPOSITES
+from openassay.text.quantities import PartialDate, Quantity, find_quantities
+from openassay.text.sentences import split_sentences
+from openassay.text.words import STOP_WORDS, content_words, fold, stem, words
+from openassay.verification.names import GRAMMAR, is_same_name
+from openassay.verification.problems import ProblemKind, StatementProblem
+
+# Do the figures and names of a statement stand where they stand in the passage? "A beat B" is not "B beat A".
+#
+# Each figure or name is looked for by the words beside it. Where they are beside another of its kind in the passage
+# rather than beside itself, the two have changed places. This doubts, it never vouches.
+
+TokenKind = Literal["figure", "name", "word"]
+MOST, MOST_BEHIND, MOST_LINES = 100, 200, 100  # words of a sentence, words of a passage's sentence, sentences
+REACH = 6  # words beside it, on either side
+LEAST, LEAST_OF_FREE_WORDS = 2, 5  # a like stop word alone is chance; in a free wording two words are
+PLAIN, TELLING = 1, 2  # what a stop word beside it and any other word beside it count
+_TOKEN = re.compile(r"[^\W_]+(?:[-’'.&][^\W_]+)*|[,;:()]")
+_BE = frozenset("is was are were been being be".split())
+_COMMA = re.compile(r",(?!\s\d{4}|\d)|\s[–—-]\s")
+_MOST_ASIDES = 12
+_BRACKETS = re.compile(r"\s?\([^()]*\)")
+_FINE = re.compile(r"[,;:()]")
+
+
+class SentenceToken(NamedTuple):
+    key: str  # a word's stem, a figure's value, a name's folded words
+    sort: TokenKind
+    shown: str
+    when: PartialDate | None = None
+
+    @property
+    def opposites(self) -> frozenset[str]:
+        return OPPOSITES.get(self.shown.lower(), frozenset())
+
+
+def check_word_order(statement: str, passages: Sequence[str], *, strict: bool = True) -> Iterator[StatementProblem]:
+    least = LEAST if strict else LEAST_OF_FREE_WORDS
+    lines = [line[:MOST_BEHIND] for passage in passages for line in _passage_lines(passage)][:MOST_LINES]
+    for piece in _sentence_texts(statement):
+        ours = _to_active_voice(_tokenize(piece))
+        if len(ours) > MOST:
+            yield StatementProblem("scope", "the sentence is too long to be checked word by word")
+            return
+        for at, token in enumerate(ours):
+            if (token.sort != "word" or token.opposites) and (rival := _find_rival(ours, at, lines, least)):
+                kind = _KINDS.get(token.sort) or ("date" if token.when else "figure")
+                yield StatementProblem(kind, f"{token.shown} stands where the quoted passage has {rival}")
+
+
+_KINDS: dict[TokenKind, ProblemKind] = {"name": "name", "word": "direction"}
+
+
+def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence[SentenceToken]], least: int) -> str:
+    """Who stands in this place in the passage, if its own place is less like it. What has no place there at all is
+    for other checks to see."""
+    slot = ours[at]
+    own, other, shown = -1 if slot.sort == "figure" else 0, least - 1, ""
+    for line in lines:
+        for place, token in enumerate(line):
+            itself = _is_same_token(slot, token) if token.sort == slot.sort else _is_plain_form(slot, token)
+            if not itself and not _can_replace(slot, token):
+                continue
+            like = _context_score(ours, at, line, place)
+            if itself:
+                own = max(own, like)
+            elif like > other:
+                other, shown = like, token.shown
+    return shown if -1 < own < other else ""
+
+
+def _can_replace(slot: SentenceToken, token: SentenceToken) -> bool:
+    """Whether one may have taken the other's place: of a word only its opposites."""
+    return token.sort == slot.sort and (slot.sort != "word" or token.shown.lower() in slot.opposites)
+
+
+def _is_plain_form(name: SentenceToken, word: SentenceToken) -> bool:
+    """Whether a name is this plain word of the passage: "Village" at the beginning, "village" there."""
+    return name.sort == "name" and word.sort == "word" and word.shown.lower() in name.key.split()
+
+
+def _is_same_token(one: SentenceToken, other: SentenceToken) -> bool:
+    if one.when and other.when:
+        return all(a == b for a, b in zip(one.when[:4], other.when[:4], strict=True) if a and b)
+    if one.sort != "name":
+        return one.key == other.key
+    mine, theirs = one.key.split(), other.key.split()
+    if _initials(mine) == other.key or _initials(theirs) == one.key or is_same_name(one.key, other.key):
+        return True
+    return _is_part_of_name(mine, theirs) or _is_part_of_name(theirs, mine)
+
+
+def _is_part_of_name(some: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether a name is a part of another, as a surname is; not "BC Beroe" of "BC Bulgaria", nor America of South
+    America."""
+    if (set(whole) & _QUALIFYING) - set(some):
+        return False
+    return all(any(is_same_name(word, other) for other in whole) for word in some)
+
+
+_QUALIFYING = frozenset(
+    "north south east west northern southern eastern western central new old upper lower great greater".split()
+)
+
+
+def _initials(words: Sequence[str]) -> str:
+    return "".join(word[0] for word in words) if len(words) > 1 else ""
+
+
+def _context_score(ours: Sequence[SentenceToken], at: int, line: Sequence[SentenceToken], place: int) -> int:
+    """What the runs of like words to the left and to the right of the two places count."""
+    return sum(
+        _run_score(ours[start::step][:REACH] if start >= 0 else (), line[begin::step][:REACH] if begin >= 0 else ())
+        for step, start, begin in ((-1, at - 1, place - 1), (1, at + 1, place + 1))
+    )
+
+
+def _run_score(ours: Sequence[SentenceToken], theirs: Sequence[SentenceToken]) -> int:
+    count = 0
+    for one, other in zip(ours, theirs, strict=False):
+        if one.sort != other.sort or not _is_same_token(one, other):
+            break
+        count += PLAIN if one.sort == "word" and (one.key in STOP_WORDS or _FINE.match(one.key)) else TELLING
+    return count
+
+
+@lru_cache(maxsize=512)
+def _passage_lines(passage: str) -> tuple[tuple[SentenceToken, ...], ...]:
+    """Each sentence of the passage, and again without each of its asides: a statement may leave one out."""
+    plain = _BRACKETS.sub("", passage)  # "(b. 1960)" may look like the end of a sentence
+    found = [_tokenize(sentence) for sentence in _sentence_texts(passage)] if plain != passage else []
+    for sentence in _sentence_texts(plain):
+        placed = _tokenize_with_offsets(sentence)
+        found.append(_merge_names(placed))
+        found += [
+            _merge_names([item for item in placed if not start <= item[0] < end])
+            for start, end in _find_asides(sentence)
+        ]
+    return tuple(dict.fromkeys(form for tokens in found for form in (tuple(tokens), tuple(_to_active_voice(tokens)))))
+
+
+def _find_asides(text: str) -> list[tuple[int, int]]:
+    """What stands between two commas or dashes, or two such stretches."""
+    marks = [(match.start(), match.end()) for match in _COMMA.finditer(text)]
+    pairs = [(at, at + far) for far in (1, 2) for at in range(len(marks) - far)]
+    return [(marks[first][0], marks[last][1]) for first, last in pairs[:_MOST_ASIDES]]
+
+
+def _sentence_texts(text: str) -> list[str]:
+    return [piece.text for piece in split_sentences(text)] or [text]
+
+
+def _tokenize(text: str) -> list[SentenceToken]:
+    return _merge_names(_tokenize_with_offsets(text))
+
+
+def _tokenize_with_offsets(text: str) -> list[tuple[int, SentenceToken]]:
+    """Words and figures with their places."""
+    figures = find_quantities(text)
+    words = [
+        (match.start(), _word_token(match.group()))
+        for match in _TOKEN.finditer(text)
+        if not any(item.start < match.end() and match.start() < item.end for item in figures)
+    ]
+    told = [(item.start, _figure_token(item, text[item.start : item.end])) for item in figures]
+    return sorted([*words, *told], key=lambda placed: placed[0])
+
+
+def _figure_token(item: Quantity, shown: str) -> SentenceToken:
+    return SentenceToken(item.label or str(item.value), "figure", shown, item.when)
+
+
+def _word_token(text: str) -> SentenceToken:
+    bare = re.sub(r"['’]s$|['’]$", "", text)
+    plain = fold(bare)
+    titled = any(part[:1].isupper() for part in bare.split("-"))
+    if titled and (plain not in GRAMMAR or (bare.isupper() and len(bare) > 1)):
+        return SentenceToken(plain.replace(".", ""), "name", bare)
+    return SentenceToken(stem(plain), "word", bare)
+
+
+def _merge_names(placed: Sequence[tuple[int, SentenceToken]]) -> list[SentenceToken]:
+    """Neighbouring capitalised words are one name."""
+    found: list[SentenceToken] = []
+    for sort, group in groupby((token for _, token in placed), key=lambda token: token.sort):
+        run = list(group)
+        joined = SentenceToken(" ".join(token.key for token in run), "name", " ".join(token.shown for token in run))
+        found += [joined] if sort == "name" else run
+    return found
+
+
+def _to_active_voice(tokens: Sequence[SentenceToken]) -> list[SentenceToken]:
+    """ "B was beaten by A" as "A beaten B", where a name stands on both sides."""
+    for at in range(1, len(tokens) - 3):
+        be, verb, by = tokens[at : at + 3]
+        done, doer = tokens[at - 1], tokens[at + 3]
+        passive = be.shown in _BE and by.shown == "by" and verb.sort == "word"
+        if passive and done.sort == doer.sort == "name":
+            return [*tokens[: at - 1], doer, verb, done, *tokens[at + 4 :]]
+    return list(tokens)
+
+
+MOST_STRANGE = 0.4  # of the content words; light rewording stays below .3, another matter lies above .6
+
+JOINED = 2
+CLOSE = 0.75  # of all words; of true statements that people wrote of a passage three quarters lie below
+
+LEAST_CONTENT_SHARE = 0.34  # the share of a sentence that a reader would look for in its passage at the very least
+_ADDRESS = re.compile(
+    r"\b(?:https?://|www\.)\S+|\b[\w-]+\.(?:com|org|net|io|info|biz|example|test|co\.\w\w)\b\S*", re.I
+)
+
+
+def content_share(statement: str, passages: Sequence[str]) -> float:
+    """How much of the statement's content stands in the passages, each word counted once."""
+    said = _content_stems(statement)
+    return 1 - len(_foreign_stems(said, passages)) / len(said) if said else 1.0
+
+
+def is_close_wording(statement: str, passages: Sequence[str]) -> bool:
+    """Whether the statement keeps to the words of one passage, or of two that it joins, words of grammar included."""
+    said = {stem(word) for word in words(statement)}
+    left = said
+    for _ in range(JOINED):
+        left = min((left - _all_stems(passage) for passage in passages), key=len, default=left)
+    return len(left) <= (1 - CLOSE) * len(said)
+
+
+@lru_cache(maxsize=512)
+def _all_stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(text))
+
+
+def is_grounded(statement: str, passages: Sequence[str]) -> bool:
+    """Names alone do not make it so: what is said of them must be the passages' too, but for a word."""
+    plain = _content_stems(
+        " ".join(word for word in statement.split() if not word[0].isupper() and not word[0].isdigit())
+    )
+    few = max(1.0 if len(plain) > 2 else 0.0, MOST_STRANGE * len(plain))
+    return content_share(statement, passages) >= 1 - MOST_STRANGE and len(_foreign_stems(plain, passages)) <= few
+
+
+def check_wording(statement: str, passages: Sequence[str]) -> Iterator[StatementProblem]:
+    """A sentence hardly a word of which is the passages', beside others or alone, and an address that is none of
+    theirs."""
+    text = " ".join(passages)
+    for address in _ADDRESS.findall(statement):
+        if address.rstrip(".,;)") not in text:
+            yield StatementProblem("name", f"the address {address} is not in the quoted passage")
+    for piece in split_sentences(statement) or ():
+        if content_share(piece.text, passages) < LEAST_CONTENT_SHARE:
+            yield StatementProblem("scope", "the quoted passage has hardly a word of it")
+
+
+def _foreign_stems(said: frozenset[str], passages: Sequence[str]) -> frozenset[str]:
+    return said.difference(*map(_content_stems, passages))
+
+
+@lru_cache(maxsize=512)
+def _content_stems(text: str) -> frozenset[str]:
+    return frozenset(stem(part) for word in content_words(text) for part in (word, *word.split("-")) if part)

@@ -1,0 +1,1 @@
+"""Workers that claim queued runs from PostgreSQL."""

@@ -1,0 +1,1 @@
+"""Fakes that only the tests of this repository use; those for everybody are in openassay.testing."""
