@@ -20,8 +20,7 @@ from openassay.text.sentences import TextSpan, is_statement, is_table_row, split
 from openassay.text.words import STOP_WORDS, content_words, find_names, fold, jaccard, stem, stems, words
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 
 # A sentence with its context: whether it can be understood alone, how far back the words reach that explain it, and
@@ -181,15 +180,14 @@ def _find_subject(sentence: str, known: Collection[str]) -> str:
         bare = name.removeprefix("The ")
         if not sentence.startswith(article + bare) or not _BETWEEN.match(sentence[len(article + bare) :]):
             return ""
-        return article + bare if _is_name(bare, article, known) else ""
+        # One capital at the start of a sentence proves nothing; a second one does.
+        return (
+            article + bare
+            if (len(bare.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in bare[1:]))
+            or (fold(bare) in {fold(other) for other in known} or not (article or _COMMON_OPENERS.search(fold(bare))))
+            else ""
+        )
     return ""
-
-
-def _is_name(name: str, article: str, known: Collection[str]) -> bool:
-    """One capital at the start of a sentence proves nothing; a second one does."""
-    if len(name.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in name[1:]):
-        return True
-    return fold(name) in {fold(other) for other in known} or not (article or _COMMON_OPENERS.search(fold(name)))
 
 
 def _is_person(name: str) -> bool:
@@ -324,7 +322,8 @@ def parse_target(question: str, context: str) -> QuestionTarget:
     of_names = {part for name in [*quoted, *called] for part in stems(name)}
     own = dict.fromkeys(stem(word) for word in content_words(strip_document_references(question)) if not word.isdigit())
     told = [QuestionName(_normalize_words(phrase), frozenset()) for phrase in quoted] + [
-        _to_name(name) for name in called
+        QuestionName("", _distinctive_stems(name), "".join(part[0] for part in words(name) if part not in STOP_WORDS))
+        for name in called
     ]
     return QuestionTarget(
         tuple(name for name in told if name.phrase or name.stems),
@@ -337,12 +336,6 @@ _QUOTED = re.compile(r"[\"“]([^\"”]{3,80})[\"”]")
 
 def _normalize_words(text: str) -> str:
     return " ".join(words(text))
-
-
-def _to_name(name: str) -> QuestionName:
-    return QuestionName(
-        "", _distinctive_stems(name), "".join(part[0] for part in words(name) if part not in STOP_WORDS)
-    )
 
 
 def _distinctive_stems(name: str) -> frozenset[str]:
@@ -448,20 +441,24 @@ def read_passages(
     ]
     if not candidates:
         return []
-    meaning = _score_meaning(wanted, candidates, embedder)
+    # Cosines to the question, moved a little towards its best answers: their words are the topic's own.
+    vectors = embedder.embed([wanted, *(candidate.piece.text for candidate in candidates)])
+    asked, said = vectors[0], vectors[1:]
+    import numpy as np
+
+    first = 0.5 * (said @ asked) + 0.5 * np.array([candidate.words for candidate in candidates], dtype=np.float32)
+    best = first.argsort()[::-1][:FEEDBACK_FROM]
+    moved = asked + FEEDBACK * said[best].mean(axis=0)
+    moved /= (moved @ moved) ** 0.5
+    cosines: list[float] = (said @ moved).tolist()
+    meaning = cosines
     weigh = _make_weigher(question, [passage.document in named for passage in passages], candidates)
     scored = sorted(
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
         key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
     )
-    return _select_distinct(_filter_relevant(question, scored, passages), passages, limit)
-
-
-def _filter_relevant(
-    question: SubQuestion, scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage]
-) -> list[tuple[float, _Candidate]]:
-    """What is relevant enough. A pointed question is answered by its best sentences and by the best of each document;
-    what speaks of other years than those asked about only where nothing else is left."""
+    # What is relevant enough. A pointed question is answered by its best sentences and by the best of each document;
+    # what speaks of other years than those asked about only where nothing else is left.
     # "Latest news about Apple" asks for no one thing of it.
     pointed = classify_question(question.text) != "overview" and bool(
         parse_target(question.text, question.in_context).matter
@@ -477,7 +474,7 @@ def _filter_relevant(
     ]
     period = find_year_range(question.in_context)
     timely = [item for item in kept if not _is_other_period(period, item[1].piece.text)]
-    return timely or kept
+    return _select_distinct(timely or kept, passages, limit)
 
 
 def _is_other_period(period: YearRange | None, text: str) -> bool:
@@ -541,24 +538,6 @@ def _is_time(quantity: Quantity, sentence: str) -> bool:
     return quantity.kind == "number" and bool(re.fullmatch(r"\d{4}", digits)) and 1000 <= quantity.value <= 2100
 
 
-def _score_meaning(question: str, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
-    """Cosines to the question, moved a little towards its best answers: their words are the topic's own."""
-    vectors = embedder.embed([question, *(candidate.piece.text for candidate in candidates)])
-    asked, said = vectors[0], vectors[1:]
-    first = 0.5 * (said @ asked) + 0.5 * _to_column([candidate.words for candidate in candidates])
-    best = first.argsort()[::-1][:FEEDBACK_FROM]
-    moved = asked + FEEDBACK * said[best].mean(axis=0)
-    moved /= (moved @ moved) ** 0.5
-    cosines: list[float] = (said @ moved).tolist()
-    return cosines
-
-
-def _to_column(values: Sequence[float]) -> "NDArray[np.float32]":
-    import numpy as np
-
-    return np.array(values, dtype=np.float32)
-
-
 def _make_weigher(
     question: SubQuestion, named: Sequence[bool], candidates: Sequence[_Candidate]
 ) -> Callable[[_Candidate, float], float]:
@@ -573,7 +552,15 @@ def _make_weigher(
         score -= OFF_MATTER * (most - wanted.coverage(stems(text)))
         score -= 0.0 if named[candidate.passage] else UNNAMED
         if amount:
-            score += 0.12 if _has_amount(text) else -0.08
+            score += (
+                0.12
+                if any(
+                    quantity.unit or quantity.kind in ("percent", "money")
+                    for quantity in find_quantities(text)
+                    if quantity.kind not in ("year", "date")
+                )
+                else -0.08
+            )
             score += 0.12 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
         if period and find_years(text):
             score += -OTHER_YEARS if _is_other_period(period, text) else 0.05
@@ -597,14 +584,6 @@ def _find_naming_documents(wanted: QuestionTarget, passages: Sequence[Passage], 
     }
 
 
-def _has_amount(text: str) -> bool:
-    return any(
-        quantity.unit or quantity.kind in ("percent", "money")
-        for quantity in find_quantities(text)
-        if quantity.kind not in ("year", "date")
-    )
-
-
 def _select_distinct(
     scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage], limit: int
 ) -> list[Quote]:
@@ -617,13 +596,14 @@ def _select_distinct(
         mine = [quote.text for other, quote in kept if other == document]
         if len(mine) >= PER_DOCUMENT or any(jaccard(candidate.piece.text, text) >= TOO_ALIKE for text in mine):
             continue
-        if any(_overlaps(candidate, other) for other in taken):
+        # A sentence may be offered twice, alone and as the lead of the next.
+        if any(
+            candidate.passage == other.passage
+            and candidate.piece.start < other.piece.end
+            and other.piece.start < candidate.piece.end
+            for other in taken
+        ):
             continue
         taken.append(candidate)
         kept.append((document, Quote(passage=candidate.passage, text=candidate.piece.text, relevance=round(score, 4))))
     return [quote for _, quote in kept]
-
-
-def _overlaps(one: _Candidate, other: _Candidate) -> bool:
-    """A sentence may be offered twice, alone and as the lead of the next."""
-    return one.passage == other.passage and one.piece.start < other.piece.end and other.piece.start < one.piece.end

@@ -211,7 +211,13 @@ class ReferenceResolution(NamedTuple):
 
 def resolve_references(asked: str, so_far: Discourse) -> ReferenceResolution:
     """The message with what its words stand for in place of them."""
-    text, called = _replace_pronouns(asked, so_far)
+    # Each pronoun once a clause: "When did Ada Lovelace publish her notes". Also what was called how.
+    called: dict[str, frozenset[str]] = {}
+    pieces, at = [], 0
+    for end in [*(match.end() for match in _CLAUSE.finditer(asked)), len(asked)]:
+        pieces.append(PRONOUN.sub(_make_replacer(asked, at, so_far, called), asked[at:end]))
+        at = end
+    text, called = "".join(pieces), called
     meant = [(topic, called[topic.name]) for topic in reversed(so_far.topics) if topic.name in called]
     topic = meant[0][0]._replace(called=meant[0][0].called | meant[0][1]) if meant else None
     return ReferenceResolution(_replace_demonstratives(text, so_far), topic)
@@ -237,16 +243,6 @@ def needs_context(asked: str) -> bool:
 
 
 # Pronouns ----------------------------------------------------------------------------------------------
-
-
-def _replace_pronouns(asked: str, so_far: Discourse) -> tuple[str, dict[str, frozenset[str]]]:
-    """Each pronoun once a clause: "When did Ada Lovelace publish her notes". Also what was called how."""
-    called: dict[str, frozenset[str]] = {}
-    pieces, at = [], 0
-    for end in [*(match.end() for match in _CLAUSE.finditer(asked)), len(asked)]:
-        pieces.append(PRONOUN.sub(_make_replacer(asked, at, so_far, called), asked[at:end]))
-        at = end
-    return "".join(pieces), called
 
 
 def _make_replacer(
@@ -287,12 +283,25 @@ def _find_referent(kind: str, so_far: Discourse, before: str) -> str:
         return _find_person(kind, so_far)
     if kind == "they" and so_far.group:
         return join_names(so_far.group)
-    if aspect := _find_aspect(kind, so_far):
+    # "It" after "What about Apple's stock?" is the stock, and "they" after "What about masers?" the masers.
+    aspect = so_far.shift_target.partition(" (")[0]
+    fits = kind == ("they" if _is_plural(aspect) else "it") and not PRONOUN.search(aspect)
+    if aspect := aspect if aspect and fits and not is_person(aspect) else "":
         return aspect
     if not topic.proper or not so_far.current:
         return _find_noun(kind, so_far) or (so_far.named_topic.name if so_far.named_topic else "")
-    if kind == "it" and "it" not in topic.called and _is_person_topic(topic, so_far):
-        return _previous_thing(so_far) or so_far.thing or topic.name
+    if (
+        kind == "it"
+        and "it" not in topic.called
+        and (
+            topic.is_person or "they" in topic.called or (is_person(topic.name) and bool(_WHO_WAS.match(so_far.asked)))
+        )
+    ):
+        # What the thread was about before it came to somebody; names of an answer are no better.
+        older = (
+            topic for topic in reversed(so_far.topics[:-1]) if not (topic.called - {"it"} or is_person(topic.name))
+        )
+        return next((topic.name for topic in older), "") or so_far.thing or topic.name
     return "" if kind == "they" and _is_one_thing(topic.name) else topic.name
 
 
@@ -300,23 +309,6 @@ def _is_one_thing(name: str) -> bool:
     """ "The Hubble constant" ends in a common noun: it is nobody who measures."""
     last = name.rpartition(" ")[2]
     return " " in name and last.islower() and not _is_plural(last)
-
-
-def _is_person_topic(topic: Topic, so_far: Discourse) -> bool:
-    return topic.is_person or "they" in topic.called or (is_person(topic.name) and bool(_WHO_WAS.match(so_far.asked)))
-
-
-def _previous_thing(so_far: Discourse) -> str:
-    """What the thread was about before it came to somebody; names of an answer are no better."""
-    older = (topic for topic in reversed(so_far.topics[:-1]) if not (topic.called - {"it"} or is_person(topic.name)))
-    return next((topic.name for topic in older), "")
-
-
-def _find_aspect(kind: str, so_far: Discourse) -> str:
-    """ "It" after "What about Apple's stock?" is the stock, and "they" after "What about masers?" the masers."""
-    aspect = so_far.shift_target.partition(" (")[0]
-    fits = kind == ("they" if _is_plural(aspect) else "it") and not PRONOUN.search(aspect)
-    return aspect if aspect and fits and not is_person(aspect) else ""
 
 
 def add_article(name: str, so_far: Discourse) -> str:

@@ -124,20 +124,26 @@ def understand(message: str, conversation: Conversation, companies: CompanyResol
     if is_gibberish(asked) and not companies.mentions(asked):
         ask = "I could not make out a question in that. What would you like to know, in a few words?"
         return _build_unclear(asked, ask, conversation, _suggest_next(so_far, companies))
-    return _understand_question(asked, so_far, conversation, companies)
-
-
-def _understand_question(
-    asked: str, so_far: Discourse, conversation: Conversation, companies: CompanyResolver
-) -> Understanding:
     asked = spell_out_companies(asked, companies)
     subjects = find_subjects(asked, companies)
     if several := find_company_options(asked, companies)[1]:
-        return _ask_which(asked, several, conversation)
+        ask = f"Which one do you mean: {join_names(several, 'or')}?"
+        if conversation.clarified:
+            ask += " If it is none of them, say in a few words what it is."
+        return _build_unclear(asked, ask, conversation, choices=several, level=A_WORD)
     said = rewrite_message(asked, so_far, companies)
     question = said.question
     if _lacks_referent(asked, question, so_far, subjects):
-        return _ask_subject(asked, so_far, conversation, companies)
+        # Asks what is meant; what the thread has named before may be chosen.
+        if OTHERS.match(asked):
+            return _build_unclear(asked, "Which others do you mean?", conversation, _suggest_next(so_far, companies))
+        plain = fold(" ".join((asked, *conversation.clarified)))
+        company = bool(_COMPANY.search(plain))
+        ask = "Which company do you mean?" if company else "What exactly is this about? Please name the subject."
+        known = tuple(topic.name for topic in reversed(so_far.topics) if topic.proper)[:4]
+        gap = VAGUE if VAGUE.search(asked) else PRONOUN
+        suggested = build_examples(asked, gap) if company else _suggest_next(so_far, companies)
+        return _build_unclear(asked, ask, conversation, suggested, choices=known if len(known) > 1 else ())
     if question == asked:
         return _understand_verbatim(asked, subjects, so_far, conversation, companies)
     if len(question) < SHORTEST:
@@ -188,6 +194,7 @@ def _to_understanding(
 ) -> Understanding:
     topic = extract_topic(question)
     company = bool(subjects) and is_company(subjects[0], companies)
+    clauses = len(re.findall(r"[,;?]|\band\b", question))
     return Understanding(
         question=question,
         intent=intent,
@@ -196,7 +203,9 @@ def _to_understanding(
         subjects=subjects,
         topic_focus=topic,
         temporal_scope=find_period(question),
-        complexity=_rate_complexity(question),
+        complexity="complex"
+        if (clauses >= 3 or len(question) > 200)
+        else ("moderate" if clauses or len(question) > 80 else "simple"),
         ambiguity_level=_rate_ambiguity(question, subjects, company=company),
         suggested_questions=suggest_questions(
             subjects[0] if subjects else topic, company=company, named=bool(subjects), asked=question
@@ -234,28 +243,6 @@ def _build_unclear(
         clarification_options=choices,
         suggested_questions=suggested,
     )
-
-
-def _ask_which(asked: str, several: tuple[str, ...], conversation: Conversation) -> Understanding:
-    ask = f"Which one do you mean: {join_names(several, 'or')}?"
-    if conversation.clarified:
-        ask += " If it is none of them, say in a few words what it is."
-    return _build_unclear(asked, ask, conversation, choices=several, level=A_WORD)
-
-
-def _ask_subject(
-    asked: str, so_far: Discourse, conversation: Conversation, companies: CompanyResolver
-) -> Understanding:
-    """Asks what is meant; what the thread has named before may be chosen."""
-    if OTHERS.match(asked):
-        return _build_unclear(asked, "Which others do you mean?", conversation, _suggest_next(so_far, companies))
-    plain = fold(" ".join((asked, *conversation.clarified)))
-    company = bool(_COMPANY.search(plain))
-    ask = "Which company do you mean?" if company else "What exactly is this about? Please name the subject."
-    known = tuple(topic.name for topic in reversed(so_far.topics) if topic.proper)[:4]
-    gap = VAGUE if VAGUE.search(asked) else PRONOUN
-    suggested = build_examples(asked, gap) if company else _suggest_next(so_far, companies)
-    return _build_unclear(asked, ask, conversation, suggested, choices=known if len(known) > 1 else ())
 
 
 def _suggest_next(so_far: Discourse, companies: CompanyResolver) -> tuple[str, ...]:
@@ -334,20 +321,9 @@ def extract_topic(question: str) -> str:
         topic = _CHANGE.sub("", topic)
     topic = " ".join(_SPAN_OF_TIME.sub("", _MEASURE.sub("", topic)).split())
     if _OF_DOING.match(first):
-        topic = _drop_trailing_verb(topic, first)
+        # "How is remote work" has no verb at its end, "How does remote work work" has.
+        found = _DOING.search(topic)
+        topic = (
+            topic if (not found or (_IS.match(first) and not _BEING.search(found.group()))) else topic[: found.start()]
+        )
     return topic.strip(" .?!") or first.strip(" .?!")
-
-
-def _drop_trailing_verb(topic: str, question: str) -> str:
-    """ "How is remote work" has no verb at its end, "How does remote work work" has."""
-    found = _DOING.search(topic)
-    if not found or (_IS.match(question) and not _BEING.search(found.group())):
-        return topic
-    return topic[: found.start()]
-
-
-def _rate_complexity(question: str) -> Literal["simple", "moderate", "complex"]:
-    clauses = len(re.findall(r"[,;?]|\band\b", question))
-    if clauses >= 3 or len(question) > 200:
-        return "complex"
-    return "moderate" if clauses or len(question) > 80 else "simple"

@@ -127,7 +127,16 @@ def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[t
     asked: list[str] = []
     for matter in (matter for matter in found if not matter.settled):
         asked.append(matter.question)
-        lead = _write_lead(matter, asked.count(matter.question))
+        number = asked.count(matter.question)
+        lead = (
+            (f"On “{matter.question}” the sources do not agree" if matter.question else "Here the sources do not agree")
+            if (number == 1)
+            else (
+                (f"The sources also differ on a {ORDINALS[number - 1]} point")
+                if (number <= len(ORDINALS))
+                else (f"That makes {number} points on which the sources differ")
+            )
+        )
         yield tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))
     settled = [matter for matter in found if matter.settled]
     shown = told | {claim for matter in found if not matter.settled for claim in matter.claims}
@@ -137,16 +146,6 @@ def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[t
     for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
         version = tuple(_write_settlement(matter))
         yield version, version
-
-
-def _write_lead(matter: DisputeSides, number: int) -> str:
-    if number == 1:
-        return (
-            f"On “{matter.question}” the sources do not agree" if matter.question else "Here the sources do not agree"
-        )
-    if number <= len(ORDINALS):
-        return f"The sources also differ on a {ORDINALS[number - 1]} point"
-    return f"That makes {number} points on which the sources differ"
 
 
 def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSentence]:
@@ -303,17 +302,17 @@ def plan_revision(request: WriteRequest) -> RevisionPlan:
     severe = ("critical", "major")
     issues = sorted(request.issues, key=lambda issue: issue.severity not in severe)
     known = {issue.fix for issue in issues}
-    issues += [_to_issue(fix) for fix in request.fixes if fix not in known]
+    issues += [
+        Issue(category="style", severity="minor", location="", description=fix, fix=fix)
+        for fix in request.fixes
+        if fix not in known
+    ]
     for issue in issues:
         done = _apply_known_fix(issue, request, made) or (
             _drop_doubtful(issue, request, made) if issue.severity in severe else ""
         )
         made.notes.append(f"{_describe_issue(issue)} → {done or 'nothing to do in the text'}")
     return made
-
-
-def _to_issue(fix: str) -> Issue:
-    return Issue(category="style", severity="minor", location="", description=fix, fix=fix)
 
 
 def _describe_issue(issue: Issue) -> str:
@@ -357,21 +356,17 @@ def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> s
         return ""
     if of_truth and (done := _drop_statement(issue, request, made)):
         return done
-    told = _find_section_claims(issue.location, request)
+    sections = request.previous.sections if request.previous else ()
+    bodies = [section for section in sections if section.role == "body"]
+    named = [section for section in bodies if fold(section.title) in fold(issue.location)] or bodies
+    ids = dict.fromkeys(id for section in named for sentence in section.sentences for id in sentence.claims)
+    by_id = {claim.id: claim for claim in request.claims}
+    told = [by_id[id] for id in ids if id in by_id]
     doubtful = [claim for claim in told if claim.mark is Mark.SINGLE] or sorted(told, key=lambda c: c.relevance)[:1]
     if not doubtful or len(doubtful) == len(told):
         return ""
     made.struck |= {claim.id for claim in doubtful}
     return f"the {len(doubtful)} least sure of its statements {'was' if len(doubtful) == 1 else 'were'} left out"
-
-
-def _find_section_claims(place: str, request: WriteRequest) -> list[Claim]:
-    sections = request.previous.sections if request.previous else ()
-    bodies = [section for section in sections if section.role == "body"]
-    named = [section for section in bodies if fold(section.title) in fold(place)] or bodies
-    ids = dict.fromkeys(id for section in named for sentence in section.sentences for id in sentence.claims)
-    by_id = {claim.id: claim for claim in request.claims}
-    return [by_id[id] for id in ids if id in by_id]
 
 
 def _admit_missing(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
@@ -456,7 +451,11 @@ def place_claims(
         if taken + _claim_length(claim) <= words and not is_table_row(claim.text):
             told[homes[claim.id][0]].append(claim)
             taken += _claim_length(claim)
-    return _limit_sections(told) if request.plan.depth is Depth.QUICK else told
+    return (
+        {section: claims[:QUICK_STATEMENTS] for section, claims in told.items()}
+        if request.plan.depth is Depth.QUICK
+        else told
+    )
 
 
 def _may_stand(claim: Claim, request: WriteRequest, orders: RevisionPlan) -> bool:
@@ -464,10 +463,6 @@ def _may_stand(claim: Claim, request: WriteRequest, orders: RevisionPlan) -> boo
         return False
     asked = " ".join([request.plan.goal, *(question.in_context for question in request.plan.questions)])
     return not orders.on_topic or bool(set(stems(claim.text)) & set(stems(asked)))
-
-
-def _limit_sections(told: SectionClaims) -> SectionClaims:
-    return {section: claims[:QUICK_STATEMENTS] for section, claims in told.items()}
 
 
 def _claim_length(claim: Claim) -> int:
@@ -635,7 +630,10 @@ def write_cross_references(
     added: dict[str, list[DraftSentence]] = {section: [] for section in placed}
     also: dict[str, list[str]] = {}
     for section in (section for section, claims in placed.items() if not claims):
-        if host := _find_host_section(section, request, placed):
+        # The section that tells most of what another was planned for.
+        ids = {question.id for question in request.plan.questions if question.section == section}
+        hosts = [host for host, claims in placed.items() for claim in claims if ids & set(claim.questions)]
+        if host := max(hosts, key=hosts.count, default=None):
             also.setdefault(host, []).append(section)
     for host, sections in also.items():
         told = " and ".join(f"“{section}”" for section in sections)
@@ -646,13 +644,6 @@ def write_cross_references(
             DraftSentence(text=f"Where the sources disagree on this is told under “{DISPUTES_TITLE}”.")
         )
     return added
-
-
-def _find_host_section(section: str, request: WriteRequest, placed: SectionClaims) -> str | None:
-    """The section that tells most of what another was planned for."""
-    ids = {question.id for question in request.plan.questions if question.section == section}
-    hosts = [host for host, claims in placed.items() for claim in claims if ids & set(claim.questions)]
-    return max(hosts, key=hosts.count, default=None)
 
 
 # Writing without a model: verified claims in their own words, in the order of the plan, each said once, as prose.
@@ -686,7 +677,9 @@ class _DraftWriter:
         summary = abstract_length(self.request, self.target) * (3 if self.orders.shorter_summary else 4) // 4
         closing = write_conclusion(self.request, self.usable, self.matters, self.target, self.voice)
         missing = write_not_found(self.request, self.usable, self.orders.missing)
-        body = self._place_claims(summary, (*write_disputes(self.matters, self.target), *missing, *closing))
+        left = self.target - summary - _count_words((*write_disputes(self.matters, self.target), *missing, *closing))
+        words = min(left, QUICK_WORDS) if self.request.plan.depth is Depth.QUICK else left
+        body = place_claims(self.request, self.plain, words, self.voice, self.orders)
         told = [claim for claims in body.values() for claim in claims]
         short = (
             write_abstract(told, self.matters, self.request, summary, self.voice)
@@ -709,12 +702,19 @@ class _DraftWriter:
             s for s in map(self._clean_section, sections) if s.sentences and (told or dispute or s.role != "conclusion")
         )
         title = self.request.plan.goal.rstrip("?!. ")
-        return Draft(title=title, sections=kept, notes=(*self.orders.notes, *self._note_shortage(kept)))
-
-    def _place_claims(self, summary: int, after: Sequence[DraftSentence]) -> SectionClaims:
-        left = self.target - summary - _count_words(after)
-        words = min(left, QUICK_WORDS) if self.request.plan.depth is Depth.QUICK else left
-        return place_claims(self.request, self.plain, words, self.voice, self.orders)
+        words = sum(_count_words(section.sentences) for section in kept)
+        return Draft(
+            title=title,
+            sections=kept,
+            notes=(
+                *self.orders.notes,
+                *(
+                    []
+                    if (self.request.previous or self.request.plan.depth is Depth.QUICK or words >= SHORT * self.target)
+                    else [f"The sources had matter for {words} words where {self.target} were asked for."]
+                ),
+            ),
+        )
 
     def _build_sections(self, body: SectionClaims, summed_up: set[str]) -> list[DraftSection]:
         added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
@@ -747,12 +747,6 @@ class _DraftWriter:
 
     def _is_clean(self, text: str) -> bool:
         return is_free_of(_QUOTED.sub("", text), self.banned)
-
-    def _note_shortage(self, sections: Sequence[DraftSection]) -> list[str]:
-        words = sum(_count_words(section.sentences) for section in sections)
-        if self.request.previous or self.request.plan.depth is Depth.QUICK or words >= SHORT * self.target:
-            return []
-        return [f"The sources had matter for {words} words where {self.target} were asked for."]
 
 
 def _count_words(sentences: Sequence[DraftSentence]) -> int:

@@ -44,17 +44,16 @@ _FINDERS: dict[Kind, Callable[[AnswerSpec, TextView], Iterator[CandidateSpan]]] 
 def find_candidates(wanted: AnswerSpec, text: str, title: str = "") -> list[CandidateSpan]:
     """Best first; of equal ones the earlier. `title` is that of the document."""
     found = _FINDERS[wanted.kind](wanted, TextView(wanted, text))
+    # "A dam" tells nobody what the Kestrel Dam is.
     fitting = [
         one
         for one in found
-        if 0 < len(one.text_in(text).split()) <= LONGEST_ANSWER and not _repeats_subject(wanted, one.text_in(text))
+        if 0 < len(one.text_in(text).split()) <= LONGEST_ANSWER
+        and not (
+            wanted.kind == "class" and not wanted.words and set(stems(one.text_in(text))) <= set(stems(wanted.subject))
+        )
     ]
     return sorted(filter_candidates(wanted, text, fitting, title), key=lambda one: (-one.score, one.start))
-
-
-def _repeats_subject(wanted: AnswerSpec, answer: str) -> bool:
-    """ "A dam" tells nobody what the Kestrel Dam is."""
-    return wanted.kind == "class" and not wanted.words and set(stems(answer)) <= set(stems(wanted.subject))
 
 
 # Short answers to a pointed question: of each source the stretch that answers, agreeing ones told once.
@@ -103,17 +102,13 @@ def find_answers(
 def _to_draft_answer(
     asked: AnswerSpec, group: Sequence[AnswerReading], titles: Mapping[str, str], *, several: bool
 ) -> DraftAnswer:
-    fullest = _pick_fullest(asked, group)
+    # A name is told as most sources spell it, since what stands beside it may run into it; in full all the same.
+    spelt = Counter(reading.text for reading in group if asked.kind == "name" and " " in reading.text)
+    fullest = max(group, key=lambda reading: (spelt[reading.text], len(reading.text), reading.score))
     behind = dict.fromkeys(reading.claim for reading in group if fullest.text in reading.quote)
     told = [text for reading in group for text in (titles.get(reading.document, ""), reading.around)]
     about = next(filter(None, (find_full_name(asked, text) for text in told)), "") if several else ""
     return DraftAnswer(text=fullest.text, claims=tuple(behind), about=about)
-
-
-def _pick_fullest(asked: AnswerSpec, group: Sequence[AnswerReading]) -> AnswerReading:
-    """A name is told as most sources spell it, since what stands beside it may run into it; in full all the same."""
-    spelt = Counter(reading.text for reading in group if asked.kind == "name" and " " in reading.text)
-    return max(group, key=lambda reading: (spelt[reading.text], len(reading.text), reading.score))
 
 
 class AnswerComparison(NamedTuple):
@@ -128,12 +123,31 @@ def compare_answers(
     question: str, claims: Sequence[Claim], texts: Mapping[str, str], groups: Mapping[str, str]
 ) -> AnswerComparison:
     """`texts` and `groups` are the documents' own."""
-    asked, apart = parse_question(question), _pair_different_things(claims)
+    # Of different years, or of things of one kind with different names.
+    told = [(claim.id, find_years(claim.text), find_names_by_kind(claim.text)) for claim in claims]
+    asked, apart = (
+        parse_question(question),
+        {
+            frozenset((left, right))
+            for at, (left, when, things) in enumerate(told)
+            for right, when_b, things_b in told[at + 1 :]
+            if (when and when_b and not when & when_b) or names_differ(things, things_b)
+        },
+    )
     if asked is None:
         return AnswerComparison([], apart)
     found = read_answers(asked, claims, texts, {name: _find_heading(text) for name, text in texts.items()})
     answered = group_answers(asked, found)
-    opposed = _find_oppositions(asked, answered, groups) if len(answered) <= MOST_ANSWERS else []
+    opposed = (
+        [
+            (left, right)
+            for at, left in enumerate(answered)
+            for right in answered[at + 1 :]
+            if _is_opposition(asked, left, right, groups)
+        ]
+        if len(answered) <= MOST_ANSWERS
+        else []
+    )
     apart |= {
         frozenset((left.claim, right.claim))
         for at, left in enumerate(found)
@@ -145,31 +159,9 @@ def compare_answers(
     return AnswerComparison([(_describe_dispute(asked, left, right), (left, right)) for left, right in opposed], apart)
 
 
-def _pair_different_things(claims: Sequence[Claim]) -> set[frozenset[str]]:
-    """Of different years, or of things of one kind with different names."""
-    told = [(claim.id, find_years(claim.text), find_names_by_kind(claim.text)) for claim in claims]
-    return {
-        frozenset((left, right))
-        for at, (left, when, things) in enumerate(told)
-        for right, when_b, things_b in told[at + 1 :]
-        if (when and when_b and not when & when_b) or names_differ(things, things_b)
-    }
-
-
 def _describe_dispute(asked: AnswerSpec, left: Sequence[AnswerReading], right: Sequence[AnswerReading]) -> str:
     of = find_full_name(asked, left[0].around) or asked.subject
     return f"{asked.question.rstrip('?!. ')}{f' ({of})' if of else ''}: {left[0].text} or {right[0].text}"
-
-
-def _find_oppositions(
-    asked: AnswerSpec, found: Sequence[Sequence[AnswerReading]], groups: Mapping[str, str]
-) -> list[Sides]:
-    return [
-        (left, right)
-        for at, left in enumerate(found)
-        for right in found[at + 1 :]
-        if _is_opposition(asked, left, right, groups)
-    ]
 
 
 def _is_opposition(
@@ -225,18 +217,14 @@ def group_answers(asked: AnswerSpec, found: Sequence[AnswerReading]) -> list[lis
     """Those that agree together, most sources first. One too vague to tell between two, as a year that two dates have,
     stands with neither."""
     groups: list[list[AnswerReading]] = []
-    for reading in sorted(found, key=lambda reading: -_exactness(asked, reading.text)):
+    # Of a date, by its parts.
+    for reading in sorted(found, key=lambda reading: -(len(reading.text.split()) if asked.kind == "date" else 0)):
         near = [group for group in groups if any(agree(asked, reading.text, other.text) for other in group)]
         if len(near) == 1:
             near[0].append(reading)
         elif not near:
             groups.append([reading])
     return sorted(groups, key=lambda group: -len(group))
-
-
-def _exactness(asked: AnswerSpec, text: str) -> int:
-    """Of a date, by its parts."""
-    return len(text.split()) if asked.kind == "date" else 0
 
 
 def find_answer_quotes(question: str, passages: Sequence[Passage]) -> list[Quote]:
@@ -314,23 +302,17 @@ def _choose_option(
 
     plain = [option for option in found if _score(option) >= SURE]
     best = max(plain or found, key=weight)
-    if weight(best) >= _floor(asked) or _is_only_option(asked, found):
-        return _find_fuller(asked, best, found)
+    # Whether a document has but one word of the kind that is asked for, and has it repeatedly.
+    if weight(best) >= _floor(asked) or (
+        bool(asked.words) and len(found) > 1 and len({fold(one.text).removesuffix("s") for one in found}) == 1
+    ):
+        # One nearly as good that says the same more fully: a date with its day, a name with its first name.
+        if asked.kind not in ("date", "name") and not asked.words:
+            return best
+        near = [one for one in found if one.place == best.place and _score(one) >= NEARLY * _score(best)]
+        return max([best, *(one for one in near if agree(asked, one.text, best.text))], key=lambda one: len(one.text))
     hints = [one for one in found if _score(one) >= HINT and weight(one) > _score(one)]
     return max(hints, key=_score, default=None)
-
-
-def _is_only_option(asked: AnswerSpec, found: Sequence[AnswerOption]) -> bool:
-    """Whether a document has but one word of the kind that is asked for, and has it repeatedly."""
-    return bool(asked.words) and len(found) > 1 and len({fold(one.text).removesuffix("s") for one in found}) == 1
-
-
-def _find_fuller(asked: AnswerSpec, best: AnswerOption, found: Sequence[AnswerOption]) -> AnswerOption:
-    """One nearly as good that says the same more fully: a date with its day, a name with its first name."""
-    if asked.kind not in ("date", "name") and not asked.words:
-        return best
-    near = [one for one in found if one.place == best.place and _score(one) >= NEARLY * _score(best)]
-    return max([best, *(one for one in near if agree(asked, one.text, best.text))], key=lambda one: len(one.text))
 
 
 def _score(option: AnswerOption) -> float:

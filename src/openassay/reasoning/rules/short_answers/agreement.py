@@ -48,18 +48,16 @@ def agree(wanted: AnswerSpec, left: str, right: str) -> bool:
         opens = wanted.kind == "name" and a.split()[:2] == b.split()[:2]  # what follows a name may run into it
         return bool(x and y) and (x <= y or y <= x or opens)
     if shown := EXAMPLES_BY_KIND.get(wanted.noun) or wanted.words:
-        return _is_same_kind(_find_hits(shown, left), _find_hits(shown, right))
+        # Football and footballer, hockey and ice hockey; of several words half must agree.
+        left = _find_hits(shown, left)
+        right = _find_hits(shown, right)
+        shared = sum(any(one in other or other in one for other in right) for one in left)
+        return shared > 0 and shared * 2 >= min(len(left), len(right))
     return bool(x & y) and (x <= y or y <= x or len(x & y) * 2 >= len(x | y))
 
 
 def _find_hits(known: tuple[str, ...], text: str) -> set[str]:
     return {fold(hit).removesuffix(" party") for hit in word_pattern(known).findall(text)}
-
-
-def _is_same_kind(left: set[str], right: set[str]) -> bool:
-    """Football and footballer, hockey and ice hockey; of several words half must agree."""
-    shared = sum(any(one in other or other in one for other in right) for one in left)
-    return shared > 0 and shared * 2 >= min(len(left), len(right))
 
 
 def _find_figures(text: str) -> frozenset[str]:
@@ -188,9 +186,12 @@ def find_full_name(wanted: AnswerSpec, text: str) -> str:
         run = _strip_heading(wanted.subject, text[start:end])
         if _qualifier_stems(own, text, end, run):
             bracket, place = _BRACKET.match(text, end), _WHERE.match(text, end)
-            return _strip_repetition(wanted.subject, run) + (
-                f" ({bracket[1]})" if bracket else f", {place[1]}" if place else ""
-            )
+            # A title and the sentence after it run into each other: "Blackshear M. Bryan Lieutenant General
+            # Blackshear".
+            again = run.find(run.split(" ", 1)[0], 1)
+            return (
+                run[:again].rstrip() if again > 0 and set(stems(wanted.subject)) & set(stems(run[:again])) else run
+            ) + (f" ({bracket[1]})" if bracket else f", {place[1]}" if place else "")
     return ""
 
 
@@ -198,12 +199,6 @@ def _strip_heading(subject: str, run: str) -> str:
     """A name without the heading ahead of it: "Dictionary Quotes Map Maurice Roche"."""
     at = run.find(subject)
     return run[at:] if at > 0 and len(run[:at].split()) > AHEAD else run
-
-
-def _strip_repetition(subject: str, run: str) -> str:
-    """A title and the sentence after it run into each other: "Blackshear M. Bryan Lieutenant General Blackshear"."""
-    again = run.find(run.split(" ", 1)[0], 1)
-    return run[:again].rstrip() if again > 0 and set(stems(subject)) & set(stems(run[:again])) else run
 
 
 _BRACKET = re.compile(r" ?\( ?((?!born|b\.|[^()]*\d{3}[^()]*\d{3})[^():\"“]{2,50}?) ?\)")

@@ -223,8 +223,29 @@ _BY_LONGEST = 90  # characters
 
 
 def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    yield from _find_after_by(wanted, read)
-    yield from _find_in_brackets(wanted, read)
+    # "directed by the Scottish author Muriel Spark": the first name of the phrase that does not only describe
+    # another, if a cue stands just ahead.
+    text, own = read.text, set(stems(wanted.subject))
+    for found in _BY.finditer(text):
+        stop = _BY_END.search(text, found.end())
+        close = min(stop.start() if stop else len(text), found.end() + _BY_LONGEST)
+        runs = [(found.end() + a, found.end() + b) for a, b in find_capital_runs(text[found.end() : close], NAME)]
+        while len(runs) > 1 and _DESCRIBES.fullmatch(text, runs[0][1], runs[1][0]):
+            runs.pop(0)
+        gap = _words_to_cue(wanted, read, found)
+        if gap is not None and runs and not set(stems(text[runs[0][0] : runs[0][1]])) <= own:
+            run = strip_subject(wanted.subject, text, *strip_nation(text, *runs[0]))
+            yield CandidateSpan(*run, min(1.0, 0.96 - 0.03 * gap + read.earliness(found.start())))
+    # What tells things of one name apart stands in brackets after it: "VII (Blitzen Trapper album)".
+    for found in IN_BRACKETS.finditer(read.text) if wanted.subject else ():
+        ahead = read.text[max(0, found.start() - len(wanted.subject) - 3) : found.start()]
+        if fold(wanted.subject)[-12:] not in fold(ahead):
+            continue
+        inside, start = found[1], found.start(1)
+        runs = [run for run in find_capital_runs(inside, NAME) if run[0] == 0]
+        tail = set(stems(inside[runs[0][1] :])) if runs else set()
+        if runs and (tail & wanted.cue_stems or not tail):
+            yield CandidateSpan(start, start + runs[0][1], 0.88)
     yield from _find_aliases(wanted, read)
     yield from find_expansions(wanted, read)
     text, own = read.text, set(stems(wanted.subject))
@@ -234,7 +255,11 @@ def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         score = 0.55 * read.cue_closeness(start, end) + 0.12 * read.subject_closeness(start, end)
         if follower and _DESCRIBES.fullmatch(text, end, follower[0]):
             score -= 0.15
-        if _is_owner(wanted, read, end):
+        # "Joe Jackson's second album"
+        at = read.word_index(end)
+        after = {word.stem for word in read.words[at : at + 4]}
+        owned = re.compile(r" ?['’]s? ").match(read.text, end)
+        if owned is not None and bool(after & (wanted.cue_stems | set(stems(wanted.subject)))):
             score = max(score, 0.9)
         if _IS_OR_COLON.search(text, max(0, start - 6), start) and read.has_cue_ahead(start, 4 + len(own)):
             score = max(score, 0.85)
@@ -242,14 +267,6 @@ def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             score = max(score, 0.85)
         start, end, score = _extend_to_kind(wanted, text, start, end, score)
         yield CandidateSpan(start, end, min(1.0, score + read.earliness(start)))
-
-
-def _is_owner(wanted: AnswerSpec, read: TextView, end: int) -> bool:
-    """ "Joe Jackson's second album" """
-    at = read.word_index(end)
-    after = {word.stem for word in read.words[at : at + 4]}
-    owned = re.compile(r" ?['’]s? ").match(read.text, end)
-    return owned is not None and bool(after & (wanted.cue_stems | set(stems(wanted.subject))))
 
 
 _TAKES = re.compile(r" (?:as|became|becomes|is|was)(?: (?:the|its|their|new|a|an))* ")
@@ -278,22 +295,6 @@ def _extend_to_kind(wanted: AnswerSpec, text: str, start: int, end: int, score: 
     return start, end, score
 
 
-def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ "directed by the Scottish author Muriel Spark": the first name of the phrase that does not only describe
-    another, if a cue stands just ahead."""
-    text, own = read.text, set(stems(wanted.subject))
-    for found in _BY.finditer(text):
-        stop = _BY_END.search(text, found.end())
-        close = min(stop.start() if stop else len(text), found.end() + _BY_LONGEST)
-        runs = [(found.end() + a, found.end() + b) for a, b in find_capital_runs(text[found.end() : close], NAME)]
-        while len(runs) > 1 and _DESCRIBES.fullmatch(text, runs[0][1], runs[1][0]):
-            runs.pop(0)
-        gap = _words_to_cue(wanted, read, found)
-        if gap is not None and runs and not set(stems(text[runs[0][0] : runs[0][1]])) <= own:
-            run = strip_subject(wanted.subject, text, *strip_nation(text, *runs[0]))
-            yield CandidateSpan(*run, min(1.0, 0.96 - 0.03 * gap + read.earliness(found.start())))
-
-
 def _words_to_cue(wanted: AnswerSpec, read: TextView, by: re.Match[str]) -> int | None:
     """Words from a cue to "by"; None where there is none in the sentence. "Son of" is a cue by itself."""
     if {stem(fold(word)) for word in by.group().split()} & wanted.cue_stems:
@@ -315,19 +316,6 @@ def _has_other_verb(wanted: AnswerSpec, read: TextView, at: int, start: int) -> 
         return False
     joined = at > 2 and read.words[at - 2].stem == "and" and read.words[at - 3].stem in wanted.cue_stems
     return not joined
-
-
-def _find_in_brackets(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """What tells things of one name apart stands in brackets after it: "VII (Blitzen Trapper album)"."""
-    for found in IN_BRACKETS.finditer(read.text) if wanted.subject else ():
-        ahead = read.text[max(0, found.start() - len(wanted.subject) - 3) : found.start()]
-        if fold(wanted.subject)[-12:] not in fold(ahead):
-            continue
-        inside, start = found[1], found.start(1)
-        runs = [run for run in find_capital_runs(inside, NAME) if run[0] == 0]
-        tail = set(stems(inside[runs[0][1] :])) if runs else set()
-        if runs and (tail & wanted.cue_stems or not tail):
-            yield CandidateSpan(start, start + runs[0][1], 0.88)
 
 
 _ALIAS = re.compile(
@@ -376,18 +364,7 @@ _TRAILING = re.compile(r"(?: (?:of|to|the|in|for|a|an|and|or|with|his|her|its|is
 
 
 def find_classes(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    yield from _find_definitions(wanted, read)
-    yield from _find_appositions(wanted, read)
-    yield from _find_labels(wanted, read)
-    yield from _find_in_title(wanted, read)
-    yield from _find_kind_phrases(wanted, read)
-    yield from find_expansions(wanted, read)
-    if known := wanted.words or EXAMPLES_BY_KIND.get(wanted.noun):
-        yield from _find_list_words(wanted, word_pattern(known), read)
-
-
-def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ "X is an English former footballer who ...": the phrase, or the word of the kind in it."""
+    # "X is an English former footballer who ...": the phrase, or the word of the kind in it.
     text = read.text
     for found in _IS_A.finditer(text):
         start = found.end() + 1
@@ -402,6 +379,44 @@ def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateS
             yield CandidateSpan(start, start + len(phrase), min(1.0, score + _score_kind(wanted, phrase)))
         elif hit := word_pattern(wanted.words).search(text, start, start + len(phrase)):
             yield CandidateSpan(*_extend_phrase(wanted, text, hit.start(), hit.end()), min(1.0, score + 0.2))
+    yield from _find_appositions(wanted, read)
+    yield from _find_labels(wanted, read)
+    # "Tim Martin (American football)": what is in brackets after the subject's name.
+    for found in IN_BRACKETS.finditer(read.text):
+        ahead = read.text[max(0, found.start() - 40) : found.start()]
+        if not set(stems(wanted.subject)[-1:]) & set(stems(ahead)[-2:]) or re.search(r"\d{3}|born|^also|_", found[1]):
+            continue
+        if wanted.words:
+            if hit := word_pattern(wanted.words).search(read.text, found.start(1), found.end(1)):
+                yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.85)
+        elif len(found[1].split()) <= 4 and found[1][:1].islower():
+            yield CandidateSpan(found.start(1), found.end(1), 0.6)
+    # " "a Spanish Tropical format", "378th Fighter Squadron": words that end in what is asked for or go on from the
+    # name that is asked about.
+    if wanted.noun and not wanted.words:
+        for found in re.finditer(rf"\b(?:an?|the) ((?:[\w/-]+ ){{1,4}}{re.escape(wanted.noun)})\b", read.text):
+            yield CandidateSpan(
+                found.start(1), found.end(1), 0.72 + 0.3 * read.subject_closeness(found.start(1), found.end(1))
+            )
+    if wanted.subject and wanted.cue_stems & {"unit", "institut", "organ", "squadron"}:
+        more = r"((?:(?!The |It |He |In |A )[A-Z][\w-]* ?){1,4})"
+        for found in re.finditer(rf"\b{re.escape(wanted.subject)} {more}", read.text):
+            yield CandidateSpan(
+                found.start(), found.start() + len(found.group().rstrip()), 0.8 + read.earliness(found.start())
+            )
+    yield from find_expansions(wanted, read)
+    if known := wanted.words or EXAMPLES_BY_KIND.get(wanted.noun):
+        listed = word_pattern(known)
+        own = set(stems(wanted.subject))
+        for found in listed.finditer(read.text):
+            start, end = _extend_phrase(wanted, read.text, found.start(), found.end())
+            named = (
+                read.text[start].isupper() and set(stems(read.text[start:end])) <= own
+            )  # "A Single Man" is no single
+            if named or (wanted.noun == "party" and read.text[start].islower()):
+                continue
+            near, cue = read.subject_closeness(start, end), read.cue_closeness(start, end)
+            yield CandidateSpan(start, end, 0.1 + 0.3 * near + 0.25 * cue + read.earliness(start))
 
 
 def _score_kind(wanted: AnswerSpec, phrase: str) -> float:
@@ -421,17 +436,6 @@ def _find_appositions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateS
         if hit := word_pattern(listed).search(read.text, found.start(1), found.end(1)):
             start, end = hit.span() if wanted.words else found.span(1)
             yield CandidateSpan(start, end, 0.55 + 0.15 * read.subject_closeness(start, end) + read.earliness(start))
-
-
-def _find_list_words(wanted: AnswerSpec, listed: re.Pattern[str], read: TextView) -> Iterator[CandidateSpan]:
-    own = set(stems(wanted.subject))
-    for found in listed.finditer(read.text):
-        start, end = _extend_phrase(wanted, read.text, found.start(), found.end())
-        named = read.text[start].isupper() and set(stems(read.text[start:end])) <= own  # "A Single Man" is no single
-        if named or (wanted.noun == "party" and read.text[start].islower()):
-            continue
-        near, cue = read.subject_closeness(start, end), read.cue_closeness(start, end)
-        yield CandidateSpan(start, end, 0.1 + 0.3 * near + 0.25 * cue + read.earliness(start))
 
 
 _RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")
@@ -467,35 +471,6 @@ def _find_labels(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.6)
 
 
-def _find_kind_phrases(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ " "a Spanish Tropical format", "378th Fighter Squadron": words that end in what is asked for or go on from the
-    name that is asked about."""
-    if wanted.noun and not wanted.words:
-        for found in re.finditer(rf"\b(?:an?|the) ((?:[\w/-]+ ){{1,4}}{re.escape(wanted.noun)})\b", read.text):
-            yield CandidateSpan(
-                found.start(1), found.end(1), 0.72 + 0.3 * read.subject_closeness(found.start(1), found.end(1))
-            )
-    if wanted.subject and wanted.cue_stems & {"unit", "institut", "organ", "squadron"}:
-        more = r"((?:(?!The |It |He |In |A )[A-Z][\w-]* ?){1,4})"
-        for found in re.finditer(rf"\b{re.escape(wanted.subject)} {more}", read.text):
-            yield CandidateSpan(
-                found.start(), found.start() + len(found.group().rstrip()), 0.8 + read.earliness(found.start())
-            )
-
-
-def _find_in_title(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ "Tim Martin (American football)": what is in brackets after the subject's name."""
-    for found in IN_BRACKETS.finditer(read.text):
-        ahead = read.text[max(0, found.start() - 40) : found.start()]
-        if not set(stems(wanted.subject)[-1:]) & set(stems(ahead)[-2:]) or re.search(r"\d{3}|born|^also|_", found[1]):
-            continue
-        if wanted.words:
-            if hit := word_pattern(wanted.words).search(read.text, found.start(1), found.end(1)):
-                yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.85)
-        elif len(found[1].split()) <= 4 and found[1][:1].islower():
-            yield CandidateSpan(found.start(1), found.end(1), 0.6)
-
-
 # Dates that may be what a question wants.
 
 MONTH = (
@@ -527,7 +502,9 @@ def find_dates(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         if re.search(r"\b(?:in|on|since|from|about|around|circa|of|between) $", ahead):
             score += 0.08
         if born or died:
-            score -= 0.4 if _is_of_kin(wanted, ahead) else 0.0
+            # "His father died in 1685" is no answer on himself.
+            kin = _KIN.search(ahead)
+            score -= 0.4 if kin is not None and stem(kin[1]) not in wanted.question_stems else 0.0
             start, end, score = _score_life_date(text, start, end, score, died=died)
         elif re.search(r"\( ?$", ahead) and re.match(r" ?\)", behind):
             score -= 0.2  # a year in brackets tells which thing is meant, or how long it was
@@ -559,12 +536,6 @@ def _score_life_date(text: str, start: int, end: int, score: float, *, died: boo
     if died:
         return start, end, 0.9 if second else min(score, 0.3)
     return start, end, 0.9 if spans and not second else min(score, 0.3)
-
-
-def _is_of_kin(wanted: AnswerSpec, ahead: str) -> bool:
-    """ "His father died in 1685" is no answer on himself."""
-    kin = _KIN.search(ahead)
-    return kin is not None and stem(kin[1]) not in wanted.question_stems
 
 
 # Figures that may be what a question wants, with their units.

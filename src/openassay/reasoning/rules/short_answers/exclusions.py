@@ -42,12 +42,13 @@ def filter_candidates(
     period = find_year_range(wanted.asked)
     advice = asks_for_advice(wanted.question)
     pieces = [piece for piece in split_sentences(text) if any(_overlaps(piece, one) for one in found)]
+    # The line that says when or by whom a text was published.
     barred = [
         piece
         for piece in pieces
         if piece in orders
         or (is_order(piece.text) and not advice)
-        or _is_label(piece.text)
+        or (len(piece.text.split()) <= LABEL and _LABEL.match(piece.text) is not None)
         or _is_other_thing(wanted, piece.text, title)
         or (period is not None and _is_of_other_years(period, piece.text, title))
     ]
@@ -55,11 +56,6 @@ def filter_candidates(
     if period is None or wanted.kind == "date":
         return kept
     return [one for one in kept if not any(_overlaps(p, one) and _has_other_years(period, p, one) for p in pieces)]
-
-
-def _is_label(sentence: str) -> bool:
-    """The line that says when or by whom a text was published."""
-    return len(sentence.split()) <= LABEL and _LABEL.match(sentence) is not None
 
 
 _LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)

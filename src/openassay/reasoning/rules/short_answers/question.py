@@ -353,19 +353,30 @@ def parse_question(question: str) -> AnswerSpec | None:
     bare = _QUOTED.sub(" ", plain).replace(fold(subject), " ") if subject else plain
     if _OPEN.search(bare) or _COMPARED.search(bare) or len(plain.split()) > MOST_WORDS:
         return None
-    kind, cues = _classify_kind(_QUOTED.sub(" ", plain)), _find_cues(plain, subject)
+    own = set(stems(subject)) | _EMPTY
+    asked = dict.fromkeys(stem(word) for word in content_words(plain))
+    kind, cues = (
+        _classify_kind(_QUOTED.sub(" ", plain)),
+        tuple((word, _SAID.get(word, frozenset()) - {word}) for word in asked if word not in own),
+    )
     if kind is None or (kind == "class" and _is_unclear(bare, cues)):
         return None
     loose, against, needs = _related_stems(kind, cues)
-    return AnswerSpec(kind, _find_noun(plain, subject), subject, cues, plain, loose, against, needs, question)
-
-
-def _find_noun(plain: str, subject: str) -> str:
     found = _NOUN.search(plain)
     noun = found[1] if found else ""
-    if noun in WORDS_BY_KIND:
-        return noun
-    return next((word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject)), noun)
+    return AnswerSpec(
+        kind,
+        noun
+        if (noun in WORDS_BY_KIND)
+        else next((word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject)), noun),
+        subject,
+        cues,
+        plain,
+        loose,
+        against,
+        needs,
+        question,
+    )
 
 
 def _is_unclear(bare: str, cues: Cues) -> bool:
@@ -410,9 +421,3 @@ def _find_subject(question: str) -> str:
             words = words[2:]
         runs.append(" ".join(words).removesuffix("'s").removesuffix("’s").strip(" ,"))
     return max((_IN_YEAR.sub("", run) for run in runs), key=len, default="")
-
-
-def _find_cues(plain: str, subject: str) -> Cues:
-    own = set(stems(subject)) | _EMPTY
-    asked = dict.fromkeys(stem(word) for word in content_words(plain))
-    return tuple((word, _SAID.get(word, frozenset()) - {word}) for word in asked if word not in own)
