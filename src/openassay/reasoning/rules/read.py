@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from openassay.models.evidence import Passage
 from openassay.models.plan import SubQuestion
@@ -19,12 +19,7 @@ from openassay.text.relations import find_years
 from openassay.text.sentences import TextSpan, is_statement, is_table_row, split_sentences
 from openassay.text.words import STOP_WORDS, content_words, find_names, fold, jaccard, stem, stems, words
 
-if TYPE_CHECKING:
-    pass
-
-
-# A sentence with its context: whether it can be understood alone, how far back the words reach that explain it, and
-# what its "it" or "the company" stands for. Where that is not certain nothing is put in its place.
+# A sentence with its context: whether it can be understood alone, and what its "it" or "the company" stands for.
 
 MOST_BACK = 2  # sentences before one that may be needed to explain it
 LONGEST_CONTEXT = 500  # characters of a sentence with those that explain it
@@ -126,14 +121,12 @@ def split_statements(quote: str, title: str = "", known: Collection[str] = ()) -
         told = resolve_pointer(pieces[-1], pieces[:-1], title, known)
         first_stands = not needs_context(pieces[0]) and is_statement(pieces[0])
         return [QuoteStatement(told, True) if told else QuoteStatement(quote, first_stands)]
-    return [_to_statement(piece, pieces[:at], title, known) for at, piece in enumerate(pieces) if is_statement(piece)]
-
-
-def _to_statement(sentence: str, before: Sequence[str], title: str, known: Collection[str]) -> QuoteStatement:
-    if not needs_context(sentence):
-        return QuoteStatement(sentence, True)
-    told = resolve_pointer(sentence, before, title, known)
-    return QuoteStatement(told or sentence, bool(told))
+    stated = []
+    for at, piece in enumerate(pieces):
+        if is_statement(piece):
+            told = resolve_pointer(piece, pieces[:at], title, known) if needs_context(piece) else piece
+            stated.append(QuoteStatement(told or piece, bool(told)))
+    return stated
 
 
 def resolve_pointer(sentence: str, before: Sequence[str], title: str, known: Collection[str]) -> str:
@@ -142,9 +135,18 @@ def resolve_pointer(sentence: str, before: Sequence[str], title: str, known: Col
     if pointer is None or _LEANS.search(sentence):
         return ""
     kind = KIND_OF.get(fold(pointer["noun"])) if pointer["noun"] else None
-    name = (
-        _resolve_from_sentences(pointer, kind, before, known) if before else _resolve_from_title(pointer, kind, title)
-    )
+    if before:
+        # The subject of the nearest sentence that names one, if no other name but a place could be meant.
+        person = pointer["word"].lower() in ("he", "his", "she", "her")
+        said = next((one for one in reversed(before) if not needs_context(one)), "")
+        name = _find_subject(said, known)
+        if not name or person != _is_person(name) or (kind and not _is_of_kind(name, kind, said)):
+            return ""
+        rivals = [one for one in find_names(said) if one not in name and (not person or _is_person(one))]
+        if any(not _PLACED.search(said[: said.find(one)]) for one in rivals):
+            return ""
+    else:
+        name = _resolve_from_title(pointer, kind, title)
     if not name:
         return ""
     owned = pointer["own"] or pointer["word"].lower() in ("its", "his", "her")
@@ -158,21 +160,6 @@ def _find_pointer(sentence: str) -> re.Match[str] | None:
     return None if found is None or _NOTHING.match(sentence) else found
 
 
-def _resolve_from_sentences(
-    pointer: re.Match[str], kind: str | None, before: Sequence[str], known: Collection[str]
-) -> str:
-    """The subject of the nearest sentence that names one, if nothing else in between could be meant."""
-    person = pointer["word"].lower() in ("he", "his", "she", "her")
-    for sentence in reversed(before):
-        if needs_context(sentence):
-            continue
-        name = _find_subject(sentence, known)
-        if not name or person != _is_person(name) or (kind and not _is_of_kind(name, kind, pointer["noun"], sentence)):
-            return ""
-        return name if not _has_rival(sentence, name, person) else ""
-    return ""
-
-
 def _find_subject(sentence: str, known: Collection[str]) -> str:
     """The name a sentence opens with as its subject, with its article."""
     article = "The " if sentence.startswith("The ") else ""
@@ -181,12 +168,9 @@ def _find_subject(sentence: str, known: Collection[str]) -> str:
         if not sentence.startswith(article + bare) or not _BETWEEN.match(sentence[len(article + bare) :]):
             return ""
         # One capital at the start of a sentence proves nothing; a second one does.
-        return (
-            article + bare
-            if (len(bare.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in bare[1:]))
-            or (fold(bare) in {fold(other) for other in known} or not (article or _COMMON_OPENERS.search(fold(bare))))
-            else ""
-        )
+        proper = len(bare.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in bare[1:])
+        proper = proper or fold(bare) in map(fold, known) or not (article or _COMMON_OPENERS.search(fold(bare)))
+        return article + bare if proper else ""
     return ""
 
 
@@ -201,24 +185,13 @@ def _find_kinds(name: str) -> set[str]:
     return {kind for word in words(name) if (kind := KIND_OF.get(word.rstrip(".")) or KIND_OF.get(stem(word)))}
 
 
-def _is_of_kind(name: str, kind: str, noun: str, sentence: str) -> bool:
+def _is_of_kind(name: str, kind: str, sentence: str) -> bool:
     """The name tells its kind, or the sentence says what it is: "Orta is a lake"."""
     if told := _find_kinds(name):
         return kind in told
     after = sentence[len(name) :]
     said = {KIND_OF[word] for word in words(after) if word in KIND_OF}
     return kind in said or (not said and kind == "company" and not _is_person(name))
-
-
-def _has_rival(sentence: str, name: str, person: bool) -> bool:
-    """Another name that could be meant: one that is no mere place, time or owner of something."""
-    for other in find_names(sentence):
-        if other in name or name.endswith(other) or (person and not _is_person(other)):
-            continue
-        at = sentence.find(other)
-        if not _PLACED.search(sentence[:at]):
-            return True
-    return False
 
 
 def _resolve_from_title(pointer: re.Match[str], kind: str | None, title: str) -> str:
@@ -321,10 +294,14 @@ def parse_target(question: str, context: str) -> QuestionTarget:
     called = [name for name in find_names(_QUOTED.sub(" ", context)) if fold(name) not in _ROLES]
     of_names = {part for name in [*quoted, *called] for part in stems(name)}
     own = dict.fromkeys(stem(word) for word in content_words(strip_document_references(question)) if not word.isdigit())
-    told = [QuestionName(_normalize_words(phrase), frozenset()) for phrase in quoted] + [
-        QuestionName("", _distinctive_stems(name), "".join(part[0] for part in words(name) if part not in STOP_WORDS))
-        for name in called
-    ]
+    told = [QuestionName(_normalize_words(phrase), frozenset()) for phrase in quoted]
+    for name in called:
+        # "Zook" of "Zook House", the last of a person's names, all else of the rest.
+        parts = [part for part in words(name) if part not in STOP_WORDS]
+        telling = [part for part in parts if part not in KIND_OF and part not in _COMMON_NAME_PARTS]
+        telling = telling[-1:] if telling == parts and len(parts) <= 3 else telling
+        initials = "".join(part[0] for part in parts)
+        told.append(QuestionName("", frozenset(map(stem, telling)) - ASKING, initials))
     return QuestionTarget(
         tuple(name for name in told if name.phrase or name.stems),
         tuple(find_synonyms(word) for word in own if word not in of_names | ASKING),
@@ -336,14 +313,6 @@ _QUOTED = re.compile(r"[\"“]([^\"”]{3,80})[\"”]")
 
 def _normalize_words(text: str) -> str:
     return " ".join(words(text))
-
-
-def _distinctive_stems(name: str) -> frozenset[str]:
-    """ "Zook" of "Zook House", the last of a person's names, all else of the rest."""
-    parts = [part for part in words(name) if part not in STOP_WORDS]
-    own = [part for part in parts if part not in KIND_OF and part not in _COMMON_NAME_PARTS]
-    chosen = own[-1:] if own == parts and len(parts) <= 3 else own
-    return frozenset(stem(part) for part in chosen) - ASKING
 
 
 def find_synonyms(word: str) -> frozenset[str]:
@@ -433,36 +402,28 @@ def read_passages(
     documents: they may name what the text calls "it"."""
     wanted = strip_document_references(question.in_context)
     own = set(stems(strip_document_references(question.text)))
-    named = _find_naming_documents(parse_target(question.text, question.in_context), passages, titles or {})
-    if _is_subject_absent(own, passages) or not named:
+    target = parse_target(question.text, question.in_context)
+    named = {
+        passage.document
+        for passage in passages
+        if target.has_name_in(f"{(titles or {}).get(passage.document, '')}\n{passage.text}")
+    }
+    # Where most of what is asked about is named nowhere, what is left would answer for something else.
+    asked, there = own - ASKING, {word for passage in passages for word in stems(passage.text)}
+    if not named or 2 * sum(not find_synonyms(word) & there for word in asked) > len(asked):
         return []
-    candidates = [c for c in _rank_by_words(wanted, own, passages) if could_answer(question.text, c.piece.text)][
-        :MOST_CANDIDATES
-    ]
+    ranked = _rank_by_words(wanted, own, passages)
+    candidates = [one for one in ranked if could_answer(question.text, one.piece.text)][:MOST_CANDIDATES]
     if not candidates:
         return []
-    # Cosines to the question, moved a little towards its best answers: their words are the topic's own.
-    vectors = embedder.embed([wanted, *(candidate.piece.text for candidate in candidates)])
-    asked, said = vectors[0], vectors[1:]
-    import numpy as np
-
-    first = 0.5 * (said @ asked) + 0.5 * np.array([candidate.words for candidate in candidates], dtype=np.float32)
-    best = first.argsort()[::-1][:FEEDBACK_FROM]
-    moved = asked + FEEDBACK * said[best].mean(axis=0)
-    moved /= (moved @ moved) ** 0.5
-    cosines: list[float] = (said @ moved).tolist()
-    meaning = cosines
+    meaning = _score_meaning(wanted, candidates, embedder)
     weigh = _make_weigher(question, [passage.document in named for passage in passages], candidates)
     scored = sorted(
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
         key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
     )
-    # What is relevant enough. A pointed question is answered by its best sentences and by the best of each document;
-    # what speaks of other years than those asked about only where nothing else is left.
-    # "Latest news about Apple" asks for no one thing of it.
-    pointed = classify_question(question.text) != "overview" and bool(
-        parse_target(question.text, question.in_context).matter
-    )
+    # A pointed question is answered by its best sentences and by the best of each document.
+    pointed = classify_question(question.text) != "overview" and bool(target.matter)
     floor, first_floor = (max(FLOOR, share * pointed * scored[0][0]) for share in (NEAR_BEST, NEAR_BEST_OF_ITS_OWN))
     firsts: dict[str, _Candidate] = {}
     for _, candidate in scored:
@@ -472,6 +433,7 @@ def read_passages(
         for score, candidate in scored
         if score >= (first_floor if firsts[passages[candidate.passage].document] is candidate else floor)
     ]
+    # What speaks of other years than those asked about counts only where nothing else is left.
     period = find_year_range(question.in_context)
     timely = [item for item in kept if not _is_other_period(period, item[1].piece.text)]
     return _select_distinct(timely or kept, passages, limit)
@@ -484,13 +446,6 @@ def _is_other_period(period: YearRange | None, text: str) -> bool:
     return period is not None and bool(said) and not period.overlaps(told)
 
 
-def _is_subject_absent(own: set[str], passages: Sequence[Passage]) -> bool:
-    """Whether most of what is asked about is named nowhere: what is left would answer for something else."""
-    wanted = own - ASKING
-    known = {stem for passage in passages for stem in stems(passage.text)}
-    return 2 * sum(not find_synonyms(stem) & known for stem in wanted) > len(wanted)
-
-
 def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list[_Candidate]:
     """Sentences of passages with at least one of the sub-question's own words: its topic alone makes no answer."""
     weights = compute_rarity(passage.text for passage in passages)
@@ -500,23 +455,18 @@ def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) ->
         if own and not own & set(stems(passage.text)):
             continue
         around = compute_recall(wanted, passage.text, weights)
-        for piece in _split_quotable(passage.text):
-            said = compute_recall(wanted, piece.text, weights)
-            found.setdefault(f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * said + 0.25 * around))
-    return sorted(found.values(), key=lambda candidate: -candidate.words)
-
-
-def _split_quotable(text: str) -> Iterator[TextSpan]:
-    """What may be quoted; orders to a machine tell nothing of the subject. A sentence that speaks of "it" comes with
-    those before it, which say of what."""
-    orders = set(find_instructions(text))
-    pieces = split_sentences(text)
-    for at, piece in enumerate(pieces):
-        if is_statement(piece.text) and piece not in orders:
-            start = find_context_start(text, pieces, at)
+        # Orders to a machine tell nothing of the subject. A sentence on "it" comes with those before it.
+        orders, pieces = set(find_instructions(passage.text)), split_sentences(passage.text)
+        for at, piece in enumerate(pieces):
+            if not is_statement(piece.text) or piece in orders:
+                continue
+            start = find_context_start(passage.text, pieces, at)
             if any(start <= order.start < piece.start for order in orders):
                 start = piece.start
-            yield TextSpan(start, piece.end, text[start : piece.end])
+            text = passage.text[start : piece.end]
+            score = 0.75 * compute_recall(wanted, text, weights) + 0.25 * around
+            found.setdefault(f"{passage.document} {text}", _Candidate(number, TextSpan(start, piece.end, text), score))
+    return sorted(found.values(), key=lambda candidate: -candidate.words)
 
 
 def could_answer(question: str, sentence: str) -> bool:
@@ -538,6 +488,20 @@ def _is_time(quantity: Quantity, sentence: str) -> bool:
     return quantity.kind == "number" and bool(re.fullmatch(r"\d{4}", digits)) and 1000 <= quantity.value <= 2100
 
 
+def _score_meaning(question: str, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
+    """Cosines to the question, moved a little towards its best answers: their words are the topic's own."""
+    import numpy as np
+
+    vectors = embedder.embed([question, *(candidate.piece.text for candidate in candidates)])
+    asked, said = vectors[0], vectors[1:]
+    first = 0.5 * (said @ asked) + 0.5 * np.array([candidate.words for candidate in candidates], dtype=np.float32)
+    best = first.argsort()[::-1][:FEEDBACK_FROM]
+    moved = asked + FEEDBACK * said[best].mean(axis=0)
+    moved /= (moved @ moved) ** 0.5
+    cosines: list[float] = (said @ moved).tolist()
+    return cosines
+
+
 def _make_weigher(
     question: SubQuestion, named: Sequence[bool], candidates: Sequence[_Candidate]
 ) -> Callable[[_Candidate, float], float]:
@@ -552,15 +516,8 @@ def _make_weigher(
         score -= OFF_MATTER * (most - wanted.coverage(stems(text)))
         score -= 0.0 if named[candidate.passage] else UNNAMED
         if amount:
-            score += (
-                0.12
-                if any(
-                    quantity.unit or quantity.kind in ("percent", "money")
-                    for quantity in find_quantities(text)
-                    if quantity.kind not in ("year", "date")
-                )
-                else -0.08
-            )
+            figures = [quantity for quantity in find_quantities(text) if quantity.kind not in ("year", "date")]
+            score += 0.12 if any(one.unit or one.kind in ("percent", "money") for one in figures) else -0.08
             score += 0.12 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
         if period and find_years(text):
             score += -OTHER_YEARS if _is_other_period(period, text) else 0.05
@@ -573,15 +530,6 @@ def _make_weigher(
         return min(1.0, max(0.0, score))
 
     return weigh
-
-
-def _find_naming_documents(wanted: QuestionTarget, passages: Sequence[Passage], titles: Mapping[str, str]) -> set[str]:
-    """Documents that name what the question is about."""
-    return {
-        passage.document
-        for passage in passages
-        if wanted.has_name_in(f"{titles.get(passage.document, '')}\n{passage.text}")
-    }
 
 
 def _select_distinct(
@@ -597,12 +545,8 @@ def _select_distinct(
         if len(mine) >= PER_DOCUMENT or any(jaccard(candidate.piece.text, text) >= TOO_ALIKE for text in mine):
             continue
         # A sentence may be offered twice, alone and as the lead of the next.
-        if any(
-            candidate.passage == other.passage
-            and candidate.piece.start < other.piece.end
-            and other.piece.start < candidate.piece.end
-            for other in taken
-        ):
+        near = [other.piece for other in taken if other.passage == candidate.passage]
+        if any(candidate.piece.start < other.end and other.start < candidate.piece.end for other in near):
             continue
         taken.append(candidate)
         kept.append((document, Quote(passage=candidate.passage, text=candidate.piece.text, relevance=round(score, 4))))

@@ -122,7 +122,8 @@ class Discourse(NamedTuple):
         return self._note_names(begun)._replace(answered=begun, heard=f"{self.heard} {fold(answer)}")
 
     def _note_names(self, text: str) -> "Discourse":
-        others = [one for one in find_mentions(text) if not self._is_topic(one.text)]
+        topic = set(words(self.named_topic.name)) if self.named_topic else None
+        others = [one for one in find_mentions(text) if topic is None or not set(words(one.text)) <= topic]
         thing = max(others, key=lambda one: _antecedent_weight(one, text), default=None)
         person = next((one.text for one in others if is_person(one.text) and not one.place), "")
         place = next((one.text for one in others if one.place), "")
@@ -133,10 +134,6 @@ class Discourse(NamedTuple):
             place=place or self.place,
             time=when[-1] if when else self.time,
         )
-
-    def _is_topic(self, name: str) -> bool:
-        topic = self.named_topic
-        return topic is not None and set(words(name)) <= set(words(topic.name))
 
 
 def _antecedent_weight(name: NameMention, text: str) -> float:
@@ -217,10 +214,9 @@ def resolve_references(asked: str, so_far: Discourse) -> ReferenceResolution:
     for end in [*(match.end() for match in _CLAUSE.finditer(asked)), len(asked)]:
         pieces.append(PRONOUN.sub(_make_replacer(asked, at, so_far, called), asked[at:end]))
         at = end
-    text, called = "".join(pieces), called
     meant = [(topic, called[topic.name]) for topic in reversed(so_far.topics) if topic.name in called]
     topic = meant[0][0]._replace(called=meant[0][0].called | meant[0][1]) if meant else None
-    return ReferenceResolution(_replace_demonstratives(text, so_far), topic)
+    return ReferenceResolution(_replace_demonstratives("".join(pieces), so_far), topic)
 
 
 def resolve_former_latter(asked: str, so_far: Discourse) -> str:
@@ -242,9 +238,6 @@ def needs_context(asked: str) -> bool:
     return not (many or find_mentions(before) or _OWN_PHRASE.search(before))
 
 
-# Pronouns ----------------------------------------------------------------------------------------------
-
-
 def _make_replacer(
     asked: str, at: int, so_far: Discourse, called: dict[str, frozenset[str]]
 ) -> Callable[[re.Match[str]], str]:
@@ -264,44 +257,38 @@ def _make_replacer(
         seen.add(kind)
         called[meant] = called.get(meant, frozenset()) | {kind}
         meant = add_article(meant, so_far)
-        return to_possessive(meant) if word in _POSSESSIVE or (word == "her" and _is_possessive(match)) else meant
+        after = match.string[match.end() :].split()
+        owner = word == "her" and after and after[0][:1].isalnum() and fold(after[0]) not in STOP_WORDS
+        return to_possessive(meant) if word in _POSSESSIVE or owner else meant
 
     return replace
-
-
-def _is_possessive(match: re.Match[str]) -> bool:
-    after = match.string[match.end() :].split()
-    return bool(after) and after[0][:1].isalnum() and fold(after[0]) not in STOP_WORDS
 
 
 def _find_referent(kind: str, so_far: Discourse, before: str) -> str:
     """What a pronoun stands for; nothing where the message has said it itself."""
     topic = so_far.topic
-    if topic is None or _names_referent(kind, before, topic):
+    if topic is None or _SPEAKING_OF.match(before):
         return ""
+    # The message may name itself what a pronoun stands for: "Apple and its chips".
+    others = [one.text for one in find_mentions(before) if not topic.occurs_in(one.text)]
     if kind in ("he", "she"):
-        return _find_person(kind, so_far)
+        return "" if any(map(is_person, others)) else _find_person(kind, so_far)
+    if others or (kind == "it" and _OWN_PHRASE.search(before)):
+        return ""
     if kind == "they" and so_far.group:
         return join_names(so_far.group)
     # "It" after "What about Apple's stock?" is the stock, and "they" after "What about masers?" the masers.
     aspect = so_far.shift_target.partition(" (")[0]
     fits = kind == ("they" if _is_plural(aspect) else "it") and not PRONOUN.search(aspect)
-    if aspect := aspect if aspect and fits and not is_person(aspect) else "":
+    if aspect and fits and not is_person(aspect):
         return aspect
     if not topic.proper or not so_far.current:
         return _find_noun(kind, so_far) or (so_far.named_topic.name if so_far.named_topic else "")
-    if (
-        kind == "it"
-        and "it" not in topic.called
-        and (
-            topic.is_person or "they" in topic.called or (is_person(topic.name) and bool(_WHO_WAS.match(so_far.asked)))
-        )
-    ):
+    somebody = topic.is_person or "they" in topic.called or (is_person(topic.name) and _WHO_WAS.match(so_far.asked))
+    if kind == "it" and "it" not in topic.called and somebody:
         # What the thread was about before it came to somebody; names of an answer are no better.
-        older = (
-            topic for topic in reversed(so_far.topics[:-1]) if not (topic.called - {"it"} or is_person(topic.name))
-        )
-        return next((topic.name for topic in older), "") or so_far.thing or topic.name
+        older = (old.name for old in reversed(so_far.topics[:-1]) if not (old.called - {"it"} or is_person(old.name)))
+        return next(older, "") or so_far.thing or topic.name
     return "" if kind == "they" and _is_one_thing(topic.name) else topic.name
 
 
@@ -316,16 +303,6 @@ def add_article(name: str, so_far: Discourse) -> str:
     spoken = f"{so_far.asked} {so_far.answered}"
     found = re.search(rf"\b(the )?{re.escape(name)}\b", spoken, re.I)
     return f"the {name}" if found and found[1] and not name.lower().startswith("the ") else name
-
-
-def _names_referent(kind: str, before: str, topic: Topic) -> bool:
-    """Whether the message itself names what a pronoun may stand for: "Apple and its chips"."""
-    if _SPEAKING_OF.match(before):
-        return True
-    others = [one.text for one in find_mentions(before) if not topic.occurs_in(one.text)]
-    if kind in ("he", "she"):
-        return any(is_person(other) for other in others)
-    return bool(others) or (kind == "it" and bool(_OWN_PHRASE.search(before)))
 
 
 def _find_person(kind: str, so_far: Discourse) -> str:
@@ -358,9 +335,6 @@ def _find_noun(kind: str, so_far: Discourse) -> str:
 def _is_plural(phrase: str) -> bool:
     last = fold(phrase).rpartition(" ")[2]
     return (last.endswith("s") and not last.endswith(("ss", "us", "is"))) or last in _IRREGULAR_PLURALS
-
-
-# Demonstratives and definite nouns ---------------------------------------------------------------------
 
 
 def _replace_demonstratives(text: str, so_far: Discourse) -> str:
