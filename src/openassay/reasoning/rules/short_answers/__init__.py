@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from openassay.models.evidence import Claim, Passage, Verdict
@@ -45,13 +46,12 @@ def find_candidates(wanted: AnswerSpec, text: str, title: str = "") -> list[Cand
     """Best first; of equal ones the earlier. `title` is that of the document."""
     found = _FINDERS[wanted.kind](wanted, TextView(wanted, text))
     # "A dam" tells nobody what the Kestrel Dam is.
+    open_class = wanted.kind == "class" and not wanted.words
     fitting = [
         one
         for one in found
         if 0 < len(one.text_in(text).split()) <= LONGEST_ANSWER
-        and not (
-            wanted.kind == "class" and not wanted.words and set(stems(one.text_in(text))) <= set(stems(wanted.subject))
-        )
+        and not (open_class and set(stems(one.text_in(text))) <= set(stems(wanted.subject)))
     ]
     return sorted(filter_candidates(wanted, text, fitting, title), key=lambda one: (-one.score, one.start))
 
@@ -96,19 +96,16 @@ def find_answers(
     groups = group_answers(asked, read_answers(asked, claims, titles=titles))
     if len(groups) > MOST_ANSWERS:
         return ()
-    return tuple(_to_draft_answer(asked, group, titles or {}, several=len(groups) > 1) for group in groups)
-
-
-def _to_draft_answer(
-    asked: AnswerSpec, group: Sequence[AnswerReading], titles: Mapping[str, str], *, several: bool
-) -> DraftAnswer:
-    # A name is told as most sources spell it, since what stands beside it may run into it; in full all the same.
-    spelt = Counter(reading.text for reading in group if asked.kind == "name" and " " in reading.text)
-    fullest = max(group, key=lambda reading: (spelt[reading.text], len(reading.text), reading.score))
-    behind = dict.fromkeys(reading.claim for reading in group if fullest.text in reading.quote)
-    told = [text for reading in group for text in (titles.get(reading.document, ""), reading.around)]
-    about = next(filter(None, (find_full_name(asked, text) for text in told)), "") if several else ""
-    return DraftAnswer(text=fullest.text, claims=tuple(behind), about=about)
+    answers = []
+    for group in groups:
+        # A name is told as most sources spell it, since what stands beside it may run into it; in full all the same.
+        spelt = Counter(reading.text for reading in group if asked.kind == "name" and " " in reading.text)
+        fullest = max(group, key=lambda reading: (spelt[reading.text], len(reading.text), reading.score))
+        behind = dict.fromkeys(reading.claim for reading in group if fullest.text in reading.quote)
+        told = [text for reading in group for text in ((titles or {}).get(reading.document, ""), reading.around)]
+        about = next(filter(None, (find_full_name(asked, text) for text in told)), "") if len(groups) > 1 else ""
+        answers.append(DraftAnswer(text=fullest.text, claims=tuple(behind), about=about))
+    return tuple(answers)
 
 
 class AnswerComparison(NamedTuple):
@@ -123,45 +120,32 @@ def compare_answers(
     question: str, claims: Sequence[Claim], texts: Mapping[str, str], groups: Mapping[str, str]
 ) -> AnswerComparison:
     """`texts` and `groups` are the documents' own."""
+    asked = parse_question(question)
     # Of different years, or of things of one kind with different names.
     told = [(claim.id, find_years(claim.text), find_names_by_kind(claim.text)) for claim in claims]
-    asked, apart = (
-        parse_question(question),
-        {
-            frozenset((left, right))
-            for at, (left, when, things) in enumerate(told)
-            for right, when_b, things_b in told[at + 1 :]
-            if (when and when_b and not when & when_b) or names_differ(things, things_b)
-        },
-    )
+    apart = {
+        frozenset((left, right))
+        for (left, when, things), (right, when_b, things_b) in combinations(told, 2)
+        if (when and when_b and not when & when_b) or names_differ(things, things_b)
+    }
     if asked is None:
         return AnswerComparison([], apart)
     found = read_answers(asked, claims, texts, {name: _find_heading(text) for name, text in texts.items()})
     answered = group_answers(asked, found)
-    opposed = (
-        [
-            (left, right)
-            for at, left in enumerate(answered)
-            for right in answered[at + 1 :]
-            if _is_opposition(asked, left, right, groups)
-        ]
-        if len(answered) <= MOST_ANSWERS
-        else []
-    )
+    disputes: list[tuple[str, Sides]] = []
+    for one, other in combinations(answered, 2) if len(answered) <= MOST_ANSWERS else ():
+        if _is_opposition(asked, one, other, groups):
+            of = find_full_name(asked, one[0].around) or asked.subject
+            about = f"{asked.question.rstrip('?!. ')}{f' ({of})' if of else ''}: {one[0].text} or {other[0].text}"
+            disputes.append((about, (one, other)))
     apart |= {
         frozenset((left.claim, right.claim))
-        for at, left in enumerate(found)
-        for right in found[at + 1 :]
+        for left, right in combinations(found, 2)
         if left.claim != right.claim
         and not _is_one_source(left, right, groups)
         and is_same_thing(asked, left, right) is False
     }
-    return AnswerComparison([(_describe_dispute(asked, left, right), (left, right)) for left, right in opposed], apart)
-
-
-def _describe_dispute(asked: AnswerSpec, left: Sequence[AnswerReading], right: Sequence[AnswerReading]) -> str:
-    of = find_full_name(asked, left[0].around) or asked.subject
-    return f"{asked.question.rstrip('?!. ')}{f' ({of})' if of else ''}: {left[0].text} or {right[0].text}"
+    return AnswerComparison(disputes, apart)
 
 
 def _is_opposition(
@@ -169,7 +153,8 @@ def _is_opposition(
 ) -> bool:
     """Answers on one thing. Where nothing tells of which thing the fewer sources speak, several independent ones that
     answer otherwise are against them. What held in one year is not against what held in another."""
-    if asked.kind != "date" and all(_differ_in_years(a, b) for a in left for b in right):
+    years = [(find_years(a.quote), find_years(b.quote)) for a in left for b in right]
+    if asked.kind != "date" and all(x and y and not x & y for x, y in years):
         return False
     told = [_is_one_source(a, b, groups) or is_same_thing(asked, a, b) for a in left for b in right]
     if any(told):
@@ -177,11 +162,6 @@ def _is_opposition(
     few, many = sorted((left, right), key=lambda side: count_independent(side, groups))
     unknown = all(one is None for one in told) and not any(find_qualifiers(asked, one.around) for one in few)
     return unknown and count_independent(many, groups) >= SEVERAL
-
-
-def _differ_in_years(left: AnswerReading, right: AnswerReading) -> bool:
-    a, b = find_years(left.quote), find_years(right.quote)
-    return bool(a and b) and not a & b
 
 
 def _is_one_source(left: AnswerReading, right: AnswerReading, groups: Mapping[str, str]) -> bool:
@@ -217,8 +197,8 @@ def group_answers(asked: AnswerSpec, found: Sequence[AnswerReading]) -> list[lis
     """Those that agree together, most sources first. One too vague to tell between two, as a year that two dates have,
     stands with neither."""
     groups: list[list[AnswerReading]] = []
-    # Of a date, by its parts.
-    for reading in sorted(found, key=lambda reading: -(len(reading.text.split()) if asked.kind == "date" else 0)):
+    # Of dates the exact ones first.
+    for reading in sorted(found, key=lambda reading: -len(reading.text.split()) if asked.kind == "date" else 0):
         near = [group for group in groups if any(agree(asked, reading.text, other.text) for other in group)]
         if len(near) == 1:
             near[0].append(reading)
@@ -234,14 +214,10 @@ def find_answer_quotes(question: str, passages: Sequence[Passage]) -> list[Quote
         return []
     headings = {passage.document: _find_heading(passage.text) for passage in passages if passage.start == 0}
     found = _choose_answers(asked, [(passage.document, passage.text) for passage in passages], headings)
-    quotes = [
-        Quote(
-            passage=place,
-            text=_sentence_around(passages[place].text, one.start, one.end),
-            relevance=min(1.0, one.score),
-        )
-        for place, one, _ in found.values()
-    ]
+    quotes = []
+    for place, one, _ in found.values():
+        text = _sentence_around(passages[place].text, one.start, one.end)
+        quotes.append(Quote(passage=place, text=text, relevance=min(1.0, one.score)))
     return sorted(quotes, key=lambda quote: -quote.relevance)
 
 
@@ -302,10 +278,9 @@ def _choose_option(
 
     plain = [option for option in found if _score(option) >= SURE]
     best = max(plain or found, key=weight)
-    # Whether a document has but one word of the kind that is asked for, and has it repeatedly.
-    if weight(best) >= _floor(asked) or (
-        bool(asked.words) and len(found) > 1 and len({fold(one.text).removesuffix("s") for one in found}) == 1
-    ):
+    # A document may have but one word of the kind that is asked for, and have it repeatedly.
+    only = asked.words and len(found) > 1 and len({fold(one.text).removesuffix("s") for one in found}) == 1
+    if weight(best) >= _floor(asked) or only:
         # One nearly as good that says the same more fully: a date with its day, a name with its first name.
         if asked.kind not in ("date", "name") and not asked.words:
             return best

@@ -26,9 +26,7 @@ _HAS = re.compile(
 )
 _OFFICE = frozenset(stems("ceo executive"))
 _NEW = re.compile(r"\b(?:replacement|replace|new|temporary)\b")
-_CLAUSE = re.compile(
-    r",(?=\s)|;|\s(?:and|but|while|against|versus|compared (?:with|to)|from(?= [$€£]?\d))\s", re.I
-)  # fmt: skip
+_CLAUSE = re.compile(r",(?=\s)|;|\s(?:and|but|while|against|versus|compared (?:with|to)|from(?= [$€£]?\d))\s", re.I)
 _FILE = re.compile(r"\.\w{1,5}$")
 
 
@@ -42,15 +40,14 @@ def filter_candidates(
     period = find_year_range(wanted.asked)
     advice = asks_for_advice(wanted.question)
     pieces = [piece for piece in split_sentences(text) if any(_overlaps(piece, one) for one in found)]
-    # The line that says when or by whom a text was published.
     barred = [
         piece
         for piece in pieces
         if piece in orders
         or (is_order(piece.text) and not advice)
-        or (len(piece.text.split()) <= LABEL and _LABEL.match(piece.text) is not None)
+        or (len(piece.text.split()) <= LABEL and _LABEL.match(piece.text))
         or _is_other_thing(wanted, piece.text, title)
-        or (period is not None and _is_of_other_years(period, piece.text, title))
+        or (period and (told := find_years(piece.text) or find_years(title)) and not period.overlaps(told))
     ]
     kept = [one for one in found if not any(_overlaps(piece, one) for piece in barred)]
     if period is None or wanted.kind == "date":
@@ -59,17 +56,11 @@ def filter_candidates(
 
 
 _LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)
-LABEL = 6  # words
+LABEL = 6  # words of a line that says when or by whom a text was published
 
 
 def _overlaps(piece: TextSpan, one: CandidateSpan) -> bool:
     return piece.start < one.end and one.start < piece.end
-
-
-def _is_of_other_years(period: YearRange, sentence: str, title: str) -> bool:
-    """A sentence without a year is of the years its title names."""
-    told = find_years(sentence) or find_years(title)
-    return bool(told) and not period.overlaps(told)
 
 
 def _has_other_years(period: YearRange, piece: TextSpan, one: CandidateSpan) -> bool:
@@ -92,7 +83,8 @@ def _is_other_thing(wanted: AnswerSpec, sentence: str, title: str) -> bool:
     if own & set(stems(sentence)):
         return False
     if wanted.kind == "number" or wanted.cue_stems & _OFFICE:
-        return any(pattern.search(sentence) for pattern in (_OPENS, _HAS)) or _title_names_other(own, title)
+        entitled = not _FILE.search(title) and re.search(rf"{_NAME}{{1,3}}", title) and not own & set(stems(title))
+        return any(pattern.search(sentence) for pattern in (_OPENS, _HAS)) or bool(entitled)
     return wanted.kind == "name" and _HAS.search(sentence) is not None
 
 
@@ -124,8 +116,3 @@ def names_differ(left: dict[str, set[str]], right: dict[str, set[str]]) -> bool:
     """Whether two texts name things of one kind and none alike."""
     shared = left.keys() & right.keys()
     return bool(shared) and not any(left[kind] & right[kind] for kind in shared)
-
-
-def _title_names_other(own: set[str], title: str) -> bool:
-    named = not _FILE.search(title) and re.search(rf"{_NAME}{{1,3}}", title)
-    return bool(named) and not own & set(stems(title))

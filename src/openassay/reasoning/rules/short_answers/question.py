@@ -152,8 +152,7 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return _EXPRESSIONS[words]
 
 
-# What a text says a thing is, where it names it: "The Grey Ferry is a 1979 Danish film". Things of one name differ in
-# it: in the year, the country or the kind.
+# What a text says a thing is: "The Grey Ferry is a 1979 Danish film". Things of one name differ in it.
 
 LONGEST_DEFINITION = 140  # characters of what defines; after that a text tells other things
 
@@ -252,15 +251,15 @@ _CLASS = re.compile(
     r"position|language|medium|gender|format|rank|nationality|religion|instrument|style)|which type)\b|"
     r"\bwhat do(?:es)? .*\b(?:stand for|refers? to|mean)\W*$"
 )
+_WAYS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (_DATE, "date"), (_NUMBER, "number"), (_PERSON, "name"), (_PLACE, "place"), (_NAMED, "name"), (_CLASS, "class"),
+)  # fmt: skip
 # The thing asked for is known by one of these; "what is the mood in Ostrey" wants no phrase that could be told.
-_KNOWN = frozenset(
-    (
-        *WORDS_BY_KIND,
-        *EXAMPLES_BY_KIND,
-        *"institution function activity rank format unit transportation style religion instrument "
-        "purpose refers refer mean stand type kind".split(),
-    )
+_MORE_KINDS = (
+    "institution function activity rank format unit transportation style religion instrument purpose refers refer mean "
+    "stand type kind"
 )
+_KNOWN = frozenset((*WORDS_BY_KIND, *EXAMPLES_BY_KIND, *_MORE_KINDS.split()))
 _COMPARED = re.compile(
     r"\b(?:more|less|fewer|better|worse|(?:bigg|larg|small|high|low|long|short|old|young|new|tall|deep|fast|slow|cheap|"
     r"strong|rich|safe|great|heavi|wealthi|near|clos)e?r)\b|\b(?:who|which|what)\b.*,? (?:\S+ )?or \S+"
@@ -335,10 +334,11 @@ _EMPTY = frozenset(
 _BEGINNINGS = frozenset(
     map(stem, "founded established built opened completed organized formed created began dedicated erected".split())
 )
-_BEGINNING = _BEGINNINGS | frozenset(
-    map(stem, "establish found form create organize organise incorporate launch raise institute start build construct "
-        "erect open begin dedicate complete introduce become".split())
-)  # fmt: skip
+_BEGIN = (
+    "establish found form create organize organise incorporate launch raise institute start build construct erect open "
+    "begin dedicate complete introduce become"
+)
+_BEGINNING = _BEGINNINGS | frozenset(map(stem, _BEGIN.split()))
 _OF_LIVES = frozenset(map(stem, "born birth die death".split()))
 _MEASURES = frozenset(
     map(stem, "revenue profit loss debt dividend turnover income earnings budget salary dose target".split())
@@ -355,34 +355,22 @@ def parse_question(question: str) -> AnswerSpec | None:
         return None
     own = set(stems(subject)) | _EMPTY
     asked = dict.fromkeys(stem(word) for word in content_words(plain))
-    kind, cues = (
-        _classify_kind(_QUOTED.sub(" ", plain)),
-        tuple((word, _SAID.get(word, frozenset()) - {word}) for word in asked if word not in own),
-    )
-    if kind is None or (kind == "class" and _is_unclear(bare, cues)):
+    cues = tuple((word, _SAID.get(word, frozenset()) - {word}) for word in asked if word not in own)
+    unquoted = _QUOTED.sub(" ", plain)
+    # "how many were killed when it fell" asks for no date
+    ways = _WAYS if not _COUNT.search(unquoted) else ((_COUNT, "number"),)
+    kind = next((kind for pattern, kind in ways if pattern.search(unquoted)), None)
+    # What something is may be asked for where that is all, or where what is asked for is known.
+    known = any(word.strip("?.,'’") in _KNOWN for word in bare.split())
+    if kind is None or (kind == "class" and not known and (cues or _UNSAID.search(bare))):
         return None
     loose, against, needs = _related_stems(kind, cues)
     found = _NOUN.search(plain)
     noun = found[1] if found else ""
-    return AnswerSpec(
-        kind,
-        noun
-        if (noun in WORDS_BY_KIND)
-        else next((word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject)), noun),
-        subject,
-        cues,
-        plain,
-        loose,
-        against,
-        needs,
-        question,
-    )
-
-
-def _is_unclear(bare: str, cues: Cues) -> bool:
-    """Whether a question what something is asks for more than that, and for nothing that is known."""
-    known = any(word.strip("?.,'’") in _KNOWN for word in bare.split())
-    return not known and (bool(cues) or _UNSAID.search(bare) is not None)
+    if noun not in WORDS_BY_KIND:
+        listed = (word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject))
+        noun = next(listed, noun)
+    return AnswerSpec(kind, noun, subject, cues, plain, loose, against, needs, question)
 
 
 def _related_stems(kind: Kind, cues: Cues) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
@@ -398,15 +386,6 @@ def _related_stems(kind: Kind, cues: Cues) -> tuple[frozenset[str], frozenset[st
     if not cues or own & _BEGINNING:
         return _BEGINNINGS, nothing, nothing
     return nothing, nothing if own & _OF_LIVES else _BEGINNING - own, nothing
-
-
-def _classify_kind(plain: str) -> Kind | None:
-    ways: tuple[tuple[re.Pattern[str], Kind], ...] = (
-        (_DATE, "date"), (_NUMBER, "number"), (_PERSON, "name"), (_PLACE, "place"), (_NAMED, "name"), (_CLASS, "class"),
-    )  # fmt: skip
-    if _COUNT.search(plain):  # "how many were killed when it fell" asks for no date
-        return "number"
-    return next((kind for pattern, kind in ways if pattern.search(plain)), None)
 
 
 def _find_subject(question: str) -> str:
