@@ -60,23 +60,17 @@ def find_disputes(disagreements: Sequence[Disagreement], claims: dict[str, Claim
     for item in disagreements:
         sides = tuple(tuple(sorted((claims[id] for id in side if id in claims), key=_sureness)) for side in item.sides)
         if len(sides) > 1 and all(sides):
-            found.append(DisputeSides(sides, item.resolved, item.resolution, _find_question(sides, plan)))
+            # The first sub-question that every side answers, or any.
+            asked = [{id for claim in side for id in claim.questions} for side in sides]
+            wanted = (set.intersection(*asked), set.union(*asked))
+            texts = [question.text for ids in wanted for question in plan.questions if question.id in ids]
+            found.append(DisputeSides(sides, item.resolved, item.resolution, texts[0] if texts else ""))
     return sorted(found, key=lambda matter: matter.settled)
 
 
 def _sureness(claim: Claim) -> tuple[bool, float, str]:
     """Who reads one statement of a side should read its surest."""
     return claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id
-
-
-def _find_question(sides: Sequence[Sequence[Claim]], plan: Plan) -> str:
-    """The first sub-question that every side answers, or any."""
-    asked = [{id for claim in side for id in claim.questions} for side in sides]
-    for wanted in (set.intersection(*asked), set.union(*asked)):
-        for question in plan.questions:
-            if question.id in wanted:
-                return question.text
-    return ""
 
 
 def list_dispute_claims(found: Sequence[DisputeSides]) -> set[str]:
@@ -128,15 +122,12 @@ def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[t
     for matter in (matter for matter in found if not matter.settled):
         asked.append(matter.question)
         number = asked.count(matter.question)
-        lead = (
-            (f"On “{matter.question}” the sources do not agree" if matter.question else "Here the sources do not agree")
-            if (number == 1)
-            else (
-                (f"The sources also differ on a {ORDINALS[number - 1]} point")
-                if (number <= len(ORDINALS))
-                else (f"That makes {number} points on which the sources differ")
-            )
-        )
+        if number == 1:
+            lead = f"{f'On “{matter.question}”' if matter.question else 'Here'} the sources do not agree"
+        elif number <= len(ORDINALS):
+            lead = f"The sources also differ on a {ORDINALS[number - 1]} point"
+        else:
+            lead = f"That makes {number} points on which the sources differ"
         yield tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))
     settled = [matter for matter in found if matter.settled]
     shown = told | {claim for matter in found if not matter.settled for claim in matter.claims}
@@ -144,7 +135,10 @@ def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[t
     if above:
         yield tuple(_write_replacement(above[:1])), tuple(_write_replacement(above[:MOST_REPLACED]))
     for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
-        version = tuple(_write_settlement(matter))
+        reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
+        frame = f"Here the statement given last stands, and what comes before it does not{reason}."
+        last, *before = (to_sentence(side[0]) for side in matter.sides)
+        version = (DraftSentence(text=frame, opens=True), *before, last)
         yield version, version
 
 
@@ -162,7 +156,12 @@ def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSen
 
 def _describe_backing(matter: DisputeSides) -> str:
     """Who: counted, because one text may have many copies."""
-    backing = [_describe_side(side) for side in matter.sides]
+    backing = []
+    for side in matter.sides:
+        several = len({span.document for claim in side for span in claim.spans}) > 1
+        confirmed = any(claim.mark is Mark.CORROBORATED for claim in side)
+        plain = "several documents" if several else "one source"
+        backing.append("two or more independent sources" if confirmed else plain)
     if len(set(backing)) == 1:
         return f"; each view rests on {backing[0]}"
     if len(backing) == 2:
@@ -170,30 +169,12 @@ def _describe_backing(matter: DisputeSides) -> str:
     return "; there are more than two views"
 
 
-def _describe_side(side: Sequence[Claim]) -> str:
-    if any(claim.mark is Mark.CORROBORATED for claim in side):
-        return "two or more independent sources"
-    several = len({span.document for claim in side for span in claim.spans}) > 1
-    return "several documents" if several else "one source"
-
-
 def _write_replacement(settled: Sequence[DisputeSides]) -> Iterator[DraftSentence]:
     """What stands no more; what took its place is told above."""
-    yield DraftSentence(
-        text="What was published before has been superseded by newer statements of the same origin, told above.",
-        opens=True,
-    )
+    frame = "What was published before has been superseded by newer statements of the same origin, told above."
+    yield DraftSentence(text=frame, opens=True)
     older = {side[0].id: side[0] for matter in settled for side in matter.sides[1:]}
     yield from map(to_sentence, sorted(older.values(), key=lambda claim: min(find_years(claim.text), default=0)))
-
-
-def _write_settlement(matter: DisputeSides) -> Iterator[DraftSentence]:
-    reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
-    yield DraftSentence(
-        text=f"Here the statement given last stands, and what comes before it does not{reason}.", opens=True
-    )
-    yield from (to_sentence(side[0]) for side in matter.sides[1:])
-    yield to_sentence(matter.sides[0][0])
 
 
 # The abstract: what a reader needs who reads nothing else.
@@ -236,10 +217,7 @@ def _group_sentences(
     told: Sequence[Claim], disputes: Sequence[DisputeSides], request: WriteRequest
 ) -> Iterator[list[DraftSentence]]:
     """In the order of the sub-questions; a dispute stands at the sub-question it is about."""
-    ranked = sorted(
-        (claim for claim in told if not is_table_row(claim.text)),
-        key=lambda claim: (claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id),
-    )
+    ranked = sorted((claim for claim in told if not is_table_row(claim.text)), key=_sureness)
     led: set[str] = set()
     waiting = list(disputes)
     for question in request.plan.questions:
@@ -263,12 +241,11 @@ def _write_dispute(matter: DisputeSides) -> list[DraftSentence]:
     lower = find_common_words([one, *others])
     count = COUNTS[len(others) + 1] if len(others) + 1 < len(COUNTS) else "many"
     frame = DraftSentence(text=f"The sources disagree, as the next {count} statements show.")
-    return [frame, _retell(one), *(_write_contrast(other, lower) for other in others)]
-
-
-def _write_contrast(claim: Claim, lower: frozenset[str]) -> DraftSentence:
-    text = rephrase(claim) or claim.text
-    return to_sentence(claim, CONTRAST if can_follow(text, lower) else "", text=text)
+    sentences = [frame, _retell(one)]
+    for other in others:
+        text = rephrase(other) or other.text
+        sentences.append(to_sentence(other, CONTRAST if can_follow(text, lower) else "", text=text))
+    return sentences
 
 
 # What a reviewer asked for, as this writer can do it, and a note on each item (F-06).
@@ -308,16 +285,12 @@ def plan_revision(request: WriteRequest) -> RevisionPlan:
         if fix not in known
     ]
     for issue in issues:
-        done = _apply_known_fix(issue, request, made) or (
-            _drop_doubtful(issue, request, made) if issue.severity in severe else ""
-        )
-        made.notes.append(f"{_describe_issue(issue)} → {done or 'nothing to do in the text'}")
+        done = _apply_known_fix(issue, request, made)
+        if not done and issue.severity in severe:
+            done = _drop_doubtful(issue, request, made)
+        place = f"{issue.severity}, {issue.location}: " if issue.location else ""
+        made.notes.append(f"{place}{issue.description} → {done or 'nothing to do in the text'}")
     return made
-
-
-def _describe_issue(issue: Issue) -> str:
-    place = f"{issue.severity}, {issue.location}: " if issue.location else ""
-    return f"{place}{issue.description}"
 
 
 def _apply_known_fix(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
@@ -326,9 +299,16 @@ def _apply_known_fix(issue: Issue, request: WriteRequest, made: RevisionPlan) ->
     if found := re.search(r"banned word: (.+)", issue.description):
         made.banned.add(found[1].strip())
         return "put in other words"
-    for pattern, do in _KNOWN_FIXES:
+    if re.search(_UNSUPPORTED, said):
+        return _drop_statement(issue, request, made)
+    if re.search(r"says nothing of", said):
+        made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
+        return "it is named under “What could not be found”"
+    for pattern, flag, note in _KNOWN_FIXES:
         if re.search(pattern, said):
-            return do(issue, request, made)
+            if flag:
+                setattr(made, flag, True)
+            return note
     return ""
 
 
@@ -336,16 +316,14 @@ def _drop_statement(issue: Issue, request: WriteRequest, made: RevisionPlan) -> 
     """The statement an item quotes, or the one it speaks of."""
     quoted = fold(issue.description.partition(": ")[2])[:70]
     supported = [claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED]
-    meant = [c for c in supported if quoted and fold(c.text).startswith(quoted)] or _find_statement(issue, supported)
+    meant = [claim for claim in supported if quoted and fold(claim.text).startswith(quoted)]
+    if not meant:
+        said = set(stems(issue.description))
+        named = [claim for claim in supported if len(said & set(stems(claim.text))) >= MIN_STEMS]
+        meant = sorted(named, key=lambda claim: -jaccard(claim.text, issue.description))[:1]
+        meant = [claim for claim in meant if jaccard(claim.text, issue.description) >= MIN_OVERLAP]
     made.struck |= {claim.id for claim in meant}
     return "the statement was left out" if meant else ""
-
-
-def _find_statement(issue: Issue, claims: Sequence[Claim]) -> list[Claim]:
-    said = set(stems(issue.description))
-    named = [c for c in claims if len(said & set(stems(c.text))) >= MIN_STEMS]
-    best = max(named, key=lambda claim: jaccard(claim.text, issue.description), default=None)
-    return [best] if best is not None and jaccard(best.text, issue.description) >= MIN_OVERLAP else []
 
 
 def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
@@ -369,58 +347,28 @@ def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> s
     return f"the {len(doubtful)} least sure of its statements {'was' if len(doubtful) == 1 else 'were'} left out"
 
 
-def _admit_missing(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
-    made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
-    return "it is named under “What could not be found”"
-
-
-def _make_setter(name: str, note: str) -> Callable[[Issue, WriteRequest, RevisionPlan], str]:
-    def do(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
-        setattr(made, name, True)
-        return note
-
-    return do
-
-
-def _make_note(note: str) -> Callable[[Issue, WriteRequest, RevisionPlan], str]:
-    return lambda issue, request, made: note
-
-
-_KNOWN_FIXES: tuple[tuple[str, Callable[[Issue, WriteRequest, RevisionPlan], str]], ...] = (
-    (
-        r"drop the sentence|(?:not |un)supported|no span|leave it out|as the passage has it|refers to nothing",
-        _drop_statement,
-    ),
-    (r"says nothing of", _admit_missing),
-    (
-        r"nothing to do with the question|beside the point|off topic|irrelevant",
-        _make_setter("on_topic", "they were left out"),
-    ),
-    (r"snippets|whole sentences|fragments", _make_setter("whole", "only whole sentences were kept")),
-    (r"concludes", _make_setter("unjoined", "sentences stand as their sources have them")),
-    (
-        r"summary of \d+ words|shorten the (?:summary|abstract)",
-        _make_setter("shorter_summary", "the summary was shortened"),
-    ),
+_UNSUPPORTED = r"drop the sentence|(?:not |un)supported|no span|leave it out|as the passage has it|refers to nothing"
+# What the words of an item ask for, what is done differently, and what is said about it.
+_KNOWN_FIXES = (
+    (r"nothing to do with the question|beside the point|off topic|irrelevant", "on_topic", "they were left out"),
+    (r"snippets|whole sentences|fragments", "whole", "only whole sentences were kept"),
+    (r"concludes", "unjoined", "sentences stand as their sources have them"),
+    (r"summary of \d+ words|shorten the (?:summary|abstract)", "shorter_summary", "the summary was shortened"),
     (
         r"shorten the sentences|shorten it|readab|long sentences|shorter sentences|words on average",
-        _make_setter("shorter_sentences", "long sentences made room for shorter ones"),
+        "shorter_sentences",
+        "long sentences made room for shorter ones",
     ),
-    (r"\bshorten\b|too long|words where", _make_setter("shorter", "the report was shortened by a quarter")),
-    (
-        r"keep one|said twice|repeat|duplicat|redundan",
-        _make_setter("fewer_alike", "of statements much alike one was kept"),
-    ),
-    (
-        r"\brecent|outdated|newer|too old|older|stale",
-        _make_setter("newest_first", "the newest statements were taken first"),
-    ),
+    (r"\bshorten\b|too long|words where", "shorter", "the report was shortened by a quarter"),
+    (r"keep one|said twice|repeat|duplicat|redundan", "fewer_alike", "of statements much alike one was kept"),
+    (r"\brecent|outdated|newer|too old|older|stale", "newest_first", "the newest statements were taken first"),
     (
         r"sources? (?:is|are) cited|corroborat|second source|single source|independent source",
-        _make_setter("surest_first", "the statements with most sources were taken first"),
+        "surest_first",
+        "the statements with most sources were taken first",
     ),
-    (r"unanswered|what could not be found|owned up|is open", _make_note("it is named under “What could not be found”")),
-    (r"both sides", _make_note("both sides stand under “What the sources disagree on”")),
+    (r"unanswered|what could not be found|owned up|is open", "", "it is named under “What could not be found”"),
+    (r"both sides", "", "both sides stand under “What the sources disagree on”"),
 )
 
 
@@ -439,7 +387,14 @@ def place_claims(
     """Each claim goes to the first section it answers that has room; a section has its share of the words, or one
     statement. Words that are left over then go to whoever has more to tell."""
     told: SectionClaims = {section: [] for section in request.plan.sections}
-    wanted = [claim for claim in claims if _may_stand(claim, request, orders)]
+    asked = set(stems(" ".join([request.plan.goal, *(question.in_context for question in request.plan.questions)])))
+    wanted = [
+        claim
+        for claim in claims
+        if claim.id not in orders.struck
+        and not (orders.whole and (is_table_row(claim.text) or not is_statement(claim.text)))
+        and (not orders.on_topic or asked & set(stems(claim.text)))
+    ]
     homes = {claim.id: _find_sections(claim, request) for claim in wanted}
     share = words // max(1, len({home[0] for home in homes.values()}))
     left: list[Claim] = []
@@ -451,18 +406,8 @@ def place_claims(
         if taken + _claim_length(claim) <= words and not is_table_row(claim.text):
             told[homes[claim.id][0]].append(claim)
             taken += _claim_length(claim)
-    return (
-        {section: claims[:QUICK_STATEMENTS] for section, claims in told.items()}
-        if request.plan.depth is Depth.QUICK
-        else told
-    )
-
-
-def _may_stand(claim: Claim, request: WriteRequest, orders: RevisionPlan) -> bool:
-    if claim.id in orders.struck or (orders.whole and (is_table_row(claim.text) or not is_statement(claim.text))):
-        return False
-    asked = " ".join([request.plan.goal, *(question.in_context for question in request.plan.questions)])
-    return not orders.on_topic or bool(set(stems(claim.text)) & set(stems(asked)))
+    most = QUICK_STATEMENTS if request.plan.depth is Depth.QUICK else None
+    return {section: placed[:most] for section, placed in told.items()}
 
 
 def _claim_length(claim: Claim) -> int:
@@ -491,26 +436,15 @@ def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tu
     return key
 
 
-class _StatementKey(NamedTuple):
-    """What repetition is told by, worked out once a statement: each is held against all before it."""
-
-    stems: frozenset[str]
-    stated: frozenset[str]
-
-
 def _drop_repetitions(claims: Sequence[Claim], *, told: bool) -> Iterator[Claim]:
     """Without what repeats another in words; a reviewer who said so need not find the same figures and names."""
-    said: list[_StatementKey] = []
+    said: list[tuple[frozenset[str], frozenset[str]]] = []
     for claim in claims:
-        this = _StatementKey(frozenset(stems(claim.text)), statement_facts(claim.text))
-        if not any(_repeats(this, other, told) for other in said):
-            said.append(this)
+        own, stated = frozenset(stems(claim.text)), statement_facts(claim.text)
+        shares = ((len(own & other) / (len(own | other) or 1), facts == stated) for other, facts in said)
+        if not any(share >= (REPEATED_WHEN_TOLD if told else REPEATED) and (told or same) for share, same in shares):
+            said.append((own, stated))
             yield claim
-
-
-def _repeats(this: _StatementKey, other: _StatementKey, told: bool) -> bool:
-    shared = len(this.stems & other.stems) / (len(this.stems | other.stems) or 1)
-    return shared >= REPEATED_WHEN_TOLD if told else shared >= REPEATED and this.stated == other.stated
 
 
 def _find_sections(claim: Claim, request: WriteRequest) -> list[str]:
@@ -538,29 +472,19 @@ def write_conclusion(
     """How far it carries, in sentences that speak of the research. A quick answer has none."""
     if request.plan.depth is Depth.QUICK:
         return []
-    frames = list(_describe_reach(request, claims, matters))
-    return frames[:1] if target < NO_FINDINGS else frames[: 2 if voice.brief else len(frames)]
-
-
-def _describe_reach(
-    request: WriteRequest, claims: Sequence[Claim], matters: Sequence[DisputeSides]
-) -> Iterator[DraftSentence]:
     total = len(request.plan.questions)
-    answered = total - len(request.unanswered)
-    told = f"Of {total} sub-questions, {answered} could be answered from the sources read"
-    yield DraftSentence(
-        text=f"{told}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{told}."
-    )
+    reach = f"Of {total} sub-questions, {total - len(request.unanswered)} could be answered from the sources read"
+    frames = [f"{reach}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{reach}."]
     disputed = list(dict.fromkeys(matter.question for matter in matters if not matter.settled and matter.question))
     if disputed:
-        which = f"On “{disputed[0]}” sources disagree" if len(disputed) == 1 else "Where sources disagree"
-        yield DraftSentence(
-            text=f"{which}{';' if len(disputed) == 1 else ','} both sides are given and none is preferred."
-        )
+        which = f"On “{disputed[0]}” sources disagree;" if len(disputed) == 1 else "Where sources disagree,"
+        frames.append(f"{which} both sides are given and none is preferred.")
     if any(claim.mark is Mark.CORROBORATED for claim in claims):
-        yield DraftSentence(text=f"Statements marked {Mark.CORROBORATED} rest on two or more independent sources.")
+        frames.append(f"Statements marked {Mark.CORROBORATED} rest on two or more independent sources.")
     elif claims:
-        yield DraftSentence(text="No statement here is confirmed by a second independent source.")
+        frames.append("No statement here is confirmed by a second independent source.")
+    most = 1 if target < NO_FINDINGS else 2 if voice.brief else len(frames)
+    return [DraftSentence(text=text) for text in frames[:most]]
 
 
 def select_surest(
@@ -640,9 +564,8 @@ def write_cross_references(
         added[host].append(DraftSentence(text=f"This also tells what was found on {told}", opens=True))
     disputed = {matter.question for matter in matters if not matter.settled}
     for section in dict.fromkeys(q.section for q in request.plan.questions if q.text in disputed):
-        added[section].append(
-            DraftSentence(text=f"Where the sources disagree on this is told under “{DISPUTES_TITLE}”.")
-        )
+        told = f"Where the sources disagree on this is told under “{DISPUTES_TITLE}”."
+        added[section].append(DraftSentence(text=told))
     return added
 
 
@@ -655,8 +578,7 @@ _QUOTED = re.compile("“[^”]*”")
 
 
 def write(request: WriteRequest) -> Draft:
-    asked = plan_revision(request)
-    return _DraftWriter(request, asked).build_draft()
+    return _DraftWriter(request, plan_revision(request)).build_draft()
 
 
 class _DraftWriter:
@@ -681,11 +603,8 @@ class _DraftWriter:
         words = min(left, QUICK_WORDS) if self.request.plan.depth is Depth.QUICK else left
         body = place_claims(self.request, self.plain, words, self.voice, self.orders)
         told = [claim for claims in body.values() for claim in claims]
-        short = (
-            write_abstract(told, self.matters, self.request, summary, self.voice)
-            if len(told) >= FEWEST_STATEMENTS
-            else []
-        )
+        enough = len(told) >= FEWEST_STATEMENTS
+        short = write_abstract(told, self.matters, self.request, summary, self.voice) if enough else []
         summed_up = {id for sentence in short for id in sentence.claims}
         surest = select_surest(told, self.request, short) if short else []
         dispute = write_disputes(self.matters, self.target, [claim.id for claim in told])
@@ -701,20 +620,10 @@ class _DraftWriter:
         kept = tuple(
             s for s in map(self._clean_section, sections) if s.sentences and (told or dispute or s.role != "conclusion")
         )
-        title = self.request.plan.goal.rstrip("?!. ")
-        words = sum(_count_words(section.sentences) for section in kept)
-        return Draft(
-            title=title,
-            sections=kept,
-            notes=(
-                *self.orders.notes,
-                *(
-                    []
-                    if (self.request.previous or self.request.plan.depth is Depth.QUICK or words >= SHORT * self.target)
-                    else [f"The sources had matter for {words} words where {self.target} were asked for."]
-                ),
-            ),
-        )
+        words, notes = sum(_count_words(section.sentences) for section in kept), list(self.orders.notes)
+        if not self.request.previous and self.request.plan.depth is not Depth.QUICK and words < SHORT * self.target:
+            notes.append(f"The sources had matter for {words} words where {self.target} were asked for.")
+        return Draft(title=self.request.plan.goal.rstrip("?!. "), sections=kept, notes=tuple(notes))
 
     def _build_sections(self, body: SectionClaims, summed_up: set[str]) -> list[DraftSection]:
         added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
@@ -737,8 +646,7 @@ class _DraftWriter:
     def _reword_sentence(self, sentence: DraftSentence, section: DraftSection) -> DraftSentence | None:
         """A dispute is announced in any case, in fewer words if need be."""
         if sentence.claims and sentence.text.startswith(CONTRAST) and not self._is_clean(CONTRAST):
-            text = sentence.text.removeprefix(CONTRAST)
-            return sentence.model_copy(update={"text": f"{text[:1].upper()}{text[1:]}"})
+            return sentence.model_copy(update={"text": _capitalize(sentence.text.removeprefix(CONTRAST))})
         if sentence.claims or self._is_clean(sentence.text):
             return sentence
         shorter = f"{sentence.text.partition(';')[0].rstrip('.')}."
