@@ -94,7 +94,14 @@ class RuleReasoner:
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
         pairs = [(text, quote) for text, quotes in statements for quote in quotes]
         each = iter(await asyncio.to_thread(self._support.scores, pairs))
-        return JudgementBatch(judgements=tuple(_to_judgement([next(each) for _ in quotes]) for _, quotes in statements))
+        judgements = []
+        for _, quotes in statements:
+            score = max([next(each) for _ in quotes], default=0.0)  # of the quote that supports most
+            verdict = Verdict.PARTLY if score >= PARTLY else Verdict.NOT_FOUND
+            verdict = Verdict.SUPPORTED if score >= SUPPORTED else verdict
+            reason = f"support {score:.2f} by words and meaning"
+            judgements.append(Judgement(verdict=verdict, score=round(score, 4), reason=reason))
+        return JudgementBatch(judgements=tuple(judgements))
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
@@ -102,22 +109,12 @@ class RuleReasoner:
         return await asyncio.to_thread(find_disagreements, claims, conflicts, known)
 
     async def write(self, request: WriteRequest) -> Draft:
-        return await asyncio.to_thread(_write_draft, request)
+        answers = await asyncio.to_thread(find_answers, request.plan.goal, request.claims, request.titles)
+        draft = await asyncio.to_thread(write, request)
+        return draft.model_copy(update={"answers": answers})
 
     async def critique(self, request: CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
 
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str:
         return condense(turns, summary)
-
-
-def _write_draft(request: WriteRequest) -> Draft:
-    given = find_answers(request.plan.goal, request.claims, request.titles)
-    return write(request).model_copy(update={"answers": given})
-
-
-def _to_judgement(scores: Sequence[float]) -> Judgement:
-    """By the quote that supports most."""
-    score = max(scores, default=0.0)
-    verdict = Verdict.SUPPORTED if score >= SUPPORTED else Verdict.PARTLY if score >= PARTLY else Verdict.NOT_FOUND
-    return Judgement(verdict=verdict, score=round(score, 4), reason=f"support {score:.2f} by words and meaning")

@@ -161,28 +161,28 @@ QUERIES_BY_NEED = {
 
 def find_missing(plan: Plan, quotes: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """By sub-question, for those that lack something; `quotes` are what was found for each."""
-    if not is_about_a_company(plan.sections):
-        found = {question.id: _find_missing_words(question, quotes.get(question.id, ())) for question in plan.questions}
-        return {id: lacks for id, lacks in found.items() if lacks}
-    # Sides of a company nothing speaks of, each laid to the sub-question it belongs to, or to the first.
-    homes = {question.section: question.id for question in reversed(plan.questions)}
     missing: dict[str, tuple[str, ...]] = {}
-    for section in find_empty_aspects(quote for told in quotes.values() for quote in told) if plan.questions else ():
-        home = homes.get(section, plan.questions[0].id)
-        missing[home] = (*missing.get(home, ()), ASPECT_QUERIES[section])
+    if is_about_a_company(plan.sections):
+        # Sides of a company nothing speaks of, each laid to the sub-question it belongs to, or to the first.
+        homes = {question.section: question.id for question in reversed(plan.questions)}
+        every = [quote for told in quotes.values() for quote in told]
+        for section in find_empty_aspects(every) if plan.questions else ():
+            home = homes.get(section, plan.questions[0].id)
+            missing[home] = (*missing.get(home, ()), ASPECT_QUERIES[section])
+        return missing
+    for question in plan.questions:
+        # The kind of answer that is asked for, the period, then words of the question that nothing found has.
+        found = quotes.get(question.id, ())
+        kinds = [kind for kind in answer_kinds(question.text) if not any(has_answer_kind(kind, one) for one in found)]
+        asked, years = find_year_range(question.in_context), set[int]()
+        if asked and not any(asked.overlaps(find_years(quote)) for quote in found):
+            years = {asked.first, asked.last} & find_years(question.in_context)
+        there = {known for quote in found for known in stems(quote)}  # called `stem`, Python 3.12 takes it below
+        words = [word for word in content_words(question.text) if stem(word) not in there | ASKING]
+        lacks = dict.fromkeys((*kinds, *map(str, sorted(years)), *(words if found else DEFAULT_NEEDS)))
+        if lacks:
+            missing[question.id] = tuple(lacks)[:MOST_MISSING]
     return missing
-
-
-def _find_missing_words(question: SubQuestion, quotes: Sequence[str]) -> tuple[str, ...]:
-    """The kind of answer that is asked for, the period, then words of the question that nothing found has."""
-    wanted = [kind for kind in answer_kinds(question.text) if not any(has_answer_kind(kind, quote) for quote in quotes)]
-    there = {known for quote in quotes for known in stems(quote)}  # called `stem`, Python 3.12 takes it below
-    asked, years = find_year_range(question.in_context), set[int]()
-    if asked and not any(asked.overlaps(find_years(quote)) for quote in quotes):
-        years = {asked.first, asked.last} & find_years(question.in_context)
-    words = [word for word in content_words(question.text) if stem(word) not in there | ASKING]
-    lacks = (*wanted, *map(str, sorted(years)), *(words if quotes else DEFAULT_NEEDS))
-    return tuple(dict.fromkeys(lacks))[:MOST_MISSING]
 
 
 def build_need_queries(question: SubQuestion, lacks: Sequence[str], *, found: bool) -> list[str]:
@@ -225,24 +225,21 @@ def select_key_findings(
         said = item.finding.span.quote
         if len(chosen) < MOST_FINDINGS and not any(is_same_fact(said, one.finding.span.quote) for one in chosen):
             chosen.append(item)
-    return tuple(
-        KeyFinding(finding=item.finding.id, grade=_grade_finding(item, evidence, disputed, lacking)) for item in chosen
-    )
-
-
-def _grade_finding(item: Evidence, evidence: Sequence[Evidence], disputed: set[str], lacking: set[str]) -> str:
-    """Strong: another document says the same and nobody the contrary. Moderate: others speak to the matter too. Weak:
-    one source alone, or a dispute. Gap: the best there is for a sub-question that has no answer."""
-    finding = item.finding
-    if finding.question in lacking:
-        return "gap"
-    if finding.id in disputed:
-        return "weak"
-    elsewhere = [other for other in evidence if other.finding.span.document != finding.span.document]
-    if any(relate(finding.span.quote, other.finding.span.quote) == "same" for other in elsewhere):
-        return "strong"
-    others = any(other.finding.question == finding.question for other in elsewhere)
-    return "moderate" if others and finding.relevance >= LIKELY else "weak"
+    # Strong: another document says the same and nobody the contrary. Moderate: others speak to the matter too. Weak:
+    # one source alone, or a dispute. Gap: the best there is for a sub-question that has no answer.
+    graded = []
+    for finding in (item.finding for item in chosen):
+        elsewhere = [one.finding for one in evidence if one.finding.span.document != finding.span.document]
+        others = any(one.question == finding.question for one in elsewhere)
+        grade = "moderate" if others and finding.relevance >= LIKELY else "weak"
+        if finding.question in lacking:
+            grade = "gap"
+        elif finding.id in disputed:
+            grade = "weak"
+        elif any(relate(finding.span.quote, one.span.quote) == "same" for one in elsewhere):
+            grade = "strong"
+        graded.append(KeyFinding(finding=finding.id, grade=grade))
+    return tuple(graded)
 
 
 def find_themes(questions: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> tuple[Theme, ...]:
@@ -316,6 +313,12 @@ def analyse(request: AnalysisRequest) -> Analysis:
         Gap(section=question.section, severity="major" if question in unanswered else "minor", question=question.id)
         for question in wanting
     )
+    feedback = []
+    for question in wanting:
+        state = "does not have enough evidence" if question in unanswered else "could be surer"
+        state = state if by_question.get(question.id) else "has no evidence yet"
+        wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
+        feedback.append(f"{question.text} {state}{wanted}.")
     major = sum(gap.severity == "major" for gap in gaps)
     return Analysis(
         section_confidence=sections,
@@ -328,7 +331,7 @@ def analyse(request: AnalysisRequest) -> Analysis:
         unanswered=tuple(question.text for question in unanswered),
         refinements=_build_refinements(wanting, lacks, by_question, request),
         sufficiency="sufficient" if not gaps else "gaps_major" if major * 2 > len(questions) else "gaps_minor",
-        feedback=_build_feedback(wanting, by_question, lacks, unanswered),
+        feedback=" ".join(feedback),
     )
 
 
@@ -374,22 +377,6 @@ def _build_refinements(
     return refined
 
 
-def _build_feedback(
-    wanting: Sequence[SubQuestion],
-    by_question: Mapping[str, Sequence[Evidence]],
-    lacks: Needs,
-    unanswered: Sequence[SubQuestion],
-) -> str:
-    lines = []
-    for question in wanting:
-        found = "does not have enough evidence" if question in unanswered else "could be surer"
-        if not by_question.get(question.id):
-            found = "has no evidence yet"
-        wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
-        lines.append(f"{question.text} {found}{wanted}.")
-    return " ".join(lines)
-
-
 # Claims from findings: a source's own sentences, one fact each; those that say the same become one claim.
 
 MOST_WORDINGS = 5
@@ -426,10 +413,6 @@ class _SourceStatement(NamedTuple):
     stands: bool
     item: Evidence
 
-    @property
-    def quote(self) -> str:
-        return self.item.finding.span.quote
-
 
 def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
     """One claim a fact, best first. What a reader could not understand alone is told only where nothing else answers
@@ -449,27 +432,24 @@ def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]
             else:
                 groups.append([said])
     answered = {said.item.finding.question for group in groups for said in group if said.stands}
-    return [
-        _to_draft_claim(group)
-        for group in groups
-        if any(said.stands or said.item.finding.question not in answered for said in group)
-    ]
-
-
-def _to_draft_claim(group: Sequence[_SourceStatement]) -> DraftClaim:
-    """The statement as it can be told alone, and last the whole quote: should a part of it not be borne out, the
-    source's own words are."""
-    told = sorted(group, key=lambda said: not said.stands)
-    wordings = dict.fromkeys(said.text for said in told)
-    whole = to_report_sentence(told[0].quote)
-    relevance = group[0].item.finding.relevance
-    dated = any(not _DEICTIC.search(said.text) for said in group)
-    return DraftClaim(
-        wordings=tuple(dict.fromkeys([*list(wordings)[: MOST_WORDINGS - 1], whole])),
-        findings=tuple(dict.fromkeys(said.item.finding.id for said in group)),
-        questions=tuple(dict.fromkeys(said.item.finding.question for said in group)),
-        relevance=relevance if dated else round(DEICTIC_FACTOR * relevance, 4),
-    )
+    claims = []
+    for group in groups:
+        if not any(said.stands or said.item.finding.question not in answered for said in group):
+            continue
+        # The statement as it can be told alone, and last the whole quote: should a part of it not be borne out, the
+        # source's own words are.
+        told = sorted(group, key=lambda said: not said.stands)
+        wordings = list(dict.fromkeys(said.text for said in told))[: MOST_WORDINGS - 1]
+        relevance = group[0].item.finding.relevance
+        dated = any(not _DEICTIC.search(said.text) for said in group)
+        claim = DraftClaim(
+            wordings=tuple(dict.fromkeys([*wordings, to_report_sentence(told[0].item.finding.span.quote)])),
+            findings=tuple(dict.fromkeys(said.item.finding.id for said in group)),
+            questions=tuple(dict.fromkeys(said.item.finding.question for said in group)),
+            relevance=relevance if dated else round(DEICTIC_FACTOR * relevance, 4),
+        )
+        claims.append(claim)
+    return claims
 
 
 def to_report_sentence(quote: str) -> str:

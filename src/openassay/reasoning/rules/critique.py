@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cached_property
-from itertools import pairwise
 from math import floor
 from typing import Literal, NamedTuple
 
 from openassay.models.evidence import Claim, Mark, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import Critique, Issue, SectionRole, SourceCard
-from openassay.reasoning.base import CritiqueRequest, DraftSentence
+from openassay.reasoning.base import CritiqueRequest
 from openassay.text.language import detect_language
 from openassay.text.questions import needs_recent_sources, parse_period
 from openassay.text.words import fold, jaccard, stem, stems, words
@@ -91,18 +90,14 @@ class ReviewCase:
 
     @cached_property
     def facts(self) -> list[DraftStatement]:
-        return [
-            self._to_statement(section.title, section.role, sentence)
-            for section in self.request.draft.sections
-            for sentence in section.sentences
-            if sentence.claims
-        ]
-
-    def _to_statement(self, place: str, role: SectionRole, sentence: DraftSentence) -> DraftStatement:
-        bound = tuple(self._claims.get(id) for id in sentence.claims)
-        documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
-        sources = tuple(self._sources[name] for name in documents if name in self._sources)
-        return DraftStatement(place, role, sentence.text, bound, sources)
+        found = []
+        for section in self.request.draft.sections:
+            for sentence in (sentence for sentence in section.sentences if sentence.claims):
+                bound = tuple(self._claims.get(id) for id in sentence.claims)
+                documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
+                sources = tuple(self._sources[name] for name in documents if name in self._sources)
+                found.append(DraftStatement(section.title, section.role, sentence.text, bound, sources))
+        return found
 
     @cached_property
     def statements(self) -> list[DraftStatement]:
@@ -256,13 +251,26 @@ def check_coherence(case: ReviewCase) -> Iterator[DraftFault]:
         issue = f"begins with a word that refers to nothing: {truncate(loose[0].text)}"
         cost = min(2.0, 0.5 * len(loose))
         yield make_fault("coherence", "minor", loose[0].place, issue, "name what is spoken of", cost)
-    broken = [fact for fact in case.statements if _is_snippet(fact.text.strip())]
+    broken = [
+        fact
+        for fact in case.statements
+        if len((text := fact.text.strip()).split()) < 4
+        or not _ENDED.search(text)
+        or text[:1] in "-•*|…"
+        or text[:1].islower()
+    ]
     if len(broken) > SNIPPETS * len(case.statements):
         total, shown = len(case.statements), truncate(broken[0].text)
         issue = f"{len(broken)} of {total} statements are snippets and no sentences: {shown}"
         cost = 3 * len(broken) / total
         yield make_fault("coherence", "minor", broken[0].place, issue, "write whole sentences, or leave them out", cost)
-    yield from _check_openings(case)
+    for place in dict.fromkeys(fact.place for fact in case.facts):
+        begins = [tuple(fold(fact.text).split()[:3]) for fact in case.facts if fact.place == place]
+        rows = (begins[at : at + IN_A_ROW] for at in range(len(begins) - IN_A_ROW + 1))
+        if any(len(set(row)) == 1 for row in rows):
+            issue = "several sentences in a row begin alike"
+            yield make_fault("coherence", "suggestion", place, issue, "join or vary them")
+            break
     # One name in two spellings, as in Covid-19 and COVID 19.
     spelled: dict[str, set[str]] = {}
     for fact in case.statements:
@@ -272,24 +280,6 @@ def check_coherence(case: ReviewCase) -> Iterator[DraftFault]:
     if several := sorted(min(forms) for forms in spelled.values() if len(forms) > 1):
         issue = f"spelled in more than one way: {', '.join(several[:5])}"
         yield make_fault("coherence", "suggestion", "wording", issue, "keep to one spelling")
-
-
-def _is_snippet(text: str) -> bool:
-    return len(text.split()) < 4 or not _ENDED.search(text) or text[:1] in "-•*|…" or text[:1].islower()
-
-
-def _check_openings(case: ReviewCase) -> Iterator[DraftFault]:
-    """Sentences in a row that begin alike."""
-    for place in dict.fromkeys(fact.place for fact in case.facts):
-        begins = [tuple(fold(fact.text).split()[:3]) for fact in case.facts if fact.place == place]
-        longest = run = 1 if begins else 0
-        for left, right in pairwise(begins):
-            run = run + 1 if left == right else 1
-            longest = max(longest, run)
-        if longest >= IN_A_ROW:
-            issue = "several sentences in a row begin alike"
-            yield make_fault("coherence", "suggestion", place, issue, "join or vary them")
-            return
 
 
 # Whether a report is about what was asked: it names the subject, and says the question's own words.

@@ -215,10 +215,7 @@ _BARE = re.compile(
 )
 WRAPPED = re.compile(r"(?:why|how|when|where|since when|why not)\? \((.+)\)", re.I)
 _BE_OR_DO = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)"
-_ASKING = re.compile(
-    rf"^(?:why|when|where|how(?: (?:much|many|long|far|often|well))?)\s+(?={_BE_OR_DO}\b)",
-    re.I,
-)
+_ASKING = re.compile(rf"^(?:why|when|where|how(?: (?:much|many|long|far|often|well))?)\s+(?={_BE_OR_DO}\b)", re.I)
 _LEADING_VERB = re.compile(rf"{_BE_OR_DO}\b", re.I)
 _DOING = re.compile(r"\b(?:doing|going|faring|performing)(?: (?:today|now|lately|currently|so far))?$", re.I)
 _COMPARED = re.compile(r"^(?:please )?compar\w+ |\bcompare$", re.I)
@@ -374,49 +371,36 @@ def complete_question(asked: str, so_far: Discourse, companies: CompanyResolver)
     if topic and (MORE.match(asked) or ELSE.match(asked)):
         compared = bool(so_far.group and _COMPARES.search(so_far.asked))
         about = so_far.shift_target or add_article(topic.name, so_far)
-        them = join_names(so_far.group)
-        more = f"How do {them} compare in more detail?" if compared else f"Tell me more about {about}"
+        group = join_names(so_far.group)
+        more = f"How do {group} compare in more detail?" if compared else f"Tell me more about {about}"
         if ELSE.match(asked):
-            more = f"What else is there to know about {them if compared else about}?"
+            more = f"What else is there to know about {group if compared else about}?"
         return CompleteQuestion(more, aside=True)
-    whole = complete_role(asked, so_far) or _swap_superlative(asked, so_far) or _compare_both(asked, so_far, companies)
-    whole = whole or _ask_of_others(asked, so_far, companies) or complete_reason(asked, so_far)
-    return CompleteQuestion(whole) if whole else _ask_same_of(asked, so_far, companies)
-
-
-def _swap_superlative(asked: str, so_far: Discourse) -> str | None:
-    """ "And the lowest?" after "Which has the highest revenue?" """
-    found, said = _EXTREME.match(asked), _IN_QUESTION.search(so_far.asked)
-    if not found or not said:
-        return None
-    wanted = found[1]
-    if wanted.lower() in ("most", "least") and " " in said.group():  # after "the most valuable", the least valuable
-        wanted = f"{wanted} {said.group().partition(' ')[2]}".strip()
-    return f"{so_far.asked[: said.start()]}{wanted}{so_far.asked[said.end() :]}"
-
-
-def _compare_both(asked: str, so_far: Discourse, companies: CompanyResolver) -> str | None:
-    """ "Which of the two is larger?" is "Which is larger, Apple or Tesla?" """
+    whole = complete_role(asked, so_far)
+    extreme, said = _EXTREME.match(asked), _IN_QUESTION.search(so_far.asked)
+    if not whole and extreme and said:  # "And the lowest?" after "Which has the highest revenue?"
+        wanted = extreme[1]
+        if wanted.lower() in ("most", "least") and " " in said.group():  # after "the most valuable", the least valuable
+            wanted = f"{wanted} {said.group().partition(' ')[2]}".strip()
+        whole = f"{so_far.asked[: said.start()]}{wanted}{so_far.asked[said.end() :]}"
     them = so_far.several[-2:] if _TWO.search(asked) and not so_far.group else so_far.several
-    if len(them) < 2 or not _COMPARE.search(asked) or find_subjects(asked, companies):
-        return None
-    bare = asked.rstrip("?!. ")
-    if re.match(r"(?:please\s+)?compare\b", bare, re.I):
-        return f"Compare {join_names(them)}"
-    if not bare.lower().startswith("which") and _THE_TWO.search(bare):
-        return _THE_TWO.sub(lambda _: join_names(them), f"{bare}?", count=1)
-    return f"{_OF_THEM.sub('', bare)}, {join_names(them, 'or')}?"
-
-
-def _ask_of_others(asked: str, so_far: Discourse, companies: CompanyResolver) -> str | None:
-    """The last question for what else the thread has asked about; of those it chose from, what is known of the rest."""
-    if not OTHERS.match(asked):
-        return None
-    if so_far.others:
-        same = None if so_far.group else _replace_subject(join_names(so_far.others), so_far, companies)
-        return same or f"Tell me about {join_names(so_far.others)}"
-    rest = [name for name in so_far.group if fold(name) not in fold(so_far.answered)]
-    return f"Tell me about {join_names(rest)}" if 0 < len(rest) < len(so_far.group) else None
+    if not whole and len(them) > 1 and _COMPARE.search(asked) and not find_subjects(asked, companies):
+        bare = asked.rstrip("?!. ")
+        # "Which of the two is larger?" is "Which is larger, Apple or Tesla?"
+        whole = f"{_OF_THEM.sub('', bare)}, {join_names(them, 'or')}?"
+        if re.match(r"(?:please\s+)?compare\b", bare, re.I):
+            whole = f"Compare {join_names(them)}"
+        elif not bare.lower().startswith("which") and _THE_TWO.search(bare):
+            whole = _THE_TWO.sub(lambda _: join_names(them), f"{bare}?", count=1)
+    if not whole and OTHERS.match(asked):
+        # The last question for what else the thread has asked about; of those it chose from, what is known of the rest.
+        rest = so_far.others or tuple(name for name in so_far.group if fold(name) not in fold(so_far.answered))
+        if so_far.others and not so_far.group:
+            whole = _replace_subject(join_names(rest), so_far, companies)
+        if not whole and (so_far.others or 0 < len(rest) < len(so_far.group)):
+            whole = f"Tell me about {join_names(rest)}"
+    whole = whole or complete_reason(asked, so_far)
+    return CompleteQuestion(whole) if whole else _ask_same_of(asked, so_far, companies)
 
 
 def _ask_same_of(asked: str, so_far: Discourse, companies: CompanyResolver) -> CompleteQuestion | None:
@@ -535,7 +519,16 @@ def rewrite_message(message: str, so_far: Discourse, companies: CompanyResolver)
     if meant is None and topic and topic.occurs_in(asked):
         meant = topic
     if meant:
-        return RewriteResult(_expand_name(question, meant), meant)
+        # A part of a person's name becomes the whole name.
+        shortened = meant.proper and fold(meant.name) not in fold(question) and is_person(meant.name)
+        for part in meant.name.split() if shortened else ():
+            found = re.search(rf"(?<!\w){re.escape(part)}(?!\w)", question, re.I if meant.is_person else 0)
+            if not found or re.match(r"\s+[A-Z]", question[found.end() :]):
+                continue
+            if meant.is_person or not _NO_PERSON.search(question[: found.start()]):
+                question = question[: found.start()] + meant.name + question[found.end() :]
+                break
+        return RewriteResult(question, meant)
     known = so_far.current
     if known and not known.occurs_in(question) and _leans_on_topic(asked, known, companies):
         return RewriteResult(_append_topic(question, known), known)
@@ -580,19 +573,6 @@ def _append_topic(asked: str, topic: Topic) -> str:
 
 _TURNING = re.compile(r"(?:and |but |so )?(?:what|how) about\b", re.I)
 _ENDS_IN_NOUN = re.compile(r"\b(?:is|are|was|were) the (?:\w+ )?\w+$", re.I)
-
-
-def _expand_name(question: str, topic: Topic) -> str:
-    """A part of a person's name becomes the whole name."""
-    if not topic.proper or fold(topic.name) in fold(question) or not is_person(topic.name):
-        return question
-    for part in topic.name.split():
-        found = re.search(rf"(?<!\w){re.escape(part)}(?!\w)", question, re.I if topic.is_person else 0)
-        if not found or re.match(r"\s+[A-Z]", question[found.end() :]):
-            continue
-        if topic.is_person or not _NO_PERSON.search(question[: found.start()]):
-            return question[: found.start()] + topic.name + question[found.end() :]
-    return question
 
 
 _WHO_IS_NAME = re.compile(r"who (?:is|was) (?-i:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)+)[?!. ]*", re.I)

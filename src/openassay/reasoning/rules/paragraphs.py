@@ -315,14 +315,11 @@ _WHY = re.compile(r"\b(?:why|cause|reason|explanation|drove|drives)", re.I)
 
 def build_paragraphs(title: str, claims: Sequence[Claim], voice: WritingStyle, goal: str) -> list[Paragraph]:
     """`title` is the section's, `goal` the question the whole report answers."""
-    groups: list[Sequence[Claim]] = [claims]
     if voice.figures_first:
         groups = [[c for c in claims if has_figure(c)], [c for c in claims if not has_figure(c)]]
-    return [paragraph for group in groups for paragraph in _arrange_claims(title, group, voice, goal)]
-
-
-def _arrange_claims(title: str, claims: Sequence[Claim], voice: WritingStyle, goal: str) -> list[Paragraph]:
-    """What is ranked or compared comes first, in its own order."""
+        plain = voice._replace(figures_first=False)
+        return [paragraph for group in groups for paragraph in build_paragraphs(title, group, plain, goal)]
+    # What is ranked or compared comes first, in its own order.
     first: list[Paragraph] = []
     if order := find_ranking(f"{goal} {title}"):
         ranked = _rank_by_figure(claims, descending=order == "descending")

@@ -32,7 +32,7 @@ _JOINT = re.compile(r"; (?:and |but )?|,? and |, but |, ")
 _VERB = re.compile(
     r"(?:is|are|was|were|has|have|had|rose|fell|grew|increased|decreased|declined|dropped|gained|lost|climbed|jumped|"
     r"slipped|surged|doubled|halved|shrank|reached|totaled|totalled|remained|stood|covered|covers|became|began|ended|"
-    r"won|opened|closed|contains|holds|employs|produced|produces|sold|cost|costs|amounted|accounted|came|went)",
+    r"won|opened|closed|contains|holds|employs|produced|produces|sold|cost|costs|amounted|accounted|came|went)"
 )
 _LEANING = frozenset(
     "it its he his she her they their them this that these those we our i you there such one ones others both some "

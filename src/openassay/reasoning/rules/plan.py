@@ -22,7 +22,6 @@ from openassay.reasoning.rules.phrases import LENGTH_PATTERN as LENGTH_STATED
 from openassay.reasoning.rules.phrases import USE_PATTERN as USE_STATED
 from openassay.reasoning.rules.phrases import (
     Field,
-    ReportUse,
     address_topic,
     asks_for_everything,
     classify_field,
@@ -301,6 +300,13 @@ def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirem
         period = f"over {last[0][:1].lower()}{last[0][1:]}"
     words = parse_length(depth) if depth else use and use.words
     said = _collect_context(request)
+    length = f"about {words:,} words" if words else "as long as the sources allow"
+    told = {
+        "scope": f"asked as well: {'; '.join(chosen)}",
+        "timeframe": f"every query asks {period}" if period else "no period is left out",
+        "depth": f"the report is to be {length}",
+        "use": f"{f'in the {use.style} style; ' if use else ''}asked as well: {'; '.join(facets or of_purpose)}",
+    }
     return PlanRequirements(
         sides=tuple(dict.fromkeys((*chosen, *of_purpose))),
         facets=facets,
@@ -311,7 +317,10 @@ def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirem
         narrowing=tuple(_narrow_words(said, asked)),
         constraints=(*(f"{about}: {_flatten(answer)}" for about, answer in answers.items()), *said),
         reasoning=(
-            *_explain_answers(answers, chosen, facets or of_purpose, period, words, use),
+            *(
+                f"You chose for {about}: {_flatten(answer)}: {told.get(about, 'kept in mind')}"
+                for about, answer in answers.items()
+            ),
             *(
                 f"Taken into account: {line}{FOLLOWED if any(_narrow_words({line: text}, asked)) else ''}"
                 for line, text in said.items()
@@ -366,25 +375,6 @@ def _narrow_words(said: dict[str, str], understanding: Understanding) -> Iterato
             if not known & set(stems(word)):
                 known |= set(stems(word))
                 yield word
-
-
-def _explain_answers(
-    answers: dict[str, str],
-    chosen: list[str],
-    facets: tuple[str, ...],
-    period: str | None,
-    words: int | None,
-    use: ReportUse | None,
-) -> Iterator[str]:
-    length = f"about {words:,} words" if words else "as long as the sources allow"
-    told = {
-        "scope": f"asked as well: {'; '.join(chosen)}",
-        "timeframe": f"every query asks {period}" if period else "no period is left out",
-        "depth": f"the report is to be {length}",
-        "use": f"{f'in the {use.style} style; ' if use else ''}asked as well: {'; '.join(facets)}",
-    }
-    for about, answer in answers.items():
-        yield f"You chose for {about}: {_flatten(answer)}: {told.get(about, 'kept in mind')}"
 
 
 def _flatten(text: str) -> str:
@@ -514,7 +504,20 @@ def _build_sub_questions(
     understanding: Understanding, depth: Depth, wanted: PlanRequirements
 ) -> tuple[list[str], list[str]]:
     """What is asked itself, then what a person chose, then the facets that are missing."""
-    clauses = _split_parts(understanding.question)
+    question = understanding.question
+    # The parts of a compound question, each ended by a question mark; an order is turned into a question.
+    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
+    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
+    parts = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
+    about = extract_topic(question)
+    about = f"the {about}" if f"the {about}" in question else about
+    parts[1:] = [_LEANING.sub(about, part) for part in parts[1:]]
+    for at, part in enumerate(parts):
+        asked = _ORDER.sub("what is known about ", part)
+        if compared := _COMPARE.match(part):
+            asked = f"how do {compared[1]} and {compared[2]} compare"
+        parts[at] = f"{asked[:1].upper()}{asked[1:]}?"
+    clauses = list(dict.fromkeys(parts))
     if depth is Depth.QUICK:
         texts = list(dict.fromkeys([understanding.question, *wanted.sides]))
         return texts[:MOST_QUESTIONS], ["A quick answer follows the question as it stands."]
@@ -534,22 +537,6 @@ def _build_sub_questions(
     if facets:
         reasoning.append(f"As a question about {_ABOUT[understanding.query_class]} it also needs: {'; '.join(facets)}")
     return [*own, *(text for text in (*chosen, *facets) if text not in own)][:MOST_QUESTIONS], reasoning
-
-
-def _split_parts(question: str) -> list[str]:
-    """The parts of a compound question, each ended by a question mark; an order is turned into a question."""
-    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
-    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
-    parts = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
-    about = extract_topic(question)
-    about = f"the {about}" if f"the {about}" in question else about
-    parts[1:] = [_LEANING.sub(about, part) for part in parts[1:]]
-    for at, part in enumerate(parts):
-        asked = _ORDER.sub("what is known about ", part)
-        if compared := _COMPARE.match(part):
-            asked = f"how do {compared[1]} and {compared[2]} compare"
-        parts[at] = f"{asked[:1].upper()}{asked[1:]}?"
-    return list(dict.fromkeys(parts))
 
 
 _ABOUT = {

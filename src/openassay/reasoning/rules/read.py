@@ -13,7 +13,7 @@ from openassay.reasoning.base import Quote
 from openassay.reasoning.rules.phrases import GENERIC, strip_document_references, weigh_stems
 from openassay.reasoning.rules.understand import classify_question
 from openassay.text.injection import asks_for_advice, find_instructions, is_order
-from openassay.text.quantities import Quantity, find_quantities
+from openassay.text.quantities import find_quantities
 from openassay.text.questions import YearRange, find_year_range
 from openassay.text.relations import find_years
 from openassay.text.sentences import TextSpan, is_statement, is_table_row, split_sentences
@@ -139,8 +139,18 @@ def resolve_pointer(sentence: str, before: Sequence[str], title: str, known: Col
         # The subject of the nearest sentence that names one, if no other name but a place could be meant.
         person = pointer["word"].lower() in ("he", "his", "she", "her")
         said = next((one for one in reversed(before) if not needs_context(one)), "")
-        name = _find_subject(said, known)
-        if not name or person != _is_person(name) or (kind and not _is_of_kind(name, kind, said)):
+        article = "The " if said.startswith("The ") else ""
+        bare = next(iter(find_names(said)), "").removeprefix("The ")
+        name = article + bare
+        if not bare or not said.startswith(name) or not _BETWEEN.match(said[len(name) :]):
+            return ""
+        # One capital at the start of a sentence proves nothing; a second one does.
+        proper = len(bare.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in bare[1:])
+        proper = proper or fold(bare) in map(fold, known) or not (article or _COMMON_OPENERS.search(fold(bare)))
+        # The name tells its kind, or the sentence says what it is: "Orta is a lake".
+        kinds = _find_kinds(name) or {KIND_OF[word] for word in words(said[len(name) :]) if word in KIND_OF}
+        other = kind and kind not in kinds and (kinds or kind != "company" or _is_person(name))
+        if not proper or person != _is_person(name) or other:
             return ""
         rivals = [one for one in find_names(said) if one not in name and (not person or _is_person(one))]
         if any(not _PLACED.search(said[: said.find(one)]) for one in rivals):
@@ -160,20 +170,6 @@ def _find_pointer(sentence: str) -> re.Match[str] | None:
     return None if found is None or _NOTHING.match(sentence) else found
 
 
-def _find_subject(sentence: str, known: Collection[str]) -> str:
-    """The name a sentence opens with as its subject, with its article."""
-    article = "The " if sentence.startswith("The ") else ""
-    for name in find_names(sentence)[:1]:
-        bare = name.removeprefix("The ")
-        if not sentence.startswith(article + bare) or not _BETWEEN.match(sentence[len(article + bare) :]):
-            return ""
-        # One capital at the start of a sentence proves nothing; a second one does.
-        proper = len(bare.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in bare[1:])
-        proper = proper or fold(bare) in map(fold, known) or not (article or _COMMON_OPENERS.search(fold(bare)))
-        return article + bare if proper else ""
-    return ""
-
-
 def _is_person(name: str) -> bool:
     """Two or three capitalised words none of which tells another kind of thing."""
     parts = name.split()
@@ -183,15 +179,6 @@ def _is_person(name: str) -> bool:
 
 def _find_kinds(name: str) -> set[str]:
     return {kind for word in words(name) if (kind := KIND_OF.get(word.rstrip(".")) or KIND_OF.get(stem(word)))}
-
-
-def _is_of_kind(name: str, kind: str, sentence: str) -> bool:
-    """The name tells its kind, or the sentence says what it is: "Orta is a lake"."""
-    if told := _find_kinds(name):
-        return kind in told
-    after = sentence[len(name) :]
-    said = {KIND_OF[word] for word in words(after) if word in KIND_OF}
-    return kind in said or (not said and kind == "company" and not _is_person(name))
 
 
 def _resolve_from_title(pointer: re.Match[str], kind: str | None, title: str) -> str:
@@ -475,17 +462,13 @@ def could_answer(question: str, sentence: str) -> bool:
     plain = fold(question)
     if is_order(sentence) and not asks_for_advice(question):
         return False
-    if _WHEN.match(plain) and not any(_is_time(quantity, sentence) for quantity in find_quantities(sentence)):
+    # A date, a clock time, or four digits that can be a year: before 1900 they are read as a plain number.
+    found = find_quantities(sentence) if _WHEN.match(plain) else []
+    dated = any(quantity.kind in ("year", "date", "time", "decade") for quantity in found)
+    years = [sentence[one.start : one.end] for one in found if one.kind == "number" and 1000 <= one.value <= 2100]
+    if _WHEN.match(plain) and not dated and not any(re.fullmatch(r"\d{4}", digits) for digits in years):
         return False
     return not _WHEN_WILL.match(plain) or bool(_FUTURE.search(sentence))
-
-
-def _is_time(quantity: Quantity, sentence: str) -> bool:
-    """A date, a clock time, or four digits that can be a year: before 1900 they are read as a plain number."""
-    if quantity.kind in ("year", "date", "time", "decade"):
-        return True
-    digits = sentence[quantity.start : quantity.end]
-    return quantity.kind == "number" and bool(re.fullmatch(r"\d{4}", digits)) and 1000 <= quantity.value <= 2100
 
 
 def _score_meaning(question: str, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:

@@ -216,7 +216,21 @@ def resolve_references(asked: str, so_far: Discourse) -> ReferenceResolution:
         at = end
     meant = [(topic, called[topic.name]) for topic in reversed(so_far.topics) if topic.name in called]
     topic = meant[0][0]._replace(called=meant[0][0].called | meant[0][1]) if meant else None
-    return ReferenceResolution(_replace_demonstratives("".join(pieces), so_far), topic)
+    text, named = "".join(pieces), so_far.named_topic
+    if so_far.time:
+        text = _THAT_TIME.sub(f"in {so_far.time}", text, count=1)
+    if named:
+        text = THAT_COMPANY.sub(lambda _: named.name, text)
+    if so_far.place:
+        text = _THAT_PLACE.sub(lambda _: f"in {so_far.place}", text, count=1)
+    latest = so_far.thing if so_far.thing and so_far.thing in f"{so_far.asked} {so_far.answered}" else ""
+    one = latest or (named.name if named else "")
+    text = _THAT_ONE.sub(lambda match: one or match.group(), text)
+    if that := latest or ("" if named else _find_noun("it", so_far)):
+        text = _BARE_THAT.sub(lambda match: f"{match[1]}{that}", text, count=1)
+    if not named:
+        text = _BARE_THOSE.sub(lambda match: _find_noun("they", so_far) or match.group(), text, count=1)
+    return ReferenceResolution(_THAT_NOUN.sub(lambda match: _expand_noun(match, latest, so_far), text), topic)
 
 
 def resolve_former_latter(asked: str, so_far: Discourse) -> str:
@@ -337,24 +351,6 @@ def _is_plural(phrase: str) -> bool:
     return (last.endswith("s") and not last.endswith(("ss", "us", "is"))) or last in _IRREGULAR_PLURALS
 
 
-def _replace_demonstratives(text: str, so_far: Discourse) -> str:
-    topic = so_far.named_topic
-    if so_far.time:
-        text = _THAT_TIME.sub(f"in {so_far.time}", text, count=1)
-    if topic:
-        text = THAT_COMPANY.sub(lambda _: topic.name, text)
-    if so_far.place:
-        text = _THAT_PLACE.sub(lambda _: f"in {so_far.place}", text, count=1)
-    latest = so_far.thing if so_far.thing and so_far.thing in f"{so_far.asked} {so_far.answered}" else ""
-    one = latest or (topic.name if topic else "")
-    text = _THAT_ONE.sub(lambda match: one or match.group(), text)
-    if that := latest or ("" if topic else _find_noun("it", so_far)):
-        text = _BARE_THAT.sub(lambda match: f"{match[1]}{that}", text, count=1)
-    if not topic:
-        text = _BARE_THOSE.sub(lambda match: _find_noun("they", so_far) or match.group(), text, count=1)
-    return _THAT_NOUN.sub(lambda match: _expand_noun(match, latest, so_far), text)
-
-
 def _expand_noun(match: re.Match[str], latest: str, so_far: Discourse) -> str:
     """ "The pledge" is "the taxpayer protection pledge" if that was spoken of, "the album" the one last named."""
     noun = match[2]
@@ -362,8 +358,22 @@ def _expand_noun(match: re.Match[str], latest: str, so_far: Discourse) -> str:
     if fold(noun) in STOP_WORDS or (after and after[0].isalpha() and not _CLOSING.match(after[0])):
         return match.group()
     for spoken in (so_far.answered, so_far.asked):
-        if phrase := _phrase_ending_in(noun, spoken):
-            return f"the {phrase}"
+        # The words of meaning right before the noun.
+        found = re.search(rf"(?<![\w'’-])((?:[\w'’-]+\s+){{1,3}}){re.escape(noun)}\b", spoken, re.I)
+        if not found:
+            continue
+        kept: list[str] = []
+        for word in reversed(found[1].split()):
+            plain = fold(word)
+            if plain in STOP_WORDS or plain in IRREGULAR or plain.endswith(("ed", "'s", "’s", "ly")):
+                break
+            kept.insert(0, word)
+        else:
+            before = spoken[: found.start()].split()
+            if before and fold(before[-1]) in ("to", "i", "you", "we", "can", "could", "should"):
+                kept = kept[1:]
+        if kept:
+            return f"the {' '.join([*kept, noun])}"
     if latest and re.fullmatch(_WORK, noun, re.I) and fold(latest) not in fold(match.string):
         return f"the {noun} {latest}"
     return match.group()
@@ -372,21 +382,3 @@ def _expand_noun(match: re.Match[str], latest: str, so_far: Discourse) -> str:
 _CLOSING = re.compile(
     r"(?:" + "|".join(STOP_WORDS) + r"|\w+ed|well|popular|successful|like|work|sell|go|come|take)\b", re.I
 )
-
-
-def _phrase_ending_in(noun: str, spoken: str) -> str:
-    """The words of meaning right before a noun, with it."""
-    found = re.search(rf"(?<![\w'’-])((?:[\w'’-]+\s+){{1,3}}){re.escape(noun)}\b", spoken, re.I)
-    if not found:
-        return ""
-    kept: list[str] = []
-    for word in reversed(found[1].split()):
-        plain = fold(word)
-        if plain in STOP_WORDS or plain in IRREGULAR or plain.endswith(("ed", "'s", "’s", "ly")):
-            break
-        kept.insert(0, word)
-    else:
-        before = spoken[: found.start()].split()
-        if before and fold(before[-1]) in ("to", "i", "you", "we", "can", "could", "should"):
-            kept = kept[1:]
-    return " ".join([*kept, noun]) if kept else ""

@@ -86,9 +86,32 @@ def list_dispute_claims(found: Sequence[DisputeSides]) -> set[str]:
 def write_disputes(found: Sequence[DisputeSides], words: int, told: Collection[str] = ()) -> Sentences:
     """As many matters as a quarter of the words holds, but never none: where there is a dispute, it is shown. `told`
     are the claims that were told before."""
+    # Each matter in short, and in full where it takes more.
+    every: list[tuple[Sentences, Sentences]] = []
+    asked: list[str] = []
+    for matter in (matter for matter in found if not matter.settled):
+        asked.append(matter.question)
+        number = asked.count(matter.question)
+        if number == 1:
+            lead = f"{f'On “{matter.question}”' if matter.question else 'Here'} the sources do not agree"
+        elif number <= len(ORDINALS):
+            lead = f"The sources also differ on a {ORDINALS[number - 1]} point"
+        else:
+            lead = f"That makes {number} points on which the sources differ"
+        every.append((tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))))
+    settled = [matter for matter in found if matter.settled]
+    shown = {*told, *(claim for matter in found if not matter.settled for claim in matter.claims)}
+    above = [matter for matter in settled if matter.sides[0][0].id in shown]
+    if above:
+        every.append((tuple(_write_replacement(above[:1])), tuple(_write_replacement(above[:MOST_REPLACED]))))
+    for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
+        reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
+        frame = f"Here the statement given last stands, and what comes before it does not{reason}."
+        last, *before = (to_sentence(side[0]) for side in matter.sides)
+        every.append(((DraftSentence(text=frame, opens=True), *before, last),) * 2)
     room, taken = words // DISPUTES_SHARE, 0
     sentences: list[DraftSentence] = []
-    for versions in _write_versions(found, set(told)):
+    for versions in every:
         known = {id for sentence in sentences for id in sentence.claims}
         short, full = (_drop_repeats(version, known) for version in versions)
         chosen = full if taken + _count_words(full) <= room else short
@@ -115,35 +138,21 @@ def _capitalize(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[tuple[Sentences, Sentences]]:
-    """Each matter in short, and in full where it takes more. No frame is said twice: a sentence that a section has
-    already is left out of it."""
-    asked: list[str] = []
-    for matter in (matter for matter in found if not matter.settled):
-        asked.append(matter.question)
-        number = asked.count(matter.question)
-        if number == 1:
-            lead = f"{f'On “{matter.question}”' if matter.question else 'Here'} the sources do not agree"
-        elif number <= len(ORDINALS):
-            lead = f"The sources also differ on a {ORDINALS[number - 1]} point"
-        else:
-            lead = f"That makes {number} points on which the sources differ"
-        yield tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))
-    settled = [matter for matter in found if matter.settled]
-    shown = told | {claim for matter in found if not matter.settled for claim in matter.claims}
-    above = [matter for matter in settled if matter.sides[0][0].id in shown]
-    if above:
-        yield tuple(_write_replacement(above[:1])), tuple(_write_replacement(above[:MOST_REPLACED]))
-    for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
-        reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
-        frame = f"Here the statement given last stands, and what comes before it does not{reason}."
-        last, *before = (to_sentence(side[0]) for side in matter.sides)
-        version = (DraftSentence(text=frame, opens=True), *before, last)
-        yield version, version
-
-
 def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSentence]:
-    who = f"{_describe_backing(matter)}, and none read in this run settles it." if most > 1 else "."
+    who = "."
+    if most > 1:
+        backing = []  # counted, because one text may have many copies
+        for side in matter.sides:
+            several = len({span.document for claim in side for span in claim.spans}) > 1
+            confirmed = any(claim.mark is Mark.CORROBORATED for claim in side)
+            plain = "several documents" if several else "one source"
+            backing.append("two or more independent sources" if confirmed else plain)
+        who = "; there are more than two views"
+        if len(set(backing)) == 1:
+            who = f"; each view rests on {backing[0]}"
+        elif len(backing) == 2:
+            who = f"; the first view rests on {backing[0]}, the other on {backing[1]}"
+        who += ", and none read in this run settles it."
     yield DraftSentence(text=f"{lead}{who}", opens=True)
     lower = find_common_words([claim for side in matter.sides for claim in side])
     for number, side in enumerate(matter.sides):
@@ -152,21 +161,6 @@ def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSen
             yield to_sentence(claim, joint)
     if most > 1 and matter.reason not in UNSAID:
         yield DraftSentence(text=f"Why the sources leave this open: {matter.reason.rstrip('.')}.")
-
-
-def _describe_backing(matter: DisputeSides) -> str:
-    """Who: counted, because one text may have many copies."""
-    backing = []
-    for side in matter.sides:
-        several = len({span.document for claim in side for span in claim.spans}) > 1
-        confirmed = any(claim.mark is Mark.CORROBORATED for claim in side)
-        plain = "several documents" if several else "one source"
-        backing.append("two or more independent sources" if confirmed else plain)
-    if len(set(backing)) == 1:
-        return f"; each view rests on {backing[0]}"
-    if len(backing) == 2:
-        return f"; the first view rests on {backing[0]}, the other on {backing[1]}"
-    return "; there are more than two views"
 
 
 def _write_replacement(settled: Sequence[DisputeSides]) -> Iterator[DraftSentence]:
@@ -204,31 +198,26 @@ def write_abstract(
     matter = sum(len(claim.text.split()) for claim in (*told, *disputed.values()))
     left = min(most, int(matter * OF_ALL))
     sentences: list[DraftSentence] = []
-    for group in _group_sentences(told, open_ones[:1], request):
+    # In the order of the sub-questions; a dispute stands at the sub-question it is about.
+    ranked = sorted((claim for claim in told if not is_table_row(claim.text)), key=_sureness)
+    groups: list[list[DraftSentence]] = []
+    led: set[str] = set()
+    waiting = open_ones[:1]
+    for question in request.plan.questions:
+        groups += [_write_dispute(dispute) for dispute in waiting if dispute.question == question.text]
+        waiting = [dispute for dispute in waiting if dispute.question != question.text]
+        lead = next((claim for claim in ranked if question.id in claim.questions and claim.id not in led), None)
+        if lead is not None:
+            led.add(lead.id)
+            groups.append([_retell(lead)])
+    groups += [*map(_write_dispute, waiting), *([_retell(claim)] for claim in ranked if claim.id not in led)]
+    for group in groups:
         words = sum(len(sentence.text.split()) for sentence in group)
         if words <= left:
             left -= words
             opens = voice.brief or not sentences  # point by point, or one paragraph
             sentences += [group[0].model_copy(update={"opens": opens}), *group[1:]]
     return sentences
-
-
-def _group_sentences(
-    told: Sequence[Claim], disputes: Sequence[DisputeSides], request: WriteRequest
-) -> Iterator[list[DraftSentence]]:
-    """In the order of the sub-questions; a dispute stands at the sub-question it is about."""
-    ranked = sorted((claim for claim in told if not is_table_row(claim.text)), key=_sureness)
-    led: set[str] = set()
-    waiting = list(disputes)
-    for question in request.plan.questions:
-        yield from (_write_dispute(matter) for matter in waiting if matter.question == question.text)
-        waiting = [matter for matter in waiting if matter.question != question.text]
-        lead = next((claim for claim in ranked if question.id in claim.questions and claim.id not in led), None)
-        if lead is not None:
-            led.add(lead.id)
-            yield [_retell(lead)]
-    yield from map(_write_dispute, waiting)
-    yield from ([_retell(claim)] for claim in ranked if claim.id not in led)
 
 
 def _retell(claim: Claim) -> DraftSentence:
@@ -398,27 +387,36 @@ def place_claims(
     homes = {claim.id: _find_sections(claim, request) for claim in wanted}
     share = words // max(1, len({home[0] for home in homes.values()}))
     left: list[Claim] = []
-    for claim in _drop_repetitions(sorted(wanted, key=_sort_key(voice, orders)), told=orders.fewer_alike):
-        home = next((home for home in homes[claim.id] if _fits(claim, told[home], share)), None)
-        (told[home] if home else left).append(claim)
+    # Without what repeats another in words; a reviewer who said so need not find the same figures and names.
+    said: list[tuple[frozenset[str], frozenset[str]]] = []
+    alike = orders.fewer_alike
+    for claim in sorted(wanted, key=_sort_key(voice, orders)):
+        own, stated = frozenset(stems(claim.text)), statement_facts(claim.text)
+        overlaps = ((len(own & other) / (len(own | other) or 1), facts == stated) for other, facts in said)
+        most = REPEATED_WHEN_TOLD if alike else REPEATED
+        if any(overlap >= most and (alike or same) for overlap, same in overlaps):
+            continue
+        said.append((own, stated))
+        # The first statement of a section always fits; a report is no book of tables.
+        row = is_table_row(claim.text)
+        rooms = [
+            home
+            for home in homes[claim.id]
+            if not row or sum(is_table_row(other.text) for other in told[home]) < MOST_ROWS
+            if not told[home] or sum(map(_claim_length, (*told[home], claim))) <= share
+        ]
+        (told[rooms[0]] if rooms else left).append(claim)
     taken = sum(_claim_length(claim) for section in told.values() for claim in section)
     for claim in left:
         if taken + _claim_length(claim) <= words and not is_table_row(claim.text):
             told[homes[claim.id][0]].append(claim)
             taken += _claim_length(claim)
-    most = QUICK_STATEMENTS if request.plan.depth is Depth.QUICK else None
-    return {section: placed[:most] for section, placed in told.items()}
+    limit = QUICK_STATEMENTS if request.plan.depth is Depth.QUICK else None
+    return {section: placed[:limit] for section, placed in told.items()}
 
 
 def _claim_length(claim: Claim) -> int:
     return len(claim.text.split())
-
-
-def _fits(claim: Claim, room: Sequence[Claim], share: int) -> bool:
-    """The first always does. A report is no book of tables."""
-    if is_table_row(claim.text) and sum(is_table_row(other.text) for other in room) >= MOST_ROWS:
-        return False
-    return not room or sum(map(_claim_length, (*room, claim))) <= share
 
 
 def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tuple[object, ...]]:
@@ -434,17 +432,6 @@ def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tu
         )
 
     return key
-
-
-def _drop_repetitions(claims: Sequence[Claim], *, told: bool) -> Iterator[Claim]:
-    """Without what repeats another in words; a reviewer who said so need not find the same figures and names."""
-    said: list[tuple[frozenset[str], frozenset[str]]] = []
-    for claim in claims:
-        own, stated = frozenset(stems(claim.text)), statement_facts(claim.text)
-        shares = ((len(own & other) / (len(own | other) or 1), facts == stated) for other, facts in said)
-        if not any(share >= (REPEATED_WHEN_TOLD if told else REPEATED) and (told or same) for share, same in shares):
-            said.append((own, stated))
-            yield claim
 
 
 def _find_sections(claim: Claim, request: WriteRequest) -> list[str]:
@@ -525,25 +512,20 @@ def write_not_found(
 ) -> tuple[DraftSentence, ...]:
     """`claims` are all that may be told, wherever they are told; `missing` is what a reviewer looked for in vain."""
     lines = [f"No source read in this run answered: “{question}”" for question in request.unanswered]
-    lines += [
-        f"No source read in this run had a statement for: “{part}”"
-        for part in (*_find_empty_sections(request, claims), *missing)
-    ]
-    return tuple(DraftSentence(text=line, opens=True) for line in lines)
-
-
-def _find_empty_sections(request: WriteRequest, claims: Sequence[Claim]) -> list[str]:
-    """What every answer about a company is expected to have; elsewhere, sections whose sub-questions nobody named as
-    unanswered although nothing was found."""
+    # What every answer about a company is expected to have; elsewhere, sections whose sub-questions nobody named as
+    # unanswered although nothing was found.
     if is_about_a_company(request.plan.sections):
         there = {classify_aspect(claim.text) for claim in claims}
-        return [part for part in (NEWS, FINANCE) if part not in there]
-    spoken = {id for claim in claims for id in claim.questions}
-    by_section: dict[str, list[str]] = {section: [] for section in request.plan.sections}
-    for question in request.plan.questions:
-        by_section[question.section].append(question.id)
-    owned = {question.section for question in request.plan.questions if question.text in request.unanswered}
-    return [section for section, ids in by_section.items() if section not in owned and ids and not spoken & set(ids)]
+        empty = [part for part in (NEWS, FINANCE) if part not in there]
+    else:
+        spoken = {id for claim in claims for id in claim.questions}
+        by_section: dict[str, list[str]] = {section: [] for section in request.plan.sections}
+        for question in request.plan.questions:
+            by_section[question.section].append(question.id)
+        owned = {question.section for question in request.plan.questions if question.text in request.unanswered}
+        empty = [part for part, ids in by_section.items() if part not in owned and ids and not spoken & set(ids)]
+    lines += [f"No source read in this run had a statement for: “{part}”" for part in (*empty, *missing)]
+    return tuple(DraftSentence(text=line, opens=True) for line in lines)
 
 
 def write_cross_references(
@@ -609,12 +591,18 @@ class _DraftWriter:
         surest = select_surest(told, self.request, short) if short else []
         dispute = write_disputes(self.matters, self.target, [claim.id for claim in told])
         ending = DraftSection(title=self.voice.conclusion, role="conclusion", sentences=(*surest, *closing))
-        sections = [
-            DraftSection(title=self.voice.abstract, role="abstract", sentences=tuple(short)),
-            *self._build_sections(body, summed_up),
-            DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute),
-            DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing),
-        ]
+        sections = [DraftSection(title=self.voice.abstract, role="abstract", sentences=tuple(short))]
+        added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
+        voice = self.voice._replace(joints=self.voice.joints and not self.orders.unjoined)
+        joints = JoinContext(voice, self.banned, find_sides(self.request.plan.goal), find_common_words(self.plain))
+        for title, claims in body.items():
+            parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
+            in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
+            parts = parts if in_turn else _vary_first(parts, summed_up)
+            prose = [sentence for part in parts for sentence in join_paragraph(part, joints)]
+            sections.append(DraftSection(title=title, sentences=(*prose, *added[title])))
+        sections.append(DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute))
+        sections.append(DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing))
         # Who is in a hurry is told at once how far the points carry.
         sections.insert(1 if self.voice.brief else len(sections), ending)
         kept = tuple(
@@ -625,33 +613,22 @@ class _DraftWriter:
             notes.append(f"The sources had matter for {words} words where {self.target} were asked for.")
         return Draft(title=self.request.plan.goal.rstrip("?!. "), sections=kept, notes=tuple(notes))
 
-    def _build_sections(self, body: SectionClaims, summed_up: set[str]) -> list[DraftSection]:
-        added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
-        voice = self.voice._replace(joints=self.voice.joints and not self.orders.unjoined)
-        joints = JoinContext(voice, self.banned, find_sides(self.request.plan.goal), find_common_words(self.plain))
-        sections = []
-        for title, claims in body.items():
-            parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
-            in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
-            parts = parts if in_turn else _vary_first(parts, summed_up)
-            told = [sentence for part in parts for sentence in join_paragraph(part, joints)]
-            sections.append(DraftSection(title=title, sentences=(*told, *added[title])))
-        return sections
-
     def _clean_section(self, section: DraftSection) -> DraftSection:
         """Words of our own that nobody wants to read are left out; what a source says stays as it is."""
-        kept = tuple(self._reword_sentence(sentence, section) for sentence in section.sentences)
-        return section.model_copy(update={"sentences": tuple(sentence for sentence in kept if sentence is not None)})
-
-    def _reword_sentence(self, sentence: DraftSentence, section: DraftSection) -> DraftSentence | None:
-        """A dispute is announced in any case, in fewer words if need be."""
-        if sentence.claims and sentence.text.startswith(CONTRAST) and not self._is_clean(CONTRAST):
-            return sentence.model_copy(update={"text": _capitalize(sentence.text.removeprefix(CONTRAST))})
-        if sentence.claims or self._is_clean(sentence.text):
-            return sentence
-        shorter = f"{sentence.text.partition(';')[0].rstrip('.')}."
-        spare = [text for text in (shorter, "Sources differ.") if self._is_clean(text)]
-        return sentence.model_copy(update={"text": spare[0]}) if spare and section.role == "disagreements" else None
+        kept = []
+        for sentence in section.sentences:
+            text = sentence.text
+            if sentence.claims and text.startswith(CONTRAST) and not self._is_clean(CONTRAST):
+                text = _capitalize(text.removeprefix(CONTRAST))
+            elif not sentence.claims and not self._is_clean(text):
+                # A dispute is announced in any case, in fewer words if need be.
+                shorter = f"{text.partition(';')[0].rstrip('.')}."
+                spare = [one for one in (shorter, "Sources differ.") if self._is_clean(one)]
+                if not spare or section.role != "disagreements":
+                    continue
+                text = spare[0]
+            kept.append(sentence.model_copy(update={"text": text}))
+        return section.model_copy(update={"sentences": tuple(kept)})
 
     def _is_clean(self, text: str) -> bool:
         return is_free_of(_QUOTED.sub("", text), self.banned)

@@ -134,7 +134,15 @@ def compare_answers(
     answered = group_answers(asked, found)
     disputes: list[tuple[str, Sides]] = []
     for one, other in combinations(answered, 2) if len(answered) <= MOST_ANSWERS else ():
-        if _is_opposition(asked, one, other, groups):
+        # What held in one year is not against what held in another.
+        years = [(find_years(a.quote), find_years(b.quote)) for a in one for b in other]
+        if asked.kind != "date" and all(x and y and not x & y for x, y in years):
+            continue
+        # Where nothing tells of which thing the fewer sources speak, several independent ones are against them.
+        alike = [_is_one_source(a, b, groups) or is_same_thing(asked, a, b) for a in one for b in other]
+        few, many = sorted((one, other), key=lambda side: count_independent(side, groups))
+        unknown = all(same is None for same in alike) and not any(find_qualifiers(asked, a.around) for a in few)
+        if any(alike) or (unknown and count_independent(many, groups) >= SEVERAL):
             of = find_full_name(asked, one[0].around) or asked.subject
             about = f"{asked.question.rstrip('?!. ')}{f' ({of})' if of else ''}: {one[0].text} or {other[0].text}"
             disputes.append((about, (one, other)))
@@ -146,22 +154,6 @@ def compare_answers(
         and is_same_thing(asked, left, right) is False
     }
     return AnswerComparison(disputes, apart)
-
-
-def _is_opposition(
-    asked: AnswerSpec, left: Sequence[AnswerReading], right: Sequence[AnswerReading], groups: Mapping[str, str]
-) -> bool:
-    """Answers on one thing. Where nothing tells of which thing the fewer sources speak, several independent ones that
-    answer otherwise are against them. What held in one year is not against what held in another."""
-    years = [(find_years(a.quote), find_years(b.quote)) for a in left for b in right]
-    if asked.kind != "date" and all(x and y and not x & y for x, y in years):
-        return False
-    told = [_is_one_source(a, b, groups) or is_same_thing(asked, a, b) for a in left for b in right]
-    if any(told):
-        return True
-    few, many = sorted((left, right), key=lambda side: count_independent(side, groups))
-    unknown = all(one is None for one in told) and not any(find_qualifiers(asked, one.around) for one in few)
-    return unknown and count_independent(many, groups) >= SEVERAL
 
 
 def _is_one_source(left: AnswerReading, right: AnswerReading, groups: Mapping[str, str]) -> bool:
@@ -216,8 +208,12 @@ def find_answer_quotes(question: str, passages: Sequence[Passage]) -> list[Quote
     found = _choose_answers(asked, [(passage.document, passage.text) for passage in passages], headings)
     quotes = []
     for place, one, _ in found.values():
-        text = _sentence_around(passages[place].text, one.start, one.end)
-        quotes.append(Quote(passage=place, text=text, relevance=min(1.0, one.score)))
+        text = passages[place].text
+        around = (piece for piece in split_sentences(text) if piece.start <= one.start and one.end <= piece.end)
+        low = text.find(" ", one.start - AROUND) + 1 if one.start > AROUND else 0
+        high = text.rfind(" ", 0, one.end + AROUND) if one.end + AROUND < len(text) else len(text)
+        quote = next((piece.text for piece in around if len(piece.text) <= LONGEST_QUOTE), text[low:high])
+        quotes.append(Quote(passage=place, text=quote, relevance=min(1.0, one.score)))
     return sorted(quotes, key=lambda quote: -quote.relevance)
 
 
@@ -239,15 +235,6 @@ def add_answer_quotes(question: str, passages: Sequence[Passage], quotes: Sequen
         elif read[at].relevance < one.relevance:
             read[at] = read[at].model_copy(update={"relevance": one.relevance})
     return sorted(read, key=lambda quote: -quote.relevance)[:limit]
-
-
-def _sentence_around(text: str, start: int, end: int) -> str:
-    for piece in split_sentences(text):
-        if piece.start <= start and end <= piece.end and len(piece.text) <= LONGEST_QUOTE:
-            return piece.text
-    low = text.find(" ", start - AROUND) + 1 if start > AROUND else 0
-    high = text.rfind(" ", 0, end + AROUND) if end + AROUND < len(text) else len(text)
-    return text[low:high]
 
 
 def _choose_answers(

@@ -75,7 +75,16 @@ def is_same_thing(wanted: AnswerSpec, left: AnswerReading, right: AnswerReading)
     # 18 December 1868 and 18 December 1888: nobody shares two parts of a date by chance.
     one, other = (frozenset(_PART.findall(reading.text)) for reading in (left, right))
     altered = wanted.kind == "date" and len(one) == len(other) == 3 and len(one & other) == 2
-    if altered or overlap_share(left, right) >= COPY_SHARE or _share_details(wanted, left, right):
+    if altered or overlap_share(left, right) >= COPY_SHARE:
+        return True
+    # A day, two exact figures or three names in common, besides the answers: of 574 pairs of documents on different
+    # things of one name 5 have that, of 243 with an altered answer 45.
+    (days, figures, named), (days_b, figures_b, named_b) = (
+        _extract_details(reading.around.replace(left.text, " ").replace(right.text, " ")) for reading in (left, right)
+    )
+    subject = set(stems(wanted.subject))
+    shared = [name for name in named & named_b if not subject & set(stems(name))]
+    if days & days_b or len(figures & figures_b) >= 2 or len(shared) >= 3:
         return True
     # Fully the same beside the name is one thing; each with something of its own are two, as a film and an album.
     p, q = find_qualifiers(wanted, left.around), find_qualifiers(wanted, right.around)
@@ -88,19 +97,7 @@ def is_same_thing(wanted: AnswerSpec, left: AnswerReading, right: AnswerReading)
     if definitions_differ(*defined):
         return False
     a, b = (set(stems(reading.quote)) - set(stems(reading.text)) for reading in (left, right))
-    named = set(stems(wanted.subject)) <= a & b
-    return True if named and len(a & b) >= ALIKE * len(a | b) else None
-
-
-def _share_details(wanted: AnswerSpec, left: AnswerReading, right: AnswerReading) -> bool:
-    """A day, two exact figures or three names in common, besides the answers: of 574 pairs of documents on different
-    things of one name 5 have that, of 243 with an altered answer 45."""
-    (days, figures, named), (days_b, figures_b, named_b) = (
-        _extract_details(reading.around.replace(left.text, " ").replace(right.text, " ")) for reading in (left, right)
-    )
-    own = set(stems(wanted.subject))
-    shared = [name for name in named & named_b if not own & set(stems(name))]
-    return bool(days & days_b) or len(figures & figures_b) >= 2 or len(shared) >= 3
+    return True if subject <= a & b and len(a & b) >= ALIKE * len(a | b) else None
 
 
 @lru_cache(maxsize=256)
@@ -134,16 +131,12 @@ def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
 def find_qualifiers(wanted: AnswerSpec, text: str) -> frozenset[str]:
     """Stems of what stands beside the subject's name and tells it from others of that name."""
     own = frozenset(stems(wanted.subject))
-    for found in (*_name_pattern(wanted.subject).finditer(text), *NAME.finditer(text)) if own else ():
+    # A name in any case, since small words part it: "Stranger than Fiction".
+    name = re.compile(r"[ _]".join(map(re.escape, wanted.subject.split())), re.I)
+    for found in (*name.finditer(text), *NAME.finditer(text)) if own else ():
         if told := _qualifier_stems(own, text, found.end(), found.group()):
             return told
     return frozenset()
-
-
-@lru_cache(maxsize=256)
-def _name_pattern(subject: str) -> re.Pattern[str]:
-    """A name in any case, since small words part it: "Stranger than Fiction"."""
-    return re.compile(r"[ _]".join(map(re.escape, subject.split())), re.I)
 
 
 def _qualifier_stems(own: frozenset[str], text: str, end: int, run: str) -> frozenset[str]:

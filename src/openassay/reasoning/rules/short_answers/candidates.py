@@ -52,7 +52,14 @@ _CUT = re.compile(
 def find_capital_runs(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Capitalised stretches without the small words, months and labels at their ends, or possessive endings."""
     for found in pattern.finditer(text):
-        for start, end in _split_run(text, found.start(), found.end()):
+        # A run ends where a sentence does, and where the next one or a label begins.
+        runs, start = [], found.start()
+        for cut in _CUT.finditer(text, start, found.end()):
+            if cut.start() > start:
+                runs.append((start, cut.start()))
+                start = cut.end()
+        runs.append((start, found.end()))
+        for start, end in runs:
             while start < end:
                 first, _, rest = text[start:end].partition(" ")
                 titled = first == "The" and rest[:1].isupper()
@@ -65,15 +72,6 @@ def find_capital_runs(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int
             nation = word_pattern(NATIONALITIES).fullmatch(kept)
             if kept and fold(kept) not in _NO_NAME and not kept.isdigit() and not nation:
                 yield start, start + len(kept)
-
-
-def _split_run(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A run ends where a sentence does, and where the next one or a label begins."""
-    for cut in _CUT.finditer(text, start, end):
-        if cut.start() > start:
-            yield start, cut.start()
-            start = cut.end()
-    yield start, end
 
 
 def strip_nation(text: str, start: int, end: int) -> tuple[int, int]:
@@ -228,7 +226,12 @@ def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         tail = set(stems(inside[runs[0][1] :])) if runs else set()
         if runs and (tail & wanted.cue_stems or not tail):
             yield CandidateSpan(start, start + runs[0][1], 0.88)
-    yield from _find_aliases(wanted, read)
+    # What a thing is called, where its name is asked for; such a name may be written small.
+    for found in _ALIAS.finditer(text) if wanted.cue_stems & {"name", "stand", "call"} else ():
+        stop = _ALIAS_END.search(text, found.end())
+        end = stop.start() if stop else found.end()
+        if 0 < len(text[found.end() : end].split()) <= 5:
+            yield CandidateSpan(found.end(), end, 0.6 + 0.25 * read.subject_closeness(found.start(), found.end()))
     yield from find_expansions(wanted, read)
     office = wanted.cue_stems & _OFFICES
     runs = [strip_subject(wanted.subject, text, *run) for run in find_capital_runs(text, NAME)]
@@ -303,17 +306,6 @@ _ALIAS = re.compile(
 _ALIAS_END = re.compile(r" ?[,;:.()\[\]\"“”]| (?:or|and|is|was|in|on|by|at|that|which)\b")
 
 
-def _find_aliases(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """What a thing is called, where its name is asked for; such a name may be written small."""
-    if not wanted.cue_stems & {"name", "stand", "call"}:
-        return
-    for found in _ALIAS.finditer(read.text):
-        stop = _ALIAS_END.search(read.text, found.end())
-        end = stop.start() if stop else found.end()
-        if 0 < len(read.text[found.end() : end].split()) <= 5:
-            yield CandidateSpan(found.end(), end, 0.6 + 0.25 * read.subject_closeness(found.start(), found.end()))
-
-
 def find_expansions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
     """What an abbreviation stands for: a name of which it has the initials."""
     short = wanted.subject.replace(".", "")
@@ -342,7 +334,12 @@ _TRAILING = re.compile(r"(?: (?:of|to|the|in|for|a|an|and|or|with|his|her|its|is
 
 def find_classes(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
     yield from _find_definitions(wanted, read)
-    yield from _find_appositions(wanted, read)
+    known = wanted.words or EXAMPLES_BY_KIND.get(wanted.noun)
+    # "A defender, he began": what somebody was, ahead of what he did; "elected as a Democrat".
+    for found in _OPENING.finditer(read.text) if known else ():
+        if hit := word_pattern(known or ()).search(read.text, found.start(1), found.end(1)):
+            start, end = hit.span() if wanted.words else found.span(1)
+            yield CandidateSpan(start, end, 0.55 + 0.15 * read.subject_closeness(start, end) + read.earliness(start))
     yield from _find_labels(wanted, read)
     # "Tim Martin (American football)": what is in brackets after the subject's name.
     for found in IN_BRACKETS.finditer(read.text):
@@ -365,7 +362,7 @@ def find_classes(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             start = found.start()
             yield CandidateSpan(start, start + len(found.group().rstrip()), 0.8 + read.earliness(start))
     yield from find_expansions(wanted, read)
-    if known := wanted.words or EXAMPLES_BY_KIND.get(wanted.noun):
+    if known:
         own = set(stems(wanted.subject))
         for found in word_pattern(known).finditer(read.text):
             start, end = _extend_phrase(wanted, read.text, found.start(), found.end())
@@ -397,17 +394,6 @@ def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateS
 
 
 _OPENING = re.compile(r"(?:^|[.] |\bas )[Aa]n? ((?:[\w-]+ ){0,4}[\w-]+)(?=,? (?:he|she|it|to|in|of|from)\b|,)")
-
-
-def _find_appositions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ "A defender, he began": what somebody was, ahead of what he did; "elected as a Democrat"."""
-    listed = wanted.words or EXAMPLES_BY_KIND.get(wanted.noun)
-    if not listed:
-        return
-    for found in _OPENING.finditer(read.text):
-        if hit := word_pattern(listed).search(read.text, found.start(1), found.end(1)):
-            start, end = hit.span() if wanted.words else found.span(1)
-            yield CandidateSpan(start, end, 0.55 + 0.15 * read.subject_closeness(start, end) + read.earliness(start))
 
 
 _RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")

@@ -5,7 +5,7 @@ import re
 from openassay.reasoning.rules.short_answers.candidates import CandidateSpan
 from openassay.reasoning.rules.short_answers.question import AnswerSpec
 from openassay.text.injection import asks_for_advice, find_instructions, is_order
-from openassay.text.questions import YearRange, find_year_range
+from openassay.text.questions import find_year_range
 from openassay.text.relations import find_years
 from openassay.text.sentences import TextSpan, split_sentences
 from openassay.text.words import stems
@@ -52,7 +52,19 @@ def filter_candidates(
     kept = [one for one in found if not any(_overlaps(piece, one) for piece in barred)]
     if period is None or wanted.kind == "date":
         return kept
-    return [one for one in kept if not any(_overlaps(p, one) and _has_other_years(period, p, one) for p in pieces)]
+    # Without those whose clause itself names other years only: "up from 2.27 billion in 2022".
+    timely = []
+    for one in kept:
+        clauses = []
+        for piece in (piece for piece in pieces if _overlaps(piece, one)):
+            low, high = one.start - piece.start, one.end - piece.start
+            cuts = [cut.span() for cut in _CLAUSE.finditer(piece.text)]
+            start = max((end for _, end in cuts if end <= low), default=0)
+            stop = min((begin for begin, _ in cuts if begin >= high), default=len(piece.text))
+            clauses.append(find_years(piece.text[start:stop]))
+        if not any(years and not period.overlaps(years) for years in clauses):
+            timely.append(one)
+    return timely
 
 
 _LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)
@@ -61,16 +73,6 @@ LABEL = 6  # words of a line that says when or by whom a text was published
 
 def _overlaps(piece: TextSpan, one: CandidateSpan) -> bool:
     return piece.start < one.end and one.start < piece.end
-
-
-def _has_other_years(period: YearRange, piece: TextSpan, one: CandidateSpan) -> bool:
-    """Whether the clause itself names other years only: "up from 2.27 billion in 2022"."""
-    low, high = one.start - piece.start, one.end - piece.start
-    cuts = [(cut.start(), cut.end()) for cut in _CLAUSE.finditer(piece.text)]
-    start = max((end for _, end in cuts if end <= low), default=0)
-    stop = min((begin for begin, _ in cuts if begin >= high), default=len(piece.text))
-    told = find_years(piece.text[start:stop])
-    return bool(told) and not period.overlaps(told)
 
 
 def _is_other_thing(wanted: AnswerSpec, sentence: str, title: str) -> bool:

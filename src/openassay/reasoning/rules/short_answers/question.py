@@ -364,28 +364,23 @@ def parse_question(question: str) -> AnswerSpec | None:
     known = any(word.strip("?.,'’") in _KNOWN for word in bare.split())
     if kind is None or (kind == "class" and not known and (cues or _UNSAID.search(bare))):
         return None
-    loose, against, needs = _related_stems(kind, cues)
+    # What will do beside the question's own words, what is another matter, and what must be said: when a bridge
+    # collapsed is not when it was built, and a dividend is no revenue.
+    loose, against, needs = frozenset[str](), frozenset[str](), frozenset[str]()
+    said = frozenset().union(*({word} | alike for word, alike in cues))
+    if kind == "number":
+        needs = needs.union(*({word} | alike for word, alike in cues if word in _MEASURES))
+        against = _MEASURES - said if needs else against
+    elif kind == "date" and (not cues or said & _BEGINNING):
+        loose = _BEGINNINGS
+    elif kind == "date" and not said & _OF_LIVES:
+        against = _BEGINNING - said
     found = _NOUN.search(plain)
     noun = found[1] if found else ""
     if noun not in WORDS_BY_KIND:
         listed = (word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject))
         noun = next(listed, noun)
     return AnswerSpec(kind, noun, subject, cues, plain, loose, against, needs, question)
-
-
-def _related_stems(kind: Kind, cues: Cues) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """What will do beside the question's own words, what is another matter, and what must be said: when a bridge
-    collapsed is not when it was built, and a dividend is no revenue."""
-    nothing: frozenset[str] = frozenset()
-    own = frozenset().union(*({word} | alike for word, alike in cues))
-    if kind == "number":
-        needs = nothing.union(*({word} | alike for word, alike in cues if word in _MEASURES))
-        return nothing, _MEASURES - own if needs else nothing, needs
-    if kind != "date":
-        return nothing, nothing, nothing
-    if not cues or own & _BEGINNING:
-        return _BEGINNINGS, nothing, nothing
-    return nothing, nothing if own & _OF_LIVES else _BEGINNING - own, nothing
 
 
 def _find_subject(question: str) -> str:
