@@ -44,11 +44,6 @@ def make_fault(
     return DraftFault(issue, COST[severity] if cost is None else round(cost, 2))
 
 
-def grade_cost(cost: float) -> Severity:
-    """The severity of a fault that is measured."""
-    return "major" if cost >= COST["major"] else "minor" if cost >= COST["minor"] else "suggestion"
-
-
 def truncate(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
@@ -376,7 +371,7 @@ def check_completeness(case: ReviewCase) -> Iterator[DraftFault]:
     asked = max(len(case.request.plan.questions), len(case.request.unanswered), 1)
     for question in case.request.unanswered:
         cost = ALL_OPEN / asked
-        severity: Severity = "major" if grade_cost(cost) == "major" else "minor"
+        severity: Severity = "major" if cost >= COST["major"] else "minor"
         fix = "add sources that speak to it"
         yield make_fault("completeness", severity, "What could not be found", f"unanswered: {question}", fix, cost)
     if asked > 1 and len(case.request.unanswered) / asked > MOST_OPEN:

@@ -200,12 +200,6 @@ def asks_for_form(text: str) -> bool:
     return rest != plain and all(word.strip(".,!?;:") in _BESIDES | {""} for word in rest.split())
 
 
-def find_length(text: str) -> str:
-    """A length that a report can keep to: "100 words"."""
-    found = _MEASURED.search(fold(text))
-    return found.group() if found else ""
-
-
 # Messages that are no more than "Why?", "How?" or "When?", asked of the last question.
 
 _BARE = re.compile(
@@ -365,8 +359,9 @@ class CompleteQuestion(NamedTuple):
 def complete_question(asked: str, so_far: Discourse, companies: CompanyResolver) -> CompleteQuestion | None:
     """The whole question, made of the last one; None where the message is no such part."""
     if asks_for_form(asked) and so_far.asked:
-        length = find_length(asked)
-        return CompleteQuestion(f"{so_far.asked.rstrip('?!. ')}, in {length}?" if length else so_far.asked, aside=True)
+        length = _MEASURED.search(fold(asked))
+        again = f"{so_far.asked.rstrip('?!. ')}, in {length.group()}?" if length else so_far.asked
+        return CompleteQuestion(again, aside=True)
     topic = so_far.named_topic or so_far.topic
     if topic and (MORE.match(asked) or ELSE.match(asked)):
         compared = bool(so_far.group and _COMPARES.search(so_far.asked))

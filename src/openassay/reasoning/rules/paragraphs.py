@@ -106,20 +106,16 @@ class ClaimSimilarity:
     def score(self, left: Claim, right: Claim) -> float:
         a, b = self._stems[left.id], self._stems[right.id]
         whole = math.sqrt(self._sum_weights(a) * self._sum_weights(b))
-        return (self._sum_weights(a & b) / whole if whole else 0.0) + score_nearness(left, right)
+        alike = self._sum_weights(a & b) / whole if whole else 0.0
+        # What one author said in one breath belongs together.
+        if follows(right, left) or follows(left, right):
+            return alike + NEXT_BONUS
+        pairs = ((x, y) for x in left.spans for y in right.spans if x.document == y.document)
+        gaps = [max(x.start, y.start) - min(x.end, y.end) for x, y in pairs]
+        return alike + (NEAR_BONUS if gaps and min(gaps) < NEAR else 0.0)
 
     def _sum_weights(self, found: frozenset[str]) -> float:
         return sum(self._weight[stem] for stem in found)
-
-
-def score_nearness(left: Claim, right: Claim) -> float:
-    """What one author said in one breath belongs together."""
-    if follows(right, left) or follows(left, right):
-        return NEXT_BONUS
-    gaps = [
-        max(a.start, b.start) - min(a.end, b.end) for a in left.spans for b in right.spans if a.document == b.document
-    ]
-    return NEAR_BONUS if gaps and min(gaps) < NEAR else 0.0
 
 
 def follows(claim: Claim, other: Claim) -> bool:
@@ -220,7 +216,10 @@ class JoinContext(NamedTuple):
 def to_sentence(claim: Claim, joint: str = "", *, text: str = "", opens: bool = False) -> DraftSentence:
     """`text`: the words of another of its sources."""
     text = text or claim.text
-    text = f"{joint}{lower_first(text)}" if joint else text
+    if joint:
+        first = text.split(" ", 1)[0]
+        named = _is_name(text, first) and fold(first) not in _OPENERS  # names keep their capitals
+        text = f"{joint}{text if named else text[:1].lower() + text[1:]}"
     return DraftSentence(text=text, claims=(claim.id,), opens=opens)
 
 
@@ -266,12 +265,6 @@ def can_follow(text: str, lower: Collection[str]) -> bool:
     """Whether a word may stand before the statement: what opens it is an article, a name or a known common word."""
     first = text.split(" ", 1)[0]
     return not is_table_row(text) and (fold(first) in _OPENERS or first in lower or _is_name(text, first))
-
-
-def lower_first(text: str) -> str:
-    """The statement in the middle of a sentence. Names keep their capitals."""
-    first = text.split(" ", 1)[0]
-    return text if _is_name(text, first) and fold(first) not in _OPENERS else f"{text[:1].lower()}{text[1:]}"
 
 
 def _is_name(text: str, first: str) -> bool:

@@ -310,16 +310,6 @@ def find_synonyms(word: str) -> frozenset[str]:
 # How far a text has the words that were asked for, rare ones counting most.
 
 
-def compute_rarity(texts: Iterable[str]) -> dict[str, float]:
-    """Inverse document frequency of every stem, so that common words of a corpus weigh little."""
-    counts: Counter[str] = Counter()
-    total = 0
-    for text in texts:
-        counts.update(set(stems(text)))
-        total += 1
-    return {word: math.log(1 + total / (1 + count)) for word, count in counts.items()}
-
-
 def compute_recall(wanted: Mapping[str, float], text: str, weights: Mapping[str, float]) -> float:
     """The weighted share of the wanted stems that a text has; a stem the corpus lacks is not held against it."""
     have = set(stems(text))
@@ -435,7 +425,8 @@ def _is_other_period(period: YearRange | None, text: str) -> bool:
 
 def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list[_Candidate]:
     """Sentences of passages with at least one of the sub-question's own words: its topic alone makes no answer."""
-    weights = compute_rarity(passage.text for passage in passages)
+    counts = Counter(word for passage in passages for word in set(stems(passage.text)))
+    weights = {word: math.log(1 + len(passages) / (1 + count)) for word, count in counts.items()}
     wanted = weigh_stems(question)
     found: dict[str, _Candidate] = {}
     for number, passage in enumerate(passages):

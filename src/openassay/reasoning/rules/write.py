@@ -73,16 +73,6 @@ def _sureness(claim: Claim) -> tuple[bool, float, str]:
     return claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id
 
 
-def list_dispute_claims(found: Sequence[DisputeSides]) -> set[str]:
-    """What must not be told as plain fact: all sides of an open matter, and what lost in a settled one."""
-    return {
-        claim.id
-        for matter in found
-        for side in (matter.sides[1:] if matter.settled else matter.sides)
-        for claim in side
-    }
-
-
 def write_disputes(found: Sequence[DisputeSides], words: int, told: Collection[str] = ()) -> Sentences:
     """As many matters as a quarter of the words holds, but never none: where there is a dispute, it is shown. `told`
     are the claims that were told before."""
@@ -179,13 +169,6 @@ OF_ALL = 0.5  # of what the report tells: more would be the report once more
 NO_ABSTRACT = 300  # a report shorter than this is its own summary
 COUNTS = "none one two three four five six".split()
 FEWEST_STATEMENTS = 4  # statements of a report worth summing up
-
-
-def abstract_length(request: WriteRequest, target: int) -> int:
-    """Words it may have; a quick answer needs none."""
-    if request.plan.depth is Depth.QUICK or target < NO_ABSTRACT:
-        return 0
-    return min(ABSTRACT_WORDS, target // ABSTRACT_SHARE)
 
 
 def write_abstract(
@@ -573,16 +556,20 @@ class _DraftWriter:
         self.usable = [claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED]
         by_id = {claim.id: claim for claim in self.usable}
         self.matters: list[DisputeSides] = find_disputes(request.disagreements, by_id, request.plan)
-        self.hidden = list_dispute_claims(self.matters)
-        self.plain = [c for c in self.usable if not c.superseded_by and c.id not in self.hidden]
+        # Not told as plain fact: all sides of an open matter, and what lost in a settled one.
+        disputed = [side for matter in self.matters for side in (matter.sides[1:] if matter.settled else matter.sides)]
+        hidden = {claim.id for side in disputed for claim in side}
+        self.plain = [claim for claim in self.usable if not claim.superseded_by and claim.id not in hidden]
         self.banned = {*request.banned, *asked.banned}
 
     def build_draft(self) -> Draft:
-        summary = abstract_length(self.request, self.target) * (3 if self.orders.shorter_summary else 4) // 4
+        quick = self.request.plan.depth is Depth.QUICK
+        summary = 0 if quick or self.target < NO_ABSTRACT else min(ABSTRACT_WORDS, self.target // ABSTRACT_SHARE)
+        summary = summary * (3 if self.orders.shorter_summary else 4) // 4
         closing = write_conclusion(self.request, self.usable, self.matters, self.target, self.voice)
         missing = write_not_found(self.request, self.usable, self.orders.missing)
         left = self.target - summary - _count_words((*write_disputes(self.matters, self.target), *missing, *closing))
-        words = min(left, QUICK_WORDS) if self.request.plan.depth is Depth.QUICK else left
+        words = min(left, QUICK_WORDS) if quick else left
         body = place_claims(self.request, self.plain, words, self.voice, self.orders)
         told = [claim for claims in body.values() for claim in claims]
         enough = len(told) >= FEWEST_STATEMENTS
@@ -609,7 +596,7 @@ class _DraftWriter:
             s for s in map(self._clean_section, sections) if s.sentences and (told or dispute or s.role != "conclusion")
         )
         words, notes = sum(_count_words(section.sentences) for section in kept), list(self.orders.notes)
-        if not self.request.previous and self.request.plan.depth is not Depth.QUICK and words < SHORT * self.target:
+        if not self.request.previous and not quick and words < SHORT * self.target:
             notes.append(f"The sources had matter for {words} words where {self.target} were asked for.")
         return Draft(title=self.request.plan.goal.rstrip("?!. "), sections=kept, notes=tuple(notes))
 

@@ -75,7 +75,9 @@ def is_same_thing(wanted: AnswerSpec, left: AnswerReading, right: AnswerReading)
     # 18 December 1868 and 18 December 1888: nobody shares two parts of a date by chance.
     one, other = (frozenset(_PART.findall(reading.text)) for reading in (left, right))
     altered = wanted.kind == "date" and len(one) == len(other) == 3 and len(one & other) == 2
-    if altered or overlap_share(left, right) >= COPY_SHARE:
+    # Of a copy a share stands in the other text; a phrase or two is what statements on like things have in common.
+    x, y = (_trigrams(reading.around.replace(reading.text, " ")) for reading in (left, right))
+    if altered or (len(x & y) >= PHRASES and len(x & y) / min(len(x), len(y)) >= COPY_SHARE):
         return True
     # A day, two exact figures or three names in common, besides the answers: of 574 pairs of documents on different
     # things of one name 5 have that, of 243 with an altered answer 45.
@@ -112,13 +114,6 @@ def _extract_details(text: str) -> tuple[frozenset[str], frozenset[str], frozens
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _FULL_DATE = re.compile(rf"\b[0-3]?\d (?:{_MONTHS}),? \d{{4}}|\b(?:{_MONTHS}) [0-3]?\d ?, \d{{4}}")
 _VISITED = re.compile(r"\b(?:Retrieved|Archived|[Aa]ccessed|original)(?: on)? [\w ,]{5,20}")
-
-
-def overlap_share(left: AnswerReading, right: AnswerReading) -> float:
-    """The share of the shorter text, less its answer, that stands in the other; none where it is but a phrase or two,
-    which statements on like things have in common."""
-    a, b = (_trigrams(reading.around.replace(reading.text, " ")) for reading in (left, right))
-    return len(a & b) / min(len(a), len(b)) if len(a & b) >= PHRASES else 0.0
 
 
 @lru_cache(maxsize=256)

@@ -74,13 +74,6 @@ def find_capital_runs(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int
                 yield start, start + len(kept)
 
 
-def strip_nation(text: str, start: int, end: int) -> tuple[int, int]:
-    words = text[start:end].split(" ")
-    if len(words) > 2 and word_pattern(NATIONALITIES).fullmatch(words[0]):
-        return start + len(words[0]) + 1, end
-    return start, end
-
-
 def strip_subject(subject: str, text: str, start: int, end: int) -> tuple[int, int]:
     """A run without the subject's name at its end: an artist and his album may stand side by side."""
     first = subject.split(",")[0].split(" ")[0]
@@ -276,7 +269,11 @@ def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan
             runs.pop(0)
         gap = _words_to_cue(wanted, read, found)
         if gap is not None and runs and not set(stems(text[runs[0][0] : runs[0][1]])) <= own:
-            run = strip_subject(wanted.subject, text, *strip_nation(text, *runs[0]))
+            start, end = runs[0]
+            nation, *others = text[start:end].split(" ")
+            if len(others) > 1 and word_pattern(NATIONALITIES).fullmatch(nation):
+                start += len(nation) + 1
+            run = strip_subject(wanted.subject, text, start, end)
             yield CandidateSpan(*run, min(1.0, 0.96 - 0.03 * gap + read.earliness(found.start())))
 
 
