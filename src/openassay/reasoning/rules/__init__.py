@@ -45,7 +45,7 @@ SUPPORTED, PARTLY = 0.60, 0.25
 
 
 class RuleReasoner:
-    """Implements `reasoning.protocol.Reasoner`. Work on the processor runs in a thread."""
+    """Implements `reasoning.base.Reasoner`. Work on the processor runs in a thread."""
 
     name = "embedded"
 
@@ -77,12 +77,11 @@ class RuleReasoner:
         return [TypedQuery(text=text) for text in vary_queries(request.question, request.understanding, request.count)]
 
     async def read(self, request: ReadRequest) -> Sequence[Quote]:
-        return await asyncio.to_thread(self._read, request)
-
-    def _read(self, request: ReadRequest) -> Sequence[Quote]:
-        asked = request.question.text
-        quotes = read_passages(request.question, request.passages, request.limit, self._embedder, request.titles)
-        borne = add_answer_quotes(asked, request.passages, quotes, request.limit)
+        asked, passages, limit = request.question.text, request.passages, request.limit
+        quotes = await asyncio.to_thread(
+            read_passages, request.question, passages, limit, self._embedder, request.titles
+        )
+        borne = await asyncio.to_thread(add_answer_quotes, asked, passages, quotes, limit)
         return [quote for quote in borne if could_answer(asked, quote.text)]
 
     async def analyse(self, request: AnalysisRequest) -> Analysis:

@@ -186,8 +186,7 @@ def find_missing(plan: Plan, quotes: Mapping[str, Sequence[str]]) -> dict[str, t
 
 
 def build_need_queries(question: SubQuestion, lacks: Sequence[str], *, found: bool) -> list[str]:
-    """What the sub-question is about, and one thing it lacks: never a word of a page. Where nothing was found, all it
-    is about; else its names are enough."""
+    """What the sub-question is about, or its names where something was `found`, with one thing it lacks."""
     whole = content_words(f"{question.topic} {extract_topic(question.text)}")
     named = content_words(" ".join(find_names(question.in_context)[:2]))
     about = list(dict.fromkeys((named if found else whole) or whole))[:LONGEST_QUERY]
@@ -205,6 +204,11 @@ MOST_FINDINGS = 10
 FEWEST_THEMES, MOST_THEMES = 3, 5
 LONGEST_UNIT = 3  # letters of what looks like a name and may be a unit: Mpc, GHz
 LIKELY = 0.5  # relevance of a quote that speaks to the question
+MOST_REFINEMENTS = 3  # new queries for one gap; the others are left for the round after
+ENOUGH = 0.6  # confidence below which another round is worth a try: about what one good source gives
+MOST_COMPARISONS = 40  # findings compared with each other, since pairs grow by the square
+
+Needs = dict[str, tuple[str, ...]]
 
 
 def select_key_findings(
@@ -243,8 +247,7 @@ def select_key_findings(
 
 
 def find_themes(questions: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> tuple[Theme, ...]:
-    """A sub-question that two or more documents speak to is a theme; where these are few, so is a name that two or
-    more bring up."""
+    """Sub-questions that two or more documents speak to; where these are few, names that two or more bring up."""
     found = [theme for question in questions if (theme := _to_theme(question.text, by_question.get(question.id, ())))]
     if len(found) < FEWEST_THEMES:
         # By names that no sub-question has, those of most documents first.
@@ -268,13 +271,6 @@ def _to_theme(title: str, behind: Sequence[Evidence]) -> Theme | None:
         return None
     ids = tuple(dict.fromkeys(item.finding.id for item in behind))
     return Theme(title=title, findings=ids, sources=len(documents))
-
-
-MOST_REFINEMENTS = 3  # new queries for one gap; the others are left for the round after
-ENOUGH = 0.6  # confidence below which another round is worth a try: about what one good source gives
-MOST_COMPARISONS = 40  # findings compared with each other, since pairs grow by the square
-
-Needs = dict[str, tuple[str, ...]]
 
 
 def analyse(request: AnalysisRequest) -> Analysis:
@@ -355,8 +351,7 @@ def _build_refinements(
     by_question: Mapping[str, Sequence[Evidence]],
     request: AnalysisRequest,
 ) -> dict[str, tuple[str, ...]]:
-    """New queries for what is missing, then the question in fewer words: all from the plan, never from page text, and
-    none that asks the same as one before."""
+    """New queries for what is missing, then the question in fewer words: never from page text, none asked before."""
     refined = {}
     known = collect_known_stems(request.plan)
     seen: set[QueryKey] = {query_key(text) for text in request.asked}
@@ -415,8 +410,7 @@ class _SourceStatement(NamedTuple):
 
 
 def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
-    """One claim a fact, best first. What a reader could not understand alone is told only where nothing else answers
-    the same sub-question."""
+    """One claim a fact, best first; what cannot be understood alone only where nothing else answers its question."""
     known = find_names(f"{plan.goal} {plan.topic}")
     ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
     groups: list[list[_SourceStatement]] = []
@@ -453,8 +447,7 @@ def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]
 
 
 def to_report_sentence(quote: str) -> str:
-    """A quote as a sentence of a report: one line, no heading ahead of it, no connective to a neighbour that is not
-    there."""
+    """A quote as a sentence of a report: one line, no heading ahead of it, no connective to a neighbour."""
     text = _LEAD.sub("", _strip_debris(quote))
     first = text.split(" ", 1)[0]
     text = text[:1].upper() + text[1:] if first.islower() else text  # "the team" but not "iPad"

@@ -30,8 +30,7 @@ LONGEST_SHOWN = 80  # characters of a sentence in an issue
 
 
 class DraftFault(NamedTuple):
-    """An issue, and the points of its criterion that it takes. One that no writer can mend has no fix: those are what
-    the writer is asked for."""
+    """An issue, and the points of its criterion that it takes; one that no writer can mend has no fix."""
 
     issue: Issue
     cost: float

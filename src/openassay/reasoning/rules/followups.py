@@ -467,6 +467,12 @@ _DEFINING = re.compile(
     r"^(?:now )?(?:tell me about|explain|define|describe|research)\b",
     re.I,
 )
+_TURNING = re.compile(r"(?:and |but |so )?(?:what|how) about\b", re.I)
+_ENDS_IN_NOUN = re.compile(r"\b(?:is|are|was|were) the (?:\w+ )?\w+$", re.I)
+
+
+_WHO_IS_NAME = re.compile(r"who (?:is|was) (?-i:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)+)[?!. ]*", re.I)
+_NO_PERSON = re.compile(r"(?:\b(?:in|at|to|from|the|near)|(?<=\s)[A-Z][\w-]*)\s+$")
 
 
 class RewriteResult(NamedTuple):
@@ -564,14 +570,6 @@ def _append_topic(asked: str, topic: Topic) -> str:
     bare = asked.rstrip("?!. ")
     ends_in_noun = _ENDS_IN_NOUN.search(bare) or not (_FINITE_VERB.search(bare) or _TURNING.match(bare))
     return f"{bare} of {topic.name}?" if ends_in_noun else f"{bare} ({topic.name})?"
-
-
-_TURNING = re.compile(r"(?:and |but |so )?(?:what|how) about\b", re.I)
-_ENDS_IN_NOUN = re.compile(r"\b(?:is|are|was|were) the (?:\w+ )?\w+$", re.I)
-
-
-_WHO_IS_NAME = re.compile(r"who (?:is|was) (?-i:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)+)[?!. ]*", re.I)
-_NO_PERSON = re.compile(r"(?:\b(?:in|at|to|from|the|near)|(?<=\s)[A-Z][\w-]*)\s+$")
 
 
 def _find_new_topic(asked: str, so_far: Discourse, companies: CompanyResolver) -> Topic | None:

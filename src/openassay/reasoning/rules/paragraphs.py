@@ -40,8 +40,7 @@ SURER, ROW, WORDY = 0.1, 0.2, 0.15  # of relevance
 
 
 def score_worth(claim: Claim, voice: WritingStyle) -> float:
-    """Relevance, and a little for being borne out: of two statements a reader wants the surer one. A row of a table is
-    evidence, but reads badly."""
+    """Relevance, a little more for being borne out, less for a row of a table, which reads badly."""
     value = claim.relevance - ROW * is_table_row(claim.text)
     if claim.mark is Mark.CORROBORATED:
         value += SURER * (3 if voice.brief else 1)
@@ -202,6 +201,17 @@ _OWN_JOINT = re.compile(
     r"^(However|Moreover|Furthermore|In addition|Additionally|Meanwhile|Nevertheless|Nonetheless|By contrast|"
     r"In contrast|Similarly|Likewise|As a result|Consequently|Therefore|Thus)\b,?\s+"
 )
+# "In addition, in 2018 ..." reads badly.
+_ADVERBIAL = frozenset(
+    "in on at by for from with after before during since until while when where if as although though despite because "
+    "according but and or however under over within among between to not".split()
+)
+MATTER_SIMILARITY = 0.12  # from here on two statements are of one matter
+UNDATED = 9999
+Paragraph = list[Claim]
+
+_CHANGE = re.compile(r"\b(?:chang|grow|grew|rose|fell|trend|over time|evol|histor|develop)", re.I)
+_WHY = re.compile(r"\b(?:why|cause|reason|explanation|drove|drives)", re.I)
 
 
 class JoinContext(NamedTuple):
@@ -279,13 +289,6 @@ def find_common_words(claims: Sequence[Claim]) -> frozenset[str]:
     return frozenset(first for first in firsts if first.lower() in small and fold(first) not in _ADVERBIAL)
 
 
-# "In addition, in 2018 ..." reads badly.
-_ADVERBIAL = frozenset(
-    "in on at by for from with after before during since until while when where if as although though despite because "
-    "according but and or however under over within among between to not".split()
-)
-
-
 def rephrase(claim: Claim, besides: Collection[str] = ()) -> str | None:
     """The statement as another of its sources puts it, so that it can be told a second time without repeating it."""
     for span in claim.spans:
@@ -296,14 +299,6 @@ def rephrase(claim: Claim, besides: Collection[str] = ()) -> str | None:
         if fits and jaccard(text, claim.text) < OTHER and relate(text, claim.text) == "same":
             return text
     return None
-
-
-MATTER_SIMILARITY = 0.12  # from here on two statements are of one matter
-UNDATED = 9999
-Paragraph = list[Claim]
-
-_CHANGE = re.compile(r"\b(?:chang|grow|grew|rose|fell|trend|over time|evol|histor|develop)", re.I)
-_WHY = re.compile(r"\b(?:why|cause|reason|explanation|drove|drives)", re.I)
 
 
 def build_paragraphs(title: str, claims: Sequence[Claim], voice: WritingStyle, goal: str) -> list[Paragraph]:

@@ -47,8 +47,7 @@ FEWEST = 3  # words of a statement
 
 
 def split_clauses(sentence: str) -> list[str]:
-    """The statements of a sentence, each a sentence of the same words; the sentence itself where it has but one or
-    nobody could be sure."""
+    """The statements of a sentence, each a sentence of the same words; the sentence itself where that is unsure."""
     ahead = _AHEAD.match(sentence)
     said = ahead.group() if ahead else ""
     body = sentence[len(said) :].rstrip(".")

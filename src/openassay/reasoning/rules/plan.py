@@ -46,8 +46,7 @@ ScopeKind = Field | Literal["comparison", "cause", "procedure"]
 
 
 class ScopeOption(NamedTuple):
-    """`label` is what the person sees, `text` what is asked for it; a question that has a word of `said` asks it
-    already."""
+    """What the person sees, what is asked for it, and words of a question that asks it already."""
 
     label: str
     text: str
@@ -218,32 +217,18 @@ def build_planner_questions(
     `context` in the person's own words."""
     field = classify_field(understanding, company=company)
     about = address_topic(understanding)
+    sides = list_scope_options(understanding, company=company)
+    scope = _SCOPE.get(understanding.query_class, _SCOPE["overview"]).format(about)
+    uses = tuple(list_uses(field, to_do=find_action(understanding) is not None))
+    offered: dict[Literal["scope", "timeframe", "depth", "use"], tuple[str, tuple[str, ...]]] = {
+        "scope": (scope, tuple(side.label for side in sides)),
+        "timeframe": (f"Which period should count for {about}?", (*_PERIODS[field], ANY_TIME)),
+        "use": (f"What will you use the report on {about} for?", uses),
+        "depth": (f"How deep should the report on {about} go?", list_lengths(understanding.query_class, about)),
+    }
     every = [
-        PlannerQuestion(
-            id="scope",
-            about="scope",
-            text=_SCOPE.get(understanding.query_class, _SCOPE["overview"]).format(about),
-            options=tuple(side.label for side in list_scope_options(understanding, company=company)),
-            all_of_the_above=True,
-        ),
-        PlannerQuestion(
-            id="timeframe",
-            about="timeframe",
-            text=f"Which period should count for {about}?",
-            options=(*_PERIODS[field], ANY_TIME),
-        ),
-        PlannerQuestion(
-            id="use",
-            about="use",
-            text=f"What will you use the report on {about} for?",
-            options=tuple(list_uses(field, to_do=find_action(understanding) is not None)),
-        ),
-        PlannerQuestion(
-            id="depth",
-            about="depth",
-            text=f"How deep should the report on {about} go?",
-            options=list_lengths(understanding.query_class, about),
-        ),
+        PlannerQuestion(id=topic, about=topic, text=text, options=options, all_of_the_above=topic == "scope")
+        for topic, (text, options) in offered.items()
     ]
     # What need not be asked: the question says it, the person said it before, or it makes no difference.
     known = known or {}
@@ -286,7 +271,7 @@ class PlanRequirements(NamedTuple):
 
 
 def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirements:
-    asked, answers = request.understanding, request.answers
+    asked, answers, given = request.understanding, request.answers, request.answers.items()
     offered = list_scope_options(asked, company=company)
     depth, use = answers.get("depth", ""), parse_use(answers.get("use", ""))
     chosen = _choose_sides(answers.get("scope", ""), offered, asked)
@@ -307,6 +292,9 @@ def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirem
         "depth": f"the report is to be {length}",
         "use": f"{f'in the {use.style} style; ' if use else ''}asked as well: {'; '.join(facets or of_purpose)}",
     }
+    reasons = [f"You chose for {key}: {_flatten(text)}: {told.get(key, 'kept in mind')}" for key, text in given]
+    for line, text in said.items():
+        reasons.append(f"Taken into account: {line}{FOLLOWED if any(_narrow_words({line: text}, asked)) else ''}")
     return PlanRequirements(
         sides=tuple(dict.fromkeys((*chosen, *of_purpose))),
         facets=facets,
@@ -315,17 +303,8 @@ def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirem
         style=use.style if use else None,
         thorough=asks_for_everything(depth),
         narrowing=tuple(_narrow_words(said, asked)),
-        constraints=(*(f"{about}: {_flatten(answer)}" for about, answer in answers.items()), *said),
-        reasoning=(
-            *(
-                f"You chose for {about}: {_flatten(answer)}: {told.get(about, 'kept in mind')}"
-                for about, answer in answers.items()
-            ),
-            *(
-                f"Taken into account: {line}{FOLLOWED if any(_narrow_words({line: text}, asked)) else ''}"
-                for line, text in said.items()
-            ),
-        ),
+        constraints=(*(f"{key}: {_flatten(text)}" for key, text in given), *said),
+        reasoning=tuple(reasons),
     )
 
 
@@ -429,12 +408,8 @@ _FACETS: dict[str, tuple[str, ...]] = {
         "Which steps does it take to {act}?",
         "What can go wrong for those who {act}?",
     ),
-    "yes_no": (
-        "What is said about {topic}?",
-        "Which figures are given for {topic}?",
-        "What speaks against {topic}?",
-    ),
-}  # fmt: skip
+    "yes_no": ("What is said about {topic}?", "Which figures are given for {topic}?", "What speaks against {topic}?"),
+}
 
 # Words that tend to stand in answers to a kind of question; one of the query variations carries them.
 _ANSWER_WORDS: dict[str, str] = {
@@ -556,6 +531,7 @@ _LEANING = re.compile(r"\b(?:it|them|they)\b(?!\s+(?:is|was|has)\b)", re.I)
 
 
 _SIDES_OF_A_CLAUSE = ("Background", "Figures", "Open or disputed")
+_PRIORITY = {1: 1, 9: 3}  # 2: what narrows, and other kinds of source
 
 
 def _build_queries(
@@ -582,9 +558,6 @@ def _build_queries(
         SearchQuery(id=f"K{n}", text=text, question=question.id, type=kind, priority=_PRIORITY.get(rank, 2))
         for n, (rank, question, text, kind) in enumerate(list(distinct.values())[::-1][:MOST_QUERIES], 1)
     )
-
-
-_PRIORITY = {1: 1, 9: 3}  # 2: what narrows, and other kinds of source
 
 
 def _append_words(text: str, words: Sequence[str]) -> str:

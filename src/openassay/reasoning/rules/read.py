@@ -242,11 +242,11 @@ _SAME = tuple(
 # Short forms that are capitalised and yet no names.
 _COMMON_NAME_PARTS = frozenset("high national royal new north south east west saint great old flight general".split())
 _ROLES = frozenset("ceo cfo cto coo gdp eps ipo roi hq ebitda".split())
+_QUOTED = re.compile(r"[\"“]([^\"”]{3,80})[\"”]")
 
 
 class QuestionName(NamedTuple):
-    """A name of a question: the phrase where it is in quotation marks, else stems that tell it from others; and its
-    initials."""
+    """A name of a question: a quoted phrase, or the stems that tell it from others and its initials."""
 
     phrase: str
     stems: frozenset[str]
@@ -293,9 +293,6 @@ def parse_target(question: str, context: str) -> QuestionTarget:
         tuple(name for name in told if name.phrase or name.stems),
         tuple(find_synonyms(word) for word in own if word not in of_names | ASKING),
     )
-
-
-_QUOTED = re.compile(r"[\"“]([^\"”]{3,80})[\"”]")
 
 
 def _normalize_words(text: str) -> str:
@@ -448,8 +445,7 @@ def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) ->
 
 
 def could_answer(question: str, sentence: str) -> bool:
-    """A question for a time needs one in its answer; a question for a time to come needs one that lies ahead; an order
-    answers only who asks what to do."""
+    """A question for a time needs one in its answer; an order answers only who asks what to do."""
     plain = fold(question)
     if is_order(sentence) and not asks_for_advice(question):
         return False

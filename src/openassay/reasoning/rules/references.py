@@ -199,6 +199,9 @@ _THAT_PLACE = re.compile(
     r"(?<!is )(?<!are )(?<!was )(?<!were )(?<!where )(?<!any )(?<!be )\bthere\b(?=\s*(?:[?.!,]|$|after|before|in\b))",
     re.I,
 )
+_CLOSING = re.compile(
+    r"(?:" + "|".join(STOP_WORDS) + r"|\w+ed|well|popular|successful|like|work|sell|go|come|take)\b", re.I
+)
 
 
 class ReferenceResolution(NamedTuple):
@@ -377,8 +380,3 @@ def _expand_noun(match: re.Match[str], latest: str, so_far: Discourse) -> str:
     if latest and re.fullmatch(_WORK, noun, re.I) and fold(latest) not in fold(match.string):
         return f"the {noun} {latest}"
     return match.group()
-
-
-_CLOSING = re.compile(
-    r"(?:" + "|".join(STOP_WORDS) + r"|\w+ed|well|popular|successful|like|work|sell|go|come|take)\b", re.I
-)

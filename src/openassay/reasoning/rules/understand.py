@@ -97,6 +97,12 @@ _CLASSES: tuple[tuple[QueryClass, re.Pattern[str]], ...] = (
                             r"\boverview\b|^(?:explain|discuss|research|investigate|report on)\b")),
     ("yes_no", re.compile(r"^(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had)\b")),
 )  # fmt: skip
+# What people say before they ask: "Now tell me about Tesla".
+_LEAD = re.compile(
+    r"^(?:(?:ok(?:ay)?|well|now|so|then|and|but|please|great|good|alright|all right)\b[,.! ]+)+"
+    r"(?=(?:tell|give|show|describe|explain|compare|what|how|why|who|when|where|which|can|could)\b)",
+    re.I,
+)
 
 
 def understand(message: str, conversation: Conversation, companies: CompanyResolver) -> Understanding:
@@ -247,14 +253,6 @@ def _build_unclear(
 def _suggest_next(so_far: Discourse, companies: CompanyResolver) -> tuple[str, ...]:
     topic = so_far.topic
     return suggest_questions(topic.name, company=is_company(topic.name, companies), named=topic.proper) if topic else ()
-
-
-# What people say before they ask: "Now tell me about Tesla".
-_LEAD = re.compile(
-    r"^(?:(?:ok(?:ay)?|well|now|so|then|and|but|please|great|good|alright|all right)\b[,.! ]+)+"
-    r"(?=(?:tell|give|show|describe|explain|compare|what|how|why|who|when|where|which|can|could)\b)",
-    re.I,
-)
 
 
 def classify_question(question: str) -> QueryClass:

@@ -1,4 +1,4 @@
-"""What the sources disagree on: every matter with both sides, who stands behind each, and why it is open."""
+"""Writing without a model: verified claims in their own words, in the order of the plan, each said once, as prose."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,6 +32,8 @@ from openassay.reasoning.rules.plan import FINANCE, NEWS, classify_aspect, is_ab
 from openassay.text.relations import find_years, statement_facts
 from openassay.text.sentences import is_statement, is_table_row
 from openassay.text.words import fold, jaccard, stems
+
+# What the sources disagree on: every matter with both sides, who stands behind each, and why it is open.
 
 DISPUTES_TITLE = "What the sources disagree on"
 DISPUTES_SHARE = 4  # a quarter of the words
@@ -74,8 +76,7 @@ def _sureness(claim: Claim) -> tuple[bool, float, str]:
 
 
 def write_disputes(found: Sequence[DisputeSides], words: int, told: Collection[str] = ()) -> Sentences:
-    """As many matters as a quarter of the words holds, but never none: where there is a dispute, it is shown. `told`
-    are the claims that were told before."""
+    """As many matters as a quarter of the words holds, but at least one; `told` are claims that were told before."""
     # Each matter in short, and in full where it takes more.
     every: list[tuple[Sentences, Sentences]] = []
     asked: list[str] = []
@@ -514,8 +515,7 @@ def write_not_found(
 def write_cross_references(
     request: WriteRequest, placed: SectionClaims, matters: Sequence[DisputeSides]
 ) -> dict[str, list[DraftSentence]]:
-    """What is added to a section: that it tells what another, left empty, was planned for, and that part of what was
-    found on it is disputed."""
+    """What is added to a section: that it stands in for an empty one, and that part of it is disputed."""
     added: dict[str, list[DraftSentence]] = {section: [] for section in placed}
     also: dict[str, list[str]] = {}
     for section in (section for section, claims in placed.items() if not claims):
@@ -534,7 +534,7 @@ def write_cross_references(
     return added
 
 
-# Writing without a model: verified claims in their own words, in the order of the plan, each said once, as prose.
+# The draft as a whole.
 
 QUICK_WORDS = 220
 SHORT = 0.75  # of the words asked for: a report with less matter says so
@@ -626,8 +626,7 @@ def _count_words(sentences: Sequence[DraftSentence]) -> int:
 
 
 def _vary_first(parts: Sequence[list[Claim]], summed_up: set[str]) -> list[list[Claim]]:
-    """A section does not begin with what the abstract has just said, if it has anything else to begin with: another
-    paragraph, else another sentence."""
+    """A section begins with another paragraph or sentence than what the abstract has just said, if it has any."""
     if not parts or parts[0][0].id not in summed_up:
         return list(parts)
     for part in parts:

@@ -71,6 +71,8 @@ LONGEST_HEADING = 100  # characters
 LONGEST_QUOTE, AROUND = 600, 160  # characters; of what is no sentence, so much on either side is quoted
 
 Sides = tuple[Sequence[AnswerReading], Sequence[AnswerReading]]
+# Where every document seems to answer otherwise, they speak of different things and none of them of what is asked.
+MOST_ANSWERS = 5
 
 
 class AnswerOption(NamedTuple):
@@ -81,15 +83,10 @@ class AnswerOption(NamedTuple):
     text: str
 
 
-# Where every document seems to answer otherwise, they speak of different things and none of them of what is asked.
-MOST_ANSWERS = 5
-
-
 def find_answers(
     question: str, claims: Sequence[Claim], titles: Mapping[str, str] | None = None
 ) -> tuple[DraftAnswer, ...]:
-    """None for a question that no short phrase answers. `about` is told where there are several answers; `titles` are
-    those of the documents."""
+    """Short answers, none where no phrase answers; `about` is told of several, `titles` are the documents'."""
     asked = parse_question(question)
     if asked is None:
         return ()
@@ -186,8 +183,7 @@ def read_answers(
 
 
 def group_answers(asked: AnswerSpec, found: Sequence[AnswerReading]) -> list[list[AnswerReading]]:
-    """Those that agree together, most sources first. One too vague to tell between two, as a year that two dates have,
-    stands with neither."""
+    """Those that agree together, most sources first; one too vague to tell between two stands with neither."""
     groups: list[list[AnswerReading]] = []
     # Of dates the exact ones first.
     for reading in sorted(found, key=lambda reading: -len(reading.text.split()) if asked.kind == "date" else 0):
@@ -240,8 +236,7 @@ def add_answer_quotes(question: str, passages: Sequence[Passage], quotes: Sequen
 def _choose_answers(
     asked: AnswerSpec, pieces: Sequence[tuple[str, str]], titles: Mapping[str, str] | None = None
 ) -> dict[str, AnswerOption]:
-    """Of each document, given as pieces of its text, what it answers. What other documents answer speaks for the same
-    words in this one."""
+    """What each document, given as pieces of its text, answers; what others answer speaks for the same words."""
     options: dict[str, list[AnswerOption]] = {}
     for place, (document, text) in enumerate(pieces):
         title = (titles or {}).get(document, "")

@@ -21,6 +21,14 @@ ALIKE = 0.75  # of the words around two answers: one sentence with another value
 AHEAD = 2  # words ahead of a name that may be part of it: Lieutenant General
 PHRASES = 10  # three words in a row each
 COPY_SHARE = 0.3  # of a text: of 390 documents on different things of one name 4 share that much, of 69 altered ones 38
+_PART = re.compile(r"\d{3,4}|\d{1,2}|[A-Z][a-z]{2}")
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_FULL_DATE = re.compile(rf"\b[0-3]?\d (?:{_MONTHS}),? \d{{4}}|\b(?:{_MONTHS}) [0-3]?\d ?, \d{{4}}")
+_VISITED = re.compile(r"\b(?:Retrieved|Archived|[Aa]ccessed|original)(?: on)? [\w ,]{5,20}")
+_BRACKET = re.compile(r" ?\( ?((?!born|b\.|[^()]*\d{3}[^()]*\d{3})[^():\"“]{2,50}?) ?\)")
+_WHERE = re.compile(r" ?, ([A-Z][\w-]*(?: [A-Z][\w-]*){0,2})")
+_TITLES = "band singer county township city district state emperor king sir lord saint american british"
+_KINDS = frozenset(stems(" ".join((*MEDIA, *SPORTS, *OCCUPATIONS, _TITLES))))
 
 
 class AnswerReading(NamedTuple):
@@ -66,9 +74,6 @@ def _find_figures(text: str) -> frozenset[str]:
     return frozenset(re.sub(r"[^\d.]", "", figure) for figure in re.findall(r"\d[\d,.]*\d|\d", text))
 
 
-_PART = re.compile(r"\d{3,4}|\d{1,2}|[A-Z][a-z]{2}")
-
-
 def is_same_thing(wanted: AnswerSpec, left: AnswerReading, right: AnswerReading) -> bool | None:
     """Whether two sources speak of one thing: None where nothing tells. One text with another value put in does; of
     things with one name, what stands beside the name differs."""
@@ -109,11 +114,6 @@ def _extract_details(text: str) -> tuple[frozenset[str], frozenset[str], frozens
     figures = frozenset(re.findall(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\.\d+\b", plain))
     named = frozenset(fold(found) for found in NAME.findall(plain) if len(found.split()) >= 2)
     return days, figures, named
-
-
-_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_FULL_DATE = re.compile(rf"\b[0-3]?\d (?:{_MONTHS}),? \d{{4}}|\b(?:{_MONTHS}) [0-3]?\d ?, \d{{4}}")
-_VISITED = re.compile(r"\b(?:Retrieved|Archived|[Aa]ccessed|original)(?: on)? [\w ,]{5,20}")
 
 
 @lru_cache(maxsize=256)
@@ -160,9 +160,3 @@ def find_full_name(wanted: AnswerSpec, text: str) -> str:
             name = run[:again].rstrip() if repeats else run
             return name + (f" ({bracket[1]})" if bracket else f", {place[1]}" if place else "")
     return ""
-
-
-_BRACKET = re.compile(r" ?\( ?((?!born|b\.|[^()]*\d{3}[^()]*\d{3})[^():\"“]{2,50}?) ?\)")
-_WHERE = re.compile(r" ?, ([A-Z][\w-]*(?: [A-Z][\w-]*){0,2})")
-_TITLES = "band singer county township city district state emperor king sir lord saint american british"
-_KINDS = frozenset(stems(" ".join((*MEDIA, *SPORTS, *OCCUPATIONS, _TITLES))))

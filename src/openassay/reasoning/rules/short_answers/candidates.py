@@ -1,4 +1,4 @@
-"""Names that may be what a question wants: of people, works, lines, wars."""
+"""Stretches of a text that may be what a question wants: names, classes, dates, figures and places."""
 
 import re
 from bisect import bisect_right
@@ -86,6 +86,8 @@ def strip_subject(subject: str, text: str, start: int, end: int) -> tuple[int, i
 LONGEST_ANSWER = 12  # words of an answer
 SYNONYM = 0.88  # of the weight of the question's own word
 EARLY = 0.15  # what opens a text is what it is about
+_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_STOP = re.compile(r"(?<![A-Z])(?<!\b(?:St|Dr|Mr|No|Lt|Jr|Sr))(?<=[\w)\]\"'”’])\s?[.!?](?=\s+[A-Z\"“(\[]|\s*$)")
 
 
 class CandidateSpan(NamedTuple):
@@ -103,10 +105,6 @@ class WordToken(NamedTuple):
     start: int
     end: int
     stem: str
-
-
-_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
-_STOP = re.compile(r"(?<![A-Z])(?<!\b(?:St|Dr|Mr|No|Lt|Jr|Sr))(?<=[\w)\]\"'”’])\s?[.!?](?=\s+[A-Z\"“(\[]|\s*$)")
 
 
 @lru_cache(maxsize=65_536)
@@ -174,8 +172,7 @@ class TextView:
         return any(not self.count_stops(self.words[at].start, place) for at in self._find_words(frozenset({word})))
 
     def is_other_matter(self, start: int, end: int) -> bool:
-        """Whether a word of something else than what is asked stands nearer, in the sentence, than the question's, or
-        what must be said there is not."""
+        """Whether a word of another matter stands nearer than the question's, or what must be said there is not."""
         own = self._distance(start, end, self.marks if self.needed is None else self.needed)
         return self._distance(start, end, self.against) < own or (self.needed is not None and own == float("inf"))
 
@@ -204,6 +201,16 @@ _BY_END = re.compile(
 )
 _DONE = re.compile(r"\w{3,}(?:ed|tten|wn|ught) ")
 _BY_LONGEST = 90  # characters
+_TAKES = re.compile(r" (?:as|became|becomes|is|was)(?: (?:the|its|their|new|a|an))* ")
+
+
+_OFFICES = frozenset(map(stem, "ceo executive chairman chairwoman president mayor minister governor".split()))
+_ALIAS = re.compile(
+    r"\b(?:(?:commonly|also|formerly|now|today|originally|previously|historically) )?(?:known as|called|named|renamed|"
+    r"written|(?:the )?modern(?:-day)?(?: (?:town|city|village|name)(?: of)?)?|present-day|stands for|"
+    r"abbreviation (?:of|for))(?: (?:the|a|an))? "
+)
+_ALIAS_END = re.compile(r" ?[,;:.()\[\]\"“”]| (?:or|and|is|was|in|on|by|at|that|which)\b")
 
 
 def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -251,12 +258,6 @@ def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         yield CandidateSpan(start, end, min(1.0, score + read.earliness(start)))
 
 
-_TAKES = re.compile(r" (?:as|became|becomes|is|was)(?: (?:the|its|their|new|a|an))* ")
-
-
-_OFFICES = frozenset(map(stem, "ceo executive chairman chairwoman president mayor minister governor".split()))
-
-
 def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
     """ "directed by the Scottish author Muriel Spark": the first name of the phrase that does not only describe
     another, if a cue stands just ahead."""
@@ -295,14 +296,6 @@ def _words_to_cue(wanted: AnswerSpec, read: TextView, by: re.Match[str]) -> int 
     return min(near, default=None) if by.group().startswith("by") else None
 
 
-_ALIAS = re.compile(
-    r"\b(?:(?:commonly|also|formerly|now|today|originally|previously|historically) )?(?:known as|called|named|renamed|"
-    r"written|(?:the )?modern(?:-day)?(?: (?:town|city|village|name)(?: of)?)?|present-day|stands for|"
-    r"abbreviation (?:of|for))(?: (?:the|a|an))? "
-)
-_ALIAS_END = re.compile(r" ?[,;:.()\[\]\"“”]| (?:or|and|is|was|in|on|by|at|that|which)\b")
-
-
 def find_expansions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
     """What an abbreviation stands for: a name of which it has the initials."""
     short = wanted.subject.replace(".", "")
@@ -327,6 +320,14 @@ _IS_A = re.compile(
 )
 _NO_CLASS = re.compile(r"\b(?:stub|article|part of|series of|list|disambiguation|page|same|way|result|case)\b", re.I)
 _TRAILING = re.compile(r"(?: (?:of|to|the|in|for|a|an|and|or|with|his|her|its|is|then|as|by|on|at))+$")
+_OPENING = re.compile(r"(?:^|[.] |\bas )[Aa]n? ((?:[\w-]+ ){0,4}[\w-]+)(?=,? (?:he|she|it|to|in|of|from)\b|,)")
+
+
+_RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")
+_LEFT = re.compile(r"(?:\b(?!The |A |An |In |He |She |His |Her )[A-Z][\w-]* )+$")
+_LABELS = {"profession": "profession|occupation", "medium": "medium|format|media type"}
+_VALUE = re.compile(r"[A-Z][\w/&-]*(?: [A-Z][\w/&-]*)?")
+_LABEL_GAP = re.compile(r" ?(?:\( ?s ?\))? ?:? ?")
 
 
 def find_classes(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -390,24 +391,12 @@ def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateS
             yield CandidateSpan(*_extend_phrase(wanted, text, hit.start(), hit.end()), min(1.0, score + 0.2))
 
 
-_OPENING = re.compile(r"(?:^|[.] |\bas )[Aa]n? ((?:[\w-]+ ){0,4}[\w-]+)(?=,? (?:he|she|it|to|in|of|from)\b|,)")
-
-
-_RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")
-_LEFT = re.compile(r"(?:\b(?!The |A |An |In |He |She |His |Her )[A-Z][\w-]* )+$")
-
-
 def _extend_phrase(wanted: AnswerSpec, text: str, start: int, end: int) -> tuple[int, int]:
     """The name a listed word is part of: "Quebec Liberal Party", "snooker player"."""
     if wanted.noun == "party" and text[start].isupper() and (left := _LEFT.search(text[max(0, start - 30) : start])):
         start -= len(left.group()) if len(left.group().split()) <= 2 else 0
     right = _RIGHT.match(text, end)
     return start, right.end() if right else end
-
-
-_LABELS = {"profession": "profession|occupation", "medium": "medium|format|media type"}
-_VALUE = re.compile(r"[A-Z][\w/&-]*(?: [A-Z][\w/&-]*)?")
-_LABEL_GAP = re.compile(r" ?(?:\( ?s ?\))? ?:? ?")
 
 
 def _find_labels(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:

@@ -28,6 +28,8 @@ _OFFICE = frozenset(stems("ceo executive"))
 _NEW = re.compile(r"\b(?:replacement|replace|new|temporary)\b")
 _CLAUSE = re.compile(r",(?=\s)|;|\s(?:and|but|while|against|versus|compared (?:with|to)|from(?= [$€£]?\d))\s", re.I)
 _FILE = re.compile(r"\.\w{1,5}$")
+_LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)
+LABEL = 6  # words of a line that says when or by whom a text was published
 
 
 def filter_candidates(
@@ -65,10 +67,6 @@ def filter_candidates(
         if not any(years and not period.overlaps(years) for years in clauses):
             timely.append(one)
     return timely
-
-
-_LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)
-LABEL = 6  # words of a line that says when or by whom a text was published
 
 
 def _overlaps(piece: TextSpan, one: CandidateSpan) -> bool:

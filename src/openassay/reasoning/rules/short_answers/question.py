@@ -155,19 +155,17 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 # What a text says a thing is: "The Grey Ferry is a 1979 Danish film". Things of one name differ in it.
 
 LONGEST_DEFINITION = 140  # characters of what defines; after that a text tells other things
+_IS = re.compile(r"(?: ?\([^()]{0,120}\))?,? (?:is|was|are|were) (?:an?|the|one of)\b")
+_STOP = re.compile(r"(?<=[a-z\d)]{2}) ?\.(?: |$)")
+_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
+_PLACES = tuple(dict.fromkeys((*NATIONALITIES, *STATES, *COUNTRIES)))
+_KINDS = tuple(dict.fromkeys((*MEDIA, *OCCUPATIONS, *SPORTS)))
 
 
 class Definition(NamedTuple):
     years: frozenset[str]
     places: frozenset[str]
     kinds: frozenset[str]
-
-
-_IS = re.compile(r"(?: ?\([^()]{0,120}\))?,? (?:is|was|are|were) (?:an?|the|one of)\b")
-_STOP = re.compile(r"(?<=[a-z\d)]{2}) ?\.(?: |$)")
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
-_PLACES = tuple(dict.fromkeys((*NATIONALITIES, *STATES, *COUNTRIES)))
-_KINDS = tuple(dict.fromkeys((*MEDIA, *OCCUPATIONS, *SPORTS)))
 
 
 @lru_cache(maxsize=512)
