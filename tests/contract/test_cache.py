@@ -392,7 +392,7 @@ async def test_a_second_process_finds_what_the_first_has_put(tmp_path: Path, not
 COUNTING = """
 import asyncio, sys
 from pathlib import Path
-from openassay.storage.sqlite_cache import SqliteCache
+from openassay.storage.cache import SqliteCache
 
 async def main():
     cache = SqliteCache(Path(sys.argv[1]), 1_000_000, lambda text: sys.exit(text))

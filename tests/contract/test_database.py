@@ -167,12 +167,12 @@ from pathlib import Path
 from openassay.errors import StorageError
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
-from openassay.storage.tables import PARTS
+from openassay.storage.database import PARTS
 rows = Rows(SqliteDatabase(Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 for number in range(100):
     try:
-        with rows.writing("thread", "t") as writer:
+        with rows.open_writer("thread", "t") as writer:
             writer.insert(PARTS, {"thread": "t", "hash": f"{number}", "payload": b"x" * 10_000})
     except StorageError as error:
         print(f"{number}|{error.help}")
@@ -447,8 +447,8 @@ SLOW = "CREATE TABLE two (a TEXT);\nSELECT pg_sleep(300);\nCREATE TABLE three (a
 MIGRATING = """
 import sys
 from pathlib import Path
-from openassay.storage import upgrade
-from openassay.storage.migrating import Schema
+from openassay.storage import postgres as upgrade
+from openassay.storage.database import Schema
 from openassay.storage.postgres import PostgresDatabase
 upgrade.POSTGRES = Schema(Path(sys.argv[2]), "")
 PostgresDatabase(sys.argv[1]).close()

@@ -348,7 +348,7 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path, schema: Schem
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     _add(schema, "0002_two.sql", f"CREATE TABLE two AS {endless};\n")
     script = (
-        "import sys; from pathlib import Path; from openassay.storage.migrating import Schema;"
+        "import sys; from pathlib import Path; from openassay.storage.database import Schema;"
         "from openassay.storage.sqlite import SqliteDatabase;"
         "SqliteDatabase(Path(sys.argv[1]), Schema(Path(sys.argv[2]), ''))"
     )

@@ -127,7 +127,7 @@ APPEND = """
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from openassay.model.event import Event
+from openassay.models.event import Event
 from openassay.storage.events import SqlEvents
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase

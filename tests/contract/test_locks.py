@@ -107,12 +107,12 @@ if hours:  # a clock that is wrong, for whoever asks it from here on
     datetime.datetime = Wrong
 
 from openassay.errors import ThreadBusyError
-from openassay.storage.leases import Leases
+from openassay.storage.locks import Leases
 from openassay.storage.locks import FileLocks
 from openassay.storage.postgres import PostgresDatabase
 locks = FileLocks(Path(where)) if kind == "files" else Leases(PostgresDatabase(where), seconds=seconds)
 try:
-    print("held", locks.take("t", forgive=False).falls, flush=True)
+    print("held", locks.acquire("t", forgive=False).falls, flush=True)
 except ThreadBusyError:
     print("busy", flush=True)
 sys.stdin.read()

@@ -351,7 +351,7 @@ async def test_only_its_owner_may_read_the_file_and_what_is_forgotten_is_gone_fr
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from openassay.memory.opening import open_memory
+from openassay.engine.memory import open_memory
 
 async def write():
     async with open_memory(Path(sys.argv[1])) as memory:

@@ -209,16 +209,16 @@ def _database_of_rates(postgres_server: PostgresServer) -> None:
 TAKING = """
 import asyncio, sys
 from pydantic import SecretStr
-from openassay.ports import Bucket
-from openassay.storage.postgres_link import PostgresLink
-from openassay.storage.postgres_rates import PostgresRates
-from openassay.storage.redis_link import RedisLink
-from openassay.storage.redis_rates import RedisRates
+from openassay.protocols import TokenBucket
+from openassay.storage.connections import PostgresLink
+from openassay.storage.rates import PostgresRates
+from openassay.storage.connections import RedisLink
+from openassay.storage.rates import RedisRates
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
     rates = RedisRates(link) if place.startswith("redis") else PostgresRates(link)
-    taken = [await rates.take("all", Bucket(100, 0.001)) for _ in range(60)]
+    taken = [await rates.try_acquire("all", TokenBucket(100, 0.001)) for _ in range(60)]
     print(sum(not one.wait for one in taken))
     await link.close()
 

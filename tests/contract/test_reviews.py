@@ -184,7 +184,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from openassay.errors import AnswerError
-from openassay.storage.reviews import SqlReviews
+from openassay.storage.events import SqlReviews
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 
@@ -193,7 +193,7 @@ with SqliteDatabase(Path(sys.argv[1])) as database:
     sys.stdin.readline()
     for question in range({QUESTIONS}):
         try:
-            asyncio.run(SqlReviews(Rows(database)).take(str(question), sys.argv[2], "person", datetime.now(UTC)))
+            asyncio.run(SqlReviews(Rows(database)).accept_answer(str(question), sys.argv[2], "person", datetime.now(UTC)))
         except AnswerError:
             continue
         print(question, flush=True)

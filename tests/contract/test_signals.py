@@ -154,16 +154,16 @@ async def test_other_processes_hear_it(join: Join, notices: Notices) -> None:
 RINGING = """
 import asyncio, sys
 from pydantic import SecretStr
-from openassay.storage.postgres_link import PostgresLink
-from openassay.storage.postgres_signals import PostgresSignals
-from openassay.storage.redis_link import RedisLink
-from openassay.storage.redis_signals import RedisSignals
+from openassay.storage.connections import PostgresLink
+from openassay.storage.signals import PostgresSignals
+from openassay.storage.connections import RedisLink
+from openassay.storage.signals import RedisSignals
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
     signals = RedisSignals(link) if place.startswith("redis") else PostgresSignals(link)
     for number in range(100):
-        signals.ring(f"run:{number}")
+        signals.notify(f"run:{number}")
     await signals.close()
     await link.close()
 

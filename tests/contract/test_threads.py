@@ -389,7 +389,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from openassay.errors import ThreadBusyError
-from openassay.model.thread import Run
+from openassay.models.thread import Run
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads

@@ -370,7 +370,7 @@ async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make)
     here = lab()
 
     class Far(MemoryLocks):
-        def take(self, thread: str, *, forgive: bool = True) -> Lease:
+        def acquire(self, thread: str, *, forgive: bool = True) -> Lease:
             time.sleep(0.4)
             return super().acquire(thread, forgive=forgive)
 
@@ -448,7 +448,7 @@ async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, ca
     here = lab(settings={"hitl_after_planning": True})
     waiting = await here.ask(APPLE, depth="quick", interactive=True)
     [question] = waiting.questions
-    await here.reviews.take(question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now())
+    await here.reviews.accept_answer(question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now())
     real = here.engine._sources
 
     def gone(_: ResearchOptions) -> Any:
@@ -529,13 +529,13 @@ TAKES = """
 import os, sys
 from pathlib import Path
 from openassay.storage.locks import FileLocks
-FileLocks(Path(sys.argv[1]) / "locks").take(sys.argv[2], forgive=False)
+FileLocks(Path(sys.argv[1]) / "locks").acquire(sys.argv[2], forgive=False)
 os._exit(1)
 """
 RESUMES = """
 import asyncio, os, sys
 from openassay.bootstrap import open_engine
-from openassay.runs.runner import Runner
+from openassay.engine.runner import Runner
 from openassay.settings import load
 Runner.spawn = lambda *_, **__: os._exit(1)
 

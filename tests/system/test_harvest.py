@@ -20,16 +20,16 @@ PAGES, HOSTS = 40, 10
 # A workshop with one worker at rest and one that reads a long page, which takes it 6 s.
 HARVESTER = """
 import asyncio
-from openassay.harvest.formats import Format
-from openassay.harvest.workshop import Workshop
+from openassay.fetch.formats import ContentFormat
+from openassay.fetch.pool import ExtractorPool
 
 async def main() -> None:
-    workshop = Workshop(workers=2)
+    workshop = ExtractorPool(workers=2)
     page = b"<html><body><p>One page.</p></body></html>"
     read = lambda body, format: workshop.extract(body, format=format, url="http://a.test/", seconds=3)
-    await asyncio.gather(*(read(page, Format.HTML) for _ in range(4)))
+    await asyncio.gather(*(read(page, ContentFormat.HTML) for _ in range(4)))
     line = b"<p>The office measured the tide, and <a href=/x>nobody</a> has explained it so far.</p>"
-    hanging = asyncio.create_task(read(b"<html><body><article>" + line * 18_000, Format.HTML))
+    hanging = asyncio.create_task(read(b"<html><body><article>" + line * 18_000, ContentFormat.HTML))
     await asyncio.sleep(0.3)
     print("done" if hanging.done() else "at work", flush=True)
     await asyncio.sleep(60)

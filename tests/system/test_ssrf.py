@@ -462,8 +462,8 @@ _CHILD = """
 import asyncio, json, re, sys, time
 from pathlib import Path
 from openassay.errors import FetchError
-from openassay.harvest.fetching.client import GuardedClient
-from openassay.settings import Harvesting
+from openassay.fetch.client import FetchClient
+from openassay.settings import HarvestSettings
 
 def peak():  # ru_maxrss begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
@@ -478,7 +478,7 @@ async def fetch(client, url):
 
 async def main():
     results = {}
-    async with GuardedClient(Harvesting(allow_addresses=("127.0.0.1/32",))) as client:
+    async with FetchClient(HarvestSettings(allow_addresses=("127.0.0.1/32",))) as client:
         await fetch(client, sys.argv[1] + "/warm-up/999")
         for path in sys.argv[2:]:
             before, began = peak(), time.monotonic()

@@ -135,7 +135,7 @@ def test_the_name_follows_from_the_shipped_model(model: MiniLM) -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
-        "import sys, openassay.embedding as e; e.MiniLM();"
+        "import sys, openassay.text.embeddings as e; e.MiniLM();"
         "print(sorted({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -288,10 +288,10 @@ def test_parallel_queries_compute_what_they_share_only_once(path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from openassay.embedding import CachedEmbedder
+from openassay.text.embeddings import EmbeddingCache
 from tests.unit.test_embedding import CountingEmbedder
 
-cached = CachedEmbedder(CountingEmbedder(), Path(sys.argv[1]), on_notice=lambda n: sys.exit(n))
+cached = EmbeddingCache(CountingEmbedder(), Path(sys.argv[1]), on_notice=lambda n: sys.exit(n))
 for i in range(100):
     cached.embed([f"shared {i}", f"{sys.argv[2]} {i}"])
 """

@@ -226,12 +226,12 @@ async def take(step: str, mind: Any) -> Any:
     """One call of a method with the material above."""
     calls = {
         "understand": lambda: mind.understand(ASKED.question, Conversation()),
-        "questions": lambda: mind.questions(ASKED),
+        "questions": lambda: mind.propose_questions(ASKED),
         "plan": lambda: mind.plan(PLAN_REQUEST),
-        "queries": lambda: mind.queries(QUERY_REQUEST),
+        "queries": lambda: mind.propose_queries(QUERY_REQUEST),
         "read": lambda: mind.read(READ_REQUEST),
         "analyse": lambda: mind.analyse(ANALYSIS_REQUEST),
-        "claims": lambda: mind.claims(plan_of(), EVIDENCE),
+        "claims": lambda: mind.extract_claims(plan_of(), EVIDENCE),
         "judge": lambda: mind.judge([(CLAIMS[0].text, [SURVEY[:50]]), (CLAIMS[1].text, [GAZETTE])]),
         "write": lambda: mind.write(WRITE_REQUEST),
         "critique": lambda: mind.critique(CRITIQUE_REQUEST),

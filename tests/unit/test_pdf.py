@@ -208,7 +208,7 @@ def test_many_threads_may_read_at_once(tmp_path: Path) -> None:
 
 def test_the_child_imports_nothing_of_openassay() -> None:
     heavy = "[name for name in sys.modules if name.startswith(('lang', 'pydantic', 'trafilatura'))]"
-    code = f"import sys, openassay.harvest.pdf.child; print({heavy})"
+    code = f"import sys, openassay.fetch.pdf_child; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
