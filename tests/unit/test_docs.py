@@ -253,7 +253,7 @@ def test_what_python_exports_is_documented() -> None:
     assert re.findall(r"`(\w+)`", page.split("promised: ")[1].split(". ")[0]) == [
         "research", "aresearch", "Report", "Client", "AsyncClient", "OpenAssayError"
     ]  # fmt: skip
-    assert sorted(openassay.__all__) == ["OpenAssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
+    assert sorted(openassay.__all__) == ["AsyncClient", "Client", "OpenAssayError", "Report", "aresearch", "research"]
     arguments = [
         name for name, one in inspect.signature(openassay.aresearch).parameters.items() if one.kind != one.VAR_KEYWORD
     ]
