@@ -37,7 +37,6 @@ PROPERTY = "requirement"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--requirements-record", metavar="FILE", help="write which requirements the tests proved")
-    parser.addoption("--without", metavar="FILE", help="leave out the test functions that are listed there")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,11 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if listing := config.getoption("--without"):
-        listed = set(Path(listing).read_text(encoding="utf-8").splitlines())
-        left_out = [item for item in items if item.nodeid.partition("[")[0] in listed]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.nodeid.partition("[")[0] not in listed]
     for item in items:
         ids = {str(name) for mark in item.iter_markers("requirement") for name in mark.args}
         item.user_properties.extend((PROPERTY, name) for name in sorted(ids))

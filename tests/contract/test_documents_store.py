@@ -93,6 +93,7 @@ async def test_a_prefix_of_a_hash_will_do(store: DocumentStore, length: int) -> 
     assert await store.get(FULL.hash[:length].upper()) == FULL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash", ["", "abc", FULL.hash[:7], "g" * 64, FULL.hash + "0", "%" * 8, "*" * 8, "\x00"])
 async def test_what_cannot_be_a_hash_is_not_found(store: DocumentStore, hash: str) -> None:
     await store.add_test(FULL)

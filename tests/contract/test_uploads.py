@@ -277,6 +277,7 @@ rows.database.close()
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_25_mb_takes_little_memory(postgres_address: str, tmp_path: Path) -> None:
     file = tmp_path / "large.txt"
     file.write_bytes(os.urandom(25_000_000))

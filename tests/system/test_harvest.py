@@ -38,6 +38,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 async def test_a_harvest_is_polite_and_as_fast_as_its_pages_can_be_read(eval_data: Path) -> None:
     """Ten hosts with four pages each. Alone on two cores the ratio is below 1.3; other tests run beside this one."""
@@ -57,6 +58,7 @@ async def test_a_harvest_is_polite_and_as_fast_as_its_pages_can_be_read(eval_dat
     assert wall < 3 * memory + (PAGES // HOSTS) * settings.host_pause + 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", HARVESTER], stdout=subprocess.PIPE, text=True) as harvester:

@@ -142,6 +142,7 @@ def kill_at_random(group: Workers, connection: sqlite3.Connection) -> None:
     assert not marks, "not every kill came to pass"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06", "W-15")
 async def test_the_cap_holds_when_workers_are_killed(tmp_path: Path) -> None:
     bill = tmp_path / "bill"

@@ -214,6 +214,7 @@ def test_texts_without_a_company(register: CompanyRegister, text: str) -> None:
 # Properties ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_answered(text: str) -> None:
     register = open_companies()
@@ -245,6 +246,7 @@ def test_the_index_of_spellings_finds_all_that_comparing_finds(asked: str, strin
 # Floors on data that are not ours --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-06")
 def test_spellings_tickers_companies_left_out_and_ordinary_words(eval_data: Path) -> None:
     measure = MEASURES["companies"]

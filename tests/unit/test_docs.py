@@ -184,6 +184,7 @@ def written_commands(page: Path) -> Iterator[str]:
             yield re.sub(r'"[^"]*"|“[^”]*”', "TEXT", command)
 
 
+@pytest.mark.slow
 @a_page
 def test_commands_and_their_options_exist(page: Path) -> None:
     root = typer.main.get_command(app)
@@ -198,6 +199,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         assert not unknown, f"openassay {written}"
 
 
+@pytest.mark.slow
 @a_page
 def test_settings_exist(page: Path) -> None:
     known = {key for key, _ in keys(Settings(data_dir=Path("data")))}

@@ -75,6 +75,7 @@ def test_a_paraphrase_is_much_closer_than_an_unrelated_sentence(model: MiniLM) -
     assert asked @ unrelated < 0.15
 
 
+@pytest.mark.slow
 def test_rows_keep_the_order_of_the_texts(model: MiniLM) -> None:
     rows = model.embed(MIXED)
     alone = np.concatenate([model.embed([text]) for text in MIXED[:5]])
@@ -83,6 +84,7 @@ def test_rows_keep_the_order_of_the_texts(model: MiniLM) -> None:
     assert cosines.min() > 0.9999
 
 
+@pytest.mark.slow
 def test_vectors_have_unit_length_and_are_the_same_each_time(model: MiniLM) -> None:
     rows = model.embed(MIXED)
     assert rows.dtype == np.float32
@@ -104,6 +106,7 @@ def test_a_lone_surrogate_is_embedded(model: MiniLM) -> None:
     assert np.isfinite(model.embed(["caf\udce9"])).all()
 
 
+@pytest.mark.slow
 def test_threads_share_one_model() -> None:
     model = MiniLM(threads=1)
     with ThreadPoolExecutor(4) as pool:
@@ -297,6 +300,7 @@ for i in range(100):
 """
 
 
+@pytest.mark.slow
 def test_processes_share_one_file(path: Path) -> None:
     root = Path(__file__).parents[2]
     commands = [[sys.executable, "-c", WRITER, str(path), str(i)] for i in range(3)]

@@ -382,6 +382,7 @@ async def test_the_answer_is_streamed(make: Make) -> None:
         assert len(pieces) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06", "L-09", "F-11")
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.formats & {"anthropic", "openai"}])
 async def test_every_fault_has_a_typed_ending_and_is_booked_if_it_is_billed(make: Make, name: str) -> None:

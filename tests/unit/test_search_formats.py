@@ -237,7 +237,9 @@ WORK: dict[str, Any] = {
 
 def openalex(**changed: Any) -> list[Any]:
     return list(
-        plain_source(OpenAlexSource).parse_results(json.dumps({"meta": {"count": 1}, "results": [{**WORK, **changed}, WORK]}))
+        plain_source(OpenAlexSource).parse_results(
+            json.dumps({"meta": {"count": 1}, "results": [{**WORK, **changed}, WORK]})
+        )
     )
 
 
@@ -637,6 +639,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: str(kind.name))
 @settings(deadline=None, max_examples=60)
 @given(ANYTHING)

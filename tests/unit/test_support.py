@@ -51,6 +51,7 @@ def support(embedder: MiniLM, reader: CrossEncoder) -> FeatureSupportScorer:
     return FeatureSupportScorer(embedder, reader)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-09", "W-09")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", ["fever", "wice"])
