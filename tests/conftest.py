@@ -1,6 +1,6 @@
 """What every test gets: no way out to the network, a clean environment, and a record of what it proves.
 
-Any whole run (no paths, -k or -m) leaves `.requirements.json` for tests/traceability.py; a partial run leaves
+Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial run leaves
 the last record alone unless --requirements-record names a file.
 """
 
@@ -74,8 +74,9 @@ class RequirementsRecord:
 
 
 def _is_whole_run(config: pytest.Config) -> bool:
-    narrowed = any(config.getoption(name, None) for name in ("keyword", "markexpr", "lf", "collectonly"))
-    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed
+    narrowed = any(config.getoption(name, None) for name in ("keyword", "lf", "collectonly"))
+    marked = config.getoption("markexpr", "") not in ("", "not slow")
+    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed and not marked
 
 
 # Isolation -------------------------------------------------------------------------------------------
