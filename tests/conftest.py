@@ -1,6 +1,7 @@
 """What every test gets: no way out to the network, a clean environment, and a record of what it proves.
 
-Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial run leaves
+Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial
+run leaves
 the last record alone unless --requirements-record names a file.
 """
 
