@@ -301,7 +301,7 @@ async def test_the_timer_does_not_look_into_what_waits_in_line(lab: Make, monkey
     for _ in range(3):
         await here.engine.queue(APPLE, QUICK)
     taken: list[str] = []
-    monkeypatch.setattr(here.engine._runner.locks, "take", taken.append)
+    monkeypatch.setattr(here.engine._runner.locks, "acquire", taken.append)
 
     assert await here.engine.answer_overdue() == []
 
