@@ -200,7 +200,8 @@ async def test_the_status_of_a_run_is_current_at_every_step(lab: Make) -> None:
     outcome = await here.ask(QUESTION)
 
     assert dict(during[:-2]) | {"critique": Status.REVIEWING, "write": Status.WRITING} == {
-        "understand": Status.PLANNING, "plan": Status.PLANNING, "propose_queries": Status.SEARCHING, "read": Status.SEARCHING,
+        "understand": Status.PLANNING, "plan": Status.PLANNING, "propose_queries": Status.SEARCHING,
+        "read": Status.SEARCHING,
         "analyse": Status.ANALYZING, "extract_claims": Status.ANALYZING, "judge": Status.ANALYZING,
         "write": Status.WRITING, "critique": Status.REVIEWING,
     }  # fmt: skip
