@@ -179,8 +179,8 @@ class PostgresServer:
 
     @cached_property
     def computes_distances(self) -> bool:
-        """Whether pgvector runs here: the wheel's was compiled for newer processors, and on an older one the server dies
-        at the first distance."""
+        """Whether pgvector runs here: the wheel's was compiled for newer processors; on an older one the server dies at
+        the first distance."""
         import psycopg
 
         with closing(psycopg.connect(self.create(), autocommit=True)) as connection:
