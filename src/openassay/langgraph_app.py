@@ -19,9 +19,9 @@ from openassay.engine.questions import validate_question
 from openassay.graph import build_graph
 from openassay.models.event import EventKind
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import load
-from openassay.state import StateCompactor, Values, question_input
+from openassay.state import Plain, StateCompactor, question_input
 
 QUESTION = {
     "type": "object",
@@ -128,13 +128,13 @@ class ContextFactory:
 class IdentityCompactor(StateCompactor):
     """The state stays whole: it is there to be looked at, and whoever keeps it has no notes of ours."""
 
-    async def compact(self, update: Mapping[str, Any]) -> Values:
+    async def compact(self, update: Mapping[str, Any]) -> Plain:
         return dict(update)
 
-    async def compact_tasks(self, tasks: Any) -> list[Values]:
+    async def compact_tasks(self, tasks: Any) -> list[Plain]:
         return [dict(task) for task in tasks]
 
-    async def expand(self, state: Mapping[str, Any]) -> Values:
+    async def expand(self, state: Mapping[str, Any]) -> Plain:
         return dict(state)
 
 
