@@ -18,8 +18,8 @@ from openassay.nodes.dispatch import FAST_RATE
 from openassay.nodes.failures import is_transient
 from openassay.nodes.preferences import select_sources, source_preferences
 from openassay.protocols import RemoteSource
-from openassay.reasoning.rules.small_talk import is_cancellation
 from openassay.state import Plain, State
+from openassay.text.small_talk import is_cancellation
 from openassay.text.words import fold, stems
 
 # Stopping for a person. When it was asked goes into the checkpoint with the question, so that a deadline outlives

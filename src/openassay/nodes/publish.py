@@ -14,8 +14,8 @@ from openassay.nodes.report import build_sections, compose_report, list_open_que
 from openassay.nodes.standards import reader_notes
 from openassay.nodes.write import needs_more_research
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence
-from openassay.reasoning.rules.small_talk import choose_reply
 from openassay.state import Plain, State
+from openassay.text.small_talk import choose_reply
 from openassay.text.words import fold
 from openassay.verification.sources import assess_credibility, group_documents
 

@@ -14,8 +14,7 @@ from openassay.models.plan import Plan
 from openassay.models.report import Critique, SourceCard
 from openassay.nodes.report import list_open_questions
 from openassay.nodes.standards import apply_standards, check_standards, question_text
-from openassay.reasoning.base import CritiqueRequest, Draft
-from openassay.reasoning.rules.critique import recommend
+from openassay.reasoning.base import CritiqueRequest, Draft, recommend
 from openassay.state import Plain, State
 from openassay.verification.sources import assess_credibility, group_documents
 

@@ -13,10 +13,10 @@ from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Plan
 from openassay.models.report import Critique, Issue
-from openassay.reasoning.base import Draft, DraftSentence
-from openassay.reasoning.rules.critique import find_cutoff, parse_dates, recommend
+from openassay.reasoning.base import Draft, DraftSentence, recommend
 from openassay.settings import ReportStandards
 from openassay.state import State
+from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, stem, words
 
 # Fields in which a reader may come to harm by acting on a report: health, law and money.
@@ -173,14 +173,14 @@ def _check_recency(
     """Sources without a date are of no known age: a threshold somebody has set is not met by them."""
     days = standards.recency_days
     wanted = today - timedelta(days=days) if days else find_cutoff(question, today)
-    known = parse_dates(cited)
+    known = [date.fromisoformat(day[:10]) for day in cited if day]
     if wanted is None or any(day >= wanted for day in known) or not (known or days):
         return
     issue = Issue(category="methodology", severity="major", location="sources",
                   description="no source cited is as recent as it should be",
                   fix="use newer sources, if there are any")  # fmt: skip
     caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
-    yield StandardFailure(issue, caveat, mendable=any(day >= wanted for day in parse_dates(there)))
+    yield StandardFailure(issue, caveat, mendable=any(date.fromisoformat(day[:10]) >= wanted for day in there if day))
 
 
 def _check_advice(facts: Facts) -> Iterator[StandardFailure]:

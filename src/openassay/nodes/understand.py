@@ -12,8 +12,8 @@ from openassay.models.event import Status
 from openassay.models.plan import SHORTEST, Clarity, ThreadMessage, Understanding
 from openassay.nodes.gate import ask_person
 from openassay.reasoning.base import Conversation
-from openassay.reasoning.rules.small_talk import is_indifferent
 from openassay.state import State
+from openassay.text.small_talk import is_indifferent
 
 # Asking the person what was meant. A node that interrupts does nothing else.
 

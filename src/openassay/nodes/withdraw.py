@@ -27,8 +27,6 @@ from openassay.nodes.verify import (
 )
 from openassay.nodes.write import build_write_request, collect_terms, recheck_draft
 from openassay.reasoning.base import Draft, DraftClaim, DraftSection, DraftSentence, SourceRating
-from openassay.reasoning.rules.critique import critique_draft as counted
-from openassay.reasoning.rules.write import write as in_own_words
 from openassay.state import State
 from openassay.verification.sources import assess_credibility
 
@@ -133,7 +131,7 @@ async def _revise_draft(left: State, touched: Collection[str], deps: ResearchCon
     kept = await recheck_draft(draft.model_copy(update={"sections": affected}), claims, titles, known, deps)
     before = [sentence.text for section in affected for sentence in section.sentences]
     replaced = dict(zip(before, [now for section in kept for now in section], strict=True))
-    floor = await asyncio.to_thread(in_own_words, build_write_request(left, claims, deps))
+    floor = await deps.reasoner.write_verbatim(build_write_request(left, claims, deps))
     own = [section for section in draft.sections if section.role not in _FREE]
     fresh = [section for section in floor.sections if section.role in _FREE]
     frames = {s.text for section in floor.sections for s in section.sentences if not s.claims}
@@ -165,7 +163,7 @@ async def _review_again(left: State, deps: ResearchContext) -> Critique:
     """What can be counted is counted again; what a model has thought of the report before is not asked anew, and the
     lower score holds."""
     request = await build_review_request(left, Draft.model_validate(left["draft"]), 0, deps)
-    critique = await asyncio.to_thread(counted, request)
+    critique = await deps.reasoner.score_draft(request)
     earlier = Critique.model_validate(left["critique"]) if left["critique"] else critique
     lower = {name: min(score, earlier.scores.get(name, score)) for name, score in critique.scores.items()}
     return critique.model_copy(update={"scores": lower, "score": min(critique.score, earlier.score)})
