@@ -106,12 +106,12 @@ class SpendingLimits:
 
 
 def build_spending_limits(
-    premises: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    resources: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> SpendingLimits:
     """As the settings, and the sources that are installed, have it."""
-    installed = premises.world.sources.list_sources()
+    installed = resources.sources.list_sources()
     paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
-    engine, world = premises.engine, premises.world
+    engine = resources.engine
     return SpendingLimits(
-        engine.settings, SqlSpending(world.rows), premises.users, engine.threads, paid, world.commons.turnstile, now
+        engine.settings, SqlSpending(resources.rows), resources.users, engine.threads, paid, resources.shared.turnstile, now
     )
