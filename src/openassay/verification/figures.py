@@ -92,9 +92,9 @@ def _has_same_value(quantity: Quantity, other: Quantity, statement: str, passage
         return quantity.label == other.label
     if (quantity.kind == "uncertainty") != (other.kind == "uncertainty") and not _ERROR.search(statement):
         return False
-    if other.ranged and not quantity.ranged and other.value < _FIRST_YEAR:
-        if not _BOUND.search(statement[: quantity.start]):
-            return False
+    unbound = other.ranged and not quantity.ranged and other.value < _FIRST_YEAR
+    if unbound and not _BOUND.search(statement[: quantity.start]):
+        return False
     # Equal, or within the precision stated where the statement says that it rounds.
     exact = not quantity.approximate or quantity.kind in ("year", "ordinal")
     margin = 0 if exact else min(quantity.step / 2, abs(quantity.value) / 10)
