@@ -37,8 +37,8 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, plan, understanding = runtime.context, load_plan(state), load_understanding(state)
     known = {_finding_key(finding): finding.id for finding in load_findings(state)}
     read = [Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]]
-    findings = merge_findings(read, known)
-    complete = assess_completeness(understanding, context.sources) if findings else None
+    findings = _merge_findings(read, known)
+    complete = _assess_completeness(understanding, context.sources) if findings else None
     coverage = await _answer_coverage(plan, findings, understanding, complete, context)
     overall = sum(coverage.values()) / len(coverage) if coverage else 0.0
     if complete is not None and understanding.query_class == "overview":
@@ -109,7 +109,7 @@ async def _answer_coverage(
     return coverage
 
 
-def assess_completeness(understanding: Understanding, sources: Sequence[Source]) -> float | None:
+def _assess_completeness(understanding: Understanding, sources: Sequence[Source]) -> float | None:
     """Return how complete the data on the subjects are at a source that can tell, or None where no such source knows
     one of the subjects."""
     judges = [source for source in sources if isinstance(source, ConfidenceSource)]
@@ -122,7 +122,7 @@ def assess_completeness(understanding: Understanding, sources: Sequence[Source])
     return max(known, default=None)
 
 
-def merge_findings(findings: Sequence[Finding], known: Mapping[FindingKey, str]) -> list[Finding]:
+def _merge_findings(findings: Sequence[Finding], known: Mapping[FindingKey, str]) -> list[Finding]:
     """Keep one finding per span and sub-question, named E1, E2, ... from the most relevant on; one of an earlier round
     keeps its name."""
     best: dict[FindingKey, Finding] = {}

@@ -206,20 +206,17 @@ class QueryDeduplicator:
             left = [kind for kind in kinds if (key, kind) not in self._asking]
             if len(left) < len(kinds):
                 self.repeated.append(text)
-                for kind in kinds:
-                    if (key, kind) in self._asking:
-                        self._share_query(question, text, *self._asking[key, kind])
+                # The sub-question that asks it asks for this one too; that may be itself, in other words.
+                for owner, query in (self._asking[key, kind] for kind in kinds if (key, kind) in self._asking):
+                    shared = [(other["question"], other["text"]) for other in query["also"]]
+                    if (question, text) not in [(owner, query["text"]), *shared]:
+                        query["also"].append({"question": question, "text": text})
+                        self.shared.add(question)
             if left and len(own) < self._most:
                 everywhere = not types and len(left) == len(kinds)
                 own.append({"text": text, "types": [] if everywhere else left, "also": []})
                 self._asking |= {(key, kind): (question, own[-1]) for kind in left}
         return own
-
-    def _share_query(self, question: str, text: str, owner: str, query: Plain) -> None:
-        """Let the sub-question that asks a query ask for this one too; that may be itself, in other words."""
-        if (question, text) not in [(owner, query["text"]), *((o["question"], o["text"]) for o in query["also"])]:
-            query["also"].append({"question": question, "text": text})
-            self.shared.add(question)
 
 
 def reuse_results(earlier: Iterable[tuple[str, str]], searches: Mapping[str, SearchOutcome]) -> list[SearchOutcome]:

@@ -25,8 +25,8 @@ from openassay.state import SearchTask, State, Task
 
 
 def is_transient(error: Exception) -> bool:
-    """Tell whether the graph should retry: a database that another process keeps busy, or whose server restarts, is back
-    in a moment. Everything else is retried where it is asked, and would be multiplied here."""
+    """Tell whether the graph should retry: a database that another process keeps busy, or whose server restarts, is
+    back in a moment. Everything else is retried where it is asked, and would be multiplied here."""
     return isinstance(error, StorageError) and error.retryable
 
 

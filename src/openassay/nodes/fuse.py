@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.evidence import Hit
-from openassay.models.plan import Plan, Understanding
+from openassay.models.plan import Understanding
 from openassay.nodes.harvest import pages_to_skip
 from openassay.nodes.preferences import SourcePreferences, source_preferences
 from openassay.nodes.read import load_documents
@@ -49,7 +49,12 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
         name: preferences.promote_hits(fuse_hits(lists, today, moving=recent))
         for name, lists in sorted(hits_by_question.items())
     }
-    off_subject = await _find_off_subject(fused.values(), find_subjects(load_plan(state), understanding), context)
+    # An edited plan may ask about other subjects than the question did.
+    plan, subjects = load_plan(state), understanding.subjects
+    if plan.edited and subjects:
+        names = [name for sub_question in plan.questions for name in find_names(sub_question.text)]
+        subjects = tuple(dict.fromkeys((*subjects, *names)))
+    off_subject = await _find_off_subject(fused.values(), subjects, context)
     # No hit points to what earlier rounds have chosen of pages, but it still bears witness.
     fetched = {outcome["document"] for outcome in harvested.values()}
     selected = {}
@@ -91,7 +96,7 @@ async def _filter_searches(
     avoided, left_out, vetoed = Counter[str](), Counter[str](), dict[str, str]()
     hits_by_question: dict[str, list[list[Hit]]] = {}
     for key in sorted(searches):
-        hits = load_hits(searches[key])
+        hits = _load_hits(searches[key])
         allowed = [hit for hit in hits if hit.document not in documents and canonicalize_url(hit.url) not in addresses]
         kept, _ = preferences.filter_hits(reviewed.filter_hits(allowed)[0])
         hits_by_question.setdefault(searches[key]["question"], []).append(kept)
@@ -109,21 +114,13 @@ async def _filter_searches(
     return hits_by_question
 
 
-def find_subjects(plan: Plan, understanding: Understanding) -> tuple[str, ...]:
-    """Return the subjects of the question, and those of an edited plan, which may ask about others."""
-    if not understanding.subjects:
-        return ()
-    added = [name for question in plan.questions for name in find_names(question.text)] if plan.edited else []
-    return tuple(dict.fromkeys((*understanding.subjects, *added)))
-
-
-def load_hits(result: SearchOutcome) -> list[Hit]:
+def _load_hits(result: SearchOutcome) -> list[Hit]:
     return [Hit.model_validate(hit) for hit in result["hits"]]
 
 
 def documents_only_from(hosts: Sequence[str], state: State) -> set[str]:
     """Return the documents that were found on these hosts only."""
-    hits = [hit for result in load_searches(state).values() for hit in load_hits(result)]
+    hits = [hit for result in load_searches(state).values() for hit in _load_hits(result)]
     kept, _ = SourcePreferences(avoid=tuple(hosts)).filter_hits(hits)
     return {hit.document for hit in hits if hit.document} - {hit.document for hit in kept if hit.document}
 
