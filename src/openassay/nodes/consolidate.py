@@ -12,7 +12,7 @@ from openassay.models.plan import Plan, Understanding
 from openassay.nodes.analyse import limit_reason
 from openassay.nodes.dispatch import add_budget_notice
 from openassay.nodes.read import load_documents
-from openassay.protocols import ConfidenceSource, Source
+from openassay.protocols import ConfidenceSource
 from openassay.state import (
     NumberedSource,
     State,
@@ -38,7 +38,11 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     known = {_finding_key(finding): finding.id for finding in load_findings(state)}
     read = [Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]]
     findings = _merge_findings(read, known)
-    complete = _assess_completeness(understanding, context.sources) if findings else None
+    # How complete the data are at a source that can tell, unless no such source knows one of the subjects.
+    judges = [source for source in context.sources if isinstance(source, ConfidenceSource)]
+    opinions = [[judge.confidence(subject) for judge in judges] for subject in understanding.subjects]
+    known_opinions = [[opinion for opinion in found if opinion is not None] for found in opinions]
+    complete = max(map(max, known_opinions)) if findings and known_opinions and all(known_opinions) else None
     coverage = await _answer_coverage(plan, findings, understanding, complete, context)
     overall = sum(coverage.values()) / len(coverage) if coverage else 0.0
     if complete is not None and understanding.query_class == "overview":
@@ -107,19 +111,6 @@ async def _answer_coverage(
             best = max(answer_scores(question, witnesses[question.id], today))
             coverage[question.id] = max(coverage[question.id], round(best, 4))
     return coverage
-
-
-def _assess_completeness(understanding: Understanding, sources: Sequence[Source]) -> float | None:
-    """Return how complete the data on the subjects are at a source that can tell, or None where no such source knows
-    one of the subjects."""
-    judges = [source for source in sources if isinstance(source, ConfidenceSource)]
-    known = []
-    for subject in understanding.subjects:
-        opinions = [opinion for judge in judges if (opinion := judge.confidence(subject)) is not None]
-        if not opinions:
-            return None
-        known.append(max(opinions))
-    return max(known, default=None)
 
 
 def _merge_findings(findings: Sequence[Finding], known: Mapping[FindingKey, str]) -> list[Finding]:

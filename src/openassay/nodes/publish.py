@@ -163,16 +163,23 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
         )
     else:
         basis, status = "nothing", ReportStatus.NO_DATA
-        sections = (build_notice("No answer found", *_write_apology(state)),)
+        if state["rejected"]:
+            lines = [f"{_end_reason(state)}, so the research ended here.", "Ask again to start over."]
+        else:
+            lines = [f"Sorry, no source had an answer to “{load_question(state)}”."]
+            if state["failures"]:
+                lines.append("Some sources could not be searched; the run log says which and why.")
+            if state["research_attempts"] > 1:
+                lines.append(f"It was searched in {state['research_attempts']} attempts, each with other words.")
+            lines.append("You could check the spelling, name the subject in full, or add documents that cover it.")
+        sections = (build_notice("No answer found", *lines),)
         if state["sources"] and not state["rejected"]:
             basis, cards = "results", await _build_result_cards(state, context)
             # Nothing of what they say is asserted, not even their titles: those stand in the list of sources.
             listed = ", ".join(f"[{card.id}]" for card in cards)
-            lines = (
-                f"These sources were found and read: {listed}.",
-                "Nothing in them could be verified as an answer; what they are is listed with the sources.",
-            )
-            sections = (*sections, build_notice("Found but not verified", *lines))
+            found = f"These sources were found and read: {listed}."
+            why = "Nothing in them could be verified as an answer; what they are is listed with the sources."
+            sections = (*sections, build_notice("Found but not verified", found, why))
     report = await compose_report(state, context, sections, status)
     # What was found is listed, though nothing rests on it; what is cited keeps its own card.
     cited = {card.id for card in report.sources}
@@ -222,18 +229,6 @@ def _list_caveats(state: State, basis: Basis, context: ResearchContext) -> Itera
 def _end_reason(state: State) -> str:
     last = next(reversed(state["approvals"].values()), {})
     return "Nobody answered a review in time" if last.get("decision") == "timeout" else "It was rejected at a review"
-
-
-def _write_apology(state: State) -> list[str]:
-    if state["rejected"]:
-        return [f"{_end_reason(state)}, so the research ended here.", "Ask again to start over."]
-    lines = [f"Sorry, no source had an answer to “{load_question(state)}”."]
-    if state["failures"]:
-        lines.append("Some sources could not be searched; the run log says which and why.")
-    if state["research_attempts"] > 1:
-        lines.append(f"It was searched in {state['research_attempts']} attempts, each with other words.")
-    lines.append("You could check the spelling, name the subject in full, or add documents that cover it.")
-    return lines
 
 
 async def _build_result_cards(state: State, context: ResearchContext) -> tuple[SourceCard, ...]:

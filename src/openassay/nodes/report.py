@@ -499,7 +499,14 @@ def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
     for claim in claims:
         row = None
         if is_table_row(claim.text):
-            row = _row_from_table(claim)
+            # The first figure of a row of a table, under its heading.
+            head, dash, cells = claim.text.partition(" — ")
+            label, colon, rest = (cells if dash else claim.text).partition(": ")
+            value = rest.partition(";")[0].rstrip(".").strip()
+            if colon and len(head.split()) <= MAX_LABEL_WORDS and len(value.split()) <= MAX_VALUE_WORDS:
+                dated = dash and any(quantity.kind in ("year", "date") for quantity in find_quantities(label))
+                when = label if dated and _is_in_quotes(label, claim) else ""
+                row = FigureRow(claim, (head if dash else label).strip(), value, when)
         elif figure := find_main_figure(claim.text):
             # With the whole of its unit, or with what it counts where it has none.
             more = (_COUNTED if figure.counts else _COMPOUND).match(claim.text, figure.end)
@@ -507,19 +514,6 @@ def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
             row = FigureRow(claim, _figure_label(claim.text, figure), value, _nearest_date(claim, figure))
         if row and row.what and any(letter.isdigit() for letter in row.value) and _is_in_quotes(row.value, claim):
             yield row
-
-
-def _row_from_table(claim: Claim) -> FigureRow | None:
-    """Take the first figure of a row of a table, under its heading."""
-    head, dash, cells = claim.text.partition(" — ")
-    label, colon, rest = (cells if dash else claim.text).partition(": ")
-    value = rest.partition(";")[0].rstrip(".").strip()
-    if not colon or len(head.split()) > MAX_LABEL_WORDS or len(value.split()) > MAX_VALUE_WORDS:
-        return None
-    if not dash:
-        return FigureRow(claim, label.strip(), value, "")
-    dated = any(quantity.kind in ("year", "date") for quantity in find_quantities(label))
-    return FigureRow(claim, head.strip(), value, label if dated and _is_in_quotes(label, claim) else "")
 
 
 def _is_in_quotes(value: str, claim: Claim) -> bool:

@@ -29,7 +29,11 @@ from openassay.verification.sources import group_documents
 async def review(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, draft = runtime.context, Draft.model_validate(state["draft"])
     digest = hashlib.sha256(json.dumps((state["draft"] or {})["sections"], sort_keys=True).encode()).hexdigest()[:16]
-    best = _best_version(state)
+    best = state.get("best")
+    # Once a person has sent a report back, no version that they have seen comes again.
+    turn = str(load_edits(state).get("back") or "").rpartition(":")[2]
+    if best and turn.isdecimal() and best["iteration"] < int(turn):
+        best = None
     seen: list[str] = best["seen"] if best else []
     # A revision that goes back to a version reviewed before would go round in circles.
     stuck = state["stuck"] or digest in seen
@@ -94,12 +98,6 @@ async def build_review_request(state: State, draft: Draft, revisions: int, conte
         today=context.now().date(),
         revisions=revisions,
     )
-
-
-def _best_version(state: State) -> Plain | None:
-    """Return the best version so far. Once a person has sent a report back, none that they have seen comes again."""
-    best, turn = state.get("best"), str(load_edits(state).get("back") or "").rpartition(":")[2]
-    return None if best is None or (turn.isdecimal() and best["iteration"] < int(turn)) else best
 
 
 def _critique_rank(critique: Critique) -> tuple[bool, bool, float]:

@@ -72,7 +72,15 @@ async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
         if not (others := await _find_other_queries(results, sources, task, context)):
             break
         results += await _ask_all(others, sources, task, context)
-    outcomes = {task["key"]: _summarize_search(results, task, context), **_share_results(results, task, context)}
+    outcomes = {task["key"]: _summarize_search(results, task, context)}
+    # Other sub-questions get what was asked for them too.
+    for query in task["queries"]:
+        best = fuse([result.hits for result in results if result.query is query], context.started.date())
+        shared = {other["question"]: other["text"] for other in reversed(query.get("also", ()))}
+        shared.pop(task["question"]["id"], None)
+        for question, text in shared.items():
+            key = f"{task['key']} for {question}: {text}"
+            outcomes[key] = result_from_hits(question, text, query["text"], _dump_hits(best))
     return {"searched": {key: dict(outcome) for key, outcome in outcomes.items()}}
 
 
@@ -252,24 +260,6 @@ def _summarize_search(results: Sequence[QueryResult], task: SearchTask, context:
         "avoided": dict(sum((result.avoided for result in results), Counter())),
         "errors": {source: [error.message, counts[source]] for source, error in failed},
     }
-
-
-def _share_results(
-    results: Sequence[QueryResult], task: SearchTask, context: ResearchContext
-) -> dict[str, SearchOutcome]:
-    """Give other sub-questions what was asked for them too."""
-    shared = {}
-    for query in task["queries"]:
-        best = fuse([result.hits for result in results if result.query is query], context.started.date())
-        others = {
-            other["question"]: other["text"]
-            for other in reversed(query.get("also", ()))
-            if other["question"] != task["question"]["id"]
-        }
-        for question, text in others.items():
-            key = f"{task['key']} for {question}: {text}"
-            shared[key] = result_from_hits(question, text, query["text"], _dump_hits(best))
-    return shared
 
 
 def _dump_hits(hits: Sequence[Hit]) -> list[Plain]:

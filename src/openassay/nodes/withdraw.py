@@ -5,7 +5,7 @@ for nothing but to judge what remains of the others (X-09).
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from langgraph.runtime import Runtime
@@ -26,7 +26,7 @@ from openassay.nodes.verify import (
     select_wordings,
 )
 from openassay.nodes.write import build_write_request, collect_terms, recheck_draft, source_titles
-from openassay.reasoning.base import Draft, DraftClaim, DraftSection, DraftSentence, SourceRating
+from openassay.reasoning.base import Draft, DraftClaim, DraftSentence, SourceRating
 from openassay.state import State, load_claims, load_critique, load_disagreements, load_selected, load_sources
 from openassay.verification.sources import assess_credibility
 
@@ -147,22 +147,20 @@ async def _revise_draft(left: State, touched: Collection[str], context: Research
     replaced = dict(zip(before, [sentences for section in checked for sentences in section], strict=True))
     floor = await context.reasoner.write_verbatim(build_write_request(left, claims, context))
     frames = {s.text for section in floor.sections for s in section.sentences if not s.claims}
-    patched = [_patch_section(section, replaced, frames) for section in draft.sections if section.role not in _FREE]
+    patched = []
+    for section in draft.sections:
+        sentences: list[DraftSentence] = []
+        for sentence in section.sentences:
+            if sentence.text in replaced:
+                sentences += replaced[sentence.text]
+            # A conclusion repeats its counts only where they still hold.
+            elif sentence.claims or section.role != "conclusion" or sentence.text in frames:
+                sentences.append(sentence)
+        once = {sentence.text: sentence for sentence in sentences}
+        if section.role not in _FREE:
+            patched.append(section.model_copy(update={"sentences": tuple(once.values())}))
     body = [section for section in patched if section.role not in ("conclusion", "notice")]
     fresh = [section for section in floor.sections if section.role in _FREE]
     end = [section for section in patched if section.role in ("conclusion", "notice")]
     sections = tuple(section for section in (*body, *fresh, *end) if section.sentences)
     return draft.model_copy(update={"sections": sections, "answers": select_answers(draft.answers, claims)})
-
-
-def _patch_section(
-    section: DraftSection, replaced: Mapping[str, Sequence[DraftSentence]], frames: Collection[str]
-) -> DraftSection:
-    """Replace the sentences of a section. A conclusion repeats its counts only where they still hold."""
-    sentences: list[DraftSentence] = []
-    for sentence in section.sentences:
-        if sentence.text in replaced:
-            sentences += replaced[sentence.text]
-        elif sentence.claims or section.role != "conclusion" or sentence.text in frames:
-            sentences.append(sentence)
-    return section.model_copy(update={"sentences": tuple({s.text: s for s in sentences}.values())})
