@@ -127,7 +127,7 @@ async def test_a_report_sent_back_comes_back_whatever_the_review_says_of_it(lab:
 
     again = await here.answer(waiting, {"decision": "modify", "fixes": ["Say more about the ferry."]})
 
-    assert again.questions[0].question == "The review does not approve it. Publish all the same?"
+    assert again.questions[0].question == "The review does not approve it. Publish anyway?"
     outcome = await here.answer(again, "approve")
     assert outcome.report is not None
     assert outcome.report.status == "complete"
@@ -231,7 +231,7 @@ async def test_claims_are_struck_out_before_anything_is_written(lab: Make) -> No
     assert outcome.report is not None
     assert supported[0]["id"] not in [claim.id for claim in outcome.report.claims]
     assert supported[0]["text"] not in everything(outcome)
-    assert "A person left 1 statement out at a review." in outcome.report.notices
+    assert "A reviewer left out 1 statement." in outcome.report.notices
 
 
 # A critical issue

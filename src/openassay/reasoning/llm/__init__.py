@@ -180,6 +180,12 @@ class LLMReasoner:
         await tokens.flush()
         return draft
 
+    async def write_verbatim(self, request: WriteRequest) -> Draft:
+        return await self._floor.write_verbatim(request)
+
+    async def score_draft(self, request: CritiqueRequest) -> Critique:
+        return await self._floor.score_draft(request)
+
     async def critique(self, request: CritiqueRequest) -> Critique:
         floor = await self._floor.critique(request)
         if not any(sentence.claims for section in request.draft.sections for sentence in section.sentences):
