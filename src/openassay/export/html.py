@@ -6,7 +6,7 @@ to the references and back, and on paper every passage is open.
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from string import Template
 
@@ -121,31 +121,37 @@ class HtmlRenderer:
     def render_body(self) -> str:
         """Render everything below the title."""
         report = self.report
-        sections = [part for section in sort_sections(report) for part in self._render_section(section)]
+        sections = [self._render_section(section) for section in sort_sections(report)]
         if report.status is ReportStatus.CANCELLED:
             return "".join(sections)
-        parts = [*self._render_summary(), *sections, *self._render_sources(), *self._render_review()]
-        parts.append(f"<h2>About this report</h2>{_render_table(describe_quality(report).items())}")
-        return "".join(parts)
-
-    def _render_summary(self) -> Iterator[str]:
-        report = self.report
         checked = f"{report.coverage.checked} of {report.coverage.total} statements checked"
         score = f"hallucination score {report.hallucination_score:.2f}"
         click = '<span class="click"> · click a statement to see what it rests on</span>'
-        yield f'<p class="note">{checked} · {score} · confidence {report.confidence}{click}</p>'
-        yield from (f'<p class="note">{escape(notice)}</p>' for notice in report.notices)
+        parts = [f'<p class="note">{checked} · {score} · confidence {report.confidence}{click}</p>']
+        parts += [f'<p class="note">{escape(notice)}</p>' for notice in report.notices]
         asserted, disputed = split_answers(report)
-        yield from (f'<p class="answer">{self._render_answer(answer)}</p>' for answer in asserted)
+        parts += [f'<p class="answer">{self._render_answer(answer)}</p>' for answer in asserted]
         if disputed:
-            yield f'<p class="answer disputed">Sources disagree: {"; ".join(map(self._render_answer, disputed))}</p>'
+            answers = "; ".join(map(self._render_answer, disputed))
+            parts.append(f'<p class="answer disputed">Sources disagree: {answers}</p>')
+        parts += sections
+        if report.sources:
+            parts.append(self._render_sources())
+        if report.review is not None and (scores := list_scores(report)):
+            parts.append(f"<h2>Review</h2>{_render_table(scores)}")
+            issues = (f"{issue.severity}, {issue.location}: {issue.description}" for issue in report.review.issues)
+            parts += [f'<p class="note">{escape(issue)}</p>' for issue in issues]
+        if report.errors:
+            parts.append("<h2>What went wrong</h2>" + "".join(f"<p>{escape(error)}</p>" for error in report.errors))
+        parts.append(f"<h2>About this report</h2>{_render_table(describe_quality(report).items())}")
+        return "".join(parts)
 
     def _render_answer(self, answer: ShortAnswer) -> str:
         about = f" ({escape(answer.about)})" if answer.about else ""
         mark = f" {_render_mark(answer.mark)}" if answer.mark else ""
         return f"{escape(answer.text)}{about}{mark} {self._render_citations(answer.citations)}"
 
-    def _render_section(self, section: Section) -> Iterator[str]:
+    def _render_section(self, section: Section) -> str:
         text = f"<h2>{escape(section.title)}</h2>" if section.title else ""
         for paragraph in split_paragraphs(section.sentences):
             if any(sentence.kind == "fact" for sentence in paragraph):
@@ -155,25 +161,35 @@ class HtmlRenderer:
                 searches = list_searches([sentence], section, self.report, escape)
                 text += f"<p>{escape(sentence.text)}</p>" + "".join(f'<p class="note">{line}</p>' for line in searches)
         if section.role == "notice":
-            yield f'<div class="notice">{text}</div>'
-            return
-        yield text
+            return f'<div class="notice">{text}</div>'
         if section.role == "disagreements":
             for label, sources, others in list_dispute_sides(self.report):
-                yield f'<p class="note">{label}{"; ".join(map(_render_source_name, sources))}{others}</p>'
+                text += f'<p class="note">{label}{"; ".join(map(_render_source_name, sources))}{others}</p>'
         if self.report.figures and ends_body(section, self.report):
-            yield self._render_figures()
+            text += (
+                "<h2>Key figures</h2><table><tr>" + "".join(f"<th>{title}</th>" for title in FIGURE_COLUMNS) + "</tr>"
+            )
+            for figure in self.report.figures:
+                disputed = " <small>(disputed)</small>" if figure.disputed else ""
+                mark = f"{_render_mark(figure.mark)} " if figure.mark else ""
+                text += (
+                    f'<tr><td>{escape(figure.what)}</td><td class="value">{escape(figure.value)}{disputed}</td>'
+                    f"<td>{escape(figure.when)}</td><td>{mark}{self._render_citations(figure.citations)}</td></tr>"
+                )
+            text += "</table>"
+        return text
 
     def _render_sentence(self, sentence: Sentence) -> str:
         if sentence.kind == "frame" or sentence.mark is None:
             return f"<span>{escape(sentence.text)}</span>"
-        passages = "".join(
-            f"<blockquote>{escape(span.quote)}<cite>{self._render_source_link(span.source)}, "
-            f"characters {span.start}-{span.end}</cite></blockquote>"
-            for name in sentence.claims
-            if name in self.claims
-            for span in self.claims[name].spans
-        )
+        passages = ""
+        for span in (span for name in sentence.claims if name in self.claims for span in self.claims[name].spans):
+            card = self.cards.get(span.source)
+            source = _render_source_name(card) if card else escape(span.source)
+            if card and self.linked:
+                source = f'<a href="#ref{self.numbers[card.id]}">{source}</a>'
+            place = f"<cite>{source}, characters {span.start}-{span.end}</cite>"
+            passages += f"<blockquote>{escape(span.quote)}{place}</blockquote>"
         anchor = ""
         if self.linked:
             self.statements += 1
@@ -185,10 +201,6 @@ class HtmlRenderer:
         cited = f'<span class="cited">{_render_mark(sentence.mark)} <small>{sources}</small></span>'
         return f"<details{anchor}><summary>{escape(sentence.text)} {cited}</summary>{passages}</details>"
 
-    def _render_source_link(self, source: str) -> str:
-        name = _render_source_name(self.cards[source]) if source in self.cards else escape(source)
-        return f'<a href="#ref{self.numbers[source]}">{name}</a>' if self.linked and source in self.cards else name
-
     def _render_citations(self, sources: Sequence[str]) -> str:
         shown = []
         for source in sources:
@@ -197,20 +209,7 @@ class HtmlRenderer:
             shown.append(f'<a href="#ref{number}">{name}</a>' if self.linked and number else name)
         return f"<small>{' '.join(shown)}</small>"
 
-    def _render_figures(self) -> str:
-        rows = "<tr>" + "".join(f"<th>{title}</th>" for title in FIGURE_COLUMNS) + "</tr>"
-        for figure in self.report.figures:
-            disputed = " <small>(disputed)</small>" if figure.disputed else ""
-            mark = f"{_render_mark(figure.mark)} " if figure.mark else ""
-            rows += (
-                f'<tr><td>{escape(figure.what)}</td><td class="value">{escape(figure.value)}{disputed}</td>'
-                f"<td>{escape(figure.when)}</td><td>{mark}{self._render_citations(figure.citations)}</td></tr>"
-            )
-        return f"<h2>Key figures</h2><table>{rows}</table>"
-
-    def _render_sources(self) -> Iterator[str]:
-        if not self.report.sources:
-            return
+    def _render_sources(self) -> str:
         items = ""
         for card in self.report.sources:
             details = escape(", ".join([*filter(None, (card.author, card.host)), *describe_source(card)]))
@@ -225,16 +224,7 @@ class HtmlRenderer:
             anchor = f' id="ref{self.numbers[card.id]}"' if self.linked else ""
             items += f"<li{anchor}>{_render_source_name(card)}<br><small>{details}</small></li>"
         legend = " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items())
-        yield f'<h2>References</h2><ul>{items}</ul><p class="note">{legend}</p>'
-
-    def _render_review(self) -> Iterator[str]:
-        review, errors = self.report.review, self.report.errors
-        if review is not None and (scores := list_scores(self.report)):
-            issues = [f"{issue.severity}, {issue.location}: {issue.description}" for issue in review.issues]
-            notes = "".join(f'<p class="note">{escape(issue)}</p>' for issue in issues)
-            yield f"<h2>Review</h2>{_render_table(scores)}{notes}"
-        if errors:
-            yield "<h2>What went wrong</h2>" + "".join(f"<p>{escape(error)}</p>" for error in errors)
+        return f'<h2>References</h2><ul>{items}</ul><p class="note">{legend}</p>'
 
 
 def _render_mark(mark: Mark) -> str:

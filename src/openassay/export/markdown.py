@@ -126,7 +126,12 @@ class MarkdownRenderer:
         report = self.report
         if report.status is ReportStatus.CANCELLED:  # a short reply, with nothing to say about how it was made
             return "\n\n".join(self._render_section(section).strip() for section in report.sections) + "\n"
-        parts = [f"# {self.escape(report.title)}", *self._render_answers()]
+        parts = [f"# {self.escape(report.title)}"]
+        asserted, disputed = split_answers(report)
+        if asserted:
+            parts.append("\n".join(f"**Answer**: {self._render_answer(answer)}  " for answer in asserted))
+        if disputed:
+            parts.append("Sources disagree: " + "; ".join(map(self._render_answer, disputed)))
         for section in sort_sections(report):
             if section.role == "notice":  # shown as a quotation, so that it stands out
                 lines = [f"**{self.escape(section.title)}**"] if section.title else []
@@ -134,21 +139,22 @@ class MarkdownRenderer:
                 parts.append("\n>\n".join(f"> {line}" for line in lines))
                 continue
             parts.append(self._render_section(section))
-            if section.role == "disagreements" and (sides := self._render_dispute_sides()):
-                parts.append(sides)
+            if section.role == "disagreements":
+                lines = []
+                for label, sources, others in list_dispute_sides(report):
+                    titles = "; ".join(f"{self.escape(card.title)} {self.cite([card.id])}" for card in sources)
+                    lines.append(f"- {label}{titles}{others}")
+                parts += ["\n".join(lines)] if lines else []
             if report.figures and ends_body(section, report):
                 parts.append(self._render_figures())
         if report.sources:
             legend = " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items())
             parts += [f"*{legend}*", self.render_references(), self._render_evidence()]
-        return "\n\n".join([*parts, *self._render_review(), self._render_about()]) + "\n"
-
-    def _render_answers(self) -> Iterator[str]:
-        asserted, disputed = split_answers(self.report)
-        if asserted:
-            yield "\n".join(f"**Answer**: {self._render_answer(answer)}  " for answer in asserted)
-        if disputed:
-            yield "Sources disagree: " + "; ".join(map(self._render_answer, disputed))
+        parts += self._render_review()
+        rows = "\n".join(f"| {name} | {self.escape(value)} |" for name, value in describe_quality(report).items())
+        parts.append(f"## About this report\n\n| | |\n|---|---|\n{rows}")
+        parts += [f"> {self.escape(notice)}" for notice in report.notices]
+        return "\n\n".join(parts) + "\n"
 
     def _render_answer(self, answer: ShortAnswer) -> str:
         about = f" ({self.escape(answer.about)})" if answer.about else ""
@@ -168,13 +174,6 @@ class MarkdownRenderer:
             return self.escape(sentence.text)
         return f"{self.escape(sentence.text)} {sentence.mark} {self.cite(sentence.citations)}"
 
-    def _render_dispute_sides(self) -> str:
-        lines = []
-        for label, sources, others in list_dispute_sides(self.report):
-            titles = "; ".join(f"{self.escape(card.title)} {self.cite([card.id])}" for card in sources)
-            lines.append(f"- {label}{titles}{others}")
-        return "\n".join(lines)
-
     def _render_figures(self) -> str:
         rows = [FIGURE_COLUMNS]
         for figure in self.report.figures:
@@ -190,7 +189,10 @@ class MarkdownRenderer:
         for card in self.report.sources:
             named = ", ".join(map(self.escape, [card.title, *filter(None, (card.author, card.host))]))
             facts = ", ".join(map(self.escape, describe_source(card)))
-            line = f"**{self.escape(card.id)}** {named} ({facts}) · {_format_address(card.url)}"
+            address = re.sub(r"[\s<>`]", lambda match: f"%{ord(match.group()):02X}", card.url)
+            # A link only where it can do nothing but open a page.
+            address = f"<{address}>" if re.match(r"(?:https?|file|demo):", address) else f"`{address}`"
+            line = f"**{self.escape(card.id)}** {named} ({facts}) · {address}"
             lines.append(f"- {self.add_source_anchor(card.id, line)}")
             if reasons := self.escape("; ".join(card.credibility_reasons)):
                 lines.append(f"  - Credibility: {reasons}")
@@ -228,17 +230,6 @@ class MarkdownRenderer:
                 )
         if self.report.errors:
             yield "## What went wrong\n\n" + "\n".join(f"- {self.escape(error)}" for error in self.report.errors)
-
-    def _render_about(self) -> str:
-        table = "\n".join(f"| {name} | {self.escape(value)} |" for name, value in describe_quality(self.report).items())
-        notices = "".join(f"\n\n> {self.escape(notice)}" for notice in self.report.notices)
-        return f"## About this report\n\n| | |\n|---|---|\n{table}{notices}"
-
-
-def _format_address(url: str) -> str:
-    """Write a link only where it can do nothing but open a page."""
-    address = re.sub(r"[\s<>`]", lambda match: f"%{ord(match.group()):02X}", url)
-    return f"<{address}>" if re.match(r"(?:https?|file|demo):", address) else f"`{address}`"
 
 
 class ObsidianRenderer(MarkdownRenderer):

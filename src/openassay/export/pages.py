@@ -189,27 +189,21 @@ def require_typst() -> None:
 
 def list_caveats(report: ReportData) -> list[str]:
     """Say which scripts a PDF of this report may not show, the most frequent first."""
-    text = json.dumps(asdict(build_document(report)), ensure_ascii=False)
-    scripts = [
-        name for name, _ in Counter(map(_name_missing_script, _RARE_CHARACTER.findall(text))).most_common() if name
-    ]
+    scripts: Counter[str] = Counter()
+    for character in _RARE_CHARACTER.findall(json.dumps(asdict(build_document(report)), ensure_ascii=False)):
+        category = unicodedata.category(character)
+        script = unicodedata.name(character, "").partition(" ")[0]
+        if category == "So" and character >= "\U0001f000":
+            scripts["emoji"] += 1
+        elif category.startswith("L") and script and script not in _FONT_SCRIPTS:
+            scripts[_SCRIPT_NAMES.get(script, script.capitalize())] += 1
     if not scripts:
         return []
+    names = ", ".join(name for name, _ in scripts.most_common())
     return [
-        f"This report has {', '.join(scripts)} writing, which the fonts of a PDF lack: where this machine has no font "
+        f"This report has {names} writing, which the fonts of a PDF lack: where this machine has no font "
         "for it, boxes stand in its place. The HTML, DOCX and Markdown files show it."
     ]
-
-
-def _name_missing_script(character: str) -> str:
-    """Name the script of a letter that the fonts cannot show; empty for all other characters."""
-    category = unicodedata.category(character)
-    if category == "So" and character >= "\U0001f000":
-        return "emoji"
-    script = unicodedata.name(character, "").partition(" ")[0]
-    if category[0] != "L" or not script or script in _FONT_SCRIPTS:
-        return ""
-    return _SCRIPT_NAMES.get(script, script.capitalize())
 
 
 def render_docx(report: ReportData) -> bytes:
@@ -284,23 +278,22 @@ def _convert_row(cells: Iterable[list[dict[str, Any]]]) -> list[Any]:
 
 
 def _convert_line(line: Iterable[Inline]) -> list[dict[str, Any]]:
-    return [part for inline in line for part in _convert_inline(inline)]
-
-
-def _convert_inline(inline: Inline) -> list[dict[str, Any]]:
-    match inline.kind:
-        case "text":
-            words = _convert_text(inline.text)
-            return [{"t": "Strong", "c": words}] if inline.look == "strong" else words
-        case "sign":
-            return [{"t": "Strong", "c": _convert_text(inline.mark)}]
-        case "cite":
-            target = [f"#ref-{inline.number}", ""]
-            return [{"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(f"[{inline.source}]"), target]}]
-        case "link":
-            return [{"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(inline.url), [inline.url, ""]]}]
-        case "note":
-            return [{"t": "Note", "c": [{"t": "Para", "c": _convert_line(line)} for line in inline.lines]}]
+    parts: list[dict[str, Any]] = []
+    for inline in line:
+        match inline.kind:
+            case "text":
+                words = _convert_text(inline.text)
+                parts += [{"t": "Strong", "c": words}] if inline.look == "strong" else words
+            case "sign":
+                parts.append({"t": "Strong", "c": _convert_text(inline.mark)})
+            case "cite":
+                target = [f"#ref-{inline.number}", ""]
+                parts.append({"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(f"[{inline.source}]"), target]})
+            case "link":
+                parts.append({"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(inline.url), [inline.url, ""]]})
+            case "note":
+                parts.append({"t": "Note", "c": [{"t": "Para", "c": _convert_line(line)} for line in inline.lines]})
+    return parts
 
 
 def _convert_text(text: str) -> list[dict[str, Any]]:
@@ -332,19 +325,26 @@ class DocumentBuilder:
         for section in sort_sections(self.report):
             yield from self._build_section(section)
         if not is_reply:
-            yield from self._build_references()
-            yield from self._build_review()
-            yield Heading("About this report")
-            yield _build_key_value_grid(describe_quality(self.report).items())
-            yield from (_build_paragraph(notice, "faint") for notice in self.report.notices)
+            if self.report.sources:
+                yield Heading("References")
+            for number, card in enumerate(self.report.sources, 1):
+                named = ", ".join(map(to_printable, [card.title, *filter(None, (card.author, card.host))]))
+                url = get_web_address(card)
+                address = WebLink(url) if url else TextRun(to_printable(card.url), "faint")
+                lines: tuple[Line, ...] = (
+                    (TextRun(f"{to_printable(card.id)} ", "strong"), TextRun(named)),
+                    (TextRun(to_printable(", ".join(describe_source(card))), "faint"),),
+                    (address, TextRun(f" · SHA-256 {to_printable(card.document)[:16]}…", "faint")),
+                )
+                yield Reference(number, lines)
+            yield from self._build_quality()
         yield from (_build_paragraph(remark, "notice") for remark in remarks)
 
     def _build_summary(self) -> Iterator[Block]:
         report = self.report
         checked = f"{report.coverage.checked} of {report.coverage.total} statements checked"
         day = f" · {to_printable(report.metadata.finished[:10])}" if report.metadata.finished else ""
-        summary = f"{report.status} · confidence {report.confidence} · {checked}{day}"
-        yield Paragraph((TextRun(summary),), "faint")
+        yield Paragraph((TextRun(f"{report.status} · confidence {report.confidence} · {checked}{day}"),), "faint")
         if report.claims:  # the legend comes before the first mark
             signs = [(Sign(mark), TextRun(f" {meaning}   ")) for mark, meaning in LEGEND.items()]
             yield Paragraph(tuple(part for pair in signs for part in pair), "faint")
@@ -377,7 +377,14 @@ class DocumentBuilder:
                 yield Paragraph((TextRun(label), *_join_lines(titles, "; "), TextRun(others)), "faint")
         if self.report.figures and ends_body(section, self.report):
             yield Heading("Key figures")
-            yield self._build_figures()
+            rows: list[tuple[Line, ...]] = []
+            for figure in self.report.figures:
+                disputed = (TextRun(" (disputed)", "faint"),) if figure.disputed else ()
+                fresh = [name for name in figure.claims if name not in self.quoted]  # what no sentence has quoted yet
+                source = self._build_support(figure.mark, figure.citations, fresh)[1:]
+                what, value, when = (TextRun(to_printable(text)) for text in (figure.what, figure.value, figure.when))
+                rows.append(((what,), (value, *disputed), (when,), source))
+            yield Grid(tuple(rows), (44, 22, 14, 20), FIGURE_COLUMNS)
 
     def _build_sentence(self, sentence: Sentence) -> Line:
         text = TextRun(to_printable(sentence.text))
@@ -425,47 +432,21 @@ class DocumentBuilder:
     def _cite(self, source: str) -> CitationLink:
         return CitationLink(source, self.numbers[source])
 
-    def _build_figures(self) -> Grid:
-        rows: list[tuple[Line, ...]] = []
-        for figure in self.report.figures:
-            disputed = (TextRun(" (disputed)", "faint"),) if figure.disputed else ()
-            fresh = [name for name in figure.claims if name not in self.quoted]  # what no sentence has quoted yet
-            rows.append(
-                (
-                    (TextRun(to_printable(figure.what)),),
-                    (TextRun(to_printable(figure.value)), *disputed),
-                    (TextRun(to_printable(figure.when)),),
-                    self._build_support(figure.mark, figure.citations, fresh)[1:],
-                )
-            )
-        return Grid(tuple(rows), (44, 22, 14, 20), FIGURE_COLUMNS)
-
-    def _build_references(self) -> Iterator[Block]:
-        if self.report.sources:
-            yield Heading("References")
-        for number, card in enumerate(self.report.sources, 1):
-            named = ", ".join(map(to_printable, [card.title, *filter(None, (card.author, card.host))]))
-            url = get_web_address(card)
-            address = WebLink(url) if url else TextRun(to_printable(card.url), "faint")
-            lines: tuple[Line, ...] = (
-                (TextRun(f"{to_printable(card.id)} ", "strong"), TextRun(named)),
-                (TextRun(to_printable(", ".join(describe_source(card))), "faint"),),
-                (address, TextRun(f" · SHA-256 {to_printable(card.document)[:16]}…", "faint")),
-            )
-            yield Reference(number, lines)
-
-    def _build_review(self) -> Iterator[Block]:
-        """Yield what a reviewer thought of the report, and what went wrong on the way."""
-        review = self.report.review
-        if review is not None and (scores := list_scores(self.report)):
+    def _build_quality(self) -> Iterator[Block]:
+        """Yield what a reviewer thought of the report, what went wrong on the way, and how it was made."""
+        report = self.report
+        if report.review is not None and (scores := list_scores(report)):
             yield Heading("Review")
             yield _build_key_value_grid(scores)
-            for issue in review.issues:
+            for issue in report.review.issues:
                 text = f"{issue.severity}, {to_printable(issue.location)}: {to_printable(issue.description)}"
                 yield Paragraph((TextRun(text),), "faint")
-        if self.report.errors:
+        if report.errors:
             yield Heading("What went wrong")
-            yield from map(_build_paragraph, self.report.errors)
+            yield from map(_build_paragraph, report.errors)
+        yield Heading("About this report")
+        yield _build_key_value_grid(describe_quality(report).items())
+        yield from (_build_paragraph(notice, "faint") for notice in report.notices)
 
 
 def _build_paragraph(text: str, place: Place = "text") -> Paragraph:
