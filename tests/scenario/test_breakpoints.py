@@ -394,7 +394,7 @@ async def test_the_price_of_a_harvest_is_that_of_its_pages(lab: Make, monkeypatc
     for pages in (1, 2):
         here = lab(settings={"breakpoints": {"before_harvest": True}, "auto_gate": False})
         on_the_web(here, FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)][:pages]))
-        monkeypatch.setattr(here.thinking, "quote", lambda options: quote)
+        monkeypatch.setattr(here.thinking, "estimate", lambda options: quote)
         waiting = await here.ask(QUESTION, interactive=True)
         plan = (await here.state(waiting))["plan"]
         prices.append(waiting.questions[0].shown["usd"])
@@ -510,6 +510,7 @@ async def test_when_time_is_up_the_timer_decides(lab: Make, auto: bool, status: 
 OFF_AND_ON = [(False, {"partial", "no_data"}), (True, {"complete"})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("auto", "status"), OFF_AND_ON)
 @pytest.mark.parametrize(
     ("name", "seconds", "settings"),
@@ -584,6 +585,7 @@ async def test_clarifications_and_planning_questions_can_have_an_end_too(lab: Ma
 # Answers of the wrong kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [
@@ -614,7 +616,7 @@ async def test_an_answer_that_was_taken_but_not_acted_on_is_applied_on_resume(la
     here, waiting = await asked(lab, PLAN)
     [question] = waiting.questions
     taken = validate_answer(question, "approve")
-    await here.reviews.take(question.id, taken, "person", here.engine._runner.now())
+    await here.reviews.accept_answer(question.id, taken, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
 
