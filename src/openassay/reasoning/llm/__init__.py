@@ -183,10 +183,10 @@ class LLMReasoner:
         return draft
 
     async def write_verbatim(self, request: WriteRequest) -> Draft:
-        return await self._fallback.write_verbatim(request)
+        return await self._rules.write_verbatim(request)
 
     async def score_draft(self, request: CritiqueRequest) -> Critique:
-        return await self._fallback.score_draft(request)
+        return await self._rules.score_draft(request)
 
     async def critique(self, request: CritiqueRequest) -> Critique:
         """Review a draft."""
