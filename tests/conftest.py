@@ -1,6 +1,7 @@
 """What every test gets: no way out to the network, a clean environment, and a record of what it proves.
 
-Any whole run (no paths, -k or -m) leaves `.requirements.json` for tests/traceability.py; a partial run leaves
+Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial
+run leaves
 the last record alone unless --requirements-record names a file.
 """
 
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
@@ -37,7 +39,6 @@ PROPERTY = "requirement"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--requirements-record", metavar="FILE", help="write which requirements the tests proved")
-    parser.addoption("--without", metavar="FILE", help="leave out the test functions that are listed there")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,11 +51,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if listing := config.getoption("--without"):
-        listed = set(Path(listing).read_text(encoding="utf-8").splitlines())
-        left_out = [item for item in items if item.nodeid.partition("[")[0] in listed]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.nodeid.partition("[")[0] not in listed]
     for item in items:
         ids = {str(name) for mark in item.iter_markers("requirement") for name in mark.args}
         item.user_properties.extend((PROPERTY, name) for name in sorted(ids))
@@ -80,8 +76,9 @@ class RequirementsRecord:
 
 
 def _is_whole_run(config: pytest.Config) -> bool:
-    narrowed = any(config.getoption(name, None) for name in ("keyword", "markexpr", "lf", "collectonly"))
-    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed
+    narrowed = any(config.getoption(name, None) for name in ("keyword", "lf", "collectonly"))
+    marked = config.getoption("markexpr", "") not in ("", "not slow")
+    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed and not marked
 
 
 # Isolation -------------------------------------------------------------------------------------------
@@ -179,6 +176,31 @@ class PostgresServer:
         name = f"test_{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name} {like}")
         return self.address(name)
+
+    @cached_property
+    def computes_distances(self) -> bool:
+        """Whether pgvector runs here: the wheel's was compiled for newer processors; on an older one the server dies at
+        the first distance."""
+        import psycopg
+
+        with closing(psycopg.connect(self.create(), autocommit=True)) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            try:
+                connection.execute("SELECT '[1,2]'::vector <=> '[2,1]'::vector")
+            except psycopg.OperationalError:
+                self._await_recovery()
+                return False
+        return True
+
+    def _await_recovery(self) -> None:
+        import psycopg
+
+        for _ in range(100):
+            try:
+                return self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                sleep(0.1)
+        raise AssertionError("PostgreSQL did not come back")
 
     def drop(self, address: str) -> None:
         name = address.split("?")[0].rsplit("/", 1)[1]

@@ -28,12 +28,11 @@ async def put(rows: Rows, values: Mapping[str, Any]) -> str:
     return str(checkpoint["id"])
 
 
+@pytest.mark.slow
 async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     with_threads(keyed_rows, "t", "b")
-    [hits, task] = await SqlNotes(keyed_rows).add_test(
-        "t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}]
-    )
-    await SqlNotes(keyed_rows).add_test("t", ["of an earlier question"])
+    [hits, task] = await SqlNotes(keyed_rows).put("t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}])
+    await SqlNotes(keyed_rows).put("t", ["of an earlier question"])
     values = {
         "run": "r", "round": 1, "original_query": "How hot? " * 500, "sources": [{"document": PAGE}],
         "searched": {f"note {hits}": 1}, "branch:to:fuse": None,
@@ -59,6 +58,7 @@ async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     assert (outline.run, outline.standing.next, outline.standing.after) == ("r2", ("search", "fuse"), ("dispatch",))
 
 
+@pytest.mark.slow
 async def test_a_checkpoint_of_nobody_is_not_copied(rows: Rows) -> None:
     with_threads(rows, "t")
     with pytest.raises(NotFoundError, match="has no checkpoint"):

@@ -17,7 +17,7 @@ from openassay.errors import StorageError
 from openassay.models.event import RunStatus
 from openassay.models.evidence import Hit
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import RunDispatcher
 from openassay.search.demo import DemoSource
@@ -113,12 +113,12 @@ async def taking_up(settings: Settings) -> AsyncIterator[Place]:
     """Everything that takes up runs, until the end."""
     stopping, works = asyncio.Event(), list[asyncio.Task[None]]()
     async with AsyncExitStack() as stack:
-        premises = await stack.enter_async_context(open_server_resources(settings))
+        resources = await stack.enter_async_context(open_server_resources(settings))
         if settings.server.runs == "workers":
-            await asyncio.to_thread(prepare_tables, premises.world.rows.database)
+            await asyncio.to_thread(prepare_tables, resources.rows.database)
             worker = await stack.enter_async_context(open_worker(settings))
             works.append(asyncio.create_task(worker.run(stopping)))
-        service = Service(premises=premises, open_to_all=True)
+        service = Service(resources=resources, open_to_all=True)
         works.append(asyncio.create_task(service.dispatcher.run()))
         try:
             yield Place(service.engine, service.dispatcher)
@@ -126,7 +126,7 @@ async def taking_up(settings: Settings) -> AsyncIterator[Place]:
             stopping.set()
             works[-1].cancel()
             done, _ = await asyncio.wait(works)
-            await premises.engine.drain(seconds=5)
+            await resources.engine.drain(seconds=5)
             assert not [task.exception() for task in done if not task.cancelled() and task.exception()]
 
 
@@ -135,6 +135,7 @@ async def times_begun(engine: Engine, run: Run) -> int:
     return sum(event.kind == "run" and event.data["status"] == RunStatus.RUNNING for event in told)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_run_that_was_put_in_line_is_worked_on_once(settings: Settings) -> None:
     async with taking_up(settings) as place:
@@ -150,6 +151,7 @@ async def test_a_run_that_was_put_in_line_is_worked_on_once(settings: Settings) 
         await until(is_at_rest)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15", "W-16")
 async def test_people_take_turns_and_are_told_their_places(settings: Settings, gate: Gate) -> None:
     async with taking_up(settings) as place:
@@ -170,6 +172,7 @@ async def _came(gate: Gate, run: Run) -> bool:
     return run.id in gate.came
 
 
+@pytest.mark.slow
 async def test_what_can_wait_waits_until_nothing_else_does(settings: Settings, gate: Gate) -> None:
     async with taking_up(settings) as place:
         [first] = await place.put("ann")
@@ -182,6 +185,7 @@ async def test_what_can_wait_waits_until_nothing_else_does(settings: Settings, g
     assert gate.came == [run.id for run in (first, ann1, ann2, low1, low2)]
 
 
+@pytest.mark.slow
 async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
     """With one at a time nobody has anything at work when the next is chosen: whoever was served last waits."""
     async with taking_up(settings) as place:
@@ -194,19 +198,21 @@ async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
     assert [person[run] for run in gate.came] == ["ann", "ben"] * 3 + ["ann"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_was_left_is_taken_up(settings: Settings) -> None:
     """By a process that died at work, and by one that died before anybody was told."""
-    async with open_server_resources(settings) as premises:
+    async with open_server_resources(settings) as resources:
         options = ResearchOptions(source="demo", depth=Depth.QUICK)
-        working, queued, waiting = [await premises.engine.queue(QUESTION, options) for _ in range(3)]
-        await premises.engine.threads.update(working.id, status=RunStatus.RUNNING)
-        await premises.engine.threads.update(waiting.id, status=RunStatus.CANCELLED)
+        working, queued, waiting = [await resources.engine.queue(QUESTION, options) for _ in range(3)]
+        await resources.engine.threads.update(working.id, status=RunStatus.RUNNING)
+        await resources.engine.threads.update(waiting.id, status=RunStatus.CANCELLED)
     async with taking_up(settings) as place:
         assert await place.ended(working, queued) == [RunStatus.DONE] * 2
         assert (await place.engine.threads.run(waiting.id)).status is RunStatus.CANCELLED
 
 
+@pytest.mark.slow
 async def test_one_that_is_stopped_in_line_is_not_worked_on(settings: Settings, gate: Gate) -> None:
     async with taking_up(settings) as place:
         [first] = await place.put("ann")
@@ -220,12 +226,15 @@ async def test_one_that_is_stopped_in_line_is_not_worked_on(settings: Settings, 
     assert gate.came == [first.id, last.id]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tides.md").write_text("The tide turns twice a day.", encoding="utf-8")
-    async with open_server_resources(settings) as premises:
-        lost = await premises.engine.queue(QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents"))
+    async with open_server_resources(settings) as resources:
+        lost = await resources.engine.queue(
+            QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents")
+        )
     shutil.rmtree(tmp_path / "docs")
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
@@ -236,16 +245,17 @@ async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Set
 
 
 async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
-    async with open_server_resources(settings) as premises:
-        ended = await premises.engine.queue(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
+    async with open_server_resources(settings) as resources:
+        ended = await resources.engine.queue(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         gone = {**ended.options, "source": "documents", "docs": [f"{SCHEME}local/{'0' * 24}"]}
-        await premises.engine.threads.set_options(ended.id, gone)
+        await resources.engine.threads.set_options(ended.id, gone)
     async with taking_up(settings) as place:
         place.dispatch.announce(ended.id)
         assert await place.ended(ended) == [RunStatus.FAILED]
         assert (await place.engine.threads.run(ended.id)).error
 
 
+@pytest.mark.slow
 async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +271,7 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
         assert "a fault of ours" in ((await place.engine.threads.run(run.id)).error or "")
 
 
+@pytest.mark.slow
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
     monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)

@@ -21,7 +21,7 @@ from openassay.engine.engine import Engine
 from openassay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions, StopRequest
+from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.protocols import Lease
 from openassay.settings import load
 from openassay.storage.fences import lease_error
@@ -67,6 +67,7 @@ async def abandoned(engine: Engine) -> Run:
 # What comes in between
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 @pytest.mark.parametrize("how", ["start", "follow-up", "veto", "fork"])
 async def test_a_run_that_was_just_written_is_not_taken_for_one_that_was_left(
@@ -130,7 +131,7 @@ async def test_what_cannot_be_spawned_is_left_to_others(
     assert (await other.wait(taken.id)).run.status is RunStatus.DONE
 
 
-@pytest.mark.parametrize("how", ["stop", "put_aside"])
+@pytest.mark.parametrize("how", ["stop", "suspend"])
 async def test_nobody_goes_on_with_what_is_being_decided_about(
     processes: tuple[Engine, Engine], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +158,7 @@ async def test_a_run_that_was_finished_meanwhile_is_not_begun_again(
 ) -> None:
     mine, other = processes
     run = await abandoned(mine)
-    resumption = mine._resumption
+    resumption = mine._resumer
     real = resumption._get_resumable
 
     async def finished(thread: str) -> Run:
@@ -247,7 +248,7 @@ async def test_what_a_process_that_leaves_was_at_waits_for_the_next(lab: Make) -
 async def test_a_run_that_somebody_drained_is_not_taken_up_before_somebody_says_so(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.05)
+    monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", 0.05)
     here = lab()
     run, gate = await at_work(here)
     await here.threads.request_stop(run.id, StopRequest.DRAIN)
@@ -265,7 +266,7 @@ async def test_a_run_that_somebody_drained_is_not_taken_up_before_somebody_says_
 async def test_what_a_dead_process_was_asked_holds_until_somebody_wants_it_otherwise(
     lab: Make, how: str, status: RunStatus, stop: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.01)
+    monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", 0.01)
     here = lab()
     run = await abandoned(here.engine)
     await here.threads.request_stop(run.id, stop)
@@ -278,18 +279,18 @@ async def test_what_a_dead_process_was_asked_holds_until_somebody_wants_it_other
 async def test_a_stop_that_is_asked_for_while_a_run_is_taken_up_is_heard(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.01)
+    monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", 0.01)
     here = lab()
     run = await abandoned(here.engine)
-    real = here.threads.stopping
+    real = here.threads.get_stop_request
 
     async def just_before(id: str) -> StopRequest:
-        monkeypatch.setattr(here.threads, "stopping", real)
+        monkeypatch.setattr(here.threads, "get_stop_request", real)
         said: StopRequest = await real(id)
         await here.threads.request_stop(id, StopRequest.CANCEL)
         return said
 
-    monkeypatch.setattr(here.threads, "stopping", just_before)
+    monkeypatch.setattr(here.threads, "get_stop_request", just_before)
     await here.engine.resume_abandoned()
 
     assert (await here.engine.wait(run.id)).run.status is RunStatus.CANCELLED
@@ -300,7 +301,7 @@ async def test_the_timer_does_not_look_into_what_waits_in_line(lab: Make, monkey
     for _ in range(3):
         await here.engine.queue(APPLE, QUICK)
     taken: list[str] = []
-    monkeypatch.setattr(here.engine._runner.locks, "take", taken.append)
+    monkeypatch.setattr(here.engine._runner.locks, "acquire", taken.append)
 
     assert await here.engine.answer_overdue() == []
 
@@ -327,7 +328,7 @@ class Lossy(MemoryLocks):
 async def test_a_run_whose_thread_was_lost_stops_and_leaves_all_to_whoever_has_it(
     lab: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.LOOK", 0.05)
+    monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", 0.05)
     here = lab()
     here.engine._runner.locks = locks = Lossy()
     run, _ = await at_work(here)
@@ -370,7 +371,7 @@ async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make)
     here = lab()
 
     class Far(MemoryLocks):
-        def take(self, thread: str, *, forgive: bool = True) -> Lease:
+        def acquire(self, thread: str, *, forgive: bool = True) -> Lease:
             time.sleep(0.4)
             return super().acquire(thread, forgive=forgive)
 
@@ -413,7 +414,7 @@ async def test_a_journal_is_closed_even_if_the_end_cannot_be_written(
 
 
 async def test_failures_are_not_remembered_for_ever(lab: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openassay.engine.runner.MOST_FAULTS", 2)
+    monkeypatch.setattr("openassay.engine.runner.MAX_FAULTS", 2)
     here = lab()
 
     async def broken(*_: Any) -> None:
@@ -448,7 +449,9 @@ async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, ca
     here = lab(settings={"hitl_after_planning": True})
     waiting = await here.ask(APPLE, depth="quick", interactive=True)
     [question] = waiting.questions
-    await here.reviews.take(question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now())
+    await here.reviews.accept_answer(
+        question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now()
+    )
     real = here.engine._sources
 
     def gone(_: ResearchOptions) -> Any:
@@ -483,6 +486,7 @@ async def _left(data: Path, docs: Path) -> None:
         await engine.queue(APPLE, QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["gone", "broken"])
 def test_what_fails_is_told_by_the_code(
     tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -529,13 +533,13 @@ TAKES = """
 import os, sys
 from pathlib import Path
 from openassay.storage.locks import FileLocks
-FileLocks(Path(sys.argv[1]) / "locks").take(sys.argv[2], forgive=False)
+FileLocks(Path(sys.argv[1]) / "locks").acquire(sys.argv[2], forgive=False)
 os._exit(1)
 """
 RESUMES = """
 import asyncio, os, sys
 from openassay.bootstrap import open_engine
-from openassay.runs.runner import Runner
+from openassay.engine.runner import Runner
 from openassay.settings import load
 Runner.spawn = lambda *_, **__: os._exit(1)
 
@@ -554,6 +558,7 @@ async def died(folder: Path, run: Run, times: int, script: str = TAKES) -> None:
         assert await process.wait() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "C-15")
 async def test_a_run_that_takes_every_process_down_is_given_up(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
@@ -570,6 +575,7 @@ async def test_a_run_that_takes_every_process_down_is_given_up(tmp_path: Path) -
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_run_that_took_some_down_goes_on_and_whoever_looks_counts_for_nothing(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
@@ -582,6 +588,7 @@ async def test_a_run_that_took_some_down_goes_on_and_whoever_looks_counts_for_no
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_person_who_resumes_a_run_begins_to_count_anew(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:

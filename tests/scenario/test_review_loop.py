@@ -11,8 +11,7 @@ from openassay.errors import SourceError
 from openassay.export.report import Report
 from openassay.models.evidence import Judgement, Verdict
 from openassay.models.report import Critique, Issue
-from openassay.reasoning.base import Draft, DraftSection, DraftSentence, JudgementBatch
-from openassay.reasoning.rules.critique import recommend
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, JudgementBatch, recommend
 from openassay.testing import make_document
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
@@ -108,6 +107,7 @@ async def test_the_writer_is_told_what_to_mend_and_an_approved_draft_ends_it(lab
     assert (outcome.report.status, outcome.report.confidence, published(outcome)) == ("complete", "high", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-07", "F-08")
 @pytest.mark.parametrize(
     ("scores", "taken"),

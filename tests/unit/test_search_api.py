@@ -308,7 +308,7 @@ async def test_whatever_an_answer_does_to_its_reader_is_an_error_of_the_source(
     tavily: FakeSearchProvider, trouble: type[Exception]
 ) -> None:
     class Puzzled(TavilySource):
-        def found(self, body: str) -> list[ProviderResult]:
+        def parse_results(self, body: str) -> list[ProviderResult]:
             raise trouble(body)
 
     asked = Puzzled(bench(endpoints={"tavily": tavily.url}))
@@ -330,13 +330,13 @@ async def test_what_another_version_kept_is_asked_again(tavily: FakeSearchProvid
     asked = source(tavily)
     await asked.ask(INQUIRY, Paid())
     (key,) = asked._bench.cache._values  # type: ignore[attr-defined]
-    await asked._bench.cache.add_test(key, b'[{"address": "https://example.org/"}]', seconds=60)
+    await asked._bench.cache.put(key, b'[{"address": "https://example.org/"}]', seconds=60)
     assert not (await asked.ask(INQUIRY, Paid())).cached
 
 
 async def test_secrets_in_an_address_are_not_shown(tavily: FakeSearchProvider) -> None:
     class Secretive(TavilySource):
-        def request(self, inquiry: SearchRequest) -> ProviderRequest:
+        def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
             return ProviderRequest("/search", {"q": inquiry.query}, secrets={"api_key": self.key})
 
     asked = Secretive(bench(endpoints={"tavily": tavily.url}))

@@ -112,7 +112,13 @@ class RuleReasoner:
         draft = await asyncio.to_thread(write, request)
         return draft.model_copy(update={"answers": answers})
 
+    async def write_verbatim(self, request: WriteRequest) -> Draft:
+        return await asyncio.to_thread(write, request)
+
     async def critique(self, request: CritiqueRequest) -> Critique:
+        return await self.score_draft(request)
+
+    async def score_draft(self, request: CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
 
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str:
