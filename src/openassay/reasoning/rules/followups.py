@@ -533,8 +533,13 @@ def rewrite_message(message: str, so_far: Discourse, companies: CompanyResolver)
     known = so_far.current
     if known and not known.occurs_in(question) and _leans_on_topic(asked, known, companies):
         return RewriteResult(_append_topic(question, known), known)
-    if topic and not known and question == asked and _says_little(asked, topic, so_far, companies):
-        return RewriteResult(_append_topic(question, topic), topic)
+    if topic and not known and question == asked and not find_subjects(asked, companies):
+        # "What are the benefits?" says what of nothing, and so does "what about costs?".
+        turning = _TURNING.match(asked)
+        spoken_of = " " in topic.name and fold(topic.name) in fold(so_far.asked) and _FINITE_VERB.search(so_far.asked)
+        asks = _FINITE_VERB.search(asked) and not _DEFINING.match(asked)
+        if (spoken_of if turning else asks) and len(content_words(asked)) <= (2 if turning else 1):
+            return RewriteResult(_append_topic(question, topic), topic)
     stays = question != asked and not find_subjects(asked, companies)
     return RewriteResult(question, topic if stays else _find_new_topic(asked, so_far, companies) or topic)
 
@@ -553,16 +558,6 @@ def _leans_on_topic(asked: str, topic: Topic, companies: CompanyResolver) -> boo
         return True
     short = len(content_words(asked)) <= 2
     return short and bool(_EXISTENTIAL.search(asked) or _DEFINITE.search(asked))
-
-
-def _says_little(asked: str, topic: Topic, so_far: Discourse, companies: CompanyResolver) -> bool:
-    """ "What are the benefits?" says what of nothing, and so does "what about costs?"."""
-    if _TURNING.match(asked):
-        spoken_of = " " in topic.name and fold(topic.name) in fold(so_far.asked) and _FINITE_VERB.search(so_far.asked)
-        return bool(spoken_of) and len(content_words(asked)) <= 2 and not find_subjects(asked, companies)
-    if not _FINITE_VERB.search(asked) or _DEFINING.match(asked):
-        return False
-    return len(content_words(asked)) <= 1 and not find_subjects(asked, companies)
 
 
 def _append_topic(asked: str, topic: Topic) -> str:
