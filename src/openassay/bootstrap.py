@@ -26,7 +26,7 @@ from openassay.llm.router import ModelRouter
 from openassay.llm.selection import EMBEDDED, PRIVATE, ModelSelection, is_private, needs_model_consent, select_models
 from openassay.llm.tracing import is_on as traced
 from openassay.models.spend import MICRO, Caps, CostEstimate
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import (
     Cache,
@@ -341,8 +341,8 @@ async def open_server_resources(
         embedded = RuleReasoner(base.embedder, support, LazyCompanyRegister())
         journal = open_journal(settings, rows, base.folder)
         stores = journal.stores
-        thinking = ReasonerFactory(settings, stores.ledger, embedded, base.shared.between)
-        stack.push_async_callback(thinking.close)
+        reasoners = ReasonerFactory(settings, stores.ledger, embedded, base.shared.between)
+        stack.push_async_callback(reasoners.close)
         runner = Runner(
             settings=settings,
             threads=stores.threads,
@@ -353,7 +353,7 @@ async def open_server_resources(
             notes=stores.notes,
             pages=base.pages,
             ranker=IndexRanker(_open_temporary_index, base.embedder),
-            thinking=thinking,
+            reasoners=reasoners,
             support=support,
             checkpointer=stores.checkpointer,
             locks=base.locks,

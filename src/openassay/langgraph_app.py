@@ -100,7 +100,7 @@ class ContextFactory:
         made, now = self._runner, self._runner.now()
         run = Run(id=id, thread=thread or id, question=question, started=now, options=options.plain())
         sources, _ = await asyncio.to_thread(self._resources.sources, options)
-        reasoner, account = made.thinking.open(run, ignore_event)
+        reasoner, account = made.reasoners.open(run, ignore_event)
         return ResearchContext(
             run=run.id,
             thread=run.thread,

@@ -304,7 +304,7 @@ async def test_a_harvest_is_asked_about_from_the_cost_on_that_was_set(lab: Make,
     here = lab(settings={"breakpoints": {"before_harvest": True, "harvest_usd": least}, "auto_gate": False})
     here.holds(*LAKE)
     quote = CostEstimate(model="m", usd=2.0, most_usd=2.0, calls=10, tokens=1000, seconds=1, reading_usd=2.0)
-    here.thinking.estimate = lambda options: quote  # type: ignore[method-assign]
+    here.reasoners.estimate = lambda options: quote  # type: ignore[method-assign]
 
     outcome = await here.ask(QUESTION, interactive=True)
 
@@ -394,7 +394,7 @@ async def test_the_price_of_a_harvest_is_that_of_its_pages(lab: Make, monkeypatc
     for pages in (1, 2):
         here = lab(settings={"breakpoints": {"before_harvest": True}, "auto_gate": False})
         on_the_web(here, FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)][:pages]))
-        monkeypatch.setattr(here.thinking, "estimate", lambda options: quote)
+        monkeypatch.setattr(here.reasoners, "estimate", lambda options: quote)
         waiting = await here.ask(QUESTION, interactive=True)
         plan = (await here.state(waiting))["plan"]
         prices.append(waiting.questions[0].shown["usd"])

@@ -37,7 +37,8 @@ from openassay.reasoning.base import (
 )
 from openassay.reasoning.llm import STEPS, LLMReasoner
 from openassay.reasoning.llm.forms import Number, Numbers, OutputForm, Score, Text, build_schema, parse_form
-from openassay.reasoning.llm.step import TextValueParser, TokenStream, estimate_tokens
+from openassay.reasoning.llm.step import estimate_tokens
+from openassay.reasoning.llm.stream import TextValueParser, TokenStream
 from openassay.reasoning.rules import RuleReasoner
 from tests.fakes.reasoner import FakeCompanies
 
@@ -1390,7 +1391,7 @@ def test_control_characters_and_line_breaks_are_no_text() -> None:
 @given(st.text() | st.recursive(st.none() | st.floats() | st.text(), st.lists, max_leaves=5).map(json.dumps))
 def test_any_text_is_an_answer_or_a_reasoning_error(text: str) -> None:
     with contextlib.suppress(ReasoningError):
-        assert parse_form(text, Rows, cut=len(text) % 2 == 0).rows is not None
+        assert parse_form(text, Rows, is_cut=len(text) % 2 == 0).rows is not None
 
 
 def test_a_form_leaves_out_what_is_not_asked_for() -> None:
