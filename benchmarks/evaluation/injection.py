@@ -249,7 +249,7 @@ def disable_order_detection() -> Iterator[None]:
     """No sentence is taken for an order."""
     with ExitStack() as stack:
         for reader in (language_reading, embedded_reading):
-            stack.enter_context(patch.object(reader, "instructions", lambda text: ()))
+            stack.enter_context(patch.object(reader, "find_instructions", lambda text: ()))
             stack.enter_context(patch.object(reader, "is_order", lambda sentence: False))
         yield
 

@@ -116,7 +116,7 @@ class RuleReasoner:
         return await asyncio.to_thread(write, request)
 
     async def critique(self, request: CritiqueRequest) -> Critique:
-        return await self.score_draft(request)
+        return await asyncio.to_thread(critique_draft, request)
 
     async def score_draft(self, request: CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
