@@ -271,7 +271,7 @@ async def test_whoever_waits_too_long_for_a_search_provider_is_told(valkey: Valk
         ]
         async with lanes[0].slot("exa"):
             pass
-        with pytest.raises(SourceError, match="too many questions waiting"):
+        with pytest.raises(SourceError, match="too many queued requests"):
             async with lanes[1].slot("exa"):
                 pass
         assert lanes[1]._slots._value == ProviderTerms(per_minute=1).at_once, "who leaves keeps no place"

@@ -17,8 +17,9 @@ from openassay.errors import SourceError
 from openassay.models.evidence import SearchRequest
 from openassay.protocols import DocumentReader, Embedder
 from openassay.search.arxiv import ArxivSource
-from openassay.search.base import (
-    ApiSource,
+from openassay.search.base import ApiSource
+from openassay.search.crossref import CrossrefSource
+from openassay.search.fields import (
     date_from_parts,
     doi_url,
     format_byline,
@@ -27,7 +28,6 @@ from openassay.search.base import (
     query_keywords,
     strip_markup,
 )
-from openassay.search.crossref import CrossrefSource
 from openassay.search.gdelt import GdeltSource
 from openassay.search.github import GithubSource
 from openassay.search.http import HttpRequest, HttpResponse, ProviderClient, RetryPolicy
