@@ -43,6 +43,14 @@ async def robots(web: FakeWeb, clock: Clock) -> AsyncIterator[Robots]:
         await robots.aclose()
 
 
+async def can_fetch(robots: Robots, url: str) -> bool:
+    try:
+        await robots.check(url)
+    except FetchError:
+        return False
+    return True
+
+
 @pytest.mark.requirement("W-08")
 async def test_rules_are_obeyed(web: FakeWeb, robots: Robots) -> None:
     rules = "User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\nCrawl-delay: 2.5"
