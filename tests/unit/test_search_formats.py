@@ -420,7 +420,7 @@ async def test_newsapi_errors_are_errors_whatever_their_status(code: str, retrya
 
 
 async def test_newsapi_says_when_a_plan_does_not_reach_back() -> None:
-    with pytest.raises(SourceError, match="does not go back") as caught:
+    with pytest.raises(SourceError, match="does not cover dates") as caught:
         await source(NewsApiSource, Scripted(HttpResponse(426, {}, "")), keys={"news_api_key": "k"}).search(
             "quay", limit=5
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from openassay.errors import ReadError
@@ -240,14 +240,15 @@ def _unwrap_quote(quote: "HtmlElement") -> None:
     for element in (quote, *quote.iter("p")):
         _drop_class_and_id(element)
     size, box = text_length(quote), quote.getparent()
-    while _is_box(box) and text_length(box) < 1.3 * size + 20:
+    while (
+        box is not None
+        and box.tag in ("div", "figure", "section")
+        and len(box) <= 4
+        and text_length(box) < 1.3 * size + 20
+    ):
         _drop_class_and_id(box)
         box.tag = "div"
         box = box.getparent()
-
-
-def _is_box(element: "HtmlElement | None") -> "TypeGuard[HtmlElement]":
-    return element is not None and element.tag in ("div", "figure", "section") and len(element) <= 4
 
 
 def _drop_class_and_id(element: "HtmlElement") -> None:
@@ -555,7 +556,10 @@ def extract(html: bytes | str, url: str) -> Extraction:
     tree = _parse(html, url)
     drop_invisible(tree)
     if sum(1 for _ in tree.iter()) > _MAX_ELEMENTS:
-        return _extract_huge(tree)
+        title = " ".join(clean_text(tree.findtext(".//title") or "").split())
+        return Extraction(
+            body_text(tree), title=title, notes=("too long to tell its content from what stands around it",)
+        )
     page = read_metadata(tree, url)
     strip_surroundings(tree)
     text = trim_lines(extract_article(tree, url, page.body), page.titles)
@@ -586,11 +590,6 @@ def _parse(html: bytes | str, url: str) -> "HtmlElement":
     if tree is None:
         raise ReadError("not an HTML page", help="Check that it is HTML and not empty.", url=url)
     return tree
-
-
-def _extract_huge(tree: "HtmlElement") -> Extraction:
-    title = " ".join(clean_text(tree.findtext(".//title") or "").split())
-    return Extraction(body_text(tree), title=title, notes=("too long to tell its content from what stands around it",))
 
 
 def _extract_body(html: bytes | str, url: str) -> str:

@@ -81,17 +81,17 @@ def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
     for run in sorted(runs, key=lambda run: run.left):
         last = cells[-1] if cells else None
         gap = (run.left - last.end) / height if last and height else 0.0
-        if last is None or gap > _APART or (gap > _SPACE and _is_next_figure(last.text, run.text)):
+        # `(2,028) $`: the sign belongs to the column that follows, however narrow the gap.
+        if (
+            last is None
+            or gap > _APART
+            or (gap > _SPACE and _CURRENCY.match(run.text) is not None and _FIGURE.search(last.text) is not None)
+        ):
             cells.append(PdfCell(run.left, run.right, run.text))
         else:
             space = " " if gap > _SPACE else ""
             cells[-1] = PdfCell(last.start, max(last.end, run.right), f"{last.text}{space}{run.text}")
     return _TextLine(min(run.bottom for run in runs), height, cells)
-
-
-def _is_next_figure(left: str, right: str) -> bool:
-    """`(2,028) $`: the sign belongs to the column that follows, however narrow the gap."""
-    return _CURRENCY.match(right) is not None and _FIGURE.search(left) is not None
 
 
 def _add_blank_lines(lines: Sequence[_TextLine]) -> Iterator[list[PdfCell]]:
@@ -216,7 +216,18 @@ _POOR_TITLE = re.compile(
 def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -> Extraction:
     """Raises ReadError when the file is corrupt, encrypted, scanned, or needs more than its limits."""
     with _CHILDREN:
-        answer = _run_child(source, seconds, megabytes)
+        path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
+        # By path and with -P: `-m` would import the packages above it, and files beside the child could hide others.
+        command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise _too_slow_error(seconds) from error
+        if done.returncode != 0:
+            raise _exit_error(done.returncode, done.stderr.decode("utf-8", "replace"), seconds, megabytes)
+        answer = json.loads(done.stdout)
+        if not isinstance(answer, dict):
+            raise _corrupt_error("")
     if answer.get("error") == "encrypted":
         raise ReadError("encrypted, it needs a password", help="Save a copy without the password.")
     if "error" in answer:
@@ -227,9 +238,12 @@ def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -
     text = clean_text(join_pages(pages))
     if len("".join(text.split())) < _LEAST_TEXT * len(pages):
         raise ReadError("scanned, no text layer", help="Run text recognition (OCR) on it first.")
+    # Many titles are accession numbers or what a printer driver wrote: worse than the name of the file.
+    title = _metadata_text(answer, "title")
+    letters = sum(map(str.isalpha, title))
     return Extraction(
         text=text,
-        title=_title(answer),
+        title="" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title,
         author=_metadata_text(answer, "author") or None,
         published=_parse_day(_metadata_text(answer, "created")),
     )
@@ -238,22 +252,6 @@ def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -
 def _corrupt_error(detail: str) -> ReadError:
     reason = f": {detail}" if detail else ""
     return ReadError(f"not a readable PDF{reason}", help="Open it in a viewer and save or print it to PDF again.")
-
-
-def _run_child(source: Path | bytes, seconds: int, megabytes: int) -> Mapping[str, object]:
-    path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
-    # By path and with -P: `-m` would import the packages above it, and files beside the child could hide other modules.
-    command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise _too_slow_error(seconds) from error
-    if done.returncode != 0:
-        raise _exit_error(done.returncode, done.stderr.decode("utf-8", "replace"), seconds, megabytes)
-    answer = json.loads(done.stdout)
-    if not isinstance(answer, dict):
-        raise _corrupt_error("")
-    return answer
 
 
 def _too_slow_error(seconds: int) -> ReadError:
@@ -290,13 +288,6 @@ def _lay_out_page(page: Sequence[tuple[int, float, float, float, float, str]]) -
 
 def _metadata_text(answer: Mapping[str, object], key: str) -> str:
     return " ".join(clean_text(str(answer.get(key) or "")).split())
-
-
-def _title(answer: Mapping[str, object]) -> str:
-    """Many titles are accession numbers or what a printer driver wrote: worse than the name of the file."""
-    title = _metadata_text(answer, "title")
-    letters = sum(map(str.isalpha, title))
-    return "" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title
 
 
 def _parse_day(stamp: str) -> date | None:

@@ -90,13 +90,30 @@ _BOILERPLATE = re.compile(
 
 def find_caption(above: Sequence[str]) -> str:
     """What the lines above the headings of a table say it shows, or nothing when they do not introduce it."""
-    lines = _drop_notes(above)
+    # Up to the last line that is no note on units; none when it is far above the table.
+    end, blanks, note = len(above), 0, ""
+    for number in range(len(above) - 1, -1, -1):
+        note = f"{above[number]} {note}".strip()
+        if above[number] and note.endswith(")") and "(" not in note:
+            continue  # it began further up
+        if note and not _WHOLE_NOTE.fullmatch(note):
+            break
+        blanks += not above[number]
+        end, note = number, ""
+    lines = list(above[:end]) if blanks <= _BLANKS else []
     if not lines:
         return ""
-    paragraph = _UNIT_NOTE.sub("", _last_paragraph(lines))
+    # The last lines down from a blank line or a title.
+    first = len(lines) - 1
+    while first > 0 and lines[first - 1] and not (_is_title(lines[first - 1]) and lines[first][0].isupper()):
+        first -= 1
+    paragraph = _UNIT_NOTE.sub("", " ".join(lines[first:]))
     if numbered := _TABLE_NUMBER.match(paragraph):
         return _shorten(next((piece.text for piece in split_sentences(paragraph, numbered.end())), ""))
-    sentence = _last_sentence(paragraph)
+    pieces = split_sentences(paragraph)
+    while len(pieces) > 1 and pieces[-2].text.endswith(("U.S.", "U.K.")):
+        pieces.pop()  # `versus the U.S. Dollar` is one sentence more often than two
+    sentence = paragraph[pieces[-1].start :].strip() if pieces else ""
     if _LEADS_IN.search(sentence) and sentence[0].isupper():
         return _shorten(_subject(sentence.rstrip(":. ")))
     is_apart = len(lines) == 1 or not lines[-2] or lines[-2].endswith(".") or _is_title(lines[-2])
@@ -108,35 +125,6 @@ def find_caption(above: Sequence[str]) -> str:
 def section_caption(heading: str) -> str:
     """The heading of all rows of a table (`Other Assets:`) as its caption."""
     return _shorten(_NUMBER_MARKS.sub("", heading.rstrip(": ")))
-
-
-def _drop_notes(above: Sequence[str]) -> list[str]:
-    """Up to the last line that is no note on units; none when it is far above the table."""
-    end, blanks, note = len(above), 0, ""
-    for number in range(len(above) - 1, -1, -1):
-        note = f"{above[number]} {note}".strip()
-        if above[number] and note.endswith(")") and "(" not in note:
-            continue  # it began further up
-        if note and not _WHOLE_NOTE.fullmatch(note):
-            break
-        blanks += not above[number]
-        end, note = number, ""
-    return list(above[:end]) if blanks <= _BLANKS else []
-
-
-def _last_paragraph(lines: Sequence[str]) -> str:
-    """The last lines down from a blank line or a title."""
-    first = len(lines) - 1
-    while first > 0 and lines[first - 1] and not (_is_title(lines[first - 1]) and lines[first][0].isupper()):
-        first -= 1
-    return " ".join(lines[first:])
-
-
-def _last_sentence(text: str) -> str:
-    pieces = split_sentences(text)
-    while len(pieces) > 1 and pieces[-2].text.endswith(("U.S.", "U.K.")):
-        pieces.pop()  # `versus the U.S. Dollar` is one sentence more often than two
-    return text[pieces[-1].start :].strip() if pieces else ""
 
 
 def _is_title(line: str) -> bool:
@@ -329,16 +317,12 @@ def _parse_row(parts: Sequence[PdfCell]) -> PdfTableRow | None:
     values = parts[first:]
     if not values or not all(_VALUE.fullmatch(cell.text) for cell in values):
         return None
-    if first == 0 and (len(values) < 2 or _are_years(values)):
+    if first == 0 and (len(values) < 2 or all(_YEAR.fullmatch(cell.text) for cell in values)):
         return None
     if len(values) == 1 and not _STRONG.search(values[0].text):
         return None
     figures = tuple(cell._replace(text=_PADDING.sub("", cell.text)) for cell in values)
     return PdfTableRow(parts[0].start, parts[0].text if first else "", figures)
-
-
-def _are_years(parts: Sequence[PdfCell]) -> bool:
-    return all(_YEAR.fullmatch(cell.text) for cell in parts)
 
 
 def rewrite_tables(page: Sequence[Sequence[PdfCell]]) -> Iterator[PdfLine]:
@@ -506,16 +490,16 @@ def _find_heads(lines: Sequence[Sequence[PdfCell]], floor: int, first: int, colu
 
 def _is_over_figures(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
     """Whether all parts stand over the figures; the first may instead head the labels."""
-    if any(len(cell.text) > _LONGEST_HEAD or _is_figure(cell.text) for cell in parts):
+    # Whether a cell is from a row (`1,204`, `11.6 years`), not from a heading (`2023`, `12 Months`).
+    if any(
+        len(cell.text) > _LONGEST_HEAD
+        or bool(_MEASURED.match(cell.text) or (_VALUE.fullmatch(cell.text) and not _YEAR.fullmatch(cell.text)))
+        for cell in parts
+    ):
         return False
     slack = (columns[1].centre - columns[0].centre) / 2
     right = [cell for cell in parts if cell.start >= columns[0].start - slack]
     return bool(right) and (len(right) == len(parts) or (right == parts[1:] and parts[0].end < columns[0].start))
-
-
-def _is_figure(text: str) -> bool:
-    """Whether a cell is from a row (`1,204`, `11.6 years`), not from a heading (`2023`, `12 Months`)."""
-    return bool(_MEASURED.match(text) or (_VALUE.fullmatch(text) and not _YEAR.fullmatch(text)))
 
 
 def _column_names(heads: Sequence[Sequence[PdfCell]], columns: Sequence[PdfCell]) -> list[str]:
@@ -576,7 +560,11 @@ class _PdfTable:
         held, indent = "", 0.0
         for line, found in zip(lines, rows, strict=True):
             if found:
-                label, rest = _join_label(held, found.label)
+                # A label that was wrapped gets its first line back; else that line stands by itself.
+                is_wrapped = (
+                    held and not held.endswith(":") and (found.label[:1].islower() or held.count("(") > held.count(")"))
+                )
+                label, rest = (f"{held} {found.label}", "") if is_wrapped else (found.label, held)
                 yield from group.open(rest, indent)
                 prefix = group.prefix(indent if held and not rest else found.indent)
                 yield PdfLine(prefix + self._sentence(_FOOTNOTE_MARKS.sub("", label), group, found), is_row=True)
@@ -632,12 +620,6 @@ class _RowGroup:
         if abs(indent - self.rows) > 1 or indent <= self.indent + 1:
             self.heading = ""  # a total closes the group
         return f"{self.heading} " if self.heading else ""
-
-
-def _join_label(held: str, label: str) -> tuple[str, str]:
-    """A label that was wrapped gets its first line back; else that line stands by itself."""
-    is_wrapped = held and not held.endswith(":") and (label[:1].islower() or held.count("(") > held.count(")"))
-    return (f"{held} {label}", "") if is_wrapped else (label, held)
 
 
 def _find_column(value: PdfCell, columns: Sequence[PdfCell]) -> int | None:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import islice
@@ -31,7 +31,10 @@ def decode_file(data: bytes) -> str:
     """Text of a file that does not say its encoding. Raises ReadError for binary content."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
-    _refuse_binary(data[:65_536])
+    sample = data[:65_536]
+    control = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in sample)
+    if b"\x00" in sample or control > len(sample) // 20:
+        raise ReadError("the content is binary, not text", help="Save it as text, Markdown, HTML, PDF or DOCX.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -40,12 +43,6 @@ def decode_file(data: bytes) -> str:
         return data.decode("cp1252")
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _refuse_binary(sample: bytes) -> None:
-    control = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in sample)
-    if b"\x00" in sample or control > len(sample) // 20:
-        raise ReadError("the content is binary, not text", help="Save it as text, Markdown, HTML, PDF or DOCX.")
 
 
 def extract_plain(data: bytes) -> Extraction:
@@ -58,7 +55,14 @@ def extract_markdown(data: bytes) -> Extraction:
         text, heading = reflow(body), ""
         notes: tuple[str, ...] = ("too large to parse as Markdown; read as plain text",)
     else:
-        (text, heading), notes = _render_markdown(body), ()
+        # Readable text of a Markdown document, and its first heading.
+        from markdown_it import MarkdownIt
+
+        tokens = MarkdownIt("commonmark").enable("table").parse(body)
+        writer = _MarkdownWriter()
+        for token in tokens:
+            writer.add_token(token)
+        (text, heading), notes = ("\n".join(writer.lines), writer.heading), ()
     return Extraction(
         text=clean_text(text),
         title=_meta_string(meta, "title") or heading,
@@ -108,17 +112,6 @@ def _normalise_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _render_markdown(markdown: str) -> tuple[str, str]:
-    """Readable text of a Markdown document, and its first heading."""
-    from markdown_it import MarkdownIt
-
-    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
-    writer = _MarkdownWriter()
-    for token in tokens:
-        writer.add_token(token)
-    return "\n".join(writer.lines), writer.heading
-
-
 @dataclass
 class _MarkdownWriter:
     """Collects lines from the parser's flat list of tokens."""
@@ -132,9 +125,27 @@ class _MarkdownWriter:
     def add_token(self, token: "Token") -> None:
         match token.type:
             case "inline":
-                self._add_inline(_inline_text(token.children or ()))
+                children = token.children or ()
+                parts: list[str] = []
+                for child in children:
+                    match child.type:
+                        case "text" | "code_inline":
+                            parts.append(child.content)
+                        case "softbreak" | "hardbreak":
+                            parts.append(" ")
+                text = " ".join("".join(parts).split())
+                if self._table:
+                    self._table[-1].append(text)
+                elif self._item:
+                    self._item = False
+                    self.lines.append(f"- {text}")
+                elif text:
+                    self._add_block(text)
+                    if self._heading and not self.heading:
+                        self.heading = text
             case "fence" | "code_block":
-                self._add_block(*_code_lines(token))
+                fence = token.markup if token.type == "fence" else "```"
+                self._add_block(*[fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence])
             case "heading_open":
                 self._heading = True
             case "heading_close":
@@ -155,36 +166,9 @@ class _MarkdownWriter:
                 self._add_block(*formats.rows_to_lines(self._table[0], self._table[1:]))
                 self._table = None
 
-    def _add_inline(self, text: str) -> None:
-        if self._table:
-            self._table[-1].append(text)
-        elif self._item:
-            self._item = False
-            self.lines.append(f"- {text}")
-        elif text:
-            self._add_block(text)
-            if self._heading and not self.heading:
-                self.heading = text
-
     def _add_block(self, *lines: str) -> None:
         if any(lines):
             self.lines += [*lines, ""]
-
-
-def _code_lines(token: "Token") -> list[str]:
-    fence = token.markup if token.type == "fence" else "```"
-    return [fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence]
-
-
-def _inline_text(children: Sequence["Token"]) -> str:
-    parts: list[str] = []
-    for child in children:
-        match child.type:
-            case "text" | "code_inline":
-                parts.append(child.content)
-            case "softbreak" | "hardbreak":
-                parts.append(" ")
-    return " ".join("".join(parts).split())
 
 
 # CSV files: a line that names the columns, then one line per row that stands alone.
@@ -196,23 +180,19 @@ _DELIMITERS = ",;\t|"
 def extract_csv(data: bytes) -> Extraction:
     text = decode_file(data)
     try:
-        return _extract_rows(text)
+        table = _read_records(text)
+        header = next(table, None)
+        if header is None:
+            return Extraction("")
+        body = list(islice(table, _ROWS))
+        notes = (f"only the first {_ROWS:,} rows were read",) if next(table, None) is not None else ()
+        if not formats.is_header_row(header):
+            body.insert(0, header)
+            header = [f"Column {number}" for number in range(1, len(header) + 1)]
+        lines = ["Columns: " + ", ".join(name for name in header if name), "", *formats.rows_to_lines(header, body)]
+        return Extraction(clean_text("\n".join(lines)), notes=notes)
     except csv.Error as error:
         raise ReadError(f"not a readable CSV file: {error}", help="Save it again as CSV with quoted fields.") from error
-
-
-def _extract_rows(text: str) -> Extraction:
-    table = _read_records(text)
-    header = next(table, None)
-    if header is None:
-        return Extraction("")
-    body = list(islice(table, _ROWS))
-    notes = (f"only the first {_ROWS:,} rows were read",) if next(table, None) is not None else ()
-    if not formats.is_header_row(header):
-        body.insert(0, header)
-        header = [f"Column {number}" for number in range(1, len(header) + 1)]
-    lines = ["Columns: " + ", ".join(name for name in header if name), "", *formats.rows_to_lines(header, body)]
-    return Extraction(clean_text("\n".join(lines)), notes=notes)
 
 
 def _read_records(text: str) -> Iterator[list[str]]:
