@@ -299,7 +299,7 @@ async def test_processes_keep_the_rate_of_a_model_together(
             await provider.wait_for_rate()
         monkeypatch.setattr("openassay.llm.router.TURN_SECONDS", 0.3)
         for provider in (one, other):
-            with pytest.raises(RateLimitError, match="too many calls waiting"):
+            with pytest.raises(RateLimitError, match="too many queued calls"):
                 await provider.wait_for_rate()
     assert notices == []
 

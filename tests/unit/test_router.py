@@ -174,7 +174,7 @@ async def test_the_next_tier_is_asked_when_the_first_gives_up(make: Make) -> Non
         reply = await bench.models().ask(WHICH)
         assert reply.model == "openai:gpt-4o"
         assert bench.asked == ["anthropic"] * 4 + ["openai"]
-        assert "Going on with openai:gpt-4o" in str(bench.told("notice")[-1]["text"])
+        assert "Continuing with openai:gpt-4o" in str(bench.told("notice")[-1]["text"])
 
 
 @pytest.mark.requirement("L-09")
