@@ -148,7 +148,7 @@ async def test_retry_after_is_honoured_and_the_sdk_does_not_retry(make: Make) ->
         assert bench.pauses == [1]
         assert bench.asked == ["anthropic", "anthropic"]
         [notice] = bench.told("notice")
-        assert "Trying again" in str(notice["text"])
+        assert "Retrying" in str(notice["text"])
 
 
 @pytest.mark.requirement("F-11")

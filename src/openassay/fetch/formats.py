@@ -28,6 +28,14 @@ class Extraction:
     wants: PageNeed | None = None  # the page shows its content only to scripts, or only to those let in
 
 
+def parse_day(text: str) -> date | None:
+    """Parse the date that a text begins with, in ISO format; None where there is none."""
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
 class ContentFormat(StrEnum):
     HTML = "html"
     PLAIN = "plain"

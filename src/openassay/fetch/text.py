@@ -1,4 +1,4 @@
-"""Plain text and Markdown."""
+"""Extracts plain text, Markdown and CSV."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from openassay.errors import ReadError
 from openassay.fetch import formats
-from openassay.fetch.formats import Extraction, reflow
+from openassay.fetch.formats import Extraction, parse_day, reflow
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FRONT_MATTER_LIMIT = 65_536
 
 
 def decode_file(data: bytes) -> str:
-    """Text of a file that does not say its encoding. Raises ReadError for binary content."""
+    """Decode a file that does not say its encoding; raises ReadError for binary content."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
     sample = data[:65_536]
@@ -55,14 +55,12 @@ def extract_markdown(data: bytes) -> Extraction:
         text, heading = reflow(body), ""
         notes: tuple[str, ...] = ("too large to parse as Markdown; read as plain text",)
     else:
-        # Readable text of a Markdown document, and its first heading.
         from markdown_it import MarkdownIt
 
-        tokens = MarkdownIt("commonmark").enable("table").parse(body)
         writer = _MarkdownWriter()
-        for token in tokens:
+        for token in MarkdownIt("commonmark").enable("table").parse(body):
             writer.add_token(token)
-        (text, heading), notes = ("\n".join(writer.lines), writer.heading), ()
+        text, heading, notes = "\n".join(writer.lines), writer.heading, ()
     return Extraction(
         text=clean_text(text),
         title=_meta_string(meta, "title") or heading,
@@ -74,7 +72,7 @@ def extract_markdown(data: bytes) -> Extraction:
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, object], str]:
-    """The YAML block at the top and the rest; a block that is not valid YAML is dropped, not an error."""
+    """Split off the YAML block at the top; a block that is not valid YAML is dropped, not an error."""
     match = _FRONT_MATTER.match(text, 0, _FRONT_MATTER_LIMIT)
     if match is None:
         return {}, text
@@ -102,10 +100,7 @@ def _to_day(value: object) -> date | None:
         return value.date()
     if isinstance(value, date):
         return value
-    try:
-        return date.fromisoformat(str(value).strip()[:10])
-    except ValueError:
-        return None
+    return parse_day(str(value).strip())
 
 
 def _normalise_newlines(text: str) -> str:
@@ -125,27 +120,10 @@ class _MarkdownWriter:
     def add_token(self, token: "Token") -> None:
         match token.type:
             case "inline":
-                children = token.children or ()
-                parts: list[str] = []
-                for child in children:
-                    match child.type:
-                        case "text" | "code_inline":
-                            parts.append(child.content)
-                        case "softbreak" | "hardbreak":
-                            parts.append(" ")
-                text = " ".join("".join(parts).split())
-                if self._table:
-                    self._table[-1].append(text)
-                elif self._item:
-                    self._item = False
-                    self.lines.append(f"- {text}")
-                elif text:
-                    self._add_block(text)
-                    if self._heading and not self.heading:
-                        self.heading = text
+                self._add_inline(token)
             case "fence" | "code_block":
                 fence = token.markup if token.type == "fence" else "```"
-                self._add_block(*[fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence])
+                self._add_block(fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence)
             case "heading_open":
                 self._heading = True
             case "heading_close":
@@ -166,26 +144,44 @@ class _MarkdownWriter:
                 self._add_block(*formats.rows_to_lines(self._table[0], self._table[1:]))
                 self._table = None
 
+    def _add_inline(self, token: "Token") -> None:
+        parts: list[str] = []
+        for child in token.children or ():
+            match child.type:
+                case "text" | "code_inline":
+                    parts.append(child.content)
+                case "softbreak" | "hardbreak":
+                    parts.append(" ")
+        text = " ".join("".join(parts).split())
+        if self._table:
+            self._table[-1].append(text)
+        elif self._item:
+            self._item = False
+            self.lines.append(f"- {text}")
+        elif text:
+            self._add_block(text)
+            if self._heading and not self.heading:
+                self.heading = text
+
     def _add_block(self, *lines: str) -> None:
         if any(lines):
             self.lines += [*lines, ""]
 
 
-# CSV files: a line that names the columns, then one line per row that stands alone.
-
-_ROWS = 50_000
+_MAX_ROWS = 50_000
 _DELIMITERS = ",;\t|"
 
 
 def extract_csv(data: bytes) -> Extraction:
+    """Write a line that names the columns, then one line per row that stands alone."""
     text = decode_file(data)
     try:
         table = _read_records(text)
         header = next(table, None)
         if header is None:
             return Extraction("")
-        body = list(islice(table, _ROWS))
-        notes = (f"only the first {_ROWS:,} rows were read",) if next(table, None) is not None else ()
+        body = list(islice(table, _MAX_ROWS))
+        notes = (f"only the first {_MAX_ROWS:,} rows were read",) if next(table, None) is not None else ()
         if not formats.is_header_row(header):
             body.insert(0, header)
             header = [f"Column {number}" for number in range(1, len(header) + 1)]
