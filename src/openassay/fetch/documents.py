@@ -51,7 +51,16 @@ class LocalFileReader:
     def read(self, path: Path) -> Document:
         try:
             real = path.resolve(strict=True)
-            self._check(path, real)
+            if not self.can_read(path):
+                raise ReadError("not a kind of file OpenAssay reads", help=f"It reads {_SUFFIX_LIST}.")
+            status = real.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise ReadError("not a regular file", help="Give a file, or a folder of files.")
+            if status.st_size > self._max_bytes:
+                size, limit = status.st_size / 1e6, self._max_bytes / 1e6
+                raise ReadError(f"too large ({size:,.0f} MB; the limit is {limit:,.0f} MB)", help="Split the file.")
+            if not os.access(real, os.R_OK):
+                raise PermissionError(None, "Permission denied")
             suffix = path.suffix.lower()
             found = pdf.extract(real, seconds=self._pdf_seconds) if suffix == ".pdf" else _READERS[suffix](real)
             if not found.text:
@@ -75,18 +84,6 @@ class LocalFileReader:
             denied = isinstance(error, PermissionError)
             help = "Check its permissions." if denied else "Check the path."
             raise ReadError(f"{path.name}: {_failure_reason(error)}", help=help, path=str(path)) from error
-
-    def _check(self, path: Path, real: Path) -> None:
-        if not self.can_read(path):
-            raise ReadError("not a kind of file OpenAssay reads", help=f"It reads {_SUFFIX_LIST}.")
-        status = real.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise ReadError("not a regular file", help="Give a file, or a folder of files.")
-        if status.st_size > self._max_bytes:
-            size, limit = status.st_size / 1e6, self._max_bytes / 1e6
-            raise ReadError(f"too large ({size:,.0f} MB; the limit is {limit:,.0f} MB)", help="Split the file.")
-        if not os.access(real, os.R_OK):
-            raise PermissionError(None, "Permission denied")
 
 
 def _failure_reason(error: Exception) -> str:
@@ -210,7 +207,17 @@ class _FolderWalk:
         """Visit real files first, links after them: a file reached both ways has its own name."""
         self._visit_folder(self.root)
         while self.links:
-            self._visit_link(self.links.popleft())
+            link = self.links.popleft()
+            try:
+                target = link.resolve(strict=True)
+                if not target.is_relative_to(self.real):
+                    self.skipped.append((link, "a link that leads outside the folder"))
+                elif target.is_dir():
+                    self._visit_folder(link)
+                else:
+                    self._add_file(link)
+            except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+                self._skip(link, error)
         files = sorted(self.files.values())
         if len(files) > self.limit:
             self.skipped.append((self.root, f"only the first {self.limit:,} of {len(files):,} files are read"))
@@ -247,18 +254,6 @@ class _FolderWalk:
         except OSError as error:
             self._skip(path, error)
         return None
-
-    def _visit_link(self, link: Path) -> None:
-        try:
-            target = link.resolve(strict=True)
-            if not target.is_relative_to(self.real):
-                self.skipped.append((link, "a link that leads outside the folder"))
-            elif target.is_dir():
-                self._visit_folder(link)
-            else:
-                self._add_file(link)
-        except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            self._skip(link, error)
 
     def _add_file(self, path: Path) -> None:
         if path.suffix.lower() not in SUFFIXES:

@@ -150,9 +150,8 @@ def _parse_day(text: Any) -> date | None:
 
 def _find_language(tree: "HtmlElement") -> str | None:
     root = tree if tree.tag == "html" else tree.find(".//html")
-    declared = (
-        (root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")) if root is not None else None
-    )
+    xml_lang = "{http://www.w3.org/XML/1998/namespace}lang"
+    declared = (root.get("lang") or root.get(xml_lang)) if root is not None else None
     for text in (declared, _meta_content(tree, "content-language"), _meta_content(tree, "og:locale")):
         if match := re.match(r"[a-z]{2,3}(?![a-z])", (text or "").strip().lower()):
             return match[0]

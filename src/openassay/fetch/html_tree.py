@@ -96,7 +96,16 @@ def find_invisible(tree: "HtmlElement") -> list["HtmlElement"]:
         has_data = element.get("type") == "application/ld+json"  # it holds the date and the author
         if element.get("open") is None if element.tag == "dialog" else not has_data:
             found.append(element)
-    found += [element for element in tree.xpath("//*[@hidden or @aria-hidden or @style]") if _is_invisible(element)]
+    found += [
+        element
+        for element in tree.xpath("//*[@hidden or @aria-hidden or @style]")
+        if element.tag not in _PAGE_TAGS
+        and (
+            element.get("hidden") is not None
+            or (element.get("aria-hidden") or "").lower() == "true"
+            or is_invisible_style(element.get("style") or "")
+        )
+    ]
     return found + list(_find_by_rules(tree))
 
 
@@ -105,14 +114,6 @@ def drop_invisible(tree: "HtmlElement") -> None:
     drop_elements(find_invisible(tree))
     for element in tree.xpath("//*[@style]"):
         del element.attrib["style"]
-
-
-def _is_invisible(element: "HtmlElement") -> bool:
-    return element.tag not in _PAGE_TAGS and (
-        element.get("hidden") is not None
-        or (element.get("aria-hidden") or "").lower() == "true"
-        or is_invisible_style(element.get("style") or "")
-    )
 
 
 def is_invisible_style(style: str) -> bool:

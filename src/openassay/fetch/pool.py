@@ -177,9 +177,8 @@ class _ExtractorProcess:
         pipe = cast(asyncio.StreamWriter, process.stdin)
         header = json.dumps(task).encode()
         pipe.write(struct.pack(">I", len(header)) + header)
-        for start in range(
-            0, len(body), _CHUNK_BYTES
-        ):  # piece by piece, so that no second copy lies in the pipe's buffer
+        # Piece by piece, so that no second copy lies in the pipe's buffer.
+        for start in range(0, len(body), _CHUNK_BYTES):
             pipe.write(body[start : start + _CHUNK_BYTES])
             await pipe.drain()
         return await _read_answer(process)

@@ -55,9 +55,17 @@ class GdeltSource(ApiSource):
     def build_request(self, search: SearchRequest) -> ProviderRequest:
         last = search.until or today()
         first = search.since or last - timedelta(days=self.settings.news_days)
+        # Build a query of words, then filters. Alternatives stand in brackets, and nothing else may.
+        filters = _fit(_build_filters(search), MAX_FILTERS)
+        room = MAX_QUERY - len(" ".join(filters)) - 3
+        # A hyphen would exclude what follows it, and a short word gets the whole query refused.
+        parts = [part for word in query_keywords(search.query, 12) for part in re.findall(r"[^\W_]+", word)]
+        words = _fit(dict.fromkeys(part for part in parts if len(part) >= MIN_WORD or not part.isascii()), room, " OR ")
+        query = " ".join(words) if len(words) <= 4 else f"({' OR '.join(words)})"
+        quoted = search.query[:room].replace('"', " ")
         return ProviderRequest(
             params={
-                "query": _build_query(search),
+                "query": " ".join((query or f'"{quoted}"', *filters)),
                 "mode": "artlist",
                 "format": "json",
                 "sort": "hybridrel",
@@ -91,18 +99,6 @@ class GdeltSource(ApiSource):
             )
             for article in parse_entries(GdeltArticle, response.articles)
         ]
-
-
-def _build_query(search: SearchRequest) -> str:
-    """Build a query of words, then filters. Alternatives stand in brackets, and nothing else may."""
-    filters = _fit(_build_filters(search), MAX_FILTERS)
-    room = MAX_QUERY - len(" ".join(filters)) - 3
-    # A hyphen would exclude what follows it, and a short word gets the whole query refused.
-    parts = [part for word in query_keywords(search.query, 12) for part in re.findall(r"[^\W_]+", word)]
-    words = _fit(dict.fromkeys(part for part in parts if len(part) >= MIN_WORD or not part.isascii()), room, " OR ")
-    query = " ".join(words) if len(words) <= 4 else f"({' OR '.join(words)})"
-    quoted = search.query[:room].replace('"', " ")
-    return " ".join((query or f'"{quoted}"', *filters))
 
 
 def _fit(parts: Iterable[str], room: int, separator: str = " ") -> list[str]:

@@ -280,7 +280,14 @@ def follow_hops(
     credited = {ranked.key: ranked for ranked in found}
     for head in heads[:HOPS]:
         weight = head.score / heads[0].score
-        again = dict.fromkeys([*wanted, *_hop_words(wanted, head.match)])
+        # Return the words of a first hit's names and title that the query did not have.
+        have = {stem(word) for word in wanted}
+        named = (
+            word
+            for name in (*find_names(head.match.passage.text)[:HOP_NAMES], head.match.title)
+            for word in content_words(name)
+        )
+        again = dict.fromkeys([*wanted, *[word for word in dict.fromkeys(named) if stem(word) not in have][:HOP_WORDS]])
         # A head speaks of a document, not of each of its passages: the best one is linked, the others are not.
         linked = {head.match.passage.document}
         for hop in match_words(list(again), indexes, HOP_CANDIDATES):
@@ -298,13 +305,6 @@ def follow_hops(
             if hop.key not in credited or score > credited[hop.key].score:
                 credited[hop.key] = hop.with_score(score)
     return list(credited.values())
-
-
-def _hop_words(wanted: Sequence[str], head: PassageMatch) -> list[str]:
-    """Return the words of a first hit's names and title that the query did not have."""
-    have = {stem(word) for word in wanted}
-    named = (word for name in (*find_names(head.passage.text)[:HOP_NAMES], head.title) for word in content_words(name))
-    return [word for word in dict.fromkeys(named) if stem(word) not in have][:HOP_WORDS]
 
 
 def mentions_title(text: str, title: str) -> bool:

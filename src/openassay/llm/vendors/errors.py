@@ -121,7 +121,23 @@ def refusal_error(
         return ParameterError(
             f"{endpoint.vendor} does not take {parameter} for {request.model}", parameter=parameter, **about
         )
-    return _other_error(status, body, endpoint, request, about)
+    if status == 404:
+        return ModelError(
+            f"{endpoint.vendor} has no model {request.model}",
+            help="Check the name with the vendor or the server.",
+            **about,
+        )
+    if 300 <= status < 400:
+        return ModelError(
+            f"{endpoint.address} redirects elsewhere ({status})",
+            help="Correct the address; redirects are not followed.",
+            **about,
+        )
+    reason = _safe_reason(body.message, request, endpoint)
+    what = "is overloaded" if status == 529 or "overloaded" in body.code else "answered"
+    return ModelError(
+        f"{endpoint.vendor} {what} ({status}){reason}", retryable=status >= 500 or status in (408, 409, 425), **about
+    )
 
 
 def unreachable_error(endpoint: VendorEndpoint) -> ModelError:
@@ -175,28 +191,6 @@ def _find_parameter(status: int, text: str) -> str | None:
         if pattern.search(text) and (refuses or (status in (400, 422) and parameter != "max_tokens")):
             return parameter
     return None
-
-
-def _other_error(
-    status: int, body: ErrorBody, endpoint: VendorEndpoint, request: ModelRequest, about: dict[str, Any]
-) -> ModelError:
-    if status == 404:
-        return ModelError(
-            f"{endpoint.vendor} has no model {request.model}",
-            help="Check the name with the vendor or the server.",
-            **about,
-        )
-    if 300 <= status < 400:
-        return ModelError(
-            f"{endpoint.address} redirects elsewhere ({status})",
-            help="Correct the address; redirects are not followed.",
-            **about,
-        )
-    reason = _safe_reason(body.message, request, endpoint)
-    what = "is overloaded" if status == 529 or "overloaded" in body.code else "answered"
-    return ModelError(
-        f"{endpoint.vendor} {what} ({status}){reason}", retryable=status >= 500 or status in (408, 409, 425), **about
-    )
 
 
 def _safe_reason(message: str, request: ModelRequest, endpoint: VendorEndpoint) -> str:
