@@ -57,7 +57,7 @@ async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: 
     here, waiting = await asked(lab)
     [question] = waiting.questions
     answer = validate_answer(question, EDITS)
-    await here.reviews.take(question.id, answer, "person", here.engine._runner.now())
+    await here.reviews.accept_answer(question.id, answer, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
 
@@ -69,7 +69,9 @@ async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: 
 async def test_an_answer_nobody_acted_on_is_found_by_whoever_keeps_time(lab: Make) -> None:
     here, waiting = await asked(lab)
     [question] = waiting.questions
-    await here.reviews.take(question.id, validate_answer(question, "approve"), "person", here.engine._runner.now())
+    await here.reviews.accept_answer(
+        question.id, validate_answer(question, "approve"), "person", here.engine._runner.now()
+    )
 
     [run] = await here.engine.answer_overdue()
 
@@ -112,7 +114,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
         raise StorageError("database is locked")
 
     monkeypatch.setattr(here.reviews, "pending", pending)
-    monkeypatch.setattr("openassay.engine.answers.LOOK", 0.01)
+    monkeypatch.setattr("openassay.engine.answers.TIMER_POLL_SECONDS", 0.01)
     keeper = asyncio.create_task(here.engine.run_deadlines())
     await asyncio.sleep(0.2)
     alive = not keeper.done()
@@ -130,7 +132,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("openassay.engine.runner.LOCK_WAIT_SECONDS", 0.1)
     here, waiting = await asked(lab)
     here.engine._runner.locks.acquire(waiting.run.thread)
     before = (await here.threads.run(waiting.run.id)).options

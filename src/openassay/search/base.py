@@ -198,7 +198,7 @@ class ApiSource(ABC):
         found, seconds = await self._ask_with_retries(fee, request, budget)
         results = ProviderResults(asked=datetime.now(UTC), found=found)
         if hours:
-            await cache.add_test(key, results.model_dump_json().encode(), seconds=hours * 3600)
+            await cache.put(key, results.model_dump_json().encode(), seconds=hours * 3600)
         return SearchAnswer(await self._to_hits(results, search), seconds=seconds)
 
     async def send(self, request: ProviderRequest, seconds: float) -> tuple[str, float]:
@@ -300,7 +300,7 @@ class ApiSource(ABC):
             document = None
             if len(result.text) >= READABLE:
                 document = to_document(result, page_host(result.url), self.kind, results.asked)
-                await self.context.store.add_test(document)
+                await self.context.store.put(document)
             hits.append(to_hit(result, document, self.name, self.kind, search.query, rank))
         return hits
 

@@ -128,7 +128,7 @@ class DemoSource:
                     fetched=datetime.combine(company.as_of, datetime.min.time(), UTC),
                     kind="demo",
                 )
-                await self._documents.add_test(document)
+                await self._documents.put(document)
                 hits.append(
                     Hit(
                         provider="demo",

@@ -55,7 +55,7 @@ class GdeltSource(ApiSource):
     def build_request(self, search: SearchRequest) -> ProviderRequest:
         last = search.until or today()
         first = search.since or last - timedelta(days=self.settings.news_days)
-        # Build a query of words, then filters. Alternatives stand in brackets, and nothing else may.
+        # Words, then filters. Alternatives stand in brackets, and nothing else may.
         filters = _fit(_build_filters(search), MAX_FILTERS)
         room = MAX_QUERY - len(" ".join(filters)) - 3
         # A hyphen would exclude what follows it, and a short word gets the whole query refused.

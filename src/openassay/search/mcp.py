@@ -113,7 +113,7 @@ class McpServerSource(ApiSource):
             document = None
             if result.text:
                 document = to_document(result, self.name, self.kind, results.asked.astimezone(UTC))
-                await self.context.store.add_test(document)
+                await self.context.store.put(document)
             hit = to_hit(result, document, self.name, self.kind, search.query, rank)
             hits.append(hit if hit.host else hit.model_copy(update={"host": self.name}))
         return hits

@@ -280,7 +280,7 @@ def follow_hops(
     credited = {ranked.key: ranked for ranked in found}
     for head in heads[:HOPS]:
         weight = head.score / heads[0].score
-        # Return the words of a first hit's names and title that the query did not have.
+        # Words of a first hit's names and title that the query did not have.
         have = {stem(word) for word in wanted}
         named = (
             word
