@@ -278,7 +278,7 @@ async def test_whoever_waits_too_long_for_a_search_provider_is_told(valkey: Valk
         ]
         async with lanes[0].slot("exa"):
             pass
-        with pytest.raises(SourceError, match="too many questions waiting"):
+        with pytest.raises(SourceError, match="too many queued requests"):
             async with lanes[1].slot("exa"):
                 pass
         assert lanes[1]._slots._value == ProviderTerms(per_minute=1).at_once, "who leaves keeps no place"
@@ -299,7 +299,7 @@ async def test_processes_keep_the_rate_of_a_model_together(
             await provider.wait_for_rate()
         monkeypatch.setattr("openassay.llm.router.TURN_SECONDS", 0.3)
         for provider in (one, other):
-            with pytest.raises(RateLimitError, match="too many calls waiting"):
+            with pytest.raises(RateLimitError, match="too many queued calls"):
                 await provider.wait_for_rate()
     assert notices == []
 

@@ -337,7 +337,7 @@ def test_documents_stay_here_unless_the_web_is_asked_for(world: dict[str, FakeRe
     assert chosen(docs=("x",), web=True) > {"tavily", "arxiv"}
     assert chosen(private=True) == {"demo"}
     for kept in ({"docs": ("x",)}, {"private": True}):  # private: a thread that was about documents
-        with pytest.raises(UsageError, match="tavily would be asked about your documents"):
+        with pytest.raises(UsageError, match="tavily would receive queries about your documents"):
             chosen(source="tavily", **kept)
 
 

@@ -192,7 +192,7 @@ def check_address(url: str, settings: Settings) -> str:
     """The address as it is asked for, or RefusedError. Without encryption only a private network may be told."""
     guard = _create_guard(settings)
     address = guard.check(url)
-    is_private = address.inside or (address.ip is not None and guard.is_in_networks(address.ip))
+    is_private = address.is_private_name or (address.ip is not None and guard.is_in_networks(address.ip))
     if address.scheme != "https" and not is_private:
         raise AddressPolicyError("is not an https address", help="Give one that begins with https://.", url=address.url)
     return address.url

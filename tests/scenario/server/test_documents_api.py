@@ -70,14 +70,14 @@ async def test_content_says_what_a_file_is(serve: Open, http: Http) -> None:
 
 
 UNREADABLE: list[tuple[str, bytes | str, str]] = [
-    ("a.pdf", "no pdf at all", "it is called .pdf, but is none"),
+    ("a.pdf", "no pdf at all", "has the suffix .pdf but is not a PDF"),
     ("a.pdf", b"%PDF-1.7 broken", "a.pdf"),
     ("a.png", b"\x89PNG\r\n\x1a\n", "not a kind of file"),
     ("a.txt", b"\x89PNG\r\n\x1a\n", "not a kind of file"),
     ("a.exe", "MZ", "not a kind of file"),
     ("a.txt", b"\x00\x01\x02" * 50, "binary"),
     ("a.txt", "", "no text"),
-    ("a.docx", b"PK\x03\x04 nothing", "it is called .docx, but is none"),
+    ("a.docx", b"PK\x03\x04 nothing", "has the suffix .docx but is not a DOCX"),
 ]
 
 

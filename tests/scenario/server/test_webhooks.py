@@ -303,5 +303,5 @@ async def test_nobody_reaches_the_webhooks_of_others(serve: Open, http: Http, re
 
 
 def test_a_network_that_is_none_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"server\.webhook_addresses: 'here' is no network"):
+    with pytest.raises(ConfigurationError, match=r"server\.webhook_addresses: 'here' is not a network"):
         check_address("https://hooks.example.org", load(server={"webhook_addresses": ["here"]}))

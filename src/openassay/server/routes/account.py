@@ -23,7 +23,7 @@ from openassay.models.user import (
     WebhookEvent,
 )
 from openassay.nodes.preferences import language_code
-from openassay.search.base import parse_host_or_source
+from openassay.search.registry import parse_host_or_source
 from openassay.server.auth import OwnThread, Person, Principal, Reader, Sharer, Visitor, Writer
 from openassay.server.bodies import Body, ReadableText, refusals
 from openassay.server.problems import MalformedError, Refusal, TooManyError
