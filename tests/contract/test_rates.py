@@ -392,6 +392,6 @@ async def test_a_server_that_forbids_scripts_is_told_once_and_keeps_its_caches(
     assert len(notices) == 1
     assert "rates" in notices[0]
     cache = RedisCache(link)
-    await cache.add_test("k", b"v", seconds=60)
+    await cache.put("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     await link.close()

@@ -51,7 +51,7 @@ class CacheLayer(Protocol):
 
     async def find(self, key: str) -> CacheHit | None: ...
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None: ...
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None: ...
 
     async def count(self, key: str, *, seconds: float) -> int: ...
 
@@ -99,7 +99,7 @@ class LruCache:
             return None
         return CacheHit(kept.content, kept.ends - self._clock())
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         self._drop("value", key)
         if seconds > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
             self._insert("value", key, value, self._clock() + clamp_lifetime(seconds))
@@ -177,9 +177,9 @@ class CompressionLayer:
         )
         return None if value is None else CacheHit(value, found.seconds)
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         packed = await asyncio.to_thread(_compress, value) if len(value) > THREAD_BYTES else _compress(value)
-        await self._layer.add_test(key, packed, seconds=seconds)
+        await self._layer.put(key, packed, seconds=seconds)
 
     async def count(self, key: str, *, seconds: float) -> int:
         return await self._layer.count(key, seconds=seconds)
@@ -290,7 +290,7 @@ class PostgresCache:
 
         return await self._link.use("caches", look)
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         name, kept, size = hash_key(key), clamp_lifetime(seconds), len(value) + ENTRY_OVERHEAD
 
         async def store(connection: "AsyncConnection[Any]") -> None:
@@ -367,7 +367,7 @@ class RedisCache:
 
         return await self._link.use("caches", look)
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         name, milliseconds = redis_key("value", key), int(clamp_lifetime(seconds) * 1000)
 
         async def store(client: "Redis") -> None:
@@ -467,7 +467,7 @@ class SqliteCache:
     async def find(self, key: str) -> CacheHit | None:
         return await self._use(lambda connection: self._find(connection, hash_key(key)))
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         await self._use(lambda connection: self._put(connection, hash_key(key), bytes(value), clamp_lifetime(seconds)))
 
     async def count(self, key: str, *, seconds: float) -> int:
@@ -652,7 +652,7 @@ class NullCache:
     async def get(self, key: str) -> bytes | None:
         return None
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         return None
 
     async def count(self, key: str, *, seconds: float) -> int:
@@ -683,12 +683,12 @@ class TwoLevelCache:
             return found
         found = await self._far.find(key)
         if found:
-            await self._near.add_test(key, found.value, seconds=found.seconds)
+            await self._near.put(key, found.value, seconds=found.seconds)
         return found
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
-        await self._near.add_test(key, value, seconds=seconds)
-        await self._far.add_test(key, value, seconds=seconds)
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
+        await self._near.put(key, value, seconds=seconds)
+        await self._far.put(key, value, seconds=seconds)
 
     async def count(self, key: str, *, seconds: float) -> int:
         """The far layer alone sees every process; in its trouble this one counts for itself."""

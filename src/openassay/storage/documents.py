@@ -42,7 +42,7 @@ class SqlDocuments:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def add_test(self, document: Document) -> None:
+    async def put(self, document: Document) -> None:
         await asyncio.to_thread(self._put, document)
 
     async def get(self, hash: str) -> Document:

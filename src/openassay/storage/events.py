@@ -81,7 +81,7 @@ class SqlNotes:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def add_test(self, thread: str, values: Sequence[Any]) -> list[str]:
+    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
         return await asyncio.to_thread(self._put, thread, values)
 
     async def get(self, thread: str, names: Collection[str]) -> dict[str, Any]:

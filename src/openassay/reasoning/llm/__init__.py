@@ -182,6 +182,12 @@ class LLMReasoner:
         await tokens.flush()
         return draft
 
+    async def write_verbatim(self, request: WriteRequest) -> Draft:
+        return await self._rules.write_verbatim(request)
+
+    async def score_draft(self, request: CritiqueRequest) -> Critique:
+        return await self._rules.score_draft(request)
+
     async def critique(self, request: CritiqueRequest) -> Critique:
         """Review a draft."""
         baseline = await self._rules.critique(request)

@@ -13,7 +13,17 @@ from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import Critique, Issue
-from openassay.reasoning.base import CritiqueRequest, Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
+from openassay.reasoning.base import (
+    APPROVE,
+    REVISE,
+    CritiqueRequest,
+    Draft,
+    DraftAnswer,
+    DraftSection,
+    DraftSentence,
+    WriteRequest,
+    recommend,
+)
 from openassay.reasoning.llm.forms import (
     Line,
     Numbers,
@@ -28,12 +38,9 @@ from openassay.reasoning.llm.forms import (
 )
 from openassay.reasoning.llm.step import Job, ReasoningStep, number_lines, wrap_tag
 from openassay.reasoning.rules.critique import (
-    APPROVE,
-    REVISE,
     WEIGHTS,
     CheckResult,
     cap_scores,
-    recommend,
     weigh_scores,
 )
 from openassay.text.sentences import split_sentences
