@@ -96,9 +96,7 @@ async def scene(workshop: ExtractorPool) -> AsyncIterator[Scene]:
                 client = FetchClient(settings, resolve=web.resolve_public, dial=web.dial)
                 robots = Robots(client, settings.user_agent)
                 visits = PageFetcher(settings, client=client, robots=robots)
-                opened[key] = WebPages(
-                    settings, fetcher=visits, cache=cache, pool=workshop, render=render, now=clock
-                )
+                opened[key] = WebPages(settings, fetcher=visits, cache=cache, pool=workshop, render=render, now=clock)
                 stack.push_async_callback(client.aclose)
                 stack.push_async_callback(robots.aclose)
                 stack.push_async_callback(opened[key].close)
@@ -273,7 +271,12 @@ def wrapped(body: str) -> str:
         (b"\x00\x00\x00\x18ftypmp42", "video/mp4", 200, "is video/mp4, which is not supported"),
         (b"PK\x03\x04nothing", "application/zip", 200, "is application/zip, which is not supported"),
         ("{}", "application/json", 200, "is application/json, which is not supported"),
-        ("<?xml version='1.0'?><rss></rss>", "application/rss+xml", 200, "is application/rss+xml, which is not supported"),
+        (
+            "<?xml version='1.0'?><rss></rss>",
+            "application/rss+xml",
+            200,
+            "is application/rss+xml, which is not supported",
+        ),
         ("<?xml version='1.0'?><rss></rss>", "text/xml", 200, "is a feed or data in XML, which is not supported"),
         ("no pdf", "application/pdf", 200, "served as PDF, but it is not one"),
         (b"%PDF-1.7\nnothing follows", "application/pdf", 200, "not a readable PDF"),
