@@ -296,7 +296,7 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         server = database_address(settings) if settings.persistence.backend == "postgres" else None
         commons = await stack.enter_async_context(open_shared_services(settings, folder, server, _log.warning))
         cache = commons.cache
-        http = ProviderClient(rates=commons.between, at_once=settings.search.at_once)
+        http = ProviderClient(rates=commons.shared_rates, at_once=settings.search.at_once)
         stack.push_async_callback(http.close)
         links = McpConnectionPool()
         stack.push_async_callback(links.close)
@@ -340,7 +340,7 @@ async def open_server_resources(
         embedded = RuleReasoner(world.embedder, support, LazyCompanyRegister())
         journal = open_journal(settings, rows, world.folder)
         stores = journal.stores
-        thinking = ReasonerFactory(settings, stores.ledger, embedded, world.commons.between)
+        thinking = ReasonerFactory(settings, stores.ledger, embedded, world.commons.shared_rates)
         stack.push_async_callback(thinking.close)
         runner = Runner(
             settings=settings,
@@ -414,9 +414,9 @@ async def _open_memory(rows: Rows, folder: Path) -> AsyncIterator[UserMemory]:
 
 def open_journal(settings: Settings, rows: Rows, folder: Path) -> JournalRecorder:
     """The journal, with the stores it is a copy of. Where nothing outlives the process it is not written."""
-    ledger = SqlLedger(rows, tell=lambda row: journal.record_call(row))
+    ledger = SqlLedger(rows, on_change=lambda row: journal.record_call(row))
     stores = JournalStores(
-        threads=SqlThreads(rows), log=SqlEvents(rows, tell=lambda event: journal.append_event(event)),
+        threads=SqlThreads(rows), log=SqlEvents(rows, on_append=lambda event: journal.append_event(event)),
         documents=SqlDocuments(rows), notes=SqlNotes(rows), ledger=ledger, checkpointer=SqlCheckpointSaver(rows),
     )  # fmt: skip
     is_kept = settings.persistence.journal and settings.persistence.backend != "memory"

@@ -80,7 +80,7 @@ class StateCompactor:
     async def _store(self, values: Sequence[Any], texts: Sequence[str]) -> list[str]:
         if not values:
             return []
-        names = await self._notes.add_test(self._thread, values)
+        names = await self._notes.put(self._thread, values)
         # As whoever resumes will read them: tuples are lists.
         self._known |= {name: json.loads(text) for name, text in zip(names, texts, strict=True)}
         return names

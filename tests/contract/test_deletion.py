@@ -49,9 +49,9 @@ async def begun(rows: Rows, id: str, status: RunStatus = RunStatus.DONE) -> None
 async def read(rows: Rows, *documents: Document, thread: str | None = None) -> None:
     """As a step does it; only with its result does the thread rest on them."""
     for document in documents:
-        await SqlDocuments(rows).add_test(document)
+        await SqlDocuments(rows).put(document)
     if thread:
-        await SqlNotes(rows).add_test(thread, [{"document": document.hash} for document in documents])
+        await SqlNotes(rows).put(thread, [{"document": document.hash} for document in documents])
 
 
 def kept(rows: Rows) -> set[str]:
@@ -79,7 +79,7 @@ async def test_what_another_run_may_just_have_read_stays(rows: Rows, status: Run
 
     await SqlThreads(rows).delete("a")
     assert kept(rows) == {SHARED.text, OWN.text}
-    await SqlNotes(rows).add_test("b", [{"document": SHARED.hash}])  # which is over now
+    await SqlNotes(rows).put("b", [{"document": SHARED.hash}])  # which is over now
     await SqlIntegrity(rows).check("b", [SHARED.hash])
 
     await SqlThreads(rows).update("b", status=RunStatus.DONE)
@@ -125,9 +125,9 @@ async def test_what_was_used_in_between_is_spared_a_whole_day_again(rows: Rows) 
     """A mark of before says nothing about when its last thread went."""
     for id in ("a", "b"):
         await begun(rows, id, RunStatus.RUNNING)
-    await SqlDocuments(rows).add_test(SHARED)
+    await SqlDocuments(rows).put(SHARED)
     swept(rows, 0)
-    await SqlNotes(rows).add_test("a", [{"document": SHARED.hash}])
+    await SqlNotes(rows).put("a", [{"document": SHARED.hash}])
     swept(rows, 0.5)
     await SqlThreads(rows).update("a", status=RunStatus.DONE)
     with rows.database.transaction() as connection:

@@ -317,7 +317,7 @@ async def test_a_bucket_fills_evenly_and_is_full_at_most() -> None:
 
 
 async def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "MOST_BUCKETS", 10)
+    monkeypatch.setattr(here, "MAX_BUCKETS", 10)
     rates = ProcessRates(lambda: 0.0)
     for number in range(100):
         await rates.try_acquire(str(number), TokenBucket(1, 1))
@@ -383,6 +383,6 @@ async def test_a_server_that_forbids_scripts_is_told_once_and_keeps_its_caches(
     assert len(notices) == 1
     assert "rates" in notices[0]
     cache = RedisCache(link)
-    await cache.add_test("k", b"v", seconds=60)
+    await cache.put("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     await link.close()

@@ -108,7 +108,7 @@ async def test_what_a_run_is_given_names_no_place(uploads: SqlUploads, files: Fi
     await uploads.delete("ann", upload.id)
     assert not (folder / "ann" / upload.id).exists()
     for gone in (name, "upload:../..", "upload:ann"):
-        with pytest.raises(NotFoundError, match="not there any more"):
+        with pytest.raises(NotFoundError, match="was deleted"):
             files.locate(gone)
 
 
@@ -132,7 +132,7 @@ async def test_there_is_room_for_so_much(uploads: SqlUploads, rows: Rows) -> Non
 
     with pytest.raises(UsageError, match=r"0\.0 MB|MB"):
         await give(uploads, "ann", ("b.txt", "b"), ("c.txt", "c" * 500))
-    with pytest.raises(UsageError, match="4 documents; 3 are the most"):
+    with pytest.raises(UsageError, match="4 documents; the limit is 3"):
         await give(uploads, "ann", *[(f"{n}.txt", str(n)) for n in range(3)])
     assert count(rows, "uploads") == 1  # all or none
     assert count(rows, "chunks") <= 1
@@ -350,7 +350,7 @@ async def test_what_is_deleted_on_one_machine_goes_on_the_others(shared_rows: Ro
 
 
 async def test_copies_are_bounded_and_what_is_in_use_stays(shared_rows: Rows, tmp_path: Path) -> None:
-    files = DatabaseFileStore(shared_rows, tmp_path / "copies", most=250)
+    files = DatabaseFileStore(shared_rows, tmp_path / "copies", max_bytes=250)
     given = await give(SqlUploads(shared_rows, files), "ann", *((f"{n}.txt", str(n) * 100) for n in range(3)))
     for upload in given:
         read(files, upload)

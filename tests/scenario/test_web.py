@@ -147,7 +147,7 @@ async def test_a_copy_on_another_site_is_read_but_not_used_twice(lab: Make) -> N
 @pytest.mark.requirement("F-04")
 async def test_the_abstract_of_a_paper_is_evidence_without_its_page(lab: Make) -> None:
     bench = lab()
-    await bench.documents.add_test(SURVEY)
+    await bench.documents.put(SURVEY)
     paper = hit(SURVEY, "academic", url="https://doi.org/10.1000/marrow", document=SURVEY.hash, start=0,
                 end=len(SURVEY.text))  # fmt: skip
     bench.sources = [FakeRemote("crossref", [paper], types=("web", "academic"))]
@@ -163,7 +163,7 @@ async def test_the_abstract_of_a_paper_is_evidence_without_its_page(lab: Make) -
 async def test_where_the_whole_paper_is_free_it_is_fetched(lab: Make) -> None:
     bench = on_the_web(lab())
     bench.pages.put("https://arxiv.org/pdf/2001.00001", GAZETTE)
-    await bench.documents.add_test(SURVEY)
+    await bench.documents.put(SURVEY)
     paper = hit(SURVEY, "academic", url="https://arxiv.org/abs/2001.00001", document=SURVEY.hash, start=0,
                 end=len(SURVEY.text), fulltext="https://arxiv.org/pdf/2001.00001")  # fmt: skip
     bench.sources = [FakeRemote("arxiv", [paper], types=("web", "academic"))]

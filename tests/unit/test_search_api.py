@@ -330,7 +330,7 @@ async def test_what_another_version_kept_is_asked_again(tavily: FakeSearchProvid
     asked = source(tavily)
     await asked.ask(INQUIRY, Paid())
     (key,) = asked._bench.cache._values  # type: ignore[attr-defined]
-    await asked._bench.cache.add_test(key, b'[{"address": "https://example.org/"}]', seconds=60)
+    await asked._bench.cache.put(key, b'[{"address": "https://example.org/"}]', seconds=60)
     assert not (await asked.ask(INQUIRY, Paid())).cached
 
 

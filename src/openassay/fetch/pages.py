@@ -158,7 +158,7 @@ class PageCache:
         )
 
     async def _put(self, url: str, entry: PageCacheEntry, seconds: float) -> None:
-        await self._cache.add_test(self._key(url), entry.model_dump_json().encode(), seconds=seconds)
+        await self._cache.put(self._key(url), entry.model_dump_json().encode(), seconds=seconds)
 
     def _key(self, url: str) -> str:
         return "page:" + sha256(f"{self._terms} {url}".encode()).hexdigest()

@@ -479,7 +479,7 @@ async def _query_source(source: Source, query: str, limit: int) -> SourceHits:
 
 async def _remember_hit(house: ToolHost, guest: ToolCaller, hit: Hit) -> SearchMatch:
     id = hit.document or hashlib.sha256(hit.url.encode()).hexdigest()[:24]
-    await house.premises.world.cache.add_test(
+    await house.premises.world.cache.put(
         _cache_key(guest, id), hit.model_dump_json().encode(), seconds=KEPT_SECONDS
     )
     return SearchMatch(id=id, title=hit.title, url=hit.url, snippet=hit.snippet, source=hit.provider)

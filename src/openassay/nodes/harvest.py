@@ -41,7 +41,7 @@ async def _read_page(wanted: Plain, task: Task, deps: ResearchContext) -> Plain:
         )
         return _make_outcome(wanted, task, page)
     document = fill_metadata(page.document, wanted)
-    await deps.documents.add_test(document)
+    await deps.documents.put(document)
     await deps.emit(
         "read", "harvest", url=document.url, title=document.title, host=document.host, question=question,
         words=len(document.text.split()), cached=page.cached, document=document.hash, **_latency(page),

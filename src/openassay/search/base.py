@@ -504,14 +504,14 @@ class ApiSource(ABC):
 
     async def _write_cache(self, key: str, results: ProviderResults) -> None:
         if hours := self.settings.cache_hours:
-            await self._bench.cache.add_test(key, results.model_dump_json().encode(), seconds=hours * 3600)
+            await self._bench.cache.put(key, results.model_dump_json().encode(), seconds=hours * 3600)
 
     async def _to_hits(self, results: ProviderResults, inquiry: SearchRequest) -> list[Hit]:
         hits = []
         for rank, result in enumerate(results.found[: inquiry.limit], 1):
             document = to_document(result, self.kind, results.asked)
             if document is not None:
-                await self._bench.store.add_test(document)
+                await self._bench.store.put(document)
             hits.append(to_hit(result, document, self.name, self.kind, inquiry.query, rank))
         return hits
 

@@ -117,7 +117,7 @@ class DemoSource:
             for topic, title in TITLES.items():
                 document = _to_document(company, topic, title)
                 if document is not None:
-                    await self._documents.add_test(document)
+                    await self._documents.put(document)
                     hits.append(_to_hit(document, query, len(hits) + 1))
         return hits[:limit]
 

@@ -103,7 +103,7 @@ class DocumentsSource:
         await self.prepare()
         found = await asyncio.to_thread(rank, query, self._indexes, self._embedder, limit)
         for name, index in {ranked.match.passage.document: ranked.origin for ranked in found}.items():
-            await self._store.add_test(anonymise(await asyncio.to_thread(index.document, name)))
+            await self._store.put(anonymise(await asyncio.to_thread(index.document, name)))
         return [_to_hit(ranked.match, query, place) for place, ranked in enumerate(found, 1)]
 
     async def own_document(self, hash: str) -> Document | None:

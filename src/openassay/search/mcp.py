@@ -238,7 +238,7 @@ class McpServerSource(ApiSource):
         for rank, result in enumerate(results.found[: inquiry.limit], 1):
             document = self._to_document(result, results.asked) if result.text else None
             if document is not None:
-                await self._bench.store.add_test(document)
+                await self._bench.store.put(document)
             hit = to_hit(result, document, self.name, self.kind, inquiry.query, rank)
             hits.append(hit if hit.host else hit.model_copy(update={"host": self.name}))
         return hits

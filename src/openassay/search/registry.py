@@ -261,8 +261,8 @@ class RunDocumentStore:
         self._sources = [source for source in sources if isinstance(source, DocumentOwner)]
         self._names: dict[str, dict[str, Any]] = {}
 
-    async def add_test(self, document: Document) -> None:
-        await self._documents.add_test(document)
+    async def put(self, document: Document) -> None:
+        await self._documents.put(document)
 
     async def list_hashes(self, thread: str) -> list[str]:
         return await self._documents.list_hashes(thread)

@@ -108,7 +108,7 @@ async def _store_report(premises: ServerResources, report: ReportData, texts: Se
     place: Any = {"configurable": {"thread_id": thread}}
     await build_graph(SqlCheckpointSaver(rows)).aupdate_state(place, values, as_node="publish")
     for document in texts:
-        await premises.world.documents.add_test(document)
+        await premises.world.documents.put(document)
     ended = Event(run=run, time=then, kind="run", data={"status": RunStatus.DONE.value})
     await SqlEvents(rows).append(ended)
     return thread

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from openassay.protocols import Cache
 from openassay.settings import CacheSettings
 from openassay.storage.connections import Outage, PostgresLink, RedisLink, ServerLinks, redis_key
+from openassay.storage.database import run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ class CacheLayer(Protocol):
 
     async def find(self, key: str) -> CacheHit | None: ...
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None: ...
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None: ...
 
     async def count(self, key: str, *, seconds: float) -> int: ...
 
@@ -99,7 +100,7 @@ class LruCache:
             return None
         return CacheHit(kept.content, kept.ends - self._clock())
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         self._drop("value", key)
         if seconds > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
             self._insert("value", key, value, self._clock() + clamp_lifetime(seconds))
@@ -177,9 +178,9 @@ class CompressionLayer:
         )
         return None if value is None else CacheHit(value, found.seconds)
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         packed = await asyncio.to_thread(_compress, value) if len(value) > THREAD_BYTES else _compress(value)
-        await self._layer.add_test(key, packed, seconds=seconds)
+        await self._layer.put(key, packed, seconds=seconds)
 
     async def count(self, key: str, *, seconds: float) -> int:
         return await self._layer.count(key, seconds=seconds)
@@ -290,7 +291,7 @@ class PostgresCache:
 
         return await self._link.use("caches", look)
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         name, kept, size = hash_key(key), clamp_lifetime(seconds), len(value) + ENTRY_OVERHEAD
 
         async def store(connection: "AsyncConnection[Any]") -> None:
@@ -367,7 +368,7 @@ class RedisCache:
 
         return await self._link.use("caches", look)
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         name, milliseconds = redis_key("value", key), int(clamp_lifetime(seconds) * 1000)
 
         async def store(client: "Redis") -> None:
@@ -467,7 +468,7 @@ class SqliteCache:
     async def find(self, key: str) -> CacheHit | None:
         return await self._use(lambda connection: self._find(connection, hash_key(key)))
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         await self._use(lambda connection: self._put(connection, hash_key(key), bytes(value), clamp_lifetime(seconds)))
 
     async def count(self, key: str, *, seconds: float) -> int:
@@ -479,8 +480,11 @@ class SqliteCache:
     async def prune(self) -> int:
         return await self._use(self._prune_all) or 0
 
-    async def close(self) -> None:
-        await asyncio.to_thread(self._close)
+    @run_in_thread
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._disconnect()
 
     # In a thread ------------------------------------------------------------------------------------------
 
@@ -596,11 +600,6 @@ class SqliteCache:
         with self._path.open("r+b") as file:
             file.truncate(0)
 
-    def _close(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._disconnect()
-
     def _disconnect(self) -> None:
         if self._connection is not None:
             with closing(self._connection):
@@ -652,7 +651,7 @@ class NullCache:
     async def get(self, key: str) -> bytes | None:
         return None
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         return None
 
     async def count(self, key: str, *, seconds: float) -> int:
@@ -683,12 +682,12 @@ class TwoLevelCache:
             return found
         found = await self._far.find(key)
         if found:
-            await self._near.add_test(key, found.value, seconds=found.seconds)
+            await self._near.put(key, found.value, seconds=found.seconds)
         return found
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
-        await self._near.add_test(key, value, seconds=seconds)
-        await self._far.add_test(key, value, seconds=seconds)
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
+        await self._near.put(key, value, seconds=seconds)
+        await self._far.put(key, value, seconds=seconds)
 
     async def count(self, key: str, *, seconds: float) -> int:
         """The far layer alone sees every process; in its trouble this one counts for itself."""

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from openassay.errors import ConfigurationError, EvidenceError, IntegrityError, StorageError
-from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection, Database, TableSpec
+from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection, Database, TableSpec, run_in_thread
 from openassay.storage.documents import load_document
 from openassay.storage.rows import ALTERATION_HELP, Head, Row, Rows, Seals, overwrite_row
 from openassay.storage.threads import run_ids
@@ -25,13 +25,8 @@ class SqlIntegrity:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def check(self, thread: str, documents: Collection[str]) -> None:
-        await asyncio.to_thread(self._check, thread, documents)
-
-    async def problems(self, thread: str | None = None) -> list[str]:
-        return await asyncio.to_thread(lambda: list(dict.fromkeys(self._problems(thread))))
-
-    def _check(self, thread: str, documents: Collection[str]) -> None:
+    @run_in_thread
+    def check(self, thread: str, documents: Collection[str]) -> None:
         with self._rows.database.transaction():
             for scope, owner in self._scopes(thread):
                 self._rows.check(scope, owner)
@@ -41,6 +36,9 @@ class SqlIntegrity:
             raise IntegrityError(
                 f"row documents {hash} is missing, and thread {thread} rests on it", help=ALTERATION_HELP
             )
+
+    async def problems(self, thread: str | None = None) -> list[str]:
+        return await asyncio.to_thread(lambda: list(dict.fromkeys(self._problems(thread))))
 
     def _check_documents(self, hashes: list[str]) -> set[str]:
         """Those of the documents that are there; each is what it was."""

@@ -113,5 +113,5 @@ def build_spending_limits(
     paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
     engine, world = premises.engine, premises.world
     return SpendingLimits(
-        engine.settings, SqlSpending(world.rows), premises.users, engine.threads, paid, world.commons.turnstile, now
+        engine.settings, SqlSpending(world.rows), premises.users, engine.threads, paid, world.commons.user_lock, now
     )
