@@ -522,7 +522,7 @@ def test_those_who_race_for_a_thread_write_one_after_the_other(kept: Kept, proce
                 try:
                     with fence(lease):
                         event = Event(run="r", time=NOON, kind="notice", stage="", data={"token": lease.token})
-                        kept.log._append(event)
+                        asyncio.run(kept.log.append(event))
                 except StaleLeaseError:
                     refused += 1
         return refused

@@ -11,7 +11,7 @@ from openassay.models.user import Webhook, WebhookEvent
 from openassay.storage.events import SqlReviews
 from openassay.storage.rows import Rows
 from openassay.storage.threads import SqlThreads
-from openassay.storage.webhooks import MAX_WEBHOOKS, MAX_TESTS, RETENTION, SKEW, SqlWebhooks
+from openassay.storage.webhooks import MAX_TESTS, MAX_WEBHOOKS, RETENTION, SKEW, SqlWebhooks
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 LEASE = timedelta(seconds=40)

@@ -202,14 +202,7 @@ class SqliteDatabase:
             with self.transaction() as connection:
                 # Another process may have been faster since.
                 if self._version(known) < migration.version:
-                    # One by one, since `executescript` would commit the transaction it runs in.
-                    statement = ""
-                    for line in migration.sql.splitlines(keepends=True):
-                        statement += line
-                        if sqlite3.complete_statement(statement):
-                            connection.execute(statement)
-                            statement = ""
-                    if statement.strip():
+                    for statement in split_statements(migration.sql):
                         connection.execute(statement)
                     record_migration(connection, migration)
                     done.append(migration.name)
@@ -235,3 +228,15 @@ def _connect(path: Path) -> SqliteConnection:
         connection.execute("PRAGMA secure_delete = ON")  # what was deleted is overwritten, not only forgotten
         undo.pop_all()
     return connection
+
+
+def split_statements(sql: str) -> Iterator[str]:
+    """Yield statements one by one, since `executescript` would commit the transaction it runs in."""
+    statement = ""
+    for line in sql.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
