@@ -26,7 +26,7 @@ from openassay.llm.router import ModelRouter
 from openassay.llm.selection import EMBEDDED, PRIVATE, ModelSelection, is_private, needs_model_consent, select_models
 from openassay.llm.tracing import is_on as traced
 from openassay.models.spend import MICRO, Caps, CostEstimate
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import (
     Cache,
@@ -53,7 +53,7 @@ from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
 from openassay.storage.artifacts import SqlArtifacts, SqlPins
-from openassay.storage.cache import ClosableCache
+from openassay.storage.cache import CacheLayer
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -277,7 +277,7 @@ class Resources(NamedTuple):
     embedder: EmbeddingCache
     sources: SourceFactory
     pages: PageReader
-    cache: ClosableCache
+    cache: CacheLayer
     commons: SharedServices
 
 

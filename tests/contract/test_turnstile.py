@@ -74,8 +74,8 @@ async def test_who_fails_or_leaves_is_in_nobodys_way(join: Join) -> None:
     async with asyncio.timeout(30):
         await _enter(there, "ada")
         await _enter(here, "ada")
-    assert not here._turns
-    assert not there._turns
+    assert not here._entries
+    assert not there._entries
 
 
 async def _enter(turnstile: UserLock, person: str) -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from openassay.models.user import Upload
-from openassay.storage import uploads as files_module
 from openassay.storage.database import CHUNKS
 from openassay.storage.integrity import SqlIntegrity, reseal
 from openassay.storage.rows import Rows, Seals
@@ -260,7 +259,7 @@ async def test_a_large_file_is_read_on_another_machine(shared_rows: Rows, tmp_pa
 
 
 MEASURED = """
-import resource, sys, tracemalloc
+import asyncio, resource, sys, tracemalloc
 from pathlib import Path
 from openassay.storage.uploads import DatabaseFileStore
 from openassay.storage.postgres import PostgresDatabase
@@ -270,7 +269,7 @@ rows = Rows(PostgresDatabase(sys.argv[1]))
 files = DatabaseFileStore(rows, Path(sys.argv[2]))
 uploads = SqlUploads(rows, files)
 tracemalloc.start()
-[upload] = uploads._add("ann", [(Path(sys.argv[3]), "text/plain")], UploadQuota(9, 10**9))
+[upload] = asyncio.run(uploads.add("ann", [(Path(sys.argv[3]), "text/plain")], UploadQuota(9, 10**9)))
 files.locate(f"upload:ann/{upload.id}")
 print(tracemalloc.get_traced_memory()[1])
 rows.database.close()
@@ -376,7 +375,7 @@ async def test_a_disk_that_takes_no_copy_is_told(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files_module, "_install", full)
+    monkeypatch.setattr(Path, "rename", full)
     with pytest.raises(StorageError, match="No space left") as caught:
         files.locate(f"upload:ann/{upload.id}")
     assert "room" in caught.value.help

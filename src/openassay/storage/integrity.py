@@ -217,7 +217,7 @@ def _mismatch_error(
             f"{database.name} is not sealed with a key yet",
             help=(
                 f"{_SEAL_HELP}, or unset OPENASSAY_STORAGE_KEY. If it was sealed with a key before, "
-                "it has been altered."
+                "somebody has altered it."
             ),
         )
     if held.key != configured.key:

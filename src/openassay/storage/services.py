@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from openassay.protocols import RateLimiter, Signals
 from openassay.settings import Settings
-from openassay.storage.cache import ClosableCache, open_cache
+from openassay.storage.cache import CacheLayer, open_cache
 from openassay.storage.connections import ServerLinks
 from openassay.storage.locks import UserLock
 from openassay.storage.rates import PostgresRates, ProcessRates, RedisRates
@@ -15,7 +15,7 @@ from openassay.storage.signals import PostgresSignals, ProcessSignals, RedisSign
 
 
 class SharedServices(NamedTuple):
-    cache: ClosableCache
+    cache: CacheLayer
     signals: Signals
     rates: RateLimiter
     shared_rates: RateLimiter | None  # the same, where several processes take from them
