@@ -181,7 +181,7 @@ def test_nothing_is_written_for_a_thread_that_another_has(name: str, kept: Kept,
         asyncio.run(_awaited(WRITES[name](kept)))
 
     assert kept.all() == before
-    assert "thread t is another process's" in refused.value.message
+    assert "another process has taken over thread t" in refused.value.message
     assert not refused.value.retryable
     with fence(mine):
         asyncio.run(_awaited(WRITES[name](kept)))

@@ -201,7 +201,7 @@ async def test_what_rings_often_is_told_seldom(join: Join, monkeypatch: pytest.M
         told.append(message)
         take(message)
 
-    monkeypatch.setattr(there, "_take", counted)
+    monkeypatch.setattr(there, "_handle_message", counted)
     with there.listen("run:a") as bell, there.listen("last") as last:
         await alive(there)
         for bell_ in (bell, last):
@@ -309,7 +309,6 @@ async def test_a_server_that_stops_answering_is_noticed(
     """Its connections stay open and nothing comes any more."""
     for name, seconds in {"QUIET_SECONDS": 0.2, "RECONNECT_SECONDS": 0.1}.items():
         monkeypatch.setattr(settings, name, seconds)
-        monkeypatch.setattr(f"openassay.storage.redis_signals.{name}", seconds, raising=False)
     monkeypatch.setattr("openassay.storage.signals.ANSWER_SECONDS", 0.5)
     server = own_valkey()
     async with joining("redis", server.url.get_secret_value(), notices) as join:

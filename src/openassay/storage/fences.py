@@ -17,8 +17,8 @@ from openassay.storage.database import Connection
 
 _tokens: ContextVar[Mapping[str, int]] = ContextVar("tokens", default=MappingProxyType({}))  # by thread
 
-# A transaction waits for a lock no longer than it may stand still itself. Otherwise the transactions of a stopped process,
-# waiting for one another, would be ended one after the other and keep the thread from its next holder all that time. As
+# A transaction waits for a lock no longer than it may stand still itself. Otherwise the transactions of a stopped
+# process, waiting for one another, would be ended one after the other and keep the thread from its next holder. As
 # it is, the first is ended after that time and those that waited for it after twice that: by then the lease is over.
 _PATIENCE = "set_config('lock_timeout', current_setting('idle_in_transaction_session_timeout'), true)"
 # KEY SHARE conflicts with taking a thread (FOR UPDATE) and releasing it (DELETE), but not with renewing its lease.

@@ -116,15 +116,18 @@ class ServerSignals(ProcessSignals, ABC):
             try:
                 async with contextlib.aclosing(self._receive()) as messages:
                     async for message in messages:
-                        sender, *topics = message.split(" ")
-                        if sender != self._id:
-                            self._wake(self._listeners if EVERYTHING in topics else topics)
+                        self._handle_message(message)
             except self._link.error_types() as error:
                 self._link.report_failure("news", error)
             if self._live:
                 self._live = False
                 self._wake(self._listeners)  # from here on they poll more often
             await asyncio.sleep(RECONNECT_SECONDS)
+
+    def _handle_message(self, message: str) -> None:
+        sender, *topics = message.split(" ")
+        if sender != self._id:
+            self._wake(self._listeners if EVERYTHING in topics else topics)
 
     @abstractmethod
     def _receive(self) -> AsyncGenerator[str]:
