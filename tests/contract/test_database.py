@@ -465,7 +465,7 @@ from pathlib import Path
 from openassay.storage import postgres as upgrade
 from openassay.storage.database import Schema
 from openassay.storage.postgres import PostgresDatabase
-upgrade.POSTGRES = Schema(Path(sys.argv[2]), "")
+upgrade.POSTGRES_SCHEMA = Schema(Path(sys.argv[2]), "")
 PostgresDatabase(sys.argv[1]).close()
 """
 

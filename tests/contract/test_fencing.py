@@ -373,7 +373,7 @@ def test_a_process_that_was_stopped_writes_nothing_when_it_wakes_up(
 
         said = told(zombie)
 
-    assert said == [*(f"{name}: FencedError" for name in WRITES), "held: False"]
+    assert said == [*(f"{name}: StaleLeaseError" for name in WRITES), "held: False"]
     assert kept.all() == before
     assert leases.holds("t"), "what it gave back was not its own"
 

@@ -282,7 +282,7 @@ async def test_a_collector_that_is_gone_costs_one_line(
                 await asked(engine)
                 await asked(engine)
     lines = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
-    assert lines == ["the collector of traces does not take them; runs go on, and are not told there"]
+    assert lines == ["the collector does not accept traces; runs continue without them"]
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
@@ -316,7 +316,7 @@ async def test_what_is_wrong_with_the_spans_is_no_trouble_for_the_run(
     monkeypatch.setattr(traces.SpanBuilder, "build_spans", broken)
     async with open_engine(told(tmp_path)) as engine:
         await asked(engine)
-    assert "could not be told in a trace" in caplog.text
+    assert "could not be traced" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, t
         found = {one.name: one for one in list_checks(given, tmp_path, database)}
         assert "PostgreSQL 18" in found["database"].look()
         assert re.fullmatch(r"[+-]0\.\d\d s from the database's", found["clock"].look())
-        with pytest.raises(StorageError, match="none has given a sign") as alone:
+        with pytest.raises(StorageError, match="none has reported") as alone:
             found["workers"].look()
         assert "openassay worker" in alone.value.help
         with database.transaction() as connection:

@@ -63,7 +63,22 @@ class SqlArtifacts:
             last = stored[-1].version if stored else 0
             if last != seen:
                 return None
-            _check_limits(writer, thread, draft, sum(bool(version.author) for version in stored))
+            rows = writer.connection.execute(_SIZES, (thread,)).fetchall()
+            sizes = {str(row["name"]): int(row["size"]) for row in rows}
+            if draft.name not in sizes and len(sizes) >= MAX_NAMES:
+                raise UsageError(
+                    f"this thread has {MAX_NAMES} artifacts, which is the limit", help="Delete one of them."
+                )
+            if sum(bool(version.author) for version in stored) >= MAX_VERSIONS:
+                raise UsageError(
+                    f"you have made {MAX_VERSIONS} versions of this, which is the limit",
+                    help="Add it under another name, or delete it to start again from what OpenAssay makes of it.",
+                )
+            if sum(sizes.values()) + len(draft.content) > MAX_BYTES:
+                raise UsageError(
+                    f"the artifacts of this thread would take more than {MAX_BYTES / 1e6:g} MB",
+                    help="Delete one of them.",
+                )
             made = next((version for version in reversed(stored) if not version.author), None)
             if base is not None and (made is None or made.content != base.content):
                 last = self._write(writer, thread, base, last + 1).version
@@ -84,22 +99,6 @@ class SqlArtifacts:
 
 def no_artifact(name: str) -> NotFoundError:
     return NotFoundError(f"this thread has no artifact {name[:40]}", help="Look at the list of its artifacts.")
-
-
-def _check_limits(writer: Writer, thread: str, draft: ArtifactDraft, versions: int) -> None:
-    rows = writer.connection.execute(_SIZES, (thread,)).fetchall()
-    sizes = {str(row["name"]): int(row["size"]) for row in rows}
-    if draft.name not in sizes and len(sizes) >= MAX_NAMES:
-        raise UsageError(f"this thread has {MAX_NAMES} artifacts, which is the limit", help="Delete one of them.")
-    if versions >= MAX_VERSIONS:
-        raise UsageError(
-            f"you have made {MAX_VERSIONS} versions of this, which is the limit",
-            help="Add it under another name, or delete it to start again from what OpenAssay makes of it.",
-        )
-    if sum(sizes.values()) + len(draft.content) > MAX_BYTES:
-        raise UsageError(
-            f"the artifacts of this thread would take more than {MAX_BYTES / 1e6:g} MB", help="Delete one of them."
-        )
 
 
 def _artifact(row: Row) -> Artifact:

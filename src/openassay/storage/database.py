@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from openassay.errors import ConfigurationError, StorageError
 
@@ -77,6 +77,19 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Closable:
+    """Closes itself at the end of a `with` statement."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def timestamp(moment: datetime) -> str:

@@ -10,13 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from openassay.errors import EvidenceError
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp, IndexCounts, IndexEntry, PassageMatch, PendingPassage
-from openassay.storage.database import INDEX_SCHEMA
+from openassay.storage.database import INDEX_SCHEMA, Closable
 from openassay.storage.documents import check_hash, dump_metadata, get_only, load_document
 from openassay.storage.locks import try_file_lock
 from openassay.storage.sqlite import SqliteDatabase
@@ -165,7 +164,7 @@ _ADD_TO_FTS = "INSERT INTO passages_fts (rowid, title, text) VALUES (?, ?, ?)"
 _DROP_FROM_FTS = "INSERT INTO passages_fts (passages_fts, rowid, title, text) VALUES ('delete', ?, ?, ?)"
 
 
-class SqliteIndex:
+class SqliteIndex(Closable):
     """A PassageIndex over an SQLite file of its own.
 
     Files with the same text share one document, with the title and URL of the first path. It is closed when nothing
@@ -176,14 +175,6 @@ class SqliteIndex:
         self._path = path
         self._database = SqliteDatabase(path, INDEX_SCHEMA)
         weakref.finalize(self, self._database.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._database.close()

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openassay.errors import ConfigurationError, EvidenceError, IntegrityError, StorageError
 from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection, Database, TableSpec, run_in_thread
@@ -77,17 +77,17 @@ class SqlIntegrity:
                 owners |= {(table.scope, str(row["owner"])) for row in found}
         return sorted(owners)
 
-    def _check_table(self, table: TableSpec, rest: str, values: tuple[str | None, ...]) -> Iterator[str]:
+    def _check_table(self, table: TableSpec, rest: str, arguments: tuple[str | None, ...]) -> Iterator[str]:
         try:
-            for row in chain.from_iterable(self._rows.iter_batches(table, rest, values)):
-                yield from _error_messages(partial(self._check_row, table, row))
+            for row in chain.from_iterable(self._rows.iter_batches(table, rest, arguments)):
+                try:
+                    values = self._rows.decode(table, row)
+                    if table is DOCUMENTS:
+                        load_document(values["hash"], values["metadata"], values["text"].encode())
+                except (StorageError, EvidenceError) as error:
+                    yield error.message
         except StorageError as error:  # a damaged page: the rows behind it cannot be read either
             yield f"{table.name}: {error.message}"
-
-    def _check_row(self, table: TableSpec, row: Any) -> None:
-        decoded = self._rows.decode(table, row)
-        if table is DOCUMENTS:
-            load_document(decoded["hash"], decoded["metadata"], decoded["text"].encode())
 
 
 def _error_messages(check: Callable[[], object]) -> Iterator[str]:

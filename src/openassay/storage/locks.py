@@ -264,7 +264,13 @@ class Leases:
         has taken when it is back are renewed."""
         session: PsycopgConnection[Any] | None = None
         pause, is_reported = self._seconds / RENEWALS, False
-        while held := self._wait_for_renewal(pause):
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._closed, pause)
+                if self._closed or not self._held:
+                    self._renewing = None
+                    break
+                held = dict(self._held)
             try:
                 session = session or self._database.session()
                 if time.monotonic() - self._asked < MAX_SILENT_LEASES * self._seconds:
@@ -280,14 +286,6 @@ class Leases:
                     session = None
         if session is not None:
             session.close()
-
-    def _wait_for_renewal(self, seconds: float) -> dict[str, int]:
-        with self._change:
-            self._change.wait_for(lambda: self._closed, seconds)
-            if self._closed or not self._held:
-                self._renewing = None
-                return {}
-            return dict(self._held)
 
 
 _POLL_SECONDS = 0.2

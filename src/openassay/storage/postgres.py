@@ -9,12 +9,12 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import version
 from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from openassay.errors import ConfigurationError, StorageError, install_help
 from openassay.storage.database import (
     POSTGRES_SCHEMA,
+    Closable,
     Connection,
     Constraint,
     ConstraintError,
@@ -225,7 +225,7 @@ _HELP = {  # by SQLSTATE, or the class it begins with
 }
 
 
-class PostgresDatabase:
+class PostgresDatabase(Closable):
     """A Database for any thread; a thread keeps its connection for the length of a transaction."""
 
     def __init__(
@@ -259,14 +259,6 @@ class PostgresDatabase:
 
     def next_id(self, connection: Connection, table: str) -> int:
         return int(connection.execute("SELECT nextval(?) AS id", (f"{table}_id",)).fetchone()["id"])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def connections(self) -> dict[str, int]:
         """Count the connections of the pool, and the callers that wait for one."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from openassay.errors import StorageError
 from openassay.storage.database import (
     MAIN_SCHEMA,
+    Closable,
     Connection,
     Constraint,
     ConstraintError,
@@ -68,7 +68,7 @@ class _SqliteSession:
     spoilt: bool = False
 
 
-class SqliteDatabase:
+class SqliteDatabase(Closable):
     """A Database in one file. Every thread gets a connection of its own, and `close` closes them all.
 
     Opening creates a missing file and applies the pending migrations, unless `migrate` is false.
@@ -103,14 +103,6 @@ class SqliteDatabase:
     def next_id(self, connection: Connection, table: str) -> int:
         row = connection.execute(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {table}").fetchone()  # noqa: S608
         return int(row["id"])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Wait for running statements, then close every connection. Closing twice is fine."""

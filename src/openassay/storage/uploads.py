@@ -317,7 +317,12 @@ class SqlUploads:
     def add(self, owner: str, files: Sequence[tuple[Path, str]], room: UploadQuota) -> list[Upload]:
         """Add files, with their media types, under their names: all or none. The same bytes again are the same
         upload."""
-        given = [(self._describe(owner, file, media), file) for file, media in files]
+        given = []
+        for file, media in files:
+            hash, size = hash_file(file)
+            id = hashlib.sha256(f"{owner}:{hash}".encode()).hexdigest()[:16]  # reveals nothing about others' files
+            upload = Upload(id=id, owner=owner, name=file.name, media=media, size=size, hash=hash, created=self._now())
+            given.append((upload, file))
         with self._rows.open_writer("user", owner) as writer:
             uploads = {upload.id: to_upload(row) for upload, _ in given if (row := writer.find(UPLOADS, upload.id))}
             new = {upload.id: upload for upload, _ in reversed(given) if upload.id not in uploads}
@@ -358,18 +363,6 @@ class SqlUploads:
             writer.delete(UPLOADS, "WHERE id = ?", (id,))
             self._files.remove(to_upload(found))  # while nobody can upload the same file again
         return to_upload(found)
-
-    def _describe(self, owner: str, file: Path, media: str) -> Upload:
-        hash, size = hash_file(file)
-        return Upload(
-            id=hashlib.sha256(f"{owner}:{hash}".encode()).hexdigest()[:16],  # reveals nothing about others' files
-            owner=owner,
-            name=file.name,
-            media=media,
-            size=size,
-            hash=hash,
-            created=self._now(),
-        )
 
     def _get(self, owner: str, id: str) -> Upload:
         rows = self._rows.read(UPLOADS, "WHERE id = ? AND owner = ?", (id, owner)) if _ID.fullmatch(id) else []

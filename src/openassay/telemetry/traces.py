@@ -125,7 +125,21 @@ class SpanBuilder:
         elif call := self._build_call_span(part, event):
             return [call]
         else:
-            self._record_moment(part, event)
+            attributes: Attributes | None = None
+            if event.kind == "error":
+                part.errors |= _find_failure(event)
+                attributes = {names.ERROR: str(event.data.get("category") or "internal")}
+            elif event.kind == "think":
+                attributes = {names.STEP: str(event.data.get("step", "")), names.BY: str(event.data.get("by", ""))}
+            elif event.kind == "interrupt":
+                attributes = {names.QUESTION_KIND: str(event.data.get("kind", ""))}
+            elif event.kind == "notice" and self._can_share_content(part.run):
+                attributes = {}
+            if attributes is not None:
+                if self._can_share_content(part.run):
+                    attributes |= self._describe_reason(event)
+                within = event.parent if event.parent in part.entered else part.began.seq
+                part.moments.setdefault(within, []).append(SpanMoment(event.kind, event.time, attributes))
         return []
 
     def _handle_status(self, event: Event, status: RunStatus) -> list[TraceSpan]:
@@ -273,23 +287,6 @@ class SpanBuilder:
                 **self._describe_reason(event),
             }
         return {name: value for name, value in attributes.items() if value != ""}
-
-    def _record_moment(self, part: RunAttempt, event: Event) -> None:
-        attributes: Attributes | None = None
-        if event.kind == "error":
-            part.errors |= _find_failure(event)
-            attributes = {names.ERROR: str(event.data.get("category") or "internal")}
-        elif event.kind == "think":
-            attributes = {names.STEP: str(event.data.get("step", "")), names.BY: str(event.data.get("by", ""))}
-        elif event.kind == "interrupt":
-            attributes = {names.QUESTION_KIND: str(event.data.get("kind", ""))}
-        elif event.kind == "notice" and self._can_share_content(part.run):
-            attributes = {}
-        if attributes is not None:
-            if self._can_share_content(part.run):
-                attributes |= self._describe_reason(event)
-            within = event.parent if event.parent in part.entered else part.began.seq
-            part.moments.setdefault(within, []).append(SpanMoment(event.kind, event.time, attributes))
 
     def _can_share_content(self, run: Run | None) -> bool:
         return self._content and run is not None and not (run.options.get("docs") or run.options.get("private"))
