@@ -243,7 +243,7 @@ async def researched(
     def opened(run: Run, emit: Emit) -> Any:
         return LLMReasoner(model, here.reasoner, emit, today=run.started.date()), here.account
 
-    here.thinking.open = opened  # type: ignore[method-assign]
+    here.reasoners.open = opened  # type: ignore[method-assign]
     source = SearchEngine(MemoryDocuments(), pages)
     here.sources = [source]
     for document in pages:

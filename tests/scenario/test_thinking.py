@@ -511,7 +511,7 @@ async def test_what_would_take_half_the_cap_is_asked_about_first(
     lab: Make, usd: float, cap: float | None, waits: bool
 ) -> None:
     here = lab()
-    here.thinking.usd = usd
+    here.reasoners.usd = usd
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION, interactive=True, usd=cap)

@@ -126,7 +126,7 @@ def test_what_is_not_there_or_done_is_not_gone_on_with(typed: Typed, thread: str
             typed(command, "nosuch")
     with pytest.raises(UsageError, match="already answered"):
         typed("resume", thread)
-    with pytest.raises(UsageError, match="nothing is at work"):
+    with pytest.raises(UsageError, match="nothing is running"):
         typed("stop", thread)
     for words in ((), (thread, "--all")):
         with pytest.raises(UsageError, match="give one of THREAD, --from DIR and --all"):
@@ -241,7 +241,7 @@ def test_a_run_whose_process_is_gone_is_told_from_one_at_work(typed: Typed, thre
 def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("openassay.engine.runner.LOCK_WAIT_SECONDS", 0.1)
     with (data / "locks" / f"{thread}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ThreadBusyError, match="your question was not asked"):

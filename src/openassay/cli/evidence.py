@@ -150,7 +150,7 @@ def _check_seal(bundle: EvidenceBundle, signer: str | None) -> Iterator[Verifica
 
 
 def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
-    signed = manifest.signed
+    signed = manifest.signature
     if signed is None:
         missing = ("nobody has signed it",) if signer else ()
         return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody vouches for it")
@@ -224,8 +224,8 @@ def _describe_manifest(manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _verification_to_dict(path: Path, found: Verification) -> dict[str, Any]:
     manifest = found.manifest
     about = manifest.plain() if manifest else None
-    if about and manifest and manifest.signed:
-        about["fingerprint"] = compute_fingerprint(manifest.signed.key)
+    if about and manifest and manifest.signature:
+        about["fingerprint"] = compute_fingerprint(manifest.signature.key)
     return {
         "file": str(path), "ok": not found.refused, "reason": found.reason or None,
         "checks": [row._asdict() for row in found.rows], "manifest": about,
@@ -247,8 +247,8 @@ def create_bundle(thread: str, *, run: str | None, out: Path | None, unsigned: b
     print_message(f"Bundle written to {target}")
     if made.manifest is not None:
         print_message(f"digest {made.manifest.digest}")
-        if made.manifest.signed is not None:
-            print_message(f"signed by {compute_fingerprint(made.manifest.signed.key)}")
+        if made.manifest.signature is not None:
+            print_message(f"signed by {compute_fingerprint(made.manifest.signature.key)}")
 
 
 async def _collect_files(settings: Settings, thread: str, run: str | None, key: Signer | None) -> dict[str, bytes]:
@@ -375,7 +375,7 @@ def show_bundle(path: Path, *, port: int, browser: bool) -> None:
             help=f"See all of it with: openassay verify {path}",
         )
     if found.manifest is not None:
-        signed = found.manifest.signed
+        signed = found.manifest.signature
         print_message(
             f"Checked: digest {found.manifest.digest[:16]}…, {_describe_signature(signed.key if signed else None)}."
         )
@@ -445,21 +445,21 @@ def show_changes(thread: str, *, json: bool) -> None:
 
 async def _reread_sources(thread: str) -> tuple[ReportData, list[SourceCheck]]:
     settings = load()
-    async with open_server_resources(settings) as premises, open_pages(settings, NullCache()) as pages:
-        await premises.engine.threads.get(thread)
-        report = await premises.engine.report(thread)
-        run = await premises.engine.threads.run(report.provenance.run)
-        rereading = SourceRereader(premises, pages, run, await _find_page_urls(premises, run))
+    async with open_server_resources(settings) as resources, open_pages(settings, NullCache()) as pages:
+        await resources.engine.threads.get(thread)
+        report = await resources.engine.report(thread)
+        run = await resources.engine.threads.run(report.provenance.run)
+        rereading = SourceRereader(resources, pages, run, await _find_page_urls(resources, run))
         return report, await watched(report, rereading)
 
 
-async def _find_page_urls(premises: ServerResources, run: Run) -> set[str]:
+async def _find_page_urls(resources: ServerResources, run: Run) -> set[str]:
     """The pages that were read by us, for this question or before it; of others, a provider has told the text."""
     lineage = cast("list[str]", run.options.get("lineage", ()))
     return {
         str(event.data.get("url"))
         for one in (run.id, *lineage)
-        async for event in premises.engine.events(one)
+        async for event in resources.engine.events(one)
         if (event.kind, event.stage) == ("read", "harvest")
     }
 
@@ -467,15 +467,15 @@ async def _find_page_urls(premises: ServerResources, run: Run) -> set[str]:
 class SourceRereader:
     """Sources as a run reads them: pages through the guarded client, files from the disk, uploads from the store."""
 
-    def __init__(self, premises: ServerResources, pages: PageReader, run: Run, fetched: set[str]) -> None:
-        self._premises = premises
+    def __init__(self, resources: ServerResources, pages: PageReader, run: Run, fetched: set[str]) -> None:
+        self._resources = resources
         self._pages = pages
         self._docs = cast("list[str]", run.options.get("docs", ()))
         self._fetched = fetched
 
     async def __call__(self, card: SourceCard) -> RereadResult:
         if card.url.startswith(_WEB):
-            if self._premises.engine.settings.offline:
+            if self._resources.engine.settings.offline:
                 return RereadResult(reason="offline is set, so no page is fetched")
             return from_page(await self._pages.read(card.url), ours=card.url in self._fetched)
         if card.url.startswith("file:"):
@@ -483,7 +483,7 @@ class SourceRereader:
         if card.url.startswith(SCHEME):
             return await asyncio.to_thread(self._read_upload, card.url)
         if card.kind == "demo":
-            kept = await self._premises.engine.document(card.document)
+            kept = await self._resources.engine.document(card.document)
             return RereadResult(kept.text, "is demo data, which are a part of OpenAssay and do not change")
         return RereadResult(reason="it has no address that could be asked again")
 
@@ -493,7 +493,7 @@ class SourceRereader:
         if not path.exists():
             return RereadResult(reason="the file is no longer there", gone=True)
         try:
-            return RereadResult(self._premises.world.sources.reader.read(path).text)
+            return RereadResult(self._resources.sources.reader.read(path).text)
         except ReadError as error:
             return RereadResult(reason=error.message)
 
@@ -503,7 +503,7 @@ class SourceRereader:
         for given in self._docs:
             if given.startswith(SCHEME) and given.endswith(f"/{id}"):
                 try:
-                    return self._read_file(self._premises.world.files.locate(given) / unquote(name))
+                    return self._read_file(self._resources.files.locate(given) / unquote(name))
                 except NotFoundError:
                     break
         return RereadResult(reason="the upload was deleted", gone=True)

@@ -284,8 +284,8 @@ def list_sources(as_json: bool) -> None:
 
 
 async def describe_sources(settings: Settings) -> list[dict[str, Any]]:
-    async with open_resources(settings) as world:
-        return [_describe_source(source, settings) for source in world.sources.list_sources()]
+    async with open_resources(settings) as resources:
+        return [_describe_source(source, settings) for source in resources.sources.list_sources()]
 
 
 def _describe_source(source: Source, settings: Settings) -> dict[str, Any]:
@@ -337,5 +337,5 @@ def fetch_page(url: str, as_json: bool) -> None:
 async def _read_page(url: str, settings: Settings) -> PageResult:
     if settings.offline:
         return PageResult(url, reason="offline is set, so no page is fetched")
-    async with open_resources(settings) as world:
-        return await world.pages.read(url)
+    async with open_resources(settings) as resources:
+        return await resources.pages.read(url)

@@ -32,7 +32,7 @@ from openassay.engine.journal import (
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, StorageError, UsageError
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.evidence import Document
-from openassay.models.thread import Branch, Run, ResearchOptions, Thread, is_id
+from openassay.models.thread import Branch, ResearchOptions, Run, Thread, is_id
 from openassay.protocols import DocumentStore, EventLog, Ledger, NoteStore, ThreadStore
 from openassay.state import StateCompactor, evidence_values, note_names
 from openassay.storage.events import find_documents

@@ -8,7 +8,7 @@ from openassay.bootstrap import ServerResources
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.base import Record
 from openassay.models.event import Event
-from openassay.models.thread import Run, ResearchOptions, Thread, is_id
+from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.models.user import Scope
 
 
@@ -26,7 +26,7 @@ class ToolCaller(Record):
 
 class ToolHost(Protocol):
     @property
-    def premises(self) -> ServerResources: ...
+    def resources(self) -> ServerResources: ...
 
     def identify(self, request: object) -> ToolCaller:
         """By the HTTP request that a call came with; None where it came without one."""
@@ -54,20 +54,20 @@ class ToolHost(Protocol):
 class LocalHost:
     """A House of one person: documents are files and folders of theirs."""
 
-    def __init__(self, premises: ServerResources) -> None:
-        self.premises = premises
+    def __init__(self, resources: ServerResources) -> None:
+        self.resources = resources
         self.asked: list[str] = []  # runs
 
     def identify(self, request: object) -> ToolCaller:
-        return ToolCaller(user=self.premises.engine.settings.user, is_local=True)
+        return ToolCaller(user=self.resources.engine.settings.user, is_local=True)
 
     async def ask(self, guest: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run:
-        run = await self.premises.engine.start(question, options, thread=thread)
+        run = await self.resources.engine.start(question, options, thread=thread)
         self.asked.append(run.id)
         return run
 
     def events(self, run: str) -> AsyncIterator[Event]:
-        return self.premises.engine.events(run)
+        return self.resources.engine.events(run)
 
     async def resolve_documents(self, guest: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(str(Path(name).expanduser().absolute()) for name in names)  # noqa: ASYNC240  # nothing is read
@@ -84,4 +84,4 @@ async def get_own_thread(house: ToolHost, guest: ToolCaller, thread: str) -> Thr
     """Another's is as unknown as one that never was."""
     if not is_id(thread):
         raise NotFoundError("no such thread", help="Call `threads` without a thread for the list of them.")
-    return await house.premises.engine.threads.get(thread, owner=guest.user)
+    return await house.resources.engine.threads.get(thread, owner=guest.user)

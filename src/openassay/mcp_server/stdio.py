@@ -20,15 +20,15 @@ SignalContext = Callable[[Callable[[], None], Callable[[], None]], AbstractConte
 
 async def serve(settings: Settings, heed: SignalContext) -> None:
     """`heed` says what to do on Ctrl-C and on a signal to end: here both end it in good order."""
-    async with open_server_resources(settings) as premises:
-        house = LocalHost(premises)
+    async with open_server_resources(settings) as resources:
+        house = LocalHost(resources)
         serving = asyncio.create_task(create_server(house).run_stdio_async(), name="mcp")
         ended = asyncio.Event()
         with heed(ended.set, ended.set):
             told = asyncio.create_task(ended.wait())
             await asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
             told.cancel()
-        await premises.engine.drain(seconds=DRAIN)
+        await resources.engine.drain(seconds=DRAIN)
         await _log_pending_runs(house)
     if not serving.done():
         os._exit(0)  # everything is closed, but for a thread that reads stdin and cannot be stopped
@@ -38,6 +38,6 @@ async def serve(settings: Settings, heed: SignalContext) -> None:
 async def _log_pending_runs(house: LocalHost) -> None:
     for id in house.asked:
         with suppress(NotFoundError):  # its thread was deleted
-            run = await house.premises.engine.threads.run(id)
+            run = await house.resources.engine.threads.run(id)
             if run.status is RunStatus.QUEUED:
                 _log.warning("thread %s was put aside; go on with: openassay resume %s", run.thread, run.thread)

@@ -31,7 +31,7 @@ from openassay.mcp_server.host import ToolCaller, ToolHost, get_own_thread
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.evidence import Claim, Document, Hit, Passage, QuoteSpan, SearchRequest, Verdict
 from openassay.models.plan import MOST_USD, Depth, Mode
-from openassay.models.thread import Run, ResearchOptions, ThreadSummary
+from openassay.models.thread import ResearchOptions, Run, ThreadSummary
 from openassay.models.user import Scope
 from openassay.nodes.verify import ClaimWording, decide_claims
 from openassay.protocols import RemoteSource, Source
@@ -136,11 +136,11 @@ async def run_research(
             await _report_progress(house, run, tell)
     except TimeoutError:
         return _pending_answer(run)
-    return _outcome_answer(await house.premises.engine.outcome(run.id), house.premises.engine.fault(run.id))
+    return _outcome_answer(await house.resources.engine.outcome(run.id), house.resources.engine.fault(run.id))
 
 
 async def _build_options(house: ToolHost, guest: ToolCaller, wishes: ResearchArguments) -> ResearchOptions:
-    settings = house.premises.engine.settings
+    settings = house.resources.engine.settings
     try:
         return ResearchOptions(
             depth=wishes.depth or settings.depth,
@@ -217,7 +217,7 @@ def to_answer(report: Report) -> ResearchAnswer:
 
 async def list_threads(house: ToolHost, guest: ToolCaller, thread: str | None, limit: int) -> ThreadsResult:
     guest.require(Scope.READ)
-    engine = house.premises.engine
+    engine = house.resources.engine
     if thread is None:
         found = await engine.overview(limit, owner=guest.user)
         return ThreadsResult(threads=[_to_entry(one) for one in found])
@@ -233,7 +233,7 @@ def _to_entry(one: ThreadSummary) -> ThreadEntry:
 
 
 async def _load_detail(house: ToolHost, guest: ToolCaller, thread: str) -> ThreadDetail:
-    engine = house.premises.engine
+    engine = house.resources.engine
     kept = await get_own_thread(house, guest, thread)
     last = next(iter((await engine.threads.runs(thread))[-1:]), None)
     report = None
@@ -337,9 +337,9 @@ def _to_document(given: PassageInput) -> Document:
 async def _load_documents(house: ToolHost, guest: ToolCaller, thread: str, documents: dict[str, Document]) -> int:
     """Adds what its report rests on, or else all it has read so far; how many did not fit."""
     await get_own_thread(house, guest, thread)
-    store, left_out = house.premises.world.documents, 0
+    store, left_out = house.resources.documents, 0
     try:
-        names = [card.document for card in (await house.premises.engine.report(thread)).sources]
+        names = [card.document for card in (await house.resources.engine.report(thread)).sources]
     except NotFoundError:
         names = await store.list_hashes(thread)
     left = MOST_TEXT - sum(len(document.text) for document in documents.values())
@@ -360,17 +360,17 @@ async def _load_documents(house: ToolHost, guest: ToolCaller, thread: str, docum
 
 
 async def _judge(house: ToolHost, statement: str, documents: dict[str, Document]) -> VerificationResult:
-    premises = house.premises
+    resources = house.resources
     spans = await asyncio.to_thread(_find_candidates, statement, documents)
-    reasoner = RuleReasoner(premises.world.embedder, premises.support, LazyCompanyRegister())
+    reasoner = RuleReasoner(resources.embedder, resources.support, LazyCompanyRegister())
     judged = await reasoner.judge([(statement, [span.quote]) for span in spans])
     draft = DraftClaim(wordings=(statement,), findings=(), questions=(), relevance=1.0)
     credibility = {name: assess_credibility(document) for name, document in documents.items()}
     [claim] = await asyncio.to_thread(
         decide_claims, [ClaimWording("C1", draft, statement, spans)], judged.judgements, documents, credibility,
-        premises.support,
+        resources.support,
     )  # fmt: skip
-    scores = await asyncio.to_thread(premises.support.scores, [(statement, span.quote) for span in spans])
+    scores = await asyncio.to_thread(resources.support.scores, [(statement, span.quote) for span in spans])
     return _to_result(claim, statement, dict(zip(spans, scores, strict=True)), documents)
 
 
@@ -454,8 +454,11 @@ async def search_sources(house: ToolHost, guest: ToolCaller, query: str, limit: 
     asked = clean_text(query).strip()[:LONGEST_QUERY]
     if not asked:
         raise QuestionError("there is nothing to search for", help="Give a few words.")
-    settings, world = house.premises.engine.settings, house.premises.world
-    sources, notices = await asyncio.to_thread(world.sources, ResearchOptions(source=settings.source, user=guest.user))
+    resources = house.resources
+    settings = resources.engine.settings
+    sources, notices = await asyncio.to_thread(
+        resources.sources, ResearchOptions(source=settings.source, user=guest.user)
+    )
     paid = [
         source for source in sources if not guest.is_local and isinstance(source, RemoteSource) and source.terms.usd
     ]
@@ -479,9 +482,7 @@ async def _query_source(source: Source, query: str, limit: int) -> SourceHits:
 
 async def _remember_hit(house: ToolHost, guest: ToolCaller, hit: Hit) -> SearchMatch:
     id = hit.document or hashlib.sha256(hit.url.encode()).hexdigest()[:24]
-    await house.premises.world.cache.put(
-        _cache_key(guest, id), hit.model_dump_json().encode(), seconds=KEPT_SECONDS
-    )
+    await house.resources.cache.put(_cache_key(guest, id), hit.model_dump_json().encode(), seconds=KEPT_SECONDS)
     return SearchMatch(id=id, title=hit.title, url=hit.url, snippet=hit.snippet, source=hit.provider)
 
 
@@ -500,7 +501,7 @@ async def fetch_document(house: ToolHost, guest: ToolCaller, id: str) -> FetchRe
 
 
 async def _recall_hit(house: ToolHost, guest: ToolCaller, id: str) -> Hit | None:
-    kept = await house.premises.world.cache.get(_cache_key(guest, id))
+    kept = await house.resources.cache.get(_cache_key(guest, id))
     try:
         return Hit.model_validate_json(kept) if kept else None
     except ValidationError:  # written by another version
@@ -509,33 +510,33 @@ async def _recall_hit(house: ToolHost, guest: ToolCaller, id: str) -> Hit | None
 
 async def _read_hit(house: ToolHost, hit: Hit) -> Document:
     """The page itself, where there is one; else what the source gave of it."""
-    world = house.premises.world
+    resources = house.resources
     address = hit.fulltext or (None if hit.document else hit.url)
-    if address is None or house.premises.engine.settings.offline:
+    if address is None or house.resources.engine.settings.offline:
         return await _load_snapshot(house, hit)
-    page = await world.pages.read(address, kind=hit.kind)
+    page = await resources.pages.read(address, kind=hit.kind)
     if page.document is None and hit.document is None:
         raise ReadError(f"{hit.title} could not be read: {page.reason}", help="Fetch another result.")
-    return page.document or await world.documents.get(hit.document or "")
+    return page.document or await resources.documents.get(hit.document or "")
 
 
 async def _load_snapshot(house: ToolHost, hit: Hit) -> Document:
     if hit.document is None:
         raise ReadError(f"{hit.title} cannot be read: offline is set", help="Unset offline (OPENASSAY_OFFLINE).")
-    return await house.premises.world.documents.get(hit.document)
+    return await house.resources.documents.get(hit.document)
 
 
 async def _get_own_document(house: ToolHost, guest: ToolCaller, id: str) -> Document:
     """By its whole hash: others' documents stand in the same table."""
     if len(id) == len(hashlib.sha256().hexdigest()) and await _has_document(house, guest, id):
-        return await house.premises.world.documents.get(id)
+        return await house.resources.documents.get(id)
     raise NotFoundError("nothing with this id was given to you", help="Call `search` first, and use an id of its.")
 
 
 async def _has_document(house: ToolHost, guest: ToolCaller, hash: str) -> bool:
-    threads: Sequence[Any] = await house.premises.engine.overview(THREADS, owner=guest.user)
+    threads: Sequence[Any] = await house.resources.engine.overview(THREADS, owner=guest.user)
     for thread in threads:
-        if hash in await house.premises.world.documents.list_hashes(thread.id):
+        if hash in await house.resources.documents.list_hashes(thread.id):
             return True
     return False
 
@@ -689,7 +690,7 @@ class Tools:
             guest = self._identify(call)
             guest.require(Scope.READ)
             await get_own_thread(self._house, guest, id)
-            return str(self._house.redact((await self._house.premises.engine.report(id)).markdown))
+            return str(self._house.redact((await self._house.resources.engine.report(id)).markdown))
         except NotFoundError as error:
             raise ResourceNotFoundError(self.describe_error(error)) from error
         except OpenAssayError as error:

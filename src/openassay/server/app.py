@@ -137,21 +137,21 @@ async def open_server(settings: Settings) -> AsyncIterator[RunningServer]:
     if settings.server.runs == "workers":
         check_fleet(settings)
     with bind_socket(settings.server.host, settings.server.port) as listener:
-        async with open_server_resources(settings) as premises:
+        async with open_server_resources(settings) as resources:
             if settings.server.runs == "workers":
-                await asyncio.to_thread(prepare_tables, premises.world.rows.database)
-            known = await premises.users.has_valid_token()
+                await asyncio.to_thread(prepare_tables, resources.rows.database)
+            known = await resources.users.has_valid_token()
             if not known:
                 _refuse_strangers(listener, settings.server)
-            service = Service(premises=premises, open_to_all=await premises.users.is_empty())
-            hooks = WebhookSender(premises)
+            service = Service(resources=resources, open_to_all=await resources.users.is_empty())
+            hooks = WebhookSender(resources)
             _tune_garbage_collection()
             async with (
                 serve_app(create_app(service), service, listener),
                 _run_in_background(dispatching=service.dispatcher.run(), webhooks=hooks.run()),
             ):
                 yield RunningServer(_build_url(settings.server, listener), service)
-            await premises.engine.drain(seconds=settings.server.drain_seconds)
+            await resources.engine.drain(seconds=settings.server.drain_seconds)
 
 
 def _tune_garbage_collection() -> None:

@@ -89,7 +89,7 @@ async def _identify(service: Service, secret: str) -> Principal:
 
 async def is_open(service: Service) -> bool:
     """Whether nobody has to say who they are: until the first user is added, by whatever process."""
-    if service.open_to_all and not await service.premises.users.is_empty():
+    if service.open_to_all and not await service.resources.users.is_empty():
         service.open_to_all = False
     return service.open_to_all
 
@@ -98,16 +98,16 @@ async def is_still_valid(service: Service, caller: Principal) -> bool:
     """Whether somebody who was let in would be let in now; for what stays open."""
     now = service.now()
     if caller.share is not None:
-        links = await service.premises.shares.list_for(caller.share)
+        links = await service.resources.shares.list_for(caller.share)
         return any(link.id == caller.token and link.is_valid(now) for link in links)
     if caller.token is None:
         return await is_open(service)
-    found = await service.premises.users.find_by_token_id(caller.token)
+    found = await service.resources.users.find_by_token_id(caller.token)
     return found is not None and found[0].is_valid(now) and not found[1].disabled
 
 
 async def _identify_by_token(service: Service, secret: str) -> Principal:
-    found = await service.premises.users.find_by_secret(secret)
+    found = await service.resources.users.find_by_secret(secret)
     if found is None:
         raise UnknownCallerError("this token is not known")
     token, user = found
@@ -120,7 +120,7 @@ async def _identify_by_token(service: Service, secret: str) -> Principal:
 
 
 async def _identify_by_link(service: Service, secret: str) -> Principal:
-    found = await service.premises.shares.find_by_secret(secret)
+    found = await service.resources.shares.find_by_secret(secret)
     if found is None or not found.is_valid(service.now()):
         raise UnknownCallerError("this link is not good any more")
     return Principal(share=found.thread, token=found.id)

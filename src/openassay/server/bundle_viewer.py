@@ -77,9 +77,9 @@ async def open_viewer(report: ReportData, texts: Sequence[Document], port: int =
     """The address of the report, for as long as this is open."""
     settings = viewer_settings(port)
     with bind_socket(HOST, port) as listener:
-        async with open_server_resources(settings) as premises:
-            thread = await _store_report(premises, report, texts)
-            service = Service(premises=premises, open_to_all=True)
+        async with open_server_resources(settings) as resources:
+            thread = await _store_report(resources, report, texts)
+            service = Service(resources=resources, open_to_all=True)
             async with serve_app(_create_app(service), service, listener):
                 yield f"http://{HOST}:{listener.getsockname()[1]}/t/{thread}"
 
@@ -87,9 +87,9 @@ async def open_viewer(report: ReportData, texts: Sequence[Document], port: int =
 # -- the thread -------------------------------------------------------------------------------------------
 
 
-async def _store_report(premises: ServerResources, report: ReportData, texts: Sequence[Document]) -> str:
+async def _store_report(resources: ServerResources, report: ReportData, texts: Sequence[Document]) -> str:
     """Where it comes from anybody, its ids are taken only if they are such."""
-    made, now, rows = report.provenance, datetime.now(UTC), premises.world.rows
+    made, now, rows = report.provenance, datetime.now(UTC), resources.rows
     thread, run = (id if is_id(id) else "bundle" for id in (made.thread, made.run))
     question = made.question or report.question
     then = _parse_time(report.metadata.finished) or now
@@ -108,7 +108,7 @@ async def _store_report(premises: ServerResources, report: ReportData, texts: Se
     place: Any = {"configurable": {"thread_id": thread}}
     await build_graph(SqlCheckpointSaver(rows)).aupdate_state(place, values, as_node="publish")
     for document in texts:
-        await premises.world.documents.put(document)
+        await resources.documents.put(document)
     ended = Event(run=run, time=then, kind="run", data={"status": RunStatus.DONE.value})
     await SqlEvents(rows).append(ended)
     return thread

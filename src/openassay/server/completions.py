@@ -374,7 +374,7 @@ class CompletionRun:
             raise self._to_error(outcome)
         made = to_chat_answer(outcome.report)
         with suppress(NotFoundError):  # the thread was deleted meanwhile
-            await self.service.premises.chats.add(self.run.thread, self.talk.question, made.text)
+            await self.service.resources.chats.add(self.run.thread, self.talk.question, made.text)
         return outcome.report, made
 
     def _to_error(self, outcome: RunOutcome) -> OpenAssayError:

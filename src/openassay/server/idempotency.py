@@ -48,7 +48,7 @@ class IdempotentRequest:
     async def __call__(self, work: Callable[[], Awaitable[Response]]) -> Response:
         if self._key is None:
             return await work()
-        replies, owner = self._service.premises.replies, self._caller.user
+        replies, owner = self._service.resources.replies, self._caller.user
         held, is_ours = await replies.claim(owner, self._key, self._request, self.name)
         if not is_ours:
             return await self._adopt(held, work) or self._replay(held)

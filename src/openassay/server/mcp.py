@@ -18,7 +18,7 @@ from openassay.bootstrap import ServerResources
 from openassay.mcp_server.host import ToolCaller
 from openassay.mcp_server.tools import create_server
 from openassay.models.event import Event
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server.auth import Principal, authenticate, require_person
 from openassay.server.problems import UnknownCallerError
 from openassay.server.redact import hide_file_urls, hide_paths
@@ -70,8 +70,8 @@ class ServerHost:
         self._service = service
 
     @property
-    def premises(self) -> ServerResources:
-        return self._service.premises
+    def resources(self) -> ServerResources:
+        return self._service.resources
 
     def identify(self, request: object) -> ToolCaller:
         if not isinstance(request, Request):
@@ -87,7 +87,7 @@ class ServerHost:
         return self._service.feeds.read(run)
 
     async def resolve_documents(self, guest: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(await self.premises.uploads.paths(guest.user, names))
+        return tuple(await self.resources.uploads.paths(guest.user, names))
 
     def redact(self, data: Any) -> Any:
         return hide_file_urls(data)

@@ -403,8 +403,8 @@ PROBES = frozenset(("/healthz", "/readyz", "/metrics"))  # asked again and again
 
 
 def install_observation(app: FastAPI, service: Service) -> None:
-    metrics = app.state.metrics = attach_metrics(service.engine, service.premises.world.rows.database)
-    app.add_middleware(ObservationMiddleware, metrics=metrics, traces=service.premises.traces)
+    metrics = app.state.metrics = attach_metrics(service.engine, service.resources.rows.database)
+    app.add_middleware(ObservationMiddleware, metrics=metrics, traces=service.resources.traces)
 
 
 class ObservationMiddleware:

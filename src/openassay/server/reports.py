@@ -39,7 +39,7 @@ async def load_report(service: Service, caller: Principal, thread: Thread, run: 
 class ThreadArtifacts:
     def __init__(self, service: Service, thread: Thread) -> None:
         self._service = service
-        self._store = service.premises.artifacts
+        self._store = service.resources.artifacts
         self._thread = thread
 
     async def load_all(self) -> dict[str, CurrentArtifact]:

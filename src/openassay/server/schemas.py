@@ -58,7 +58,7 @@ class ThreadBody(Body):
 async def load_thread_body(service: Service, thread: Thread) -> ThreadBody:
     runs = await service.engine.threads.runs(thread.id)
     branch = await service.engine.threads.branch(thread.id)
-    spent = [(await service.premises.ledger.get_spend(run.id)).usd for run in runs]
+    spent = [(await service.resources.ledger.get_spend(run.id)).usd for run in runs]
     return ThreadBody(
         id=thread.id, title=thread.title, created=thread.created, updated=thread.updated, mode=thread.mode,
         status=runs[-1].status if runs else None, question=runs[-1].question if runs else "", turns=len(runs),
@@ -385,4 +385,4 @@ class QuestionRequest(Body):
 
 async def resolve_documents(service: Service, caller: Principal, documents: tuple[str, ...]) -> tuple[str, ...]:
     """What a run is told of documents: their names, or NotFoundError for another's."""
-    return tuple(map(str, await service.premises.uploads.paths(caller.user, documents))) if documents else ()
+    return tuple(map(str, await service.resources.uploads.paths(caller.user, documents))) if documents else ()

@@ -23,7 +23,7 @@ from openassay.worker.queue import QueueDispatcher, RunQueue
 class Service:
     """`open_to_all`: nobody has to say who they are, since only this machine can reach the server."""
 
-    premises: ServerResources
+    resources: ServerResources
     open_to_all: bool
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     dispatcher: RunDispatcher = field(init=False)
@@ -33,18 +33,16 @@ class Service:
 
     def __post_init__(self) -> None:
         self.dispatcher = self._create_dispatcher()
-        self.feeds = EventFeeds(self.engine, self.premises.world.commons.signals)
-        means = build_spending_limits(self.premises, lambda: self.now())
-        self.limits = CallerLimits(self.settings, means, self.premises.world.commons.rates)
+        self.feeds = EventFeeds(self.engine, self.resources.shared.signals)
+        means = build_spending_limits(self.resources, lambda: self.now())
+        self.limits = CallerLimits(self.settings, means, self.resources.shared.rates)
         self.engine.set_cost_limit(means.limit_run)
         self.redaction = build_redactor(self.settings)
 
     def _create_dispatcher(self) -> RunDispatcher:
         if not self.has_workers:
             return LocalDispatcher(self.engine)
-        return QueueDispatcher(
-            self.engine, RunQueue(self.premises.world.rows.database, self.settings.fleet.lease_seconds)
-        )
+        return QueueDispatcher(self.engine, RunQueue(self.resources.rows.database, self.settings.fleet.lease_seconds))
 
     @property
     def has_workers(self) -> bool:
@@ -53,11 +51,11 @@ class Service:
 
     @property
     def engine(self) -> Engine:
-        return self.premises.engine
+        return self.resources.engine
 
     @property
     def settings(self) -> Settings:
-        return self.premises.engine.settings
+        return self.resources.engine.settings
 
 
 def get_service(request: Request) -> Service:

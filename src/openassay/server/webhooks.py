@@ -44,16 +44,16 @@ class WebhookSender:
 
     def __init__(
         self,
-        premises: ServerResources,
+        resources: ServerResources,
         *,
         look: float = LOOK,
         first: timedelta = FIRST,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._store = premises.webhooks
-        self._users = premises.users
-        self._threads = premises.engine.threads
-        self._settings = premises.engine.settings
+        self._store = resources.webhooks
+        self._users = resources.users
+        self._threads = resources.engine.threads
+        self._settings = resources.engine.settings
         _create_guard(self._settings)  # what is wrong with it is told before anything runs
         self._look = look
         self._first = first

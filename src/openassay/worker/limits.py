@@ -10,7 +10,7 @@ from openassay.errors import ConfigurationError
 from openassay.llm.prices import find_price
 from openassay.llm.selection import is_private, select_models
 from openassay.models.spend import MICRO
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.protocols import RemoteSource, ThreadStore
 from openassay.settings import Settings
 from openassay.storage.ledger import OpenRun, SqlSpending
@@ -106,12 +106,18 @@ class SpendingLimits:
 
 
 def build_spending_limits(
-    premises: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    resources: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> SpendingLimits:
     """As the settings, and the sources that are installed, have it."""
-    installed = premises.world.sources.list_sources()
+    installed = resources.sources.list_sources()
     paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
-    engine, world = premises.engine, premises.world
+    engine = resources.engine
     return SpendingLimits(
-        engine.settings, SqlSpending(world.rows), premises.users, engine.threads, paid, world.commons.user_lock, now
+        engine.settings,
+        SqlSpending(resources.rows),
+        resources.users,
+        engine.threads,
+        paid,
+        resources.shared.user_lock,
+        now,
     )

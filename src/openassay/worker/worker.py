@@ -36,21 +36,21 @@ KEPT_HOURS = 1  # jobs that have ended: who had the last turn is read from them
 KEPT_FAILED_HOURS = 168  # jobs that were put aside, for whoever wants to know why
 
 
-def schedule_chores(app: "App", premises: "ServerResources") -> None:
+def schedule_chores(app: "App", resources: "ServerResources") -> None:
     """At the same minute on every machine; the queue takes each once."""
 
     @app.periodic(cron="*/10 * * * *")
     @app.task(name=EXPIRE, queue=CHORES, lock=EXPIRE, queueing_lock=EXPIRE, priority=FIRST)
     async def expire(timestamp: int) -> None:
         """Threads that nobody has touched for `persistence.ttl_hours`."""
-        await premises.engine.expire()
+        await resources.engine.expire()
 
     @app.periodic(cron="5-59/10 * * * *")
     @app.task(name=PRUNE, queue=CHORES, lock=PRUNE, queueing_lock=PRUNE, priority=FIRST)
     async def prune(timestamp: int) -> None:
         """What has expired in the cache."""
         for _ in range(MOST_ROUNDS):
-            if not await premises.world.cache.prune():
+            if not await resources.cache.prune():
                 return
 
     @app.periodic(cron="7 * * * *")
@@ -119,11 +119,12 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
         ThreadPoolExecutor(THREADS + 2 * TWICE * (concurrency or settings.fleet.concurrency), "openassay")
     )
     async with AsyncExitStack() as stack:
-        premises = await stack.enter_async_context(open_server_resources(settings))
-        await asyncio.to_thread(prepare_tables, premises.world.rows.database)
-        premises.engine.set_cost_limit(build_spending_limits(premises).limit_run)
-        world = premises.world
-        shown = open_engine_endpoint(premises.engine, world.folder, world.rows.database, world.sources.list_sources())
+        resources = await stack.enter_async_context(open_server_resources(settings))
+        await asyncio.to_thread(prepare_tables, resources.rows.database)
+        resources.engine.set_cost_limit(build_spending_limits(resources).limit_run)
+        shown = open_engine_endpoint(
+            resources.engine, resources.folder, resources.rows.database, resources.sources.list_sources()
+        )
         figures = await stack.enter_async_context(shown)
         connector = _create_connector(database_address(settings), settings.fleet.lease_seconds)
         app = App(connector=connector)
@@ -131,7 +132,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
             await stack.enter_async_context(app.open_async())
         except Error as error:
             raise StorageError(f"the queue cannot be reached: {error}", retryable=True) from error
-        yield Worker(premises, app, connector, concurrency or settings.fleet.concurrency, figures)
+        yield Worker(resources, app, connector, concurrency or settings.fleet.concurrency, figures)
 
 
 def _create_connector(address: str, lease: float) -> PsycopgConnector:
@@ -156,22 +157,22 @@ class Worker:
     """`figures`: the address at which they are shown."""
 
     def __init__(
-        self, premises: ServerResources, app: App, connector: PsycopgConnector, concurrency: int, figures: str | None
+        self, resources: ServerResources, app: App, connector: PsycopgConnector, concurrency: int, figures: str | None
     ) -> None:
         self.figures = figures
-        self.engine = premises.engine
+        self.engine = resources.engine
         self.concurrency = concurrency
         self.left = 0  # runs that were under way when it was to stop
-        self.database = premises.world.rows.database.name
-        self._fleet = premises.engine.settings.fleet
-        self._queue = RunQueue(premises.world.rows.database, self._fleet.lease_seconds)
+        self.database = resources.rows.database.name
+        self._fleet = resources.engine.settings.fleet
+        self._queue = RunQueue(resources.rows.database, self._fleet.lease_seconds)
         self._work = JobRunner(self.engine, self._queue)
         self._sweeper = Sweeper(self.engine, self._queue, connector.pool)
         self._jobs = QueueJobManager(connector, {WORK: TASK_ARGUMENTS, **TASKS}, concurrency)
         self._app = app
         app.job_manager = self._jobs
         app.task(name=WORK, queue=RUNS)(self._work.run)
-        schedule_chores(app, premises)
+        schedule_chores(app, resources)
 
     async def run(self, stopping: asyncio.Event, *, until_idle: bool = False) -> None:
         """Until it is to stop, or has nothing to do any more. Runs end the step they are at, and are put in line again:

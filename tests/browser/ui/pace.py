@@ -14,7 +14,7 @@ class Pace:
         self._session = page.context.new_cdp_session(page)
         self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
-    def task_budget(self, script: str) -> float:
+    def measure(self, script: str) -> float:
         """Milliseconds until it is done and drawn."""
         before = self._worked()
         self._page.evaluate(script)

@@ -159,7 +159,7 @@ async def test_others_do_not_see_them(serve: Open, http: Http) -> None:
 
 
 async def ask(server: RunningServer, *ids: str, user: str = "local") -> Any:
-    engine, docs = server.service.engine, await server.service.premises.uploads.paths(user, ids)
+    engine, docs = server.service.engine, await server.service.resources.uploads.paths(user, ids)
     run = await engine.start("When was the Alder kiln built?", ResearchOptions(docs=tuple(docs), user=user))
     return await engine.wait(run.id)
 
@@ -251,7 +251,7 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
     server = await serve(source="auto")
     client, engine = http(server), server.service.engine
     [given] = (await give(client, part("kiln.txt", KILN))).json()["documents"]
-    docs = tuple(await server.service.premises.uploads.paths("local", [given["id"]]))
+    docs = tuple(await server.service.resources.uploads.paths("local", [given["id"]]))
     run = await engine.start(
         "How did the Alder kiln change?", ResearchOptions(docs=docs, mode=Mode.PLAN, interactive=True)
     )

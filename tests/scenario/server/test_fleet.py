@@ -411,10 +411,10 @@ async def test_a_worker_heeds_what_a_person_may_spend(
         server = await serve(**fleet)
         ada = http(server, await token_of(server, "ada"))
         thread = (await asked(ada))["threadId"]
-        await server.service.premises.users.change("ada", usd=0.4)
+        await server.service.resources.users.change("ada", usd=0.4)
         await hire()
         run = await standing(ada, thread)
-    account = server.service.premises.world.rows.find(ACCOUNTS, run["id"])
+    account = server.service.resources.rows.find(ACCOUNTS, run["id"])
     assert account is not None
     assert account["cap_micros"] == 400_000
 

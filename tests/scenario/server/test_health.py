@@ -58,7 +58,7 @@ async def test_what_it_lacks_is_named(serve: Open, http: Http, monkeypatch: pyte
     server = await serve()
     client = http(server)
     monkeypatch.setattr(server.service.dispatcher, "is_alive", lambda: False)
-    server.service.premises.world.rows.database.close()
+    server.service.resources.rows.database.close()
     answer = await client.get("/readyz")
     assert answer.status_code == 503
     assert answer.headers["Content-Type"] == "application/problem+json"

@@ -273,8 +273,8 @@ async def test_a_token_that_is_taken_back_ends_its_streams(serve: Open, http: Ht
     async with asyncio.timeout(10), listening(client, thread) as events:
         async for heard in events:
             if heard.name == "interrupt":
-                [token] = await server.service.premises.users.tokens("ann")
-                await server.service.premises.users.revoke(token.id)
+                [token] = await server.service.resources.users.tokens("ann")
+                await server.service.resources.users.revoke(token.id)
     assert (await client.get(f"/api/stream/{thread}")).status_code == 401
 
 

@@ -81,7 +81,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def telling(server: RunningServer, first: float = 0.05) -> AsyncIterator[WebhookSender]:
-    hooks = WebhookSender(server.service.premises, look=0.02, first=timedelta(seconds=first))
+    hooks = WebhookSender(server.service.resources, look=0.02, first=timedelta(seconds=first))
     task = asyncio.create_task(hooks.run())
     yield hooks
     task.cancel()
@@ -295,10 +295,10 @@ async def test_nobody_reaches_the_webhooks_of_others(serve: Open, http: Http, re
     assert await none_left(ada)
     theirs = await added(ben, receiver)
     await ben.post(f"/api/webhooks/{theirs['id']}/test")
-    await server.service.premises.users.change("ben", disabled=True)
+    await server.service.resources.users.change("ben", disabled=True)
     async with telling(server):
         await asyncio.sleep(0.3)
-    [left] = await server.service.premises.webhooks.deliveries(theirs["id"])
+    [left] = await server.service.resources.webhooks.deliveries(theirs["id"])
     assert (left.status, receiver.posts) == ("given up", []), "who may not come in is told nothing"
 
 

@@ -275,7 +275,7 @@ async def share_thread(
 ) -> ShareWithSecret:
     """Read-only: whoever has the link sees the report, and nothing else of yours."""
     lasts = timedelta(days=(body.days if body else None) or service.settings.server.share_days)
-    shares = service.premises.shares
+    shares = service.resources.shares
     if sum(share.is_valid(service.now()) for share in await shares.list_for(thread.id)) >= MOST:
         raise UsageError(f"there are {MOST} links to this thread, which is the most", help="Take one of them back.")
     share, secret = await shares.create(thread.id, lasts)
@@ -288,7 +288,7 @@ async def share_thread(
     responses=refusals(404),
 )  # fmt: skip
 async def list_shares(thread: OwnThread, caller: Sharer, service: ServiceDep) -> ShareList:
-    return ShareList(shares=[_to_share(share, service) for share in await service.premises.shares.list_for(thread.id)])
+    return ShareList(shares=[_to_share(share, service) for share in await service.resources.shares.list_for(thread.id)])
 
 
 @shares_router.delete(
@@ -297,7 +297,7 @@ async def list_shares(thread: OwnThread, caller: Sharer, service: ServiceDep) ->
 )  # fmt: skip
 async def revoke_share(thread: OwnThread, id: ShareId, caller: Sharer, service: ServiceDep) -> Response:
     """At once: it shows nothing any more."""
-    await service.premises.shares.revoke(thread.id, id)
+    await service.resources.shares.revoke(thread.id, id)
     return Response(status_code=204)
 
 
@@ -311,7 +311,7 @@ async def open_share(
     service: ServiceDep,
 ) -> HTMLResponse:
     """The report as a page. One that has expired, was taken back or never was is answered in the same way."""
-    share = await service.premises.shares.find_by_secret(secret)
+    share = await service.resources.shares.find_by_secret(secret)
     if share is None or not share.is_valid(service.now()):
         return respond_with_message(
             "There is nothing here", "This link has expired, was taken back, or is not complete.",
@@ -440,13 +440,13 @@ async def add_webhook(body: NewWebhook, caller: Writer, service: ServiceDep) -> 
         url = check_address(body.url, service.settings)
     except AddressPolicyError as error:
         raise AddressError(f"the address {error.message}", help=error.help) from error
-    made = await service.premises.webhooks.add(caller.user, url, body.events)
+    made = await service.resources.webhooks.add(caller.user, url, body.events)
     return WebhookWithSecret(secret=made.secret, **_to_webhook(made).model_dump())
 
 
 @webhooks_router.get("/api/webhooks", operation_id="list_webhooks", summary="Your webhooks", responses=refusals())
 async def list_webhooks(caller: Reader, service: ServiceDep) -> WebhookList:
-    return WebhookList(webhooks=[_to_webhook(one) for one in await service.premises.webhooks.list_for(caller.user)])
+    return WebhookList(webhooks=[_to_webhook(one) for one in await service.resources.webhooks.list_for(caller.user)])
 
 
 @webhooks_router.delete(
@@ -455,7 +455,7 @@ async def list_webhooks(caller: Reader, service: ServiceDep) -> WebhookList:
 )  # fmt: skip
 async def delete_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> None:
     """What was still to be told to it goes too."""
-    await service.premises.webhooks.delete(caller.user, id)
+    await service.resources.webhooks.delete(caller.user, id)
 
 
 @webhooks_router.get(
@@ -466,7 +466,7 @@ async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) ->
     """The newest 100, for 30 days."""
     webhook = await _get_webhook(service, caller, id)
     return DeliveryList(
-        deliveries=[_to_delivery(one) for one in await service.premises.webhooks.deliveries(webhook.id)]
+        deliveries=[_to_delivery(one) for one in await service.resources.webhooks.deliveries(webhook.id)]
     )
 
 
@@ -479,7 +479,7 @@ async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> D
     webhook = await _get_webhook(service, caller, id)
     now = service.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     body = {"type": "test", "timestamp": now, "data": {"webhookId": webhook.id}}
-    made = await service.premises.webhooks.add_test(webhook.id, body)
+    made = await service.resources.webhooks.add_test(webhook.id, body)
     if made is None:
         raise TooManyError(
             f"{MAX_TESTS} tests of this webhook wait to be told", retry_after=AGAIN, help="Look at its deliveries."
@@ -488,7 +488,7 @@ async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> D
 
 
 async def _get_webhook(service: Service, caller: Principal, id: str) -> Webhook:
-    return await service.premises.webhooks.get(caller.user, id)
+    return await service.resources.webhooks.get(caller.user, id)
 
 
 def _to_webhook(webhook: Webhook) -> WebhookBody:

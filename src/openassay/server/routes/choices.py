@@ -108,7 +108,7 @@ def _load_choices(service: Service) -> Choices:
         depths=tuple(DepthChoice(name=depth, about=_describe_depth(depth, settings, thinking)) for depth in Depth),
         styles=get_args(Style),
         modes=tuple(Mode),
-        sources=tuple(_to_source_choice(one, settings) for one in service.premises.world.sources.list_sources()),
+        sources=tuple(_to_source_choice(one, settings) for one in service.resources.sources.list_sources()),
         defaults=Defaults(
             depth=settings.depth, mode=settings.mode, source=settings.source, style=settings.style_guide,
             words=settings.target_length, usd=settings.budget.usd, model=_model_name(thinking),

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server import completions
 from openassay.server.auth import Principal, Reader, Writer
 from openassay.server.completions import (
@@ -94,7 +94,7 @@ async def create_chat_completion(body: ChatRequest, request: Request, caller: Wr
 
 async def _ask(service: Service, caller: Principal, talk: ChatConversation, depth: Depth) -> Run:
     """On the thread where this conversation was left; a history that nobody here knows is told to the planner."""
-    thread = await service.premises.chats.find_thread(caller.user, *talk.before) if talk.before else None
+    thread = await service.resources.chats.find_thread(caller.user, *talk.before) if talk.before else None
     context = talk.context if thread else "\n".join(filter(None, (talk.context, talk.history)))
     options = ResearchOptions(
         depth=depth, mode=Mode.AUTO, interactive=False, source=service.settings.source, context=context

@@ -76,13 +76,13 @@ class DocumentList(Body):
 )  # fmt: skip
 async def add_documents(request: Request, caller: Writer, service: ServiceDep) -> DocumentList:
     """One or several files: all of them are kept, or none. The same content has the same id."""
-    folder = await service.premises.uploads.new_folder()
+    folder = await service.resources.uploads.new_folder()
     try:
         received = await receive_files(request, folder, round(service.settings.server.upload_mb * MB))
         readable = [await _check_file(file, folder, service) for file in received]
         limits = service.settings.server
         room = UploadQuota(limits.uploads, round(limits.uploads_mb * MB))
-        kept = await service.premises.uploads.add(caller.user, readable, room)
+        kept = await service.resources.uploads.add(caller.user, readable, room)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return DocumentList(documents=[_to_document_body(upload) for upload in kept])
@@ -99,7 +99,7 @@ async def list_documents(
 ) -> DocumentList:
     """The newest first."""
     after = UploadCursor(*decode_cursor(cursor)) if cursor is not None else None
-    found = await service.premises.uploads.list_for(caller.user, limit=limit + 1, after=after)
+    found = await service.resources.uploads.list_for(caller.user, limit=limit + 1, after=after)
     more = encode_cursor(found[limit - 1].created, found[limit - 1].id) if len(found) > limit else None
     return DocumentList(documents=[_to_document_body(upload) for upload in found[:limit]], next_cursor=more)
 
@@ -109,7 +109,7 @@ async def list_documents(
     responses=refusals(404),
 )  # fmt: skip
 async def get_document(id: DocumentId, caller: Reader, service: ServiceDep) -> DocumentBody:
-    return _to_document_body(await service.premises.uploads.get(caller.user, id))
+    return _to_document_body(await service.resources.uploads.get(caller.user, id))
 
 
 @router.delete(
@@ -118,20 +118,20 @@ async def get_document(id: DocumentId, caller: Reader, service: ServiceDep) -> D
 )  # fmt: skip
 async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -> Response:
     """The file, and what was made of it to search in it. Threads keep what they have read."""
-    upload = await service.premises.uploads.get(caller.user, id)
+    upload = await service.resources.uploads.get(caller.user, id)
     for run in await service.engine.threads.list_active():
         if named_upload(upload) in tuple(run.options.get("docs") or ()):  # type: ignore[arg-type]
             raise UsageError(
                 f"thread {run.thread} is at work on this document", help="Let it end, or delete the thread."
             )
-    await service.premises.uploads.delete(caller.user, id)
-    await asyncio.to_thread(service.premises.world.sources.forget, {named_upload(upload)})
+    await service.resources.uploads.delete(caller.user, id)
+    await asyncio.to_thread(service.resources.sources.forget, {named_upload(upload)})
     return Response(status_code=204)
 
 
 async def _check_file(file: FilePart, folder: Path, service: Service) -> tuple[Path, str]:
     """Under the name it will have, once it was read without a fault."""
-    loop, reader = asyncio.get_running_loop(), service.premises.world.sources.reader
+    loop, reader = asyncio.get_running_loop(), service.resources.sources.reader
     try:
         return await loop.run_in_executor(_READING, _read_file, file, folder / f"{file.path.name}.checked", reader)
     except ReadError as error:

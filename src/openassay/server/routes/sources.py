@@ -101,7 +101,7 @@ async def list_sources(thread: VisibleThread, caller: Caller, service: ServiceDe
         return SourceList(
             sources=tuple(_to_source(card, report, pinned=False) for card in report.sources) if report else ()
         )
-    pinned = [pin.document for pin in await service.premises.pins.list_for(thread.id)]
+    pinned = [pin.document for pin in await service.resources.pins.list_for(thread.id)]
     cards = [_to_source(card, report, card.document in pinned) for card in report.sources] if report else []
     vetoed = [VetoBody(**hide_file_urls(one)) for one in values.get("vetoed") or ()]
     return SourceList(sources=tuple(cards), pinned=tuple(pinned), vetoed=tuple(vetoed))
@@ -150,7 +150,7 @@ class PinBody(Body):
 async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     """Its document is pinned, whatever number later reports give it."""
     document = await _resolve_document(service, thread.id, id)
-    await service.premises.pins.pin(thread.id, document)
+    await service.resources.pins.pin(thread.id, document)
     return PinBody(document=document, pinned=True)
 
 
@@ -160,7 +160,7 @@ async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) 
 )  # fmt: skip
 async def unpin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     document = await _resolve_document(service, thread.id, id)
-    await service.premises.pins.unpin(thread.id, document)
+    await service.resources.pins.unpin(thread.id, document)
     return PinBody(document=document, pinned=False)
 
 

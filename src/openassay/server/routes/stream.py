@@ -171,7 +171,7 @@ async def _is_over(service: Service, place: StreamPosition, runs: list[Run]) -> 
 
 
 async def _has_event(service: Service, run: str, seq: int) -> bool:
-    return await asyncio.to_thread(service.premises.world.rows.find, EVENTS, run, seq) is not None
+    return await asyncio.to_thread(service.resources.rows.find, EVENTS, run, seq) is not None
 
 
 async def _stream_events(service: Service, place: StreamPosition | None, is_link: bool) -> AsyncIterator[bytes]:

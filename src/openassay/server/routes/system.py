@@ -146,8 +146,10 @@ def _get_readiness(request: Request, service: ServiceDep) -> Readiness:
     """One for the server."""
     state = request.app.state
     if not hasattr(state, "readiness"):
-        world = service.premises.world
-        needs = list_checks(service.settings, world.folder, world.rows.database, world.sources.list_sources())
+        resources = service.resources
+        needs = list_checks(
+            service.settings, resources.folder, resources.rows.database, resources.sources.list_sources()
+        )
         state.readiness = Readiness(needs)
     found: Readiness = state.readiness
     return found
