@@ -325,7 +325,7 @@ async def test_a_bucket_fills_evenly_and_is_full_at_most() -> None:
 
 
 async def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "MOST_BUCKETS", 10)
+    monkeypatch.setattr(here, "MAX_BUCKETS", 10)
     rates = ProcessRates(lambda: 0.0)
     for number in range(100):
         await rates.try_acquire(str(number), TokenBucket(1, 1))

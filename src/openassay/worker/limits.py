@@ -118,6 +118,6 @@ def build_spending_limits(
         resources.users,
         engine.threads,
         paid,
-        resources.shared.turnstile,
+        resources.shared.user_lock,
         now,
     )

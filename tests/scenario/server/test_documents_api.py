@@ -261,7 +261,7 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
     assert (refused.status_code, run.thread in refused.json()["detail"]) == (409, True)
     await engine.delete(run.thread)
     assert (await client.delete(f"/api/documents/{given['id']}")).status_code == 204
-    with pytest.raises(NotFoundError, match="not there any more") as caught:
+    with pytest.raises(NotFoundError, match="was deleted") as caught:
         await engine.start("And now?", ResearchOptions(docs=docs))
     assert str(tmp_path) not in caught.value.message
 

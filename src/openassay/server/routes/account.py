@@ -32,7 +32,7 @@ from openassay.server.responses import respond_with_message, respond_with_page
 from openassay.server.service import Service, ServiceDep
 from openassay.server.webhooks import check_address
 from openassay.settings import Settings
-from openassay.storage.webhooks import MOST_TESTS
+from openassay.storage.webhooks import MAX_TESTS
 from openassay.text.words import clean_text, is_readable
 
 account_router = APIRouter(tags=["account"])
@@ -482,7 +482,7 @@ async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> D
     made = await service.resources.webhooks.add_test(webhook.id, body)
     if made is None:
         raise TooManyError(
-            f"{MOST_TESTS} tests of this webhook wait to be told", retry_after=AGAIN, help="Look at its deliveries."
+            f"{MAX_TESTS} tests of this webhook wait to be told", retry_after=AGAIN, help="Look at its deliveries."
         )
     return _to_delivery(made)
 

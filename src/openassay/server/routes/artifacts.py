@@ -27,7 +27,7 @@ from openassay.server.responses import (
     to_json_bytes,
 )
 from openassay.server.service import ServiceDep
-from openassay.storage.artifacts import MOST_NAMES, ArtifactDraft
+from openassay.storage.artifacts import MAX_NAMES, ArtifactDraft
 
 router = APIRouter(tags=["artifacts"])
 LONGEST = 1_000_000  # bytes of a content
@@ -121,8 +121,8 @@ async def add_artifact(
     found = await artifacts.load_all()
     if body.name in found:
         raise UsageError(f"there is an artifact {body.name} already", help="Choose another name, or change it.")
-    if len(found) >= MOST_NAMES:
-        raise UsageError(f"a thread has at most {MOST_NAMES} artifacts", help="Delete one of them.")
+    if len(found) >= MAX_NAMES:
+        raise UsageError(f"a thread has at most {MAX_NAMES} artifacts", help="Delete one of them.")
     draft = ArtifactDraft(
         body.name or _choose_name(body.title, found), *_encode_content(body.title, body.content), caller.user
     )
@@ -275,4 +275,4 @@ def _render(request: Request, artifact: Artifact, format: ArtifactFormat) -> Res
 
 def _choose_name(title: str, found: Container[str]) -> str:
     bare = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:32].strip("-") or "artifact"
-    return next(name for name in (bare, *(f"{bare}-{n}" for n in range(2, MOST_NAMES + 2))) if name not in found)
+    return next(name for name in (bare, *(f"{bare}-{n}" for n in range(2, MAX_NAMES + 2))) if name not in found)
