@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from openassay.bootstrap import open_server_resources
 from openassay.errors import ConfigurationError, OpenAssayError
@@ -45,11 +46,17 @@ ROUTERS = (
 )  # fmt: skip
 
 
+def name_operation(route: APIRoute) -> str:
+    """Return the operation id of a route: the name of its function."""
+    return route.name
+
+
 def create_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="OpenAssay",
         version=version("openassay"),
         summary="Deep research whose every sentence opens the passage that supports it.",
+        generate_unique_id_function=name_operation,
         docs_url=None,  # these pages would run scripts of other hosts beside people's tokens
         redoc_url=None,
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, get_args
 
 from fastapi.responses import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
 from openassay.engine.questions import OpenQuestion, answer_schema
@@ -13,9 +13,9 @@ from openassay.errors import ConfigurationError, LateAnswerError
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.plan import Depth, Mode
 from openassay.models.spend import ModelRole
-from openassay.models.thread import BranchChanges, OnTimeout, Run, ResearchOptions, read_options
+from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run, read_options
 from openassay.server.auth import Principal
-from openassay.server.bodies import Body
+from openassay.server.bodies import Body, with_examples
 from openassay.server.redact import hide_file_urls, hide_paths
 from openassay.server.responses import to_json_bytes
 from openassay.server.service import Service
@@ -30,9 +30,14 @@ STOPPED = (RunStatus.CANCELLED, RunStatus.FAILED)
 
 
 async def ask(
-    service: Service, caller: Principal, question: str, options: ResearchOptions, thread: str | None = None, *,
+    service: Service,
+    caller: Principal,
+    question: str,
+    options: ResearchOptions,
+    thread: str | None = None,
+    *,
     id: str | None = None,
-) -> Run:  # fmt: skip
+) -> Run:
     """A run that waits in line; `thread` is one of the caller's, `id` what the run is called. What a person may not
     have is refused before anything is written."""
     refuse_files(options.model, service.settings)
@@ -90,9 +95,15 @@ async def stop(service: Service, thread: str, *, drain: bool) -> Run:
 
 
 async def fork(
-    service: Service, caller: Principal, thread: str, checkpoint: str | None, changes: BranchChanges, *,
-    interactive: bool | None = None, id: str | None = None,
-) -> Run:  # fmt: skip
+    service: Service,
+    caller: Principal,
+    thread: str,
+    checkpoint: str | None,
+    changes: BranchChanges,
+    *,
+    interactive: bool | None = None,
+    id: str | None = None,
+) -> Run:
     refuse_files(changes.model, service.settings)
     last = (await service.engine.threads.runs(thread))[-1:]
     before = read_options(last[0]) if last else ResearchOptions(user=caller.user)
@@ -108,7 +119,9 @@ async def fork(
 
 async def veto(service: Service, caller: Principal, thread: str, document: str) -> Run:
     last = (await service.engine.threads.runs(thread))[-1:]
-    async with service.limits.admit(caller, read_options(last[0]) if last else ResearchOptions(user=caller.user)) as allowed:
+    async with service.limits.admit(
+        caller, read_options(last[0]) if last else ResearchOptions(user=caller.user)
+    ) as allowed:
         run = await service.engine.veto(thread, [document], usd=allowed.usd, queued=True)
     service.dispatcher.announce(run.id)
     return run
@@ -160,7 +173,7 @@ START_EXAMPLE: JsonDict = {
 class InterruptBody(Body):
     """A question for a person. `form` is the JSON schema of an answer, `shown` what it is about."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [INTERRUPT_EXAMPLE]})
+    model_config = with_examples(INTERRUPT_EXAMPLE)
 
     id: str
     kind: str
@@ -180,11 +193,7 @@ def to_interrupt(question: OpenQuestion) -> InterruptBody:
 class StartResponse(Body):
     """`status` is that of the run; one that is `waiting` comes with the question it waits for."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [START_EXAMPLE, {**START_EXAMPLE, "status": "waiting", "interrupt": INTERRUPT_EXAMPLE}]
-        }
-    )
+    model_config = with_examples(START_EXAMPLE, {**START_EXAMPLE, "status": "waiting", "interrupt": INTERRUPT_EXAMPLE})
 
     thread_id: str
     run_id: str
@@ -198,9 +207,12 @@ async def wait_for_start(service: Service, run: Run) -> Response:
     run = await wait_for_run(service, run.id, service.settings.server.start_seconds)
     asked = await service.engine.open_questions(run.thread) if run.status is RunStatus.WAITING else []
     told = StartResponse(
-        thread_id=run.thread, run_id=run.id, status=run.status, error=hide_paths(run.error),
+        thread_id=run.thread,
+        run_id=run.id,
+        status=run.status,
+        error=hide_paths(run.error),
         interrupt=to_interrupt(asked[0]) if asked else None,
-    )  # fmt: skip
+    )
     return to_start_response(told, 202 if asked else 200)
 
 
@@ -210,18 +222,12 @@ def to_start_response(told: StartResponse, status: int) -> Response:
 
 
 class RunBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "a1b2c3d4e5f6", "threadId": "4f1c2a9b7d3e", "status": "done", "stage": "completed",
-                    "question": "How did Tesla's deliveries change over 2023?", "started": "2026-01-01T12:00:00Z",
-                    "finished": "2026-01-01T12:01:30Z", "error": None, "depth": "quick", "mode": "auto",
-                    "source": "auto", "model": None, "usd": 2.0,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"id": "a1b2c3d4e5f6", "threadId": "4f1c2a9b7d3e", "status": "done", "stage": "completed",
+        "question": "How did Tesla's deliveries change over 2023?", "started": "2026-01-01T12:00:00Z",
+        "finished": "2026-01-01T12:01:30Z", "error": null, "depth": "quick", "mode": "auto", "source": "auto",
+        "model": null, "usd": 2.0}
+        """)
 
     id: str
     thread_id: str
@@ -241,7 +247,17 @@ class RunBody(Body):
 def to_run_body(run: Run) -> RunBody:
     options = read_options(run)
     return RunBody(
-        id=run.id, thread_id=run.thread, question=run.question, status=run.status, stage=run.stage,
-        started=run.started, finished=run.finished, error=hide_paths(run.error), depth=options.depth, mode=options.mode,
-        source=options.source, model=options.model, usd=options.usd,
-    )  # fmt: skip
+        id=run.id,
+        thread_id=run.thread,
+        question=run.question,
+        status=run.status,
+        stage=run.stage,
+        started=run.started,
+        finished=run.finished,
+        error=hide_paths(run.error),
+        depth=options.depth,
+        mode=options.mode,
+        source=options.source,
+        model=options.model,
+        usd=options.usd,
+    )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt
 from pydantic.config import JsonDict
 from starlette.exceptions import HTTPException
 
@@ -20,7 +20,7 @@ from openassay.models.event import RunStatus
 from openassay.models.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Depth, Mode, Style
 from openassay.models.thread import Cursor, ResearchOptions, Thread, ThreadSummary, is_id
 from openassay.server.auth import Principal
-from openassay.server.bodies import PROBLEM, Body, Id, ProblemDetails, ReadableText, StrictBool, StrictFloat, StrictInt
+from openassay.server.bodies import PROBLEM, Body, Id, ProblemDetails, ReadableText, with_examples
 from openassay.server.problems import MalformedError, Refusal, help_of, status_of
 from openassay.server.service import Service
 
@@ -28,18 +28,12 @@ from openassay.server.service import Service
 
 
 class ThreadBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?",
-                    "created": "2026-01-01T12:00:00Z", "updated": "2026-01-01T12:01:30Z", "mode": None,
-                    "status": "done", "question": "How did Tesla's deliveries change over 2023?", "turns": 1,
-                    "usd": 0.31, "parent": None, "left": False, "damaged": False,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"id": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?",
+        "created": "2026-01-01T12:00:00Z", "updated": "2026-01-01T12:01:30Z", "mode": null, "status": "done",
+        "question": "How did Tesla's deliveries change over 2023?", "turns": 1, "usd": 0.31, "parent": null,
+        "left": false, "damaged": false}
+        """)
 
     id: str
     title: str
@@ -60,10 +54,17 @@ async def load_thread_body(service: Service, thread: Thread) -> ThreadBody:
     branch = await service.engine.threads.branch(thread.id)
     spent = [(await service.resources.ledger.get_spend(run.id)).usd for run in runs]
     return ThreadBody(
-        id=thread.id, title=thread.title, created=thread.created, updated=thread.updated, mode=thread.mode,
-        status=runs[-1].status if runs else None, question=runs[-1].question if runs else "", turns=len(runs),
-        usd=round(sum(spent), 6), parent=branch.parent if branch else None,
-    )  # fmt: skip
+        id=thread.id,
+        title=thread.title,
+        created=thread.created,
+        updated=thread.updated,
+        mode=thread.mode,
+        status=runs[-1].status if runs else None,
+        question=runs[-1].question if runs else "",
+        turns=len(runs),
+        usd=round(sum(spent), 6),
+        parent=branch.parent if branch else None,
+    )
 
 
 def cursor_of(page: Sequence[ThreadSummary]) -> str | None:
@@ -132,17 +133,10 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """Of OpenAI's parameters, those that mean something here; all others are ignored."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "openassay",
-                    "messages": [{"role": "user", "content": "How fast is the universe expanding?"}],
-                    "stream": False,
-                }
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"model": "openassay", "messages": [{"role": "user", "content": "How fast is the universe expanding?"}],
+        "stream": false}
+        """)
 
     model: str = Field(max_length=200, description="`openassay`, or one of /v1/models.", examples=["openassay"])
     messages: list[RequestMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
@@ -158,11 +152,9 @@ class ChatRequest(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"id": "openassay", "object": "model", "created": 1767225600, "owned_by": "openassay"}]
-        }
-    )
+    model_config = with_examples("""
+        {"id": "openassay", "object": "model", "created": 1767225600, "owned_by": "openassay"}
+        """)
 
     id: str
     object: Literal["model"] = "model"
@@ -212,28 +204,13 @@ class CompletionUsage(BaseModel):
 
 
 class Completion(BaseModel):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "chatcmpl-9b1deb4d3b7d",
-                    "object": "chat.completion",
-                    "created": 1767605400,
-                    "model": "openassay",
-                    "choices": [
-                        {
-                            "index": 0,
-                            "message": {"role": "assistant", "content": "# How fast ...\n\n... ✓ [[S1]](https://...)"},
-                            "finish_reason": "stop",
-                        }
-                    ],
-                    "usage": {"prompt_tokens": 9120, "completion_tokens": 2110, "total_tokens": 11230, "cost": 0.05},
-                    "citations": ["https://example.org/expansion"],
-                    "metadata": {"thread": "4f1c2a9b7d3e", "run": "9b1deb4d3b7d"},
-                }
-            ]
-        }
-    )
+    model_config = with_examples(r"""
+        {"id": "chatcmpl-9b1deb4d3b7d", "object": "chat.completion", "created": 1767605400, "model": "openassay",
+        "choices": [{"index": 0, "message": {"role": "assistant",
+        "content": "# How fast ...\n\n... ✓ [[S1]](https://...)"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9120, "completion_tokens": 2110, "total_tokens": 11230, "cost": 0.05},
+        "citations": ["https://example.org/expansion"], "metadata": {"thread": "4f1c2a9b7d3e", "run": "9b1deb4d3b7d"}}
+        """)
 
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -256,20 +233,10 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "error": {
-                        "message": "there is no model gpt-4o",
-                        "type": "invalid_request_error",
-                        "param": "model",
-                        "code": "model_not_found",
-                    }
-                }
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"error": {"message": "there is no model gpt-4o", "type": "invalid_request_error", "param": "model",
+        "code": "model_not_found"}}
+        """)
 
     error: ErrorDetail
 
@@ -289,11 +256,12 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     early = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}}
     return {
         status: {
-            "description": HTTPStatus(status).phrase, "model": ErrorResponse,
+            "description": HTTPStatus(status).phrase,
+            "model": ErrorResponse,
             **({"content": early} if status in _EARLY else {}),
         }
         for status in sorted({400, 401, 403, *_EARLY, *statuses})
-    }  # fmt: skip
+    }
 
 
 def to_openai_error(error: OpenAssayError) -> tuple[int, dict[str, Any]]:
@@ -359,7 +327,7 @@ Documents = Annotated[tuple[Id, ...], Field(max_length=MOST_DOCUMENTS, descripti
 
 
 class QuestionRequest(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+    model_config = with_examples(EXAMPLE)
 
     goal: ReadableText = Field(description="The question, of at most 2,000 characters.")
     depth: Depth | None = None
@@ -377,10 +345,18 @@ class QuestionRequest(Body):
         """NotFoundError for a document that is not the caller's."""
         settings = service.settings
         return ResearchOptions(
-            depth=self.depth or settings.depth, user=caller.user, source=self.source or settings.source, web=self.web,
-            style=self.style, words=self.words, model=self.model, usd=self.usd, context=self.context,
-            domains=self.domains, docs=await resolve_documents(service, caller, self.documents),
-        )  # fmt: skip
+            depth=self.depth or settings.depth,
+            user=caller.user,
+            source=self.source or settings.source,
+            web=self.web,
+            style=self.style,
+            words=self.words,
+            model=self.model,
+            usd=self.usd,
+            context=self.context,
+            domains=self.domains,
+            docs=await resolve_documents(service, caller, self.documents),
+        )
 
 
 async def resolve_documents(service: Service, caller: Principal, documents: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import AfterValidator, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from openassay.errors import AddressPolicyError, NotFoundError, UsageError
 from openassay.models.event import RunStatus
@@ -25,7 +25,7 @@ from openassay.models.user import (
 from openassay.nodes.preferences import language_code
 from openassay.search.base import parse_host_or_source
 from openassay.server.auth import OwnThread, Person, Principal, Reader, Sharer, Visitor, Writer
-from openassay.server.bodies import Body, ReadableText, refusals
+from openassay.server.bodies import Body, ReadableText, refusals, with_examples
 from openassay.server.problems import MalformedError, Refusal, TooManyError
 from openassay.server.redact import redact_report_for_link
 from openassay.server.responses import respond_with_message, respond_with_page
@@ -140,9 +140,7 @@ class MemoryBody(Body):
     facts: list[FactBody]
 
 
-@memory_router.get(
-    "/api/memory", operation_id="get_memory", summary="Look at what is remembered of you", responses=refusals()
-)  # fmt: skip
+@memory_router.get("/api/memory", summary="Look at what is remembered of you", responses=refusals())
 async def get_memory(caller: Reader, service: ServiceDep) -> MemoryBody:
     memory = service.engine.memory
     preferences, facts = await memory.preferences(caller.user), await memory.facts(caller.user)
@@ -151,9 +149,7 @@ async def get_memory(caller: Reader, service: ServiceDep) -> MemoryBody:
     )
 
 
-@memory_router.put(
-    "/api/memory/preferences", operation_id="set_preferences", summary="Set your preferences", responses=refusals()
-)  # fmt: skip
+@memory_router.put("/api/memory/preferences", summary="Set your preferences", responses=refusals())
 async def set_preferences(caller: Writer, service: ServiceDep, body: PreferencesBody) -> PreferencesResult:
     """All of them: what is left out is no preference any more."""
     preferences = _to_preferences(body, service.engine.settings)
@@ -162,36 +158,24 @@ async def set_preferences(caller: Writer, service: ServiceDep, body: Preferences
     return PreferencesResult.model_validate({**preferences.plain(), "notices": notices})
 
 
-@memory_router.post(
-    "/api/memory/facts", status_code=201, operation_id="add_fact", summary="Have a fact remembered",
-    responses=refusals(409),
-)  # fmt: skip
+@memory_router.post("/api/memory/facts", status_code=201, summary="Have a fact remembered", responses=refusals(409))
 async def add_fact(caller: Writer, service: ServiceDep, body: FactText) -> FactBody:
     """One that is remembered already, in other letters, is the fact it was."""
     return _to_fact(await service.engine.memory.remember(caller.user, body.text))
 
 
-@memory_router.patch(
-    "/api/memory/facts/{factId}", operation_id="edit_fact", summary="Put a fact in other words",
-    responses=refusals(404, 409),
-)  # fmt: skip
+@memory_router.patch("/api/memory/facts/{factId}", summary="Put a fact in other words", responses=refusals(404, 409))
 async def edit_fact(id: FactId, caller: Writer, service: ServiceDep, body: FactText) -> FactBody:
     return _to_fact(await service.engine.memory.edit(caller.user, id, body.text))
 
 
-@memory_router.delete(
-    "/api/memory/facts/{factId}", status_code=204, operation_id="forget_fact", summary="Forget a fact",
-    responses=refusals(404),
-)  # fmt: skip
+@memory_router.delete("/api/memory/facts/{factId}", status_code=204, summary="Forget a fact", responses=refusals(404))
 async def forget_fact(id: FactId, caller: Writer, service: ServiceDep) -> Response:
     await service.engine.memory.forget(caller.user, id)
     return Response(status_code=204)
 
 
-@memory_router.delete(
-    "/api/memory", status_code=204, operation_id="forget_all", summary="Forget everything about you",
-    responses=refusals(),
-)  # fmt: skip
+@memory_router.delete("/api/memory", status_code=204, summary="Forget everything about you", responses=refusals())
 async def forget_all(caller: Writer, service: ServiceDep) -> Response:
     await service.engine.memory.forget_all(caller.user)
     return Response(status_code=204)
@@ -240,9 +224,13 @@ ShareId = Annotated[str, Path(alias="shareId", description="The id of a link.", 
 
 class NewShare(Body):
     days: float | None = Field(
-        default=None, gt=0, le=LONGEST, allow_inf_nan=False, examples=[7],
+        default=None,
+        gt=0,
+        le=LONGEST,
+        allow_inf_nan=False,
+        examples=[7],
         description="How long the link is good for; what the settings say where nothing is said.",
-    )  # fmt: skip
+    )
 
 
 class ShareWithSecret(Body):
@@ -267,9 +255,11 @@ class ShareList(Body):
 
 
 @shares_router.post(
-    "/api/threads/{threadId}/shares", status_code=201, operation_id="share_thread", summary="Make a link to a thread",
+    "/api/threads/{threadId}/shares",
+    status_code=201,
+    summary="Make a link to a thread",
     responses={**_SHARE_LINKS, **refusals(404, 409)},
-)  # fmt: skip
+)
 async def share_thread(
     thread: OwnThread, caller: Sharer, service: ServiceDep, request: Request, body: NewShare | None = None
 ) -> ShareWithSecret:
@@ -283,18 +273,14 @@ async def share_thread(
     return ShareWithSecret(id=share.id, url=f"{base.rstrip('/')}/s/{secret}", secret=secret, expires=share.expires)
 
 
-@shares_router.get(
-    "/api/threads/{threadId}/shares", operation_id="list_shares", summary="List the links to a thread",
-    responses=refusals(404),
-)  # fmt: skip
+@shares_router.get("/api/threads/{threadId}/shares", summary="List the links to a thread", responses=refusals(404))
 async def list_shares(thread: OwnThread, caller: Sharer, service: ServiceDep) -> ShareList:
     return ShareList(shares=[_to_share(share, service) for share in await service.resources.shares.list_for(thread.id)])
 
 
 @shares_router.delete(
-    "/api/threads/{threadId}/shares/{shareId}", status_code=204, operation_id="revoke_share",
-    summary="Take a link back", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/shares/{shareId}", status_code=204, summary="Take a link back", responses=refusals(404)
+)
 async def revoke_share(thread: OwnThread, id: ShareId, caller: Sharer, service: ServiceDep) -> Response:
     """At once: it shows nothing any more."""
     await service.resources.shares.revoke(thread.id, id)
@@ -302,10 +288,12 @@ async def revoke_share(thread: OwnThread, id: ShareId, caller: Sharer, service: 
 
 
 @shares_router.get(
-    "/s/{secret}", response_class=HTMLResponse, operation_id="open_share", summary="Open a link",
+    "/s/{secret}",
+    response_class=HTMLResponse,
+    summary="Open a link",
     responses={404: {"description": "The link is not good, or never was.", "content": {"text/html": {}}}, **refusals()},
     dependencies=[Visitor],
-)  # fmt: skip
+)
 async def open_share(
     secret: Annotated[str, Path(description="The secret of a link.", examples=["share_5d1f08ac_Zm9v"])],
     service: ServiceDep,
@@ -314,9 +302,11 @@ async def open_share(
     share = await service.resources.shares.find_by_secret(secret)
     if share is None or not share.is_valid(service.now()):
         return respond_with_message(
-            "There is nothing here", "This link has expired, was taken back, or is not complete.",
-            "Ask the person who sent it for a new one.", status=404,
-        )  # fmt: skip
+            "There is nothing here",
+            "This link has expired, was taken back, or is not complete.",
+            "Ask the person who sent it for a new one.",
+            status=404,
+        )
     try:
         report = redact_report_for_link(await service.engine.report(share.thread), service.redaction)
     except NotFoundError:
@@ -334,9 +324,12 @@ async def _respond_pending(share: ShareLink, service: Service) -> HTMLResponse:
 
 def _to_share(share: ShareLink, service: Service) -> ShareBody:
     return ShareBody(
-        id=share.id, created=share.created, expires=share.expires, revoked=share.revoked,
+        id=share.id,
+        created=share.created,
+        expires=share.expires,
+        revoked=share.revoked,
         good=share.is_valid(service.now()),
-    )  # fmt: skip
+    )
 
 
 # Addresses that are told when a run ends or asks.
@@ -377,7 +370,7 @@ class NewWebhook(Body):
 
 
 class WebhookBody(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [_WEBHOOK_EXAMPLE]})
+    model_config = with_examples(_WEBHOOK_EXAMPLE)
 
     id: str
     url: str
@@ -386,19 +379,19 @@ class WebhookBody(Body):
 
 
 class WebhookWithSecret(WebhookBody):
-    model_config = ConfigDict(json_schema_extra={"examples": [{**_WEBHOOK_EXAMPLE, "secret": "whsec_..."}]})
+    model_config = with_examples({**_WEBHOOK_EXAMPLE, "secret": "whsec_..."})
 
     secret: str = Field(description="Signs what is sent; told this once.")
 
 
 class WebhookList(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"webhooks": [_WEBHOOK_EXAMPLE]}]})
+    model_config = with_examples({"webhooks": [_WEBHOOK_EXAMPLE]})
 
     webhooks: list[WebhookBody]
 
 
 class DeliveryBody(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [_DELIVERY_EXAMPLE]})
+    model_config = with_examples(_DELIVERY_EXAMPLE)
 
     id: str
     type: str
@@ -413,7 +406,7 @@ class DeliveryBody(Body):
 
 
 class DeliveryList(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"deliveries": [_DELIVERY_EXAMPLE]}]})
+    model_config = with_examples({"deliveries": [_DELIVERY_EXAMPLE]})
 
     deliveries: list[DeliveryBody]
 
@@ -430,9 +423,8 @@ WebhookId = Annotated[
 
 
 @webhooks_router.post(
-    "/api/webhooks", status_code=201, operation_id="add_webhook", summary="Have an address told of ends and questions",
-    responses=refusals(400, 409),
-)  # fmt: skip
+    "/api/webhooks", status_code=201, summary="Have an address told of ends and questions", responses=refusals(400, 409)
+)
 async def add_webhook(body: NewWebhook, caller: Writer, service: ServiceDep) -> WebhookWithSecret:
     """It is told of what happens from now on, on every thread of yours. Private addresses are refused, unless the
     settings name their network."""
@@ -444,24 +436,24 @@ async def add_webhook(body: NewWebhook, caller: Writer, service: ServiceDep) -> 
     return WebhookWithSecret(secret=made.secret, **_to_webhook(made).model_dump())
 
 
-@webhooks_router.get("/api/webhooks", operation_id="list_webhooks", summary="Your webhooks", responses=refusals())
+@webhooks_router.get("/api/webhooks", summary="Your webhooks", responses=refusals())
 async def list_webhooks(caller: Reader, service: ServiceDep) -> WebhookList:
     return WebhookList(webhooks=[_to_webhook(one) for one in await service.resources.webhooks.list_for(caller.user)])
 
 
 @webhooks_router.delete(
-    "/api/webhooks/{webhookId}", status_code=204, operation_id="delete_webhook", summary="Tell an address nothing more",
-    responses=refusals(404),
-)  # fmt: skip
+    "/api/webhooks/{webhookId}", status_code=204, summary="Tell an address nothing more", responses=refusals(404)
+)
 async def delete_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> None:
     """What was still to be told to it goes too."""
     await service.resources.webhooks.delete(caller.user, id)
 
 
 @webhooks_router.get(
-    "/api/webhooks/{webhookId}/deliveries", operation_id="list_deliveries",
-    summary="What an address was told, or could not be told", responses=refusals(404),
-)  # fmt: skip
+    "/api/webhooks/{webhookId}/deliveries",
+    summary="What an address was told, or could not be told",
+    responses=refusals(404),
+)
 async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) -> DeliveryList:
     """The newest 100, for 30 days."""
     webhook = await _get_webhook(service, caller, id)
@@ -471,9 +463,11 @@ async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) ->
 
 
 @webhooks_router.post(
-    "/api/webhooks/{webhookId}/test", status_code=202, operation_id="check_webhook",
-    summary="Send an address something now", responses=refusals(404, 429),
-)  # fmt: skip
+    "/api/webhooks/{webhookId}/test",
+    status_code=202,
+    summary="Send an address something now",
+    responses=refusals(404, 429),
+)
 async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> DeliveryBody:
     """Of the type `test`. How it went stands in the deliveries; a few may wait to be told at a time."""
     webhook = await _get_webhook(service, caller, id)

@@ -101,19 +101,18 @@ class NewArtifact(Body):
     content: Content
 
 
-@router.get(
-    "/api/threads/{threadId}/artifacts", operation_id="list_artifacts", summary="List what a thread has made",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/threads/{threadId}/artifacts", summary="List what a thread has made", responses=refusals(404))
 async def list_artifacts(thread: OwnThread, service: ServiceDep) -> ArtifactList:
     found = await ThreadArtifacts(service, thread).load_all()
     return ArtifactList(artifacts=[ArtifactEntry(**_entry_fields(one)) for one in found.values()])
 
 
 @router.post(
-    "/api/threads/{threadId}/artifacts", status_code=201, operation_id="add_artifact",
-    summary="Add an artifact of one's own", responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts",
+    status_code=201,
+    summary="Add an artifact of one's own",
+    responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
+)
 async def add_artifact(
     thread: WritableThread, caller: Writer, service: ServiceDep, response: Response, body: NewArtifact
 ) -> ArtifactBody:
@@ -130,14 +129,15 @@ async def add_artifact(
 
 
 @router.get(
-    "/api/threads/{threadId}/artifacts/{name}", operation_id="get_artifact", summary="Look at an artifact",
+    "/api/threads/{threadId}/artifacts/{name}",
+    summary="Look at an artifact",
     response_model=ArtifactBody,
     responses={
         **refusals(404),
         200: {"content": {"text/csv": {}, "text/markdown": {}}},
         304: {"description": "You have it already."},
     },
-)  # fmt: skip
+)
 async def get_artifact(
     thread: OwnThread,
     name: Name,
@@ -155,20 +155,26 @@ async def get_artifact(
 
 
 @router.put(
-    "/api/threads/{threadId}/artifacts/{name}", operation_id="edit_artifact", summary="Keep a new version",
+    "/api/threads/{threadId}/artifacts/{name}",
+    summary="Keep a new version",
     responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "There was none."}},
-)  # fmt: skip
+)
 async def edit_artifact(
-    thread: WritableThread, name: Name, caller: Writer, service: ServiceDep, response: Response, body: ArtifactEdit,
+    thread: WritableThread,
+    name: Name,
+    caller: Writer,
+    service: ServiceDep,
+    response: Response,
+    body: ArtifactEdit,
     match: IfMatch = None,
-) -> ArtifactBody:  # fmt: skip
+) -> ArtifactBody:
     """Say in If-Match which version you have seen. Where there is none of this name, one is added."""
     artifacts = ThreadArtifacts(service, thread)
     found = (await artifacts.load_all()).get(name)
     _check_match(found, name, match)
     draft = ArtifactDraft(
         name, *_encode_content(body.title or (found.artifact.title if found else name), body.content), caller.user
-    )  # fmt: skip
+    )
     if found is None:
         response.status_code = 201
     elif draft.kind != found.artifact.kind:
@@ -177,9 +183,10 @@ async def edit_artifact(
 
 
 @router.get(
-    "/api/threads/{threadId}/artifacts/{name}/versions", operation_id="list_artifact_versions",
-    summary="List the versions of an artifact", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts/{name}/versions",
+    summary="List the versions of an artifact",
+    responses=refusals(404),
+)
 async def list_artifact_versions(thread: OwnThread, name: Name, service: ServiceDep) -> ArtifactVersionList:
     """Oldest first: those that were kept, and what the report makes of it now."""
     return ArtifactVersionList(
@@ -193,9 +200,11 @@ async def list_artifact_versions(thread: OwnThread, name: Name, service: Service
 
 
 @router.delete(
-    "/api/threads/{threadId}/artifacts/{name}", status_code=204, operation_id="delete_artifact",
-    summary="Go back to what OpenAssay has made", responses=refusals(404, 412),
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts/{name}",
+    status_code=204,
+    summary="Go back to what OpenAssay has made",
+    responses=refusals(404, 412),
+)
 async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDep, match: IfMatch = None) -> Response:
     """Every version a person has made of it goes; one of a person's own goes altogether."""
     artifacts = ThreadArtifacts(service, thread)
@@ -230,9 +239,15 @@ def _encode_content(title: str, content: str | ArtifactTable) -> tuple[ArtifactK
 def _entry_fields(one: CurrentArtifact) -> dict[str, Any]:
     kept = one.artifact
     return {
-        "name": kept.name, "kind": kept.kind, "title": kept.title, "version": kept.version, "edited": one.edited,
-        "outdated": one.outdated, "own": one.own, "updated": kept.created,
-    }  # fmt: skip
+        "name": kept.name,
+        "kind": kept.kind,
+        "title": kept.title,
+        "version": kept.version,
+        "edited": one.edited,
+        "outdated": one.outdated,
+        "own": one.own,
+        "updated": kept.created,
+    }
 
 
 def _to_body(one: CurrentArtifact) -> ArtifactBody:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from openassay.errors import OpenAssayError
 from openassay.fetch.documents import SUFFIXES
@@ -19,7 +19,7 @@ from openassay.reasoning.llm.write import QUICK_WORDS
 from openassay.reasoning.rules import plan as embedded
 from openassay.search.registry import OFFLINE
 from openassay.server.auth import Reader
-from openassay.server.bodies import Body, refusals
+from openassay.server.bodies import Body, refusals, with_examples
 from openassay.server.schemas import MOST_DOCUMENTS
 from openassay.server.service import Service, ServiceDep
 from openassay.settings import Settings
@@ -62,27 +62,29 @@ class FileLimits(Body):
 
 
 class Choices(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "depths": [{"name": "quick", "about": "An answer of up to 220 words: one sub-question, ..."}],
-                    "styles": list(get_args(Style)),
-                    "modes": ["auto", "plan"],
-                    "sources": [
-                        {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY",
-                         "usd": 0.005},
-                    ],
-                    "defaults": {"depth": "standard", "mode": "auto", "source": "auto", "style": "academic",
-                                 "words": 2000, "usd": 2.0, "model": "embedded"},
-                    "files": {"suffixes": [".pdf", ".txt"], "maxMb": 25, "most": 100},
-                    "words": [50, 20000],
-                    "longestQuestion": 2000,
-                    "shareDays": 7,
-                }
-            ]
+    model_config = with_examples(
+        {
+            "depths": [{"name": "quick", "about": "An answer of up to 220 words: one sub-question, ..."}],
+            "styles": list(get_args(Style)),
+            "modes": ["auto", "plan"],
+            "sources": [
+                {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY", "usd": 0.005},
+            ],
+            "defaults": {
+                "depth": "standard",
+                "mode": "auto",
+                "source": "auto",
+                "style": "academic",
+                "words": 2000,
+                "usd": 2.0,
+                "model": "embedded",
+            },
+            "files": {"suffixes": [".pdf", ".txt"], "maxMb": 25, "most": 100},
+            "words": [50, 20000],
+            "longestQuestion": 2000,
+            "shareDays": 7,
         }
-    )  # fmt: skip
+    )
 
     depths: tuple[DepthChoice, ...]
     styles: tuple[Style, ...]
@@ -95,7 +97,7 @@ class Choices(Body):
     share_days: float = Field(description="A link is good for, where nothing else is said.")
 
 
-@router.get("/api/choices", summary="What can be chosen", operation_id="get_choices", responses=refusals())
+@router.get("/api/choices", summary="What can be chosen", responses=refusals())
 async def get_choices(caller: Reader, service: ServiceDep) -> Choices:
     """The same for everybody, as the settings of the server have it."""
     return await asyncio.to_thread(_load_choices, service)
@@ -110,17 +112,23 @@ def _load_choices(service: Service) -> Choices:
         modes=tuple(Mode),
         sources=tuple(_to_source_choice(one, settings) for one in service.resources.sources.list_sources()),
         defaults=Defaults(
-            depth=settings.depth, mode=settings.mode, source=settings.source, style=settings.style_guide,
-            words=settings.target_length, usd=settings.budget.usd, model=_model_name(thinking),
+            depth=settings.depth,
+            mode=settings.mode,
+            source=settings.source,
+            style=settings.style_guide,
+            words=settings.target_length,
+            usd=settings.budget.usd,
+            model=_model_name(thinking),
         ),
         files=FileLimits(
-            suffixes=tuple(sorted(SUFFIXES)), max_mb=min(server.upload_mb, settings.reading.max_file_mb),
+            suffixes=tuple(sorted(SUFFIXES)),
+            max_mb=min(server.upload_mb, settings.reading.max_file_mb),
             most=min(MOST_DOCUMENTS, server.uploads),
         ),
         words=(FEWEST_WORDS, MOST_WORDS),
         longest_question=LONGEST,
         share_days=server.share_days,
-    )  # fmt: skip
+    )
 
 
 def _select_model(settings: Settings) -> ModelSelection | OpenAssayError | None:

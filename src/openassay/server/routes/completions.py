@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server import completions
 from openassay.server.auth import Principal, Reader, Writer
 from openassay.server.completions import (
@@ -47,13 +47,13 @@ _STREAM = {
 }
 
 
-@router.get("/v1/models", operation_id="list_models", summary="OpenAssay as models", responses=error_responses())
+@router.get("/v1/models", summary="OpenAssay as models", responses=error_responses())
 async def list_models(caller: Reader) -> ModelList:
     """One for each depth of research; `openassay` has that of the settings."""
     return ModelList(data=[ModelInfo(id=id) for id in _DEPTHS])
 
 
-@router.get("/v1/models/{model}", operation_id="get_model", summary="One of the models", responses=error_responses(404))
+@router.get("/v1/models/{model}", summary="One of the models", responses=error_responses(404))
 async def get_model(model: Annotated[str, Path(max_length=200, examples=["openassay"])], caller: Reader) -> ModelInfo:
     _parse_depth(model)
     return ModelInfo(id=model)
@@ -61,7 +61,6 @@ async def get_model(model: Annotated[str, Path(max_length=200, examples=["openas
 
 @router.post(
     "/v1/chat/completions",
-    operation_id="create_chat_completion",
     summary="Ask a question as a chat front end does",
     response_model=Completion,
     responses={
@@ -86,9 +85,11 @@ async def create_chat_completion(body: ChatRequest, request: Request, caller: Wr
     _refuse_images(body.messages)
     run = await _ask(service, caller, talk, depth)
     wire = CompletionWriter(
-        id=f"chatcmpl-{run.id}", created=int(run.started.timestamp()), body=body,
+        id=f"chatcmpl-{run.id}",
+        created=int(run.started.timestamp()),
+        body=body,
         named={"thread": run.thread, "run": run.id},
-    )  # fmt: skip
+    )
     return await _respond(CompletionRun(service=service, request=request, wire=wire, run=run, talk=talk))
 
 

@@ -71,9 +71,12 @@ class DocumentList(Body):
 
 
 @router.post(
-    "/api/documents", status_code=201, openapi_extra=_FORM, operation_id="add_documents",
-    summary="Give files to be asked about", responses={**_DOCUMENT_LINKS, **refusals(409, 413, 415)},
-)  # fmt: skip
+    "/api/documents",
+    status_code=201,
+    openapi_extra=_FORM,
+    summary="Give files to be asked about",
+    responses={**_DOCUMENT_LINKS, **refusals(409, 413, 415)},
+)
 async def add_documents(request: Request, caller: Writer, service: ServiceDep) -> DocumentList:
     """One or several files: all of them are kept, or none. The same content has the same id."""
     folder = await service.resources.uploads.new_folder()
@@ -88,9 +91,7 @@ async def add_documents(request: Request, caller: Writer, service: ServiceDep) -
     return DocumentList(documents=[_to_document_body(upload) for upload in kept])
 
 
-@router.get(
-    "/api/documents", operation_id="list_documents", summary="List one's documents", responses=refusals()
-)  # fmt: skip
+@router.get("/api/documents", summary="List one's documents", responses=refusals())
 async def list_documents(
     caller: Reader,
     service: ServiceDep,
@@ -104,18 +105,14 @@ async def list_documents(
     return DocumentList(documents=[_to_document_body(upload) for upload in found[:limit]], next_cursor=more)
 
 
-@router.get(
-    "/api/documents/{documentId}", operation_id="get_document", summary="Look at one document",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/documents/{documentId}", summary="Look at one document", responses=refusals(404))
 async def get_document(id: DocumentId, caller: Reader, service: ServiceDep) -> DocumentBody:
     return _to_document_body(await service.resources.uploads.get(caller.user, id))
 
 
 @router.delete(
-    "/api/documents/{documentId}", status_code=204, operation_id="delete_document", summary="Delete a document",
-    responses=refusals(404, 409),
-)  # fmt: skip
+    "/api/documents/{documentId}", status_code=204, summary="Delete a document", responses=refusals(404, 409)
+)
 async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -> Response:
     """The file, and what was made of it to search in it. Threads keep what they have read."""
     upload = await service.resources.uploads.get(caller.user, id)

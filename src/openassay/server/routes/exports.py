@@ -44,9 +44,11 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 @router.get(
-    "/api/threads/{threadId}/export", operation_id="export_thread", summary="Take a thread's report out as a file",
-    response_class=Response, responses={**_ANSWERS, **refusals(404)},
-)  # fmt: skip
+    "/api/threads/{threadId}/export",
+    summary="Take a thread's report out as a file",
+    response_class=Response,
+    responses={**_ANSWERS, **refusals(404)},
+)
 async def export_thread(
     thread: VisibleThread,
     caller: Caller,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from openassay.errors import NotFoundError
 from openassay.export.report import Report
@@ -12,7 +12,7 @@ from openassay.models.report import SourceCard
 from openassay.models.thread import Thread
 from openassay.server import runs
 from openassay.server.auth import Caller, OwnThread, Principal, VisibleThread, WritableThread, Writer
-from openassay.server.bodies import Body, refusals
+from openassay.server.bodies import Body, refusals, with_examples
 from openassay.server.redact import hide_file_urls
 from openassay.server.reports import RunQuery, load_report
 from openassay.server.runs import StartResponse, to_start_response
@@ -22,10 +22,12 @@ router = APIRouter(tags=["sources"])
 SourceId = Annotated[
     str,
     Path(
-        alias="sourceId", pattern="^([Ss][0-9]{1,6}|[0-9a-fA-F]{8,64})$",
-        description="As the report calls it (S1), or the hash of its document.", examples=["S1"],
+        alias="sourceId",
+        pattern="^([Ss][0-9]{1,6}|[0-9a-fA-F]{8,64})$",
+        description="As the report calls it (S1), or the hash of its document.",
+        examples=["S1"],
     ),
-]  # fmt: skip
+]
 
 
 class Excerpt(Body):
@@ -39,22 +41,14 @@ class Excerpt(Body):
 
 
 class SourceBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "S1", "title": "Annual report", "url": "https://example.com/annual-report",
-                    "host": "example.com", "kind": "web", "author": None, "published": "2024-01-31",
-                    "document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "group": "G1",
-                    "whyUsed": "It answers Q1", "primary": True, "credibility": 0.8, "credibilityReasons": [],
-                    "sameAs": [], "pinned": False,
-                    "excerpts": [
-                        {"claim": "C1", "start": 1600, "end": 1629, "quote": "Deliveries rose by 38 percent"}
-                    ],
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"id": "S1", "title": "Annual report", "url": "https://example.com/annual-report", "host": "example.com",
+        "kind": "web", "author": null, "published": "2024-01-31",
+        "document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "group": "G1",
+        "whyUsed": "It answers Q1", "primary": true, "credibility": 0.8, "credibilityReasons": [], "sameAs": [],
+        "pinned": false, "excerpts": [{"claim": "C1", "start": 1600, "end": 1629,
+        "quote": "Deliveries rose by 38 percent"}]}
+        """)
 
     id: str
     title: str
@@ -88,10 +82,7 @@ class SourceList(Body):
     vetoed: tuple[VetoBody, ...] = ()
 
 
-@router.get(
-    "/api/threads/{threadId}/sources", summary="The sources of its report", operation_id="list_sources",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/threads/{threadId}/sources", summary="The sources of its report", responses=refusals(404))
 async def list_sources(thread: VisibleThread, caller: Caller, service: ServiceDep, run: RunQuery = None) -> SourceList:
     """Of the latest report, or of an earlier run's; none, as long as there is no report. A link shows the report's own,
     and not what was pinned or vetoed."""
@@ -131,22 +122,15 @@ def _to_source(card: SourceCard, report: Report, pinned: bool) -> SourceBody:
 
 
 class PinBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "pinned": True}
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "pinned": true}
+        """)
 
     document: str
     pinned: bool
 
 
-@router.put(
-    "/api/threads/{threadId}/sources/{sourceId}/pin", summary="Keep a source in sight", operation_id="pin_source",
-    responses=refusals(404),
-)  # fmt: skip
+@router.put("/api/threads/{threadId}/sources/{sourceId}/pin", summary="Keep a source in sight", responses=refusals(404))
 async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     """Its document is pinned, whatever number later reports give it."""
     document = await _resolve_document(service, thread.id, id)
@@ -155,9 +139,10 @@ async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) 
 
 
 @router.delete(
-    "/api/threads/{threadId}/sources/{sourceId}/pin", summary="Do not keep it in sight any more",
-    operation_id="unpin_source", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/sources/{sourceId}/pin",
+    summary="Do not keep it in sight any more",
+    responses=refusals(404),
+)
 async def unpin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     document = await _resolve_document(service, thread.id, id)
     await service.resources.pins.unpin(thread.id, document)
@@ -186,9 +171,12 @@ async def _find_card(service: Service, thread: str, source: str) -> SourceCard:
 
 
 @router.post(
-    "/api/threads/{threadId}/sources/{sourceId}/veto", status_code=202, summary="Take a source out, for good",
-    operation_id="veto_source", response_model=StartResponse, responses=refusals(402, 404, 409),
-)  # fmt: skip
+    "/api/threads/{threadId}/sources/{sourceId}/veto",
+    status_code=202,
+    summary="Take a source out, for good",
+    response_model=StartResponse,
+    responses=refusals(402, 404, 409),
+)
 async def veto_source(id: SourceId, thread: WritableThread, caller: Writer, service: ServiceDep) -> Response:
     """A run derives anew what rested on it; all else stays as it is, and later questions do without it."""
     card = await _find_card(service, thread.id, id)
@@ -199,16 +187,10 @@ async def veto_source(id: SourceId, thread: WritableThread, caller: Writer, serv
 class VetoConsequences(Body):
     """What the report would lose: claims by id, sentences by their text, sub-questions in their own words."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "lost": ["C1"], "weaker": ["C2"], "sentences": ["Deliveries rose by 38 percent."],
-                    "unanswered": [], "untouched": 7,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"lost": ["C1"], "weaker": ["C2"], "sentences": ["Deliveries rose by 38 percent."], "unanswered": [],
+        "untouched": 7}
+        """)
 
     lost: tuple[str, ...] = Field(default=(), description="Claims that rest on nothing else.")
     weaker: tuple[str, ...] = Field(default=(), description="Claims that keep other sources.")
@@ -218,9 +200,10 @@ class VetoConsequences(Body):
 
 
 @router.get(
-    "/api/threads/{threadId}/sources/{sourceId}/consequences", summary="What the report would lose without it",
-    operation_id="get_consequences", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/sources/{sourceId}/consequences",
+    summary="What the report would lose without it",
+    responses=refusals(404),
+)
 async def get_consequences(id: SourceId, thread: OwnThread, service: ServiceDep) -> VetoConsequences:
     """Nothing is changed."""
     card = await _find_card(service, thread.id, id)

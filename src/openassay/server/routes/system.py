@@ -15,14 +15,14 @@ from string import Template
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from openassay import graph
 from openassay.engine.timings import Timings
 from openassay.errors import NotFoundError
 from openassay.models.event import Status
 from openassay.server.auth import OwnThread, Reader, Visitor, Watcher
-from openassay.server.bodies import Body, Id, refusals
+from openassay.server.bodies import Body, Id, refusals, with_examples
 from openassay.server.problems import Refusal
 from openassay.server.service import ServiceDep
 from openassay.telemetry.health import Readiness, list_checks
@@ -81,24 +81,16 @@ class EdgeBody(Body):
 
 
 class GraphBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "nodes": [{"name": "write", "status": "writing"}, {"name": "review", "status": "reviewing"}],
-                    "edges": [{"from": "write", "to": "review", "conditional": False}],
-                }
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"nodes": [{"name": "write", "status": "writing"}, {"name": "review", "status": "reviewing"}],
+        "edges": [{"from": "write", "to": "review", "conditional": false}]}
+        """)
 
     nodes: tuple[NodeBody, ...]
     edges: tuple[EdgeBody, ...]
 
 
-@graph_router.get(
-    "/api/graph", summary="The stages, and which follows which", operation_id="get_graph", responses=refusals()
-)
+@graph_router.get("/api/graph", summary="The stages, and which follows which", responses=refusals())
 async def get_graph(caller: Reader) -> GraphBody:
     return await asyncio.to_thread(_build_graph)
 
@@ -136,7 +128,7 @@ class ReadinessBody(Body):
     degraded: list[str] = Field(examples=[["the Redis server does not answer"]])
 
 
-@health_router.get("/healthz", summary="Is it alive?", operation_id="healthz")
+@health_router.get("/healthz", summary="Is it alive?")
 async def healthz() -> HealthBody:
     """Whether the process answers; asks nothing of anything else."""
     return HealthBody()
@@ -147,15 +139,15 @@ def _get_readiness(request: Request, service: ServiceDep) -> Readiness:
     state = request.app.state
     if not hasattr(state, "readiness"):
         resources = service.resources
-        needs = list_checks(service.settings, resources.folder, resources.rows.database, resources.sources.list_sources())
+        needs = list_checks(
+            service.settings, resources.folder, resources.rows.database, resources.sources.list_sources()
+        )
         state.readiness = Readiness(needs)
     found: Readiness = state.readiness
     return found
 
 
-@health_router.get(
-    "/readyz", summary="Can it work?", operation_id="readyz", responses=refusals(429, 503), dependencies=[Visitor]
-)
+@health_router.get("/readyz", summary="Can it work?", responses=refusals(429, 503), dependencies=[Visitor])
 async def readyz(service: ServiceDep, readiness: Annotated[Readiness, Depends(_get_readiness)]) -> ReadinessBody:
     """Whether all is there that the settings name, and runs are taken up. What the server can do without is told, and
     is no reason to send nobody here. Looked at once a second at the most."""

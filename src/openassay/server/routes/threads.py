@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field, StrictBool
 
 from openassay.engine.diff import ReportDiff
 from openassay.engine.start import make_title
@@ -36,9 +36,9 @@ from openassay.server.bodies import (
     Id,
     JsonData,
     ReadableText,
-    StrictBool,
     refusals,
     require_shallow,
+    with_examples,
 )
 from openassay.server.idempotency import Idempotency
 from openassay.server.problems import MalformedError
@@ -84,20 +84,10 @@ Checkpoint = Annotated[
 class StateBody(Body):
     """`values`: see the reference of the state view; `next`: the stages that are due."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "values": {
-                        "status": "searching",
-                        "user_inputs": {"goal": "How did Tesla's deliveries change over 2023?"},
-                    },
-                    "next": ["fuse"],
-                    "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000",
-                }
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"values": {"status": "searching", "user_inputs": {"goal": "How did Tesla's deliveries change over 2023?"}},
+        "next": ["fuse"], "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}
+        """)
 
     values: StateView
     next: tuple[str, ...]
@@ -107,7 +97,6 @@ class StateBody(Body):
 @state_router.get(
     "/api/threads/{threadId}/state",
     summary="The state of a thread",
-    operation_id="get_state",
     response_model=StateBody,
     responses={**refusals(404, 409), **NOT_MODIFIED},
 )
@@ -134,9 +123,11 @@ def no_checkpoint() -> NotFoundError:
 
 
 @state_router.get(
-    "/api/threads/{threadId}/report", summary="The report", operation_id="get_report", response_model=ReportData,
+    "/api/threads/{threadId}/report",
+    summary="The report",
+    response_model=ReportData,
     responses={**refusals(404), **NOT_MODIFIED},
-)  # fmt: skip
+)
 async def get_report(
     thread: VisibleThread, caller: Caller, service: ServiceDep, request: Request, run: RunQuery = None
 ) -> Response:
@@ -158,19 +149,12 @@ class DocumentText(Body):
     """`text` goes from `start` to `end` of a document that has `length` characters; the passage that was asked for
     stands at `passage`, both counted from the beginning of the document."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-                    "title": "Annual report", "url": "https://example.com/annual-report", "host": "example.com",
-                    "kind": "web", "author": None, "published": "2024-01-31", "fetched": "2026-01-01T12:00:10Z",
-                    "length": 48211, "start": 1200, "end": 2200, "text": "... rose by 38 percent ...",
-                    "passage": [1600, 1800],
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "title": "Annual report",
+        "url": "https://example.com/annual-report", "host": "example.com", "kind": "web", "author": null,
+        "published": "2024-01-31", "fetched": "2026-01-01T12:00:10Z", "length": 48211, "start": 1200, "end": 2200,
+        "text": "... rose by 38 percent ...", "passage": [1600, 1800]}
+        """)
 
     hash: str
     title: str
@@ -188,13 +172,20 @@ class DocumentText(Body):
 
 
 @state_router.get(
-    "/api/threads/{threadId}/documents/{hash}", summary="A document it rests on", operation_id="read_document",
-    response_model=DocumentText, responses={**refusals(404), **NOT_MODIFIED},
-)  # fmt: skip
+    "/api/threads/{threadId}/documents/{hash}",
+    summary="A document it rests on",
+    response_model=DocumentText,
+    responses={**refusals(404), **NOT_MODIFIED},
+)
 async def read_document(
-    hash: Hash, thread: VisibleThread, caller: Caller, service: ServiceDep, request: Request,
-    start: Offset = None, end: Offset = None,
-) -> Response:  # fmt: skip
+    hash: Hash,
+    thread: VisibleThread,
+    caller: Caller,
+    service: ServiceDep,
+    request: Request,
+    start: Offset = None,
+    end: Offset = None,
+) -> Response:
     """All of its text, or a passage with what stands around it. Somebody with a link sees the passages that the report
     cites, and nothing around them."""
     if (start is None) is not (end is None) or (start is not None and end is not None and start >= end):
@@ -244,18 +235,11 @@ MOST_WITHOUT = 100
 
 
 class MomentBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "checkpoint": "1f0a5b1e-0000-6000-8000-000000000000", "short": "1f0a5b1e", "number": 3,
-                    "time": "2026-01-01T12:00:08Z", "run": "a1b2c3d4e5f6", "after": ["plan"], "next": ["dispatch"],
-                    "begins": False, "planned": True, "round": 0, "iteration": 0, "summary": "3 sub-questions",
-                    "usd": 0.04,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"checkpoint": "1f0a5b1e-0000-6000-8000-000000000000", "short": "1f0a5b1e", "number": 3,
+        "time": "2026-01-01T12:00:08Z", "run": "a1b2c3d4e5f6", "after": ["plan"], "next": ["dispatch"],
+        "begins": false, "planned": true, "round": 0, "iteration": 0, "summary": "3 sub-questions", "usd": 0.04}
+        """)
 
     checkpoint: str
     short: str
@@ -276,15 +260,13 @@ class HistoryBody(Body):
     moments: tuple[MomentBody, ...]
 
 
-@history_router.get(
-    "/api/threads/{threadId}/history", summary="The moments of a thread", operation_id="get_history",
-    responses=refusals(404),
-)  # fmt: skip
+@history_router.get("/api/threads/{threadId}/history", summary="The moments of a thread", responses=refusals(404))
 async def get_history(
-    thread: OwnThread, service: ServiceDep,
+    thread: OwnThread,
+    service: ServiceDep,
     limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = HISTORY_PAGE,
     run: Annotated[Id | None, Query(description="Of this run alone.")] = None,
-) -> HistoryBody:  # fmt: skip
+) -> HistoryBody:
     """The newest comes last; `limit` counts from there."""
     try:
         found = await service.engine.history(thread.id, limit=limit, run=run)
@@ -298,17 +280,11 @@ async def get_history(
 class BranchBody(Body):
     """A thread with the branches that began on it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "thread": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?", "status": "done",
-                    "usd": 0.31, "parent": None, "ofDeleted": False, "changed": "", "moment": "",
-                    "checkpoint": None, "branches": [],
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"thread": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?", "status": "done",
+        "usd": 0.31, "parent": null, "ofDeleted": false, "changed": "", "moment": "", "checkpoint": null,
+        "branches": []}
+        """)
 
     thread: str
     title: str
@@ -322,10 +298,7 @@ class BranchBody(Body):
     branches: tuple["BranchBody", ...] = ()
 
 
-@history_router.get(
-    "/api/threads/{threadId}/branches", summary="The tree a thread is part of", operation_id="get_branches",
-    responses=refusals(404),
-)  # fmt: skip
+@history_router.get("/api/threads/{threadId}/branches", summary="The tree a thread is part of", responses=refusals(404))
 async def get_branches(thread: OwnThread, service: ServiceDep) -> BranchBody:
     """From its root on. A branch belongs to whom its parent belongs to."""
     return _to_branch(await service.engine.tree(thread.id))
@@ -371,13 +344,8 @@ class ChangesBody(Body):
 
 
 class ForkRequest(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"checkpoint": "3", "changes": {"deliverable": "a memo of one page"}},
-                {"changes": {"without": ["S2"]}},
-            ]
-        }
+    model_config = with_examples(
+        '{"checkpoint": "3", "changes": {"deliverable": "a memo of one page"}}', '{"changes": {"without": ["S2"]}}'
     )
 
     checkpoint: Annotated[ReadableText, Field(min_length=1, max_length=36, pattern="^[0-9a-fA-F-]+$")] | None = Field(
@@ -388,10 +356,11 @@ class ForkRequest(Body):
 
 
 @history_router.post(
-    "/api/threads/{threadId}/fork", summary="Go on from a moment with something changed", operation_id="fork_thread",
+    "/api/threads/{threadId}/fork",
+    summary="Go on from a moment with something changed",
     response_model=StartResponse,
     responses={**refusals(402, 404, 409), 202: {"model": StartResponse, "description": "It waits for an answer."}},
-)  # fmt: skip
+)
 async def fork_thread(
     body: ForkRequest, thread: WritableThread, caller: Writer, service: ServiceDep, once: Idempotency
 ) -> Response:
@@ -433,9 +402,8 @@ Side = Annotated[
 
 
 @history_router.get(
-    "/api/diff", summary="What two reports tell differently", operation_id="get_diff", response_model=ReportDiff,
-    responses=refusals(404, 409),
-)  # fmt: skip
+    "/api/diff", summary="What two reports tell differently", response_model=ReportDiff, responses=refusals(404, 409)
+)
 async def get_diff(a: Side, b: Side, caller: Reader, service: ServiceDep) -> Any:
     for side in (a, b):
         thread, _, checkpoint = side.partition("@")
@@ -486,7 +454,7 @@ THREADS_PAGE, MAX_THREADS = 30, 200
 class StartRequest(QuestionRequest):
     """What is left out is as the settings, or for a follow-up the thread, say."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE, {**EXAMPLE, "modeOverride": "plan"}]})
+    model_config = with_examples(EXAMPLE, {**EXAMPLE, "modeOverride": "plan"})
 
     mode_override: Mode | None = Field(default=None, description="plan: questions first; auto: none.")
     thread_id: Id | None = Field(default=None, description="A thread of yours, for a follow-up.")
@@ -496,9 +464,11 @@ class StartRequest(QuestionRequest):
 
 
 @threads_router.post(
-    "/api/threads/start", summary="Ask a question", operation_id="start_thread", response_model=StartResponse,
+    "/api/threads/start",
+    summary="Ask a question",
+    response_model=StartResponse,
     responses={**refusals(402, 404, 409), 202: {"model": StartResponse, "description": "It waits for an answer."}},
-)  # fmt: skip
+)
 async def start_thread(body: StartRequest, caller: Writer, service: ServiceDep, once: Idempotency) -> Response:
     """Begins a run, on a new thread or as a follow-up. Answers at the first question that comes back, or after two
     seconds (`server.start_seconds`): 202 with the question, or 200 with where the run stands."""
@@ -509,9 +479,11 @@ async def start_thread(body: StartRequest, caller: Writer, service: ServiceDep, 
             if body.thread_id is not None:
                 await _check_owner(service, body.thread_id, caller.user)
             wanted = {
-                "mode": body.mode_override, "interactive": body.interactive, "approve_plan": body.approve_plan,
+                "mode": body.mode_override,
+                "interactive": body.interactive,
+                "approve_plan": body.approve_plan,
                 "priority": body.priority,
-            }  # fmt: skip
+            }
             options = (await body.to_options(service, caller)).model_copy(update=wanted)
             run = await runs.ask(service, caller, body.goal, options, body.thread_id, id=once.name)
         return await wait_for_start(service, run)
@@ -528,16 +500,10 @@ async def _check_owner(service: Service, thread: str, owner: str) -> None:
 class EstimateBody(Body):
     """What a question will probably cost; `mostUsd` is the cap, which is never passed."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "anthropic:claude-sonnet-5-5", "usd": 0.31, "mostUsd": 2.0, "calls": 24, "tokens": 91000,
-                    "seconds": 140.0, "readingUsd": 0.12, "searches": 15, "searchUsd": 0.02,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"model": "anthropic:claude-sonnet-5-5", "usd": 0.31, "mostUsd": 2.0, "calls": 24, "tokens": 91000,
+        "seconds": 140.0, "readingUsd": 0.12, "searches": 15, "searchUsd": 0.02}
+        """)
 
     model: str = Field(description="Who thinks; embedded costs nothing.")
     usd: float
@@ -573,7 +539,7 @@ class ThreadList(Body):
     next_cursor: str | None = Field(description="Where the next page begins; null: there is none.")
 
 
-@threads_router.get("/api/threads", summary="Your threads", operation_id="list_threads", responses=refusals())
+@threads_router.get("/api/threads", summary="Your threads", responses=refusals())
 async def list_threads(
     caller: Reader,
     service: ServiceDep,
@@ -602,16 +568,19 @@ def _to_thread_body(one: ThreadSummary) -> ThreadBody:
 
 
 class NewThread(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Deliveries", "mode": "plan"}]})
+    model_config = with_examples('{"title": "Deliveries", "mode": "plan"}')
 
     title: ReadableText = Field(default="", max_length=LONGEST_TITLE)
     mode: Mode | None = None
 
 
 @threads_router.post(
-    "/api/threads", status_code=201, summary="A thread on which nothing was asked yet", operation_id="create_thread",
-    response_model=ThreadBody, responses=refusals(),
-)  # fmt: skip
+    "/api/threads",
+    status_code=201,
+    summary="A thread on which nothing was asked yet",
+    response_model=ThreadBody,
+    responses=refusals(),
+)
 async def create_thread(body: NewThread, caller: Writer, service: ServiceDep) -> Response:
     made = await service.engine.create_thread(make_title(body.title), body.mode, caller.user)
     headers = {"Location": f"/api/threads/{made.id}"}
@@ -631,7 +600,6 @@ class LinkThreadBody(Body):
 @threads_router.get(
     "/api/threads/{threadId}",
     summary="A thread",
-    operation_id="get_thread",
     response_model=ThreadBody | LinkThreadBody,
     responses={**refusals(404), **NOT_MODIFIED},
 )
@@ -644,15 +612,14 @@ async def get_thread(thread: VisibleThread, caller: Caller, service: ServiceDep,
 
 
 class RenameRequest(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Deliveries in 2023"}]})
+    model_config = with_examples('{"title": "Deliveries in 2023"}')
 
     title: ReadableText = Field(min_length=1, max_length=LONGEST_TITLE)
 
 
 @threads_router.patch(
-    "/api/threads/{threadId}", summary="Rename a thread", operation_id="rename_thread", response_model=ThreadBody,
-    responses=refusals(404, 412),
-)  # fmt: skip
+    "/api/threads/{threadId}", summary="Rename a thread", response_model=ThreadBody, responses=refusals(404, 412)
+)
 async def rename_thread(
     body: RenameRequest, thread: WritableThread, service: ServiceDep, request: Request, match: IfMatch = None
 ) -> Response:
@@ -664,9 +631,8 @@ async def rename_thread(
 
 
 @threads_router.delete(
-    "/api/threads/{threadId}", status_code=204, summary="Delete a thread for good", operation_id="delete_thread",
-    responses=refusals(404, 409, 412),
-)  # fmt: skip
+    "/api/threads/{threadId}", status_code=204, summary="Delete a thread for good", responses=refusals(404, 409, 412)
+)
 async def delete_thread(thread: WritableThread, service: ServiceDep, match: IfMatch = None) -> None:
     """With its reports, and the snapshots that no other thread uses. What was spent stays in the books."""
     if match is not None:
@@ -678,9 +644,7 @@ class RunList(Body):
     runs: tuple[RunBody, ...]
 
 
-@threads_router.get(
-    "/api/threads/{threadId}/runs", summary="Its runs", operation_id="list_runs", responses=refusals(404)
-)
+@threads_router.get("/api/threads/{threadId}/runs", summary="Its runs", responses=refusals(404))
 async def list_runs(thread: OwnThread, service: ServiceDep) -> RunList:
     """One for each question; the oldest comes first."""
     return RunList(runs=tuple(map(to_run_body, await service.engine.threads.runs(thread.id))))
@@ -690,15 +654,14 @@ async def list_runs(thread: OwnThread, service: ServiceDep) -> RunList:
 
 
 class CancelRequest(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"drain": True}]})
+    model_config = with_examples('{"drain": true}')
 
     drain: StrictBool = Field(default=False, description="Let it end the step it is at.")
 
 
 @threads_router.post(
-    "/api/threads/{threadId}/cancel", summary="Stop what works on a thread", operation_id="cancel_run",
-    responses=refusals(404, 409),
-)  # fmt: skip
+    "/api/threads/{threadId}/cancel", summary="Stop what works on a thread", responses=refusals(404, 409)
+)
 async def cancel_run(thread: WritableThread, service: ServiceDep, body: CancelRequest | None = None) -> RunBody:
     """It can be resumed, and is by nobody else than a person. Another process looks once a second whether it is to
     stop; until then the run is `running`."""
@@ -708,14 +671,12 @@ async def cancel_run(thread: WritableThread, service: ServiceDep, body: CancelRe
 class ResumeRequest(Body):
     """Without an `interruptId`: go on with a run that was stopped, or has failed."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"interruptId": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "value": "The last three years"},
-                {"interruptId": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "value": {"decision": "approve"}},
-                {},
-            ]
-        }
+    model_config = with_examples(
+        '{"interruptId": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "value": "The last three years"}',
+        """
+        {"interruptId": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "value": {"decision": "approve"}}
+        """,
+        "{}",
     )
 
     interrupt_id: Id | None = None
@@ -723,18 +684,18 @@ class ResumeRequest(Body):
 
 
 class ResumeResponse(Body):
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"ok": True, "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}]}
-    )
+    model_config = with_examples('{"ok": true, "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}')
 
     ok: bool = True
     checkpoint_id: str | None = Field(description="The moment from which it goes on.")
 
 
 @threads_router.post(
-    "/api/threads/{threadId}/resume", summary="Answer a question, or go on", operation_id="resume_thread",
-    response_model=ResumeResponse, responses=refusals(402, 404, 409),
-)  # fmt: skip
+    "/api/threads/{threadId}/resume",
+    summary="Answer a question, or go on",
+    response_model=ResumeResponse,
+    responses=refusals(402, 404, 409),
+)
 async def resume_thread(
     body: ResumeRequest, thread: WritableThread, caller: Writer, service: ServiceDep, once: Idempotency
 ) -> Response:
@@ -754,14 +715,12 @@ async def resume_thread(
 
 
 class ModeBody(Body):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "auto"}]})
+    model_config = with_examples('{"mode": "auto"}')
 
     mode: Mode
 
 
-@threads_router.patch(
-    "/api/threads/{threadId}/mode", summary="Ask first, or go ahead", operation_id="set_mode", responses=refusals(404)
-)
+@threads_router.patch("/api/threads/{threadId}/mode", summary="Ask first, or go ahead", responses=refusals(404))
 async def set_mode(body: ModeBody, thread: WritableThread, service: ServiceDep) -> ModeBody:
     """Takes effect at once: planning questions that are open are dropped when a thread turns to auto."""
     await runs.change_mode(service, thread.id, body.mode)
