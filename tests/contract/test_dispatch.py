@@ -17,7 +17,7 @@ from openassay.errors import StorageError
 from openassay.models.event import RunStatus
 from openassay.models.evidence import Hit
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import RunDispatcher
 from openassay.search.demo import DemoSource
@@ -96,10 +96,10 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """One run at a time."""
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
-    monkeypatch.setattr("openassay.server.dispatch.LOOK", 0.2)
-    monkeypatch.setattr("openassay.server.dispatch.HASTE", 0.1)
-    monkeypatch.setattr("openassay.server.dispatch.ELSEWHERE", 0.2)
-    monkeypatch.setattr("openassay.worker.queue.LOOK", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.POLL_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.MIN_POLL_SECONDS", 0.1)
+    monkeypatch.setattr("openassay.server.dispatch.RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.worker.queue.POLL_SECONDS", 0.2)
     given: dict[str, Any] = {"server": {"runs": request.param, "runs_at_once": 1}}
     if request.param == "workers":
         address = request.getfixturevalue("postgres_address")
@@ -225,7 +225,9 @@ async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Set
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tides.md").write_text("The tide turns twice a day.", encoding="utf-8")
     async with open_server_resources(settings) as resources:
-        lost = await resources.engine.queue(QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents"))
+        lost = await resources.engine.queue(
+            QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents")
+        )
     shutil.rmtree(tmp_path / "docs")
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
@@ -249,7 +251,7 @@ async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
 async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
     async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         raise OSError("unforeseen")
@@ -263,7 +265,7 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
 
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
-    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
     async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         if faults:

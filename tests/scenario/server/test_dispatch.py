@@ -12,7 +12,7 @@ import pytest
 
 from openassay.bootstrap import open_engine
 from openassay.models.event import RunStatus
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server.app import RunningServer, open_server
 from openassay.server.dispatch import FairQueue
 from openassay.settings import load

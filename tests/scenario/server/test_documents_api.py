@@ -248,7 +248,9 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
     client, engine = http(server), server.service.engine
     [given] = (await give(client, part("kiln.txt", KILN))).json()["documents"]
     docs = tuple(await server.service.resources.uploads.paths("local", [given["id"]]))
-    run = await engine.start("How did the Alder kiln change?", ResearchOptions(docs=docs, mode=Mode.PLAN, interactive=True))
+    run = await engine.start(
+        "How did the Alder kiln change?", ResearchOptions(docs=docs, mode=Mode.PLAN, interactive=True)
+    )
     assert (await engine.wait(run.id)).run.status is RunStatus.WAITING
 
     refused = await client.delete(f"/api/documents/{given['id']}")

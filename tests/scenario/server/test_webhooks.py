@@ -81,7 +81,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def telling(server: RunningServer, first: float = 0.05) -> AsyncIterator[WebhookSender]:
-    hooks = WebhookSender(server.service.resources, look=0.02, first=timedelta(seconds=first))
+    hooks = WebhookSender(server.service.resources, poll_seconds=0.02, first_retry=timedelta(seconds=first))
     task = asyncio.create_task(hooks.run())
     yield hooks
     task.cancel()

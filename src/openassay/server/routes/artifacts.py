@@ -1,5 +1,5 @@
-"""What a thread has made and a person may edit and keep. What a person makes of it is a version of its own: a new
-report never touches it, and says so."""
+"""The artifacts of a thread, which a person may edit. Edits are versions of their own, which a new report never
+changes."""
 
 import re
 from collections.abc import Container
@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, ValidationError
 
 from openassay.engine.artifacts import CurrentArtifact
+from openassay.engine.services import MOST_NAMES, ArtifactDraft
 from openassay.errors import NotFoundError, UsageError
 from openassay.export.markdown import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
@@ -21,16 +22,15 @@ from openassay.server.reports import ThreadArtifacts
 from openassay.server.responses import (
     IfMatch,
     compute_etag,
-    matches_etag,
     require_match,
+    respond_unless_seen,
     respond_with_etag,
     to_json_bytes,
 )
 from openassay.server.service import ServiceDep
-from openassay.storage.artifacts import MOST_NAMES, ArtifactDraft
 
 router = APIRouter(tags=["artifacts"])
-LONGEST = 1_000_000  # bytes of a content
+MAX_BYTES = 1_000_000  # of a content
 _NAME = r"^[a-z0-9][a-z0-9-]{0,39}$"
 _STATEMENTS = {
     "columns": [{"key": "what", "title": "What"}, {"key": "value", "title": "Value"}],
@@ -65,7 +65,7 @@ class ArtifactEntry(Body):
     version: int = Field(examples=[2])
     edited: bool = Field(examples=[True], description="A person has made this version.")
     outdated: bool = Field(examples=[False], description="The report has changed since a person edited this.")
-    own: bool = Field(examples=[False], description="A person has added it; no report has made it.")
+    own: bool = Field(examples=[False], description="A person has added it; it is not from a report.")
     updated: datetime = Field(examples=["2026-03-01T12:00:00Z"])
 
 
@@ -101,7 +101,7 @@ class NewArtifact(Body):
     content: Content
 
 
-@router.get("/api/threads/{threadId}/artifacts", summary="List what a thread has made", responses=refusals(404))
+@router.get("/api/threads/{threadId}/artifacts", summary="List the artifacts of a thread", responses=refusals(404))
 async def list_artifacts(thread: OwnThread, service: ServiceDep) -> ArtifactList:
     found = await ThreadArtifacts(service, thread).load_all()
     return ArtifactList(artifacts=[ArtifactEntry(**_entry_fields(one)) for one in found.values()])
@@ -110,7 +110,7 @@ async def list_artifacts(thread: OwnThread, service: ServiceDep) -> ArtifactList
 @router.post(
     "/api/threads/{threadId}/artifacts",
     status_code=201,
-    summary="Add an artifact of one's own",
+    summary="Add an artifact",
     responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
 )
 async def add_artifact(
@@ -130,12 +130,12 @@ async def add_artifact(
 
 @router.get(
     "/api/threads/{threadId}/artifacts/{name}",
-    summary="Look at an artifact",
+    summary="Get an artifact",
     response_model=ArtifactBody,
     responses={
         **refusals(404),
         200: {"content": {"text/csv": {}, "text/markdown": {}}},
-        304: {"description": "You have it already."},
+        304: {"description": "Not modified."},
     },
 )
 async def get_artifact(
@@ -146,7 +146,7 @@ async def get_artifact(
     version: Annotated[int | None, Query(ge=1, le=1_000_000_000)] = None,
     format: ArtifactFormat = ArtifactFormat.JSON,
 ) -> Response:
-    """The latest version, or another. Its ETag as JSON is what PUT asks for."""
+    """The latest version, or another. PUT needs the ETag of its JSON."""
     artifacts = ThreadArtifacts(service, thread)
     found = await artifacts.get(name) if version is None else await artifacts.get_version(name, version)
     if format is ArtifactFormat.JSON:
@@ -156,8 +156,8 @@ async def get_artifact(
 
 @router.put(
     "/api/threads/{threadId}/artifacts/{name}",
-    summary="Keep a new version",
-    responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "There was none."}},
+    summary="Save a new version of an artifact",
+    responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "It was created."}},
 )
 async def edit_artifact(
     thread: WritableThread,
@@ -168,7 +168,7 @@ async def edit_artifact(
     body: ArtifactEdit,
     match: IfMatch = None,
 ) -> ArtifactBody:
-    """Say in If-Match which version you have seen. Where there is none of this name, one is added."""
+    """Give the version that you have seen in If-Match. If there is none of this name, it is added."""
     artifacts = ThreadArtifacts(service, thread)
     found = (await artifacts.load_all()).get(name)
     _check_match(found, name, match)
@@ -188,7 +188,7 @@ async def edit_artifact(
     responses=refusals(404),
 )
 async def list_artifact_versions(thread: OwnThread, name: Name, service: ServiceDep) -> ArtifactVersionList:
-    """Oldest first: those that were kept, and what the report makes of it now."""
+    """The stored versions, the oldest first, and what the report makes of it now."""
     return ArtifactVersionList(
         versions=[
             ArtifactVersion(
@@ -202,11 +202,11 @@ async def list_artifact_versions(thread: OwnThread, name: Name, service: Service
 @router.delete(
     "/api/threads/{threadId}/artifacts/{name}",
     status_code=204,
-    summary="Go back to what OpenAssay has made",
+    summary="Delete the edits of an artifact",
     responses=refusals(404, 412),
 )
 async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDep, match: IfMatch = None) -> Response:
-    """Every version a person has made of it goes; one of a person's own goes altogether."""
+    """Every version that a person has made is deleted; an artifact of their own is deleted altogether."""
     artifacts = ThreadArtifacts(service, thread)
     require_match(match, _to_body(await artifacts.get(name)))
     await artifacts.reset(name)
@@ -214,39 +214,33 @@ async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDe
 
 
 def _check_match(found: CurrentArtifact | None, name: str, match: str | None) -> None:
-    """Nobody writes over what they have not seen."""
+    """Refuse to overwrite what the caller has not seen."""
     if found is None and not re.fullmatch(_NAME, name):
         raise MalformedError("this cannot be a name", help="Use up to 40 small letters, digits and hyphens.")
     if found is None and match is not None:
         raise PreconditionError("there is no such artifact", help="Leave If-Match out to add one.")
     if found is not None:
         if match is None:
-            raise ConditionMissingError("say which version you have seen", help="Send its ETag as If-Match.")
+            raise ConditionMissingError("If-Match is required", help="Send the ETag of the version that you have seen.")
         require_match(match, _to_body(found))
-
-
-# Forms ------------------------------------------------------------------------------------------------
 
 
 def _encode_content(title: str, content: str | ArtifactTable) -> tuple[ArtifactKind, str, str]:
     kind: ArtifactKind = "markdown" if isinstance(content, str) else "table"
     text = content if isinstance(content, str) else content.model_dump_json()
-    if len(text.encode()) > LONGEST:
-        raise TooLargeError(f"an artifact has at most {LONGEST / 1e6:g} MB", help="Split it.")
+    if len(text.encode()) > MAX_BYTES:
+        raise TooLargeError(f"an artifact has at most {MAX_BYTES / 1e6:g} MB", help="Split it.")
     return kind, title, text
 
 
 def _entry_fields(one: CurrentArtifact) -> dict[str, Any]:
-    kept = one.artifact
+    artifact = one.artifact
     return {
-        "name": kept.name,
-        "kind": kept.kind,
-        "title": kept.title,
-        "version": kept.version,
+        **artifact.model_dump(include={"name", "kind", "title", "version"}),
         "edited": one.edited,
         "outdated": one.outdated,
         "own": one.own,
-        "updated": kept.created,
+        "updated": artifact.created,
     }
 
 
@@ -255,7 +249,7 @@ def _to_body(one: CurrentArtifact) -> ArtifactBody:
 
 
 def _body_with_etag(response: Response, one: CurrentArtifact) -> ArtifactBody:
-    """With the ETag that the next change has to name."""
+    """Return the body, and set the ETag that the next change has to give."""
     shown = _to_body(one)
     response.headers["ETag"] = compute_etag(to_json_bytes(shown))
     return shown
@@ -271,21 +265,13 @@ def _decode_content(artifact: Artifact) -> str | ArtifactTable:
 
 
 def _render(request: Request, artifact: Artifact, format: ArtifactFormat) -> Response:
-    content = _decode_content(artifact)
-    if isinstance(content, str) and format is ArtifactFormat.CSV:
+    content, is_csv = _decode_content(artifact), format is ArtifactFormat.CSV
+    if isinstance(content, str) and is_csv:
         raise MalformedError("a text has no CSV", help="Choose md or json.")
-    text = (
-        content
-        if isinstance(content, str)
-        else as_csv(content)
-        if format is ArtifactFormat.CSV
-        else as_markdown(content)
-    )
-    media = "text/csv" if format is ArtifactFormat.CSV else "text/markdown"
-    headers = {"ETag": compute_etag(text.encode()), "Cache-Control": "private, no-cache"}
-    if matches_etag(headers["ETag"], request.headers.get("if-none-match")):
-        return Response(status_code=304, headers=headers)
-    return Response(text, headers=headers, media_type=f"{media}; charset=utf-8")
+    if not isinstance(content, str):
+        content = as_csv(content) if is_csv else as_markdown(content)
+    media = "text/csv" if is_csv else "text/markdown"
+    return respond_unless_seen(request, content.encode(), f"{media}; charset=utf-8")
 
 
 def _choose_name(title: str, found: Container[str]) -> str:

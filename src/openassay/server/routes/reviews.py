@@ -49,9 +49,9 @@ class ReviewEntry(Body):
 
 
 class ReviewBody(ReviewEntry):
-    """With what there is to decide about, while it is open; with its answer after that."""
+    """With the interrupt while it is open, and with its answer after that."""
 
-    interrupt: InterruptBody | None = Field(default=None, description="null: it is not open any more.")
+    interrupt: InterruptBody | None = Field(default=None, description="null: it is no longer open.")
     answered: datetime | None = None
     answer: Any = None
     by: AnswerOrigin | None = None
@@ -65,46 +65,39 @@ class ThreadReviews(Body):
     reviews: tuple[ReviewBody, ...]
 
 
-@router.get("/api/reviews", summary="Your open questions", responses=refusals())
+@router.get("/api/reviews", summary="List your open questions", responses=refusals())
 async def list_reviews(caller: Reader, service: ServiceDep) -> ReviewList:
-    """Of all your threads; what is due first comes first."""
+    """Of all your threads, those that are due first coming first."""
     found = await service.engine.reviews(owner=caller.user)
     return ReviewList(reviews=tuple([ReviewEntry(**await _entry_fields(service, review)) for review in found]))
 
 
-@router.get("/api/threads/{threadId}/reviews", summary="The open questions of a thread", responses=refusals(404))
+@router.get("/api/threads/{threadId}/reviews", summary="List the open questions of a thread", responses=refusals(404))
 async def list_thread_reviews(thread: OwnThread, service: ServiceDep) -> ThreadReviews:
     found = await service.engine.reviews(thread.id)
     return ThreadReviews(reviews=tuple([await _load_review(service, review) for review in found]))
 
 
-@router.get("/api/reviews/{reviewId}", summary="One question", response_model=ReviewBody, responses=refusals(404))
+@router.get("/api/reviews/{reviewId}", summary="Get a question", response_model=ReviewBody, responses=refusals(404))
 async def get_review(id: ReviewId, caller: Reader, service: ServiceDep) -> ReviewBody:
     return await _load_review(service, await service.engine.review(id, owner=caller.user))
 
 
 async def _entry_fields(service: Service, review: Review) -> dict[str, Any]:
-    run = await service.engine.threads.run(review.run)
     return {
-        "id": review.id,
+        **review.model_dump(include={"id", "kind", "question", "opened", "due", "on_timeout"}),
         "thread_id": review.thread,
         "run_id": review.run,
-        "kind": review.kind,
-        "question": review.question,
-        "opened": review.opened,
-        "due": review.due,
-        "on_timeout": review.on_timeout,
         "overdue": review.answered is None and review.due is not None and review.due <= service.now(),
-        "about": run.question,
+        "about": (await service.engine.threads.run(review.run)).question,
     }
 
 
 async def _load_review(service: Service, review: Review) -> ReviewBody:
-    now_open = await service.engine.open_questions(review.thread) if review.answered is None else []
-    mine = next((to_interrupt(one) for one in now_open if one.id == review.id), None)
+    questions = await service.engine.open_questions(review.thread) if review.answered is None else []
     return ReviewBody(
         **await _entry_fields(service, review),
-        interrupt=mine,
+        interrupt=next((to_interrupt(one) for one in questions if one.id == review.id), None),
         answered=review.answered,
         answer=hide_file_urls(review.answer),
         by=review.by,
