@@ -188,15 +188,21 @@ class StartResponse(Body):
     error: str | None = None
 
 
-async def wait_for_start(service: Service, run: Run) -> Response:
-    """Answer at the first question of a run, when it has ended, or after `server.start_seconds`."""
+async def wait_for_run(service: Service, id: str, seconds: float) -> Run:
+    """Return a run once it waits for a person or has ended, or as it is after so many seconds."""
     clock = asyncio.get_running_loop().time
-    deadline, pause = clock() + service.settings.server.start_seconds, POLL_SECONDS
-    run = await service.engine.threads.run(run.id)
+    deadline, pause = clock() + seconds, POLL_SECONDS
+    run = await service.engine.threads.run(id)
     while run.status in AT_WORK and (left := deadline - clock()) > 0:
         await asyncio.sleep(min(pause, left))
         pause = min(pause * 1.5, MAX_POLL_SECONDS)
-        run = await service.engine.threads.run(run.id)
+        run = await service.engine.threads.run(id)
+    return run
+
+
+async def wait_for_start(service: Service, run: Run) -> Response:
+    """Answer at the first question of a run, when it has ended, or after `server.start_seconds`."""
+    run = await wait_for_run(service, run.id, service.settings.server.start_seconds)
     questions = await service.engine.open_questions(run.thread) if run.status is RunStatus.WAITING else []
     return to_start_response(run, to_interrupt(questions[0]) if questions else None, 202 if questions else 200)
 
