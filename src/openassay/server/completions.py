@@ -156,7 +156,10 @@ def to_chat_answer(report: Report) -> ChatAnswer:
     parts, annotations, length, at = list[str](), list[Annotation](), 0, 0
     for mark in _MARK.finditer(text):
         card = cards.get(mark[1])
-        link = _link_mark(mark[1], card.url if card else "")
+        link = f"[{mark[1]}]"
+        if card is not None and re.match(r"https?://", card.url):  # a link that can do nothing but open a page
+            address = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), card.url)
+            link = f"[{link}]({address})"
         parts += [text[at : mark.start()], link]
         start = length + mark.start() - at
         length, at = start + len(link), mark.end()
@@ -164,14 +167,6 @@ def to_chat_answer(report: Report) -> ChatAnswer:
             citation = UrlCitation(start_index=start, end_index=length, url=card.url, title=card.title)
             annotations.append(Annotation(url_citation=citation))
     return ChatAnswer("".join([*parts, text[at:]]), annotations, tuple(card.url for card in cards.values()))
-
-
-def _link_mark(name: str, url: str) -> str:
-    """Return a mark as a link, if it can do nothing but open a page."""
-    if not re.match(r"https?://", url):
-        return f"[{name}]"
-    address = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), url)
-    return f"[[{name}]]({address})"
 
 
 # Progress, in lines that chat front ends show as thinking: no drafts, and nothing that pages say -------------------

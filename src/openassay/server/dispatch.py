@@ -148,7 +148,13 @@ class LocalDispatcher:
         is_urgent = self._has_new and (age >= MIN_POLL_SECONDS or (not len(self._queue) and self._has_room()))
         try:
             if age >= POLL_SECONDS or is_urgent:
-                await self._read_queue()
+                now = self._read_at = _now()
+                self._has_new = False
+                runs = await self._engine.threads.list_active(*AT_WORK)
+                known, here = {run.id for run in runs}, {*self._tasks, *self._engine.list_running()}
+                self._retry_at = {run: time for run, time in self._retry_at.items() if run in known}
+                due = [run for run in runs if self._retry_at.get(run.id, 0.0) <= now]
+                self._queue.replace(run for run in due if run.id not in here)
         except OpenAssayError as error:  # a database that is busy now may not be at the next step
             _log.warning("the queued runs could not be read: %s", error.message)
         except Exception:  # noqa: BLE001  # the last line of defence: without this loop nothing is started any more
@@ -167,14 +173,6 @@ class LocalDispatcher:
 
     def _count_active(self) -> Counter[str]:
         return Counter(owner for owner, _ in self._tasks.values())
-
-    async def _read_queue(self) -> None:
-        now = self._read_at = _now()
-        self._has_new = False
-        runs = await self._engine.threads.list_active(*AT_WORK)
-        known, here = {run.id for run in runs}, {*self._tasks, *self._engine.list_running()}
-        self._retry_at = {run: time for run, time in self._retry_at.items() if run in known}
-        self._queue.replace(run for run in runs if run.id not in here and self._retry_at.get(run.id, 0.0) <= now)
 
     async def _attempt(self, run: Run) -> None:
         delay = await self._attempts.attempt(run)

@@ -5,6 +5,7 @@ address, and sends its Origin whenever it wants to change something.
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 from collections.abc import Callable
@@ -284,7 +285,11 @@ class GuardMiddleware:
 
     def _check(self, request: Request) -> None:
         host = request.headers.get("host", "")
-        if not self._is_own_host(_strip_port(host), request.scope.get("server")):
+        name, server = _strip_port(host), request.scope.get("server")
+        is_ours = name in self._hosts or name.endswith(".localhost") or bool(server and name == server[0])
+        with contextlib.suppress(ValueError):  # an address cannot have been pointed here by somebody else
+            is_ours = is_ours or ip_address(name).is_loopback
+        if not is_ours:
             raise MisdirectedError(
                 f"this server does not answer to {host[:200] or 'no name'}",
                 help="Use its own address, or add the name to server.allow_hosts.",
@@ -298,15 +303,6 @@ class GuardMiddleware:
             raise ForbiddenError(
                 f"requests from {origin[:200]} are not accepted", help="Add it to server.allow_origins."
             )
-
-    def _is_own_host(self, name: str, server: tuple[str, int] | None) -> bool:
-        """Return whether a host name is ours; an address cannot have been pointed here by somebody else."""
-        if name in self._hosts or name.endswith(".localhost") or (server and name == server[0]):
-            return True
-        try:
-            return ip_address(name).is_loopback
-        except ValueError:
-            return False
 
     def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
         for name, value in self._headers.items():

@@ -16,33 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from openassay.errors import (
-    AddressPolicyError,
-    AnswerError,
-    ApiKeyError,
-    BudgetError,
-    ConfigurationError,
-    ContextOverflowError,
-    EvidenceError,
-    FetchError,
-    IntegrityError,
-    LateAnswerError,
-    ModelError,
-    ModelTimeoutError,
-    NotFoundError,
-    OpenAssayError,
-    PathError,
-    QuestionError,
-    RateLimitError,
-    ReadError,
-    ReasoningError,
-    RefusalError,
-    SourceError,
-    StaleLeaseError,
-    StorageError,
-    ThreadBusyError,
-    UsageError,
-)
+from openassay import errors
+from openassay.errors import OpenAssayError
 from openassay.server.bodies import PROBLEM, ProblemDetails
 from openassay.server.redact import hide_paths
 from openassay.telemetry import request_id
@@ -133,30 +108,30 @@ class _Problem(NamedTuple):
 # An error that is not listed is what its nearest base class is.
 _PROBLEMS: dict[type[BaseException], _Problem] = {
     OpenAssayError: _Problem(500, "assay"),
-    UsageError: _Problem(409, "usage"),
-    QuestionError: _Problem(422, "question"),
-    PathError: _Problem(422, "path"),
-    NotFoundError: _Problem(404, "not-found"),
-    ConfigurationError: _Problem(422, "configuration"),
-    SourceError: _Problem(502, "source"),
-    ReadError: _Problem(500, "read"),
-    FetchError: _Problem(500, "fetch"),
-    AddressPolicyError: _Problem(500, "refused"),
-    EvidenceError: _Problem(500, "evidence"),
-    ReasoningError: _Problem(500, "reasoning"),
-    ModelError: _Problem(502, "model"),
-    RateLimitError: _Problem(502, "rate-limit"),
-    ModelTimeoutError: _Problem(502, "model-timeout"),
-    ContextOverflowError: _Problem(502, "context-overflow"),
-    ApiKeyError: _Problem(502, "key-rejected"),
-    RefusalError: _Problem(502, "refusal"),
-    StorageError: _Problem(503, "storage"),
-    IntegrityError: _Problem(500, "integrity"),
-    StaleLeaseError: _Problem(503, "fenced"),
-    ThreadBusyError: _Problem(409, "thread-busy"),
-    AnswerError: _Problem(422, "answer"),
-    LateAnswerError: _Problem(409, "late-answer"),
-    BudgetError: _Problem(402, "budget"),
+    errors.UsageError: _Problem(409, "usage"),
+    errors.QuestionError: _Problem(422, "question"),
+    errors.PathError: _Problem(422, "path"),
+    errors.NotFoundError: _Problem(404, "not-found"),
+    errors.ConfigurationError: _Problem(422, "configuration"),
+    errors.SourceError: _Problem(502, "source"),
+    errors.ReadError: _Problem(500, "read"),
+    errors.FetchError: _Problem(500, "fetch"),
+    errors.AddressPolicyError: _Problem(500, "refused"),
+    errors.EvidenceError: _Problem(500, "evidence"),
+    errors.ReasoningError: _Problem(500, "reasoning"),
+    errors.ModelError: _Problem(502, "model"),
+    errors.RateLimitError: _Problem(502, "rate-limit"),
+    errors.ModelTimeoutError: _Problem(502, "model-timeout"),
+    errors.ContextOverflowError: _Problem(502, "context-overflow"),
+    errors.ApiKeyError: _Problem(502, "key-rejected"),
+    errors.RefusalError: _Problem(502, "refusal"),
+    errors.StorageError: _Problem(503, "storage"),
+    errors.IntegrityError: _Problem(500, "integrity"),
+    errors.StaleLeaseError: _Problem(503, "fenced"),
+    errors.ThreadBusyError: _Problem(409, "thread-busy"),
+    errors.AnswerError: _Problem(422, "answer"),
+    errors.LateAnswerError: _Problem(409, "late-answer"),
+    errors.BudgetError: _Problem(402, "budget"),
 }
 
 
@@ -231,11 +206,11 @@ async def handle_error(request: Request, error: Exception) -> Response:
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     shorten = slice(MAX_ERROR_LENGTH)
-    errors = [
+    found = [
         {"at": ".".join(str(part)[shorten] for part in one["loc"])[shorten], "message": one["msg"][shorten]}
         for one in error.errors()[:MAX_ERRORS]
     ]
-    return build_problem(request, 422, "the request is not valid", kind="malformed", errors=errors)
+    return build_problem(request, 422, "the request is not valid", kind="malformed", errors=found)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:

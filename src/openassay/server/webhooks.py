@@ -66,7 +66,8 @@ class WebhookSender:
             try:
                 while True:
                     self._wake.clear()
-                    await _log_errors(self._step(client))
+                    await _log_errors(self.collect_events())
+                    await _log_errors(self.deliver(client))
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(self._poll_seconds):
                             await self._wake.wait()
@@ -76,10 +77,6 @@ class WebhookSender:
                     task.cancel()
                 if tasks:
                     await asyncio.wait(tasks)
-
-    async def _step(self, client: FetchClient) -> None:
-        await self.collect_events()
-        await self.deliver(client)
 
     async def collect_events(self) -> None:
         """Schedule deliveries for new events."""

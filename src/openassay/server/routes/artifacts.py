@@ -2,7 +2,6 @@
 changes."""
 
 import re
-from collections.abc import Container
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -122,9 +121,10 @@ async def add_artifact(
         raise UsageError(f"there is an artifact {body.name} already", help="Choose another name, or change it.")
     if len(found) >= MOST_NAMES:
         raise UsageError(f"a thread has at most {MOST_NAMES} artifacts", help="Delete one of them.")
-    draft = ArtifactDraft(
-        body.name or _choose_name(body.title, found), *_encode_content(body.title, body.content), caller.user
-    )
+    stem = re.sub(r"[^a-z0-9]+", "-", body.title.lower()).strip("-")[:32].strip("-") or "artifact"
+    names = (stem, *(f"{stem}-{number}" for number in range(2, MOST_NAMES + 2)))
+    name = body.name or next(name for name in names if name not in found)
+    draft = ArtifactDraft(name, *_encode_content(body.title, body.content), caller.user)
     return _body_with_etag(response, await artifacts.save(draft, None))
 
 
@@ -272,8 +272,3 @@ def _render(request: Request, artifact: Artifact, format: ArtifactFormat) -> Res
         content = as_csv(content) if is_csv else as_markdown(content)
     media = "text/csv" if is_csv else "text/markdown"
     return respond_unless_seen(request, content.encode(), f"{media}; charset=utf-8")
-
-
-def _choose_name(title: str, found: Container[str]) -> str:
-    bare = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:32].strip("-") or "artifact"
-    return next(name for name in (bare, *(f"{bare}-{n}" for n in range(2, MOST_NAMES + 2))) if name not in found)

@@ -19,7 +19,7 @@ from openassay.server.auth import Reader, Writer
 from openassay.server.bodies import Body, refusals
 from openassay.server.problems import UnsupportedError
 from openassay.server.schemas import decode_cursor, encode_cursor
-from openassay.server.service import Service, ServiceDep
+from openassay.server.service import ServiceDep
 from openassay.server.uploads import FilePart, receive_files
 
 router = APIRouter(tags=["documents"])
@@ -81,9 +81,15 @@ async def add_documents(request: Request, caller: Writer, service: ServiceDep) -
     folder = await service.resources.uploads.new_folder()
     try:
         received = await receive_files(request, folder, round(limits.upload_mb * MB))
-        readable = [await _check_file(file, folder, service) for file in received]
+        loop, reader = asyncio.get_running_loop(), service.resources.sources.reader
+        readable = [
+            await loop.run_in_executor(_READERS, _read_file, file, folder / f"{file.path.name}.checked", reader)
+            for file in received
+        ]
         quota = UploadQuota(limits.uploads, round(limits.uploads_mb * MB))
         stored = await service.resources.uploads.add(caller.user, readable, quota)
+    except ReadError as error:
+        raise UnsupportedError(error.message, help=error.help) from error
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return DocumentList(documents=[_to_document_body(upload) for upload in stored])
@@ -122,16 +128,8 @@ async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -
     return Response(status_code=204)
 
 
-async def _check_file(file: FilePart, folder: Path, service: Service) -> tuple[Path, str]:
-    """Return the path of a file that can be read, under its final name, and its media type."""
-    loop, reader = asyncio.get_running_loop(), service.resources.sources.reader
-    try:
-        return await loop.run_in_executor(_READERS, _read_file, file, folder / f"{file.path.name}.checked", reader)
-    except ReadError as error:
-        raise UnsupportedError(error.message, help=error.help) from error
-
-
 def _read_file(file: FilePart, folder: Path, reader: DocumentReader) -> tuple[Path, str]:
+    """Return the path of a file that can be read, under its final name, and its media type."""
     name, media = identify_upload(file.name, file.path.read_bytes())
     folder.mkdir()
     path = file.path.rename(folder / name)

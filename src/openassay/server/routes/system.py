@@ -41,7 +41,7 @@ _METRICS = {"schema": {"type": "string"}, "example": _METRICS_EXAMPLE}
 @figures_router.get(
     "/api/threads/{threadId}/timings",
     operation_id="timings",
-    summary="Where the time of a run went: nodes, outside services, caches, waiting.",
+    summary="Get the timings of a run",
     responses=refusals(404),
 )
 async def get_timings(
@@ -49,17 +49,19 @@ async def get_timings(
     service: ServiceDep,
     run: Annotated[Id | None, Query(description="One of the thread's runs; the last one if left out.")] = None,
 ) -> Timings:
+    """Where its time went: nodes, outside services, caches, waiting."""
     return await service.engine.timings(thread.id, run)
 
 
 @figures_router.get(
     "/metrics",
     operation_id="metrics",
-    summary="Metrics of the server in the text format of Prometheus.",
+    summary="Get the metrics of the server",
     response_class=Response,
     responses={**refusals(), 200: {"description": "The metrics.", "content": {"text/plain": _METRICS}}},
 )
 async def get_metrics(_: Watcher, request: Request) -> Response:
+    """In the text format of Prometheus."""
     metrics: Metrics = request.app.state.metrics
     return Response(await asyncio.to_thread(metrics.text), media_type=MEDIA)
 

@@ -108,7 +108,7 @@ class StateBody(Body):
 
 @state_router.get(
     "/api/threads/{threadId}/state",
-    summary="The state of a thread",
+    summary="Get the state of a thread",
     response_model=StateBody,
     responses={**refusals(404, 409), **NOT_MODIFIED},
 )
@@ -120,8 +120,10 @@ async def get_state(
         view = await (
             service.engine.view(thread.id) if checkpoint is None else service.engine.view_at(thread.id, checkpoint)
         )
-    except NotFoundError as error:  # whose message may say whose checkpoint it is
-        raise error if checkpoint is None else no_checkpoint() from error
+    except NotFoundError as error:
+        if checkpoint is None:
+            raise
+        raise no_checkpoint() from error  # the message of the other may say whose checkpoint it is
     body = {"values": hide_file_urls(view.plain()), "next": list(view.next), "checkpointId": view.checkpoint}
     return responses.respond_with_etag(request, body)
 
@@ -132,7 +134,7 @@ def no_checkpoint() -> NotFoundError:
 
 @state_router.get(
     "/api/threads/{threadId}/report",
-    summary="The report",
+    summary="Get the report",
     response_model=ReportData,
     responses={**refusals(404), **NOT_MODIFIED},
 )
@@ -249,7 +251,7 @@ class HistoryBody(Body):
     moments: tuple[MomentBody, ...]
 
 
-@history_router.get("/api/threads/{threadId}/history", summary="The history of a thread", responses=refusals(404))
+@history_router.get("/api/threads/{threadId}/history", summary="Get the history of a thread", responses=refusals(404))
 async def get_history(
     thread: OwnThread,
     service: ServiceDep,
@@ -287,7 +289,7 @@ class BranchBody(Body):
     branches: tuple["BranchBody", ...] = ()
 
 
-@history_router.get("/api/threads/{threadId}/branches", summary="The tree a thread is part of", responses=refusals(404))
+@history_router.get("/api/threads/{threadId}/branches", summary="Get the branches of a thread", responses=refusals(404))
 async def get_branches(thread: OwnThread, service: ServiceDep) -> BranchBody:
     """From its root. A branch belongs to the owner of its parent."""
     return _to_branch(await service.engine.tree(thread.id))
@@ -477,7 +479,7 @@ class ThreadList(Body):
     next_cursor: str | None = Field(description="Where the next page begins; null: there is none.")
 
 
-@threads_router.get("/api/threads", summary="Your threads", responses=refusals())
+@threads_router.get("/api/threads", summary="List your threads", responses=refusals())
 async def list_threads(
     caller: Reader,
     service: ServiceDep,
@@ -549,7 +551,7 @@ class LinkThreadBody(Body):
 
 @threads_router.get(
     "/api/threads/{threadId}",
-    summary="A thread",
+    summary="Get a thread",
     response_model=ThreadBody | LinkThreadBody,
     responses={**refusals(404), **NOT_MODIFIED},
 )
