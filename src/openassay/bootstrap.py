@@ -445,7 +445,9 @@ async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageRead
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:
         robots = Robots(client, options.user_agent)
-        pages = WebPages(options, fetcher=PageFetcher(options, client=client, robots=robots), cache=cache, render=render)
+        pages = WebPages(
+            options, fetcher=PageFetcher(options, client=client, robots=robots), cache=cache, render=render
+        )
         try:
             yield pages
         finally:

@@ -197,9 +197,9 @@ async def test_what_a_worker_does_is_told_and_counted_there_and_belongs_to_the_r
         working = asyncio.create_task(worker.run(stopping))
         client.base_url = httpx2.URL(server.url)
         await researched(client, TESLA)
-        theirs = (await client.get(f"{worker.figures}/metrics")).text
+        theirs = (await client.get(f"{worker.metrics_url}/metrics")).text
         ours = (await client.get("/metrics")).text
-        ready = (await client.get(f"{worker.figures}/readyz")).json()
+        ready = (await client.get(f"{worker.metrics_url}/readyz")).json()
         stopping.set()
         await working
     assert 'openassay_runs_total{status="done"} 1.0' in theirs

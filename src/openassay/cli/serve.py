@@ -101,9 +101,9 @@ async def _run_worker(settings: Settings, concurrency: int | None, until_idle: b
     with handle_signals(stop, stop):
         async with open_worker(settings, concurrency) as worker:
             print_message(f"Working on runs of {worker.database}, {worker.concurrency} at a time. Ctrl-C stops it.")
-            if worker.figures:
-                print_message(f"Its figures are at {worker.figures}/metrics.")
+            if worker.metrics_url:
+                print_message(f"Its figures are at {worker.metrics_url}/metrics.")
             await worker.run(stopping, until_idle=until_idle)
-    under_way = f"Put in line again, for another worker: {pluralize(worker.left, 'run')}."
+    under_way = f"Put in line again, for another worker: {pluralize(worker.interrupted, 'run')}."
     idle = "Nothing was under way." if stopping.is_set() else "Nothing is left to do."
-    print_message(f"Stopped. {under_way if worker.left else idle}")
+    print_message(f"Stopped. {under_way if worker.interrupted else idle}")
