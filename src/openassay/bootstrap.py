@@ -26,7 +26,7 @@ from openassay.llm.router import ModelRouter
 from openassay.llm.selection import EMBEDDED, PRIVATE, ModelSelection, is_private, needs_model_consent, select_models
 from openassay.llm.tracing import is_on as traced
 from openassay.models.spend import MICRO, Caps, CostEstimate
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import (
     Cache,
@@ -53,7 +53,7 @@ from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
 from openassay.storage.artifacts import SqlArtifacts, SqlPins
-from openassay.storage.cache import ClosableCache
+from openassay.storage.cache import ClosableCache, NullCache
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -425,7 +425,7 @@ def open_journal(settings: Settings, rows: Rows, folder: Path) -> JournalRecorde
 
 
 @asynccontextmanager
-async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageReader]:
+async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIterator[PageReader]:
     """The web, as far as the guarded client lets anybody."""
     from openassay.fetch.browser import open_browser
     from openassay.fetch.client import FetchClient
@@ -434,8 +434,13 @@ async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageRead
 
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:
-        robots = Robots(client, options.user_agent)
-        pages = WebPages(options, visits=PageFetcher(options, client=client, robots=robots), cache=cache, render=render)
+        robots, cache = Robots(client, options.user_agent), cache or NullCache()
+        pages = WebPages(
+            options,
+            visits=PageFetcher(options, client=client, robots=robots),
+            cache=cache,
+            render=render,
+        )
         try:
             yield pages
         finally:
