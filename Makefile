@@ -33,7 +33,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv dev local fleet browser demo check test thorough requirements bench lock clean distclean
+.PHONY: help venv dev local fleet browser demo check unit test thorough requirements bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -59,8 +59,11 @@ check: dev ## format, lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+unit: dev ## the fast tests of single modules, in under a minute
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/unit
+
 test: dev browser check ## checks, tests and requirements, without the tests that take longest
-	@$(call tested,quick,--without=tests/long.txt)
+	@$(call tested,quick,-m "not slow")
 
 thorough: dev browser check ## the same with all tests
 	@$(call tested,junit,)

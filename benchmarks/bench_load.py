@@ -31,10 +31,11 @@ LONGEST = 900.0
 TICKS = os.sysconf("SC_CLK_TCK")
 PROVIDER = """
 import asyncio
-from openassay.testing import FakeProvider, ScriptedModel
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 
 async def main():
-    async with FakeProvider(ScriptedModel(), latency={latency}, connections=5000) as provider:
+    async with FakeLlmServer(FakeModel(), latency={latency}, connections=5000) as provider:
         print(provider.url, flush=True)
         await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Makes `src/openassay/embedding/data/minilm.int8.onnx` from the fp32 weights of all-MiniLM-L6-v2.
+"""Makes `src/openassay/text/data/minilm.int8.onnx` from the fp32 weights of all-MiniLM-L6-v2.
 
 The graph is written node by node instead of being exported and then quantised, because the usual route
 (`quantize_dynamic`) gives every activation tensor one scale: a sentence's vector then depends on which

@@ -1,6 +1,7 @@
 """What every test gets: no way out to the network, a clean environment, and a record of what it proves.
 
-Any whole run (no paths, -k or -m) leaves `.requirements.json` for tests/traceability.py; a partial run leaves
+Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial
+run leaves
 the last record alone unless --requirements-record names a file.
 """
 
@@ -37,7 +38,6 @@ PROPERTY = "requirement"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--requirements-record", metavar="FILE", help="write which requirements the tests proved")
-    parser.addoption("--without", metavar="FILE", help="leave out the test functions that are listed there")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,11 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if listing := config.getoption("--without"):
-        listed = set(Path(listing).read_text(encoding="utf-8").splitlines())
-        left_out = [item for item in items if item.nodeid.partition("[")[0] in listed]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.nodeid.partition("[")[0] not in listed]
     for item in items:
         ids = {str(name) for mark in item.iter_markers("requirement") for name in mark.args}
         item.user_properties.extend((PROPERTY, name) for name in sorted(ids))
@@ -80,8 +75,9 @@ class RequirementsRecord:
 
 
 def _is_whole_run(config: pytest.Config) -> bool:
-    narrowed = any(config.getoption(name, None) for name in ("keyword", "markexpr", "lf", "collectonly"))
-    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed
+    narrowed = any(config.getoption(name, None) for name in ("keyword", "lf", "collectonly"))
+    marked = config.getoption("markexpr", "") not in ("", "not slow")
+    return config.args_source is not pytest.Config.ArgsSource.ARGS and not narrowed and not marked
 
 
 # Isolation -------------------------------------------------------------------------------------------

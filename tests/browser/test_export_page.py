@@ -26,6 +26,7 @@ def opened(context: BrowserContext, report: Report, folder: Path) -> tuple[Page,
     return page, [url for url in asked if url != file.as_uri()], told
 
 
+@pytest.mark.slow
 def test_a_file_needs_nobody_and_a_statement_opens_in_place(context: BrowserContext, tmp_path: Path) -> None:
     page, asked, told = opened(context, whole("Tides are high."), tmp_path)
     passage = page.locator("details blockquote").first
@@ -38,6 +39,7 @@ def test_a_file_needs_nobody_and_a_statement_opens_in_place(context: BrowserCont
     assert styled != "none", "its own style is allowed"
 
 
+@pytest.mark.slow
 def test_a_citation_leads_to_its_reference_and_back(context: BrowserContext, tmp_path: Path) -> None:
     page, asked, _ = opened(context, whole(), tmp_path)
     page.locator("p.answer a").first.click()
@@ -67,6 +69,7 @@ def test_on_paper_every_passage_is_open(context: BrowserContext, tmp_path: Path)
     assert "click a statement" not in printed.text
 
 
+@pytest.mark.slow
 def test_nothing_in_a_file_can_act(context: BrowserContext, tmp_path: Path) -> None:
     page, asked, told = opened(context, whole(HOSTILE), tmp_path)
     page.wait_for_timeout(200)
@@ -75,6 +78,7 @@ def test_nothing_in_a_file_can_act(context: BrowserContext, tmp_path: Path) -> N
     assert page.locator("script, img, iframe, svg, form, a:not([href^='#'])").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read_by_everybody(context: BrowserContext, tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
     page, _, _ = opened(context, whole("Tides are high."), tmp_path)

@@ -41,6 +41,7 @@ async def rendering(web: FakeWeb, **options: object) -> AsyncIterator[Render]:
         yield render
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-04")
 async def test_what_scripts_build_is_read() -> None:
     async with FakeWeb() as web:
@@ -53,6 +54,7 @@ async def test_what_scripts_build_is_read() -> None:
     assert "Flour costs 31 a sack." in shown.html.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-17")
 async def test_where_scripts_have_led_the_browser_is_told() -> None:
     async with FakeWeb() as web:
@@ -65,6 +67,7 @@ async def test_where_scripts_have_led_the_browser_is_told() -> None:
     assert b"Elsewhere." in shown.html
 
 
+@pytest.mark.slow
 async def test_half_a_character_is_no_stumbling_block() -> None:
     async with FakeWeb() as web:
         web.add_page(f"{SHOP}/", r"<p>Whole.</p><script>document.body.append('\ud83c')</script>")
@@ -72,6 +75,7 @@ async def test_half_a_character_is_no_stumbling_block() -> None:
             assert b"Whole." in (await render(f"{SHOP}/")).html
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08", "W-17")
 async def test_a_page_reaches_nothing_on_this_machine_or_its_network() -> None:
     """Pictures, frames, scripts, sockets, beacons, forms and redirects: all of them are requests of the page."""
@@ -110,6 +114,7 @@ async def test_a_page_reaches_nothing_on_this_machine_or_its_network() -> None:
     assert {address for address, _ in web.dialled} == {"93.184.215.14"}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> None:
     async with FakeWeb() as web:
@@ -127,6 +132,7 @@ async def test_a_page_that_never_ends_is_given_up_and_the_next_one_read() -> Non
             assert b"Quiet." in (await render(f"{SHOP}/")).html
 
 
+@pytest.mark.slow
 async def test_several_pages_at_once_wait_for_their_turn() -> None:
     async with FakeWeb() as web:
         for number in range(4):
@@ -137,6 +143,7 @@ async def test_several_pages_at_once_wait_for_their_turn() -> None:
     assert all(f"page {number}".encode() in page.html for number, page in enumerate(pages))
 
 
+@pytest.mark.slow
 async def test_who_waits_too_long_for_a_turn_is_told() -> None:
     """All pages together take four times as long as one may; the last one is not kept waiting for its turn."""
     async with FakeWeb() as web:
@@ -157,6 +164,7 @@ def drivers() -> set[int]:
     return {int(pid) for pid in started if b"playwright" in Path(f"/proc/{pid}/cmdline").read_bytes()}
 
 
+@pytest.mark.slow
 async def test_the_driver_survives_a_ctrl_c() -> None:
     """A terminal sends it to all processes of its group: ours decides what ends."""
     async with FakeWeb() as web:
@@ -173,6 +181,7 @@ async def test_the_driver_survives_a_ctrl_c() -> None:
             assert drivers() - others == {before}
 
 
+@pytest.mark.slow
 async def test_a_driver_that_is_killed_costs_one_page() -> None:
     async with FakeWeb() as web:
         web.add_page(f"{SHOP}/", "<p>Quiet.</p>")
@@ -190,6 +199,7 @@ async def test_a_driver_that_is_killed_costs_one_page() -> None:
             assert b"Quiet." in (await render(f"{SHOP}/")).html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", ["/bin/false", "/nowhere/node"])
 async def test_a_driver_that_does_not_start_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch, node: str) -> None:
     async with FakeWeb() as web, rendering(web) as render:
@@ -221,6 +231,7 @@ async def test_crawl4ai_reads_the_same_page_over_the_same_guarded_way() -> None:
     assert {visit.host for visit in web.requests} == {"shop.example.org"}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-04")
 async def test_a_page_that_needs_javascript_becomes_a_document() -> None:
     """The whole way: fetched, found empty, shown to the browser, read."""

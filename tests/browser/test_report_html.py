@@ -57,6 +57,7 @@ def shown(context: BrowserContext, html: str) -> tuple[Page, list[str]]:
     return page, asked
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_a_statement_opens_the_passage_behind_it(context: BrowserContext) -> None:
     page, _ = shown(context, made().html)
@@ -98,6 +99,7 @@ def test_a_frame_sentence_has_nothing_to_open(context: BrowserContext) -> None:
     expect(page.get_by_text("No source gave a figure for 2024.")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1000])
 def test_it_fits_the_page(context: BrowserContext, width: int, tmp_path: Path) -> None:
     page, _ = shown(context, made(statement="A long statement about tides. " * 20, quote="word" * 200).html)

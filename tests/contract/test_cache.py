@@ -137,6 +137,7 @@ async def test_a_value_of_megabytes(cache: Cache) -> None:
     assert await cache.get("large") == value
 
 
+@pytest.mark.slow
 async def test_a_value_ends_with_its_time(cache: Cache) -> None:
     await cache.add_test("short", b"x", seconds=0.2)
     await cache.add_test("long", b"x", seconds=60)
@@ -151,6 +152,7 @@ async def test_a_value_ends_with_its_time(cache: Cache) -> None:
     assert await cache.get("ages") == b"x"
 
 
+@pytest.mark.slow
 async def test_a_counter_begins_at_one_and_ends_once(cache: Cache) -> None:
     assert [await cache.count("host", seconds=1.5) for _ in range(3)] == [1, 2, 3]
     assert await cache.count("other", seconds=60) == 1
@@ -183,6 +185,7 @@ STEP = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lru", "sqlite", "layered"])
 @settings(max_examples=60, deadline=None)
 @given(steps=st.lists(STEP, max_size=25))
@@ -273,6 +276,7 @@ async def test_too_large_a_value_passes_a_layer_by_and_leaves_no_older_one(tmp_p
     await disk.close()
 
 
+@pytest.mark.slow
 async def test_what_has_expired_leaves_the_file(tmp_path: Path, notices: Notices) -> None:
     clock = Clock()
     cache = SqliteCache(tmp_path / "c", 8 * MB, notices, clock=clock)
@@ -308,6 +312,7 @@ async def test_what_has_expired_leaves_the_file_when_somebody_has_time(tmp_path:
 # In the database --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_the_database_holds_no_more_than_its_limit(postgres_address: str, notices: Notices) -> None:
     """Those used longest ago leave first, and no more than must."""
     link = PostgresLink(postgres_address, notices)
@@ -342,6 +347,7 @@ async def test_what_has_expired_leaves_the_database(postgres_address: str, notic
     await link.close()
 
 
+@pytest.mark.slow
 async def test_several_who_prune_at_once_are_in_nobodys_way(postgres_address: str, notices: Notices) -> None:
     links = [PostgresLink(postgres_address, notices) for _ in range(3)]
     caches = [PostgresCache(link, MB) for link in links]
@@ -392,7 +398,7 @@ async def test_a_second_process_finds_what_the_first_has_put(tmp_path: Path, not
 COUNTING = """
 import asyncio, sys
 from pathlib import Path
-from openassay.storage.sqlite_cache import SqliteCache
+from openassay.storage.cache import SqliteCache
 
 async def main():
     cache = SqliteCache(Path(sys.argv[1]), 1_000_000, lambda text: sys.exit(text))
@@ -419,6 +425,7 @@ async def test_four_processes_count_exactly(tmp_path: Path) -> None:
     assert (tmp_path / "c").stat().st_size <= MB
 
 
+@pytest.mark.slow
 async def test_the_event_loop_does_not_wait_for_a_locked_file(
     tmp_path: Path, notices: Notices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,6 +458,7 @@ async def test_the_event_loop_does_not_wait_for_a_locked_file(
 # A damaged or impossible file -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "emptied"])
 @pytest.mark.parametrize("opened", [True, False])
 async def test_a_damaged_file_costs_its_values_and_no_more(
@@ -537,6 +545,7 @@ async def test_a_server_that_is_gone_is_a_miss_one_notice_and_tried_again(
     await both.close()
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_in_the_middle_of_a_call(
     own_valkey: Callable[..., ValkeyServer], over_redis: OverRedis, notices: Notices
 ) -> None:
@@ -561,6 +570,7 @@ async def test_a_server_that_stops_in_the_middle_of_a_call(
     await cache.close()
 
 
+@pytest.mark.slow
 async def test_a_database_that_restarts_is_a_miss_one_notice_and_used_again(
     postgres_server: PostgresServer, postgres_address: str, notices: Notices
 ) -> None:

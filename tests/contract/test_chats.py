@@ -32,6 +32,7 @@ async def chats(keyed_rows: Rows) -> SqlChats:
     return SqlChats(keyed_rows, Clock())
 
 
+@pytest.mark.slow
 async def test_a_conversation_is_known_by_what_was_said_last(chats: SqlChats) -> None:
     await chats.add("a", "How fast?", "About 70.\n\nSources: S1")
     assert await chats.find_thread("ada", " How fast? ", "About 70. Sources: S1") == "a"
@@ -39,6 +40,7 @@ async def test_a_conversation_is_known_by_what_was_said_last(chats: SqlChats) ->
     assert await chats.find_thread("ben", "How fast?", "About 70. Sources: S1") is None, "it is not theirs"
 
 
+@pytest.mark.slow
 async def test_a_thread_that_has_gone_on_is_not_asked_from_an_earlier_point(chats: SqlChats) -> None:
     await chats.add("a", "first", "one")
     await chats.add("a", "second", "two")
@@ -46,6 +48,7 @@ async def test_a_thread_that_has_gone_on_is_not_asked_from_an_earlier_point(chat
     assert await chats.find_thread("ada", "second", "two") == "a"
 
 
+@pytest.mark.slow
 async def test_of_two_that_say_the_same_the_newest_is_meant(chats: SqlChats) -> None:
     await chats.add("a", "Hi", "Hello")
     await chats.add("c", "Hi", "Hello")
@@ -53,6 +56,7 @@ async def test_of_two_that_say_the_same_the_newest_is_meant(chats: SqlChats) -> 
     assert await chats.find_thread("ada", "Hi", "Hello") == "c"
 
 
+@pytest.mark.slow
 async def test_it_goes_with_its_thread(chats: SqlChats, keyed_rows: Rows) -> None:
     await chats.add("a", "Hi", "Hello")
     await SqlThreads(keyed_rows).delete("a")

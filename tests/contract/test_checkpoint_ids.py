@@ -34,6 +34,7 @@ def test_ids_come_after_what_is_gone_on_from(ahead: str) -> None:
     assert str(uuid6()) > second
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_is_done_after_a_handover_comes_last_whatever_the_clocks_say(rows: Rows, ahead: str) -> None:
     saver = SqlCheckpointSaver(with_threads(rows, "t"))

@@ -47,6 +47,7 @@ class _Anywhere(SqlCheckpointSaver):
         await super().aprune(thread_ids, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 @pytest.mark.parametrize("seals", [Seals(), Seals(KEY, encrypt=True)], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -89,6 +90,7 @@ async def values_of(saver: SqlCheckpointSaver, where: Any) -> Any:
     return kept.checkpoint["channel_values"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "L-05")
 async def test_what_a_step_does_not_change_is_not_written_again(saver: SqlCheckpointSaver, rows: Rows) -> None:
     first = await put(saver, plan={"text": BIG}, round=1)
@@ -104,6 +106,7 @@ async def test_what_a_step_does_not_change_is_not_written_again(saver: SqlCheckp
     assert whole["size"] < PART
 
 
+@pytest.mark.slow
 async def test_pruning_leaves_what_is_kept_whole(saver: SqlCheckpointSaver, rows: Rows) -> None:
     for number in range(3):
         await put(saver, text=BIG + str(number // 2))
@@ -124,6 +127,7 @@ async def test_the_documents_a_thread_rests_on_are_noted(saver: SqlCheckpointSav
     assert list(find_documents({"a": [("x", {"document": HASH})], "b": {"document": HASH[:-1]}, "c": None})) == [HASH]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_what_a_person_says_is_no_document_the_thread_rests_on(saver: SqlCheckpointSaver, rows: Rows) -> None:
     """Whoever knows the hash of another's document would read it."""
@@ -169,6 +173,7 @@ ALTERATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "C-15")
 @pytest.mark.parametrize("what", ALTERATIONS)
 async def test_what_was_altered_is_refused_by_name(saver: SqlCheckpointSaver, rows: Rows, what: str) -> None:
@@ -181,6 +186,7 @@ async def test_what_was_altered_is_refused_by_name(saver: SqlCheckpointSaver, ro
         await saver.aget_tuple(config())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "C-11")
 async def test_two_threads_never_mix(saver: SqlCheckpointSaver) -> None:
     async def fill(thread: str) -> Any:

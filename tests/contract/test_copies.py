@@ -28,6 +28,7 @@ async def put(rows: Rows, values: Mapping[str, Any]) -> str:
     return str(checkpoint["id"])
 
 
+@pytest.mark.slow
 async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     with_threads(keyed_rows, "t", "b")
     [hits, task] = await SqlNotes(keyed_rows).add_test(
@@ -59,6 +60,7 @@ async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     assert (outline.run, outline.standing.next, outline.standing.after) == ("r2", ("search", "fuse"), ("dispatch",))
 
 
+@pytest.mark.slow
 async def test_a_checkpoint_of_nobody_is_not_copied(rows: Rows) -> None:
     with_threads(rows, "t")
     with pytest.raises(NotFoundError, match="has no checkpoint"):

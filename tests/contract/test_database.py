@@ -114,6 +114,7 @@ def test_text_that_is_none_and_tables_that_are_gone(path: Path, damage: str) -> 
     assert "with text" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_any_flipped_bit_is_found_or_harmless(path: Path) -> None:
     whole = path.read_bytes()
     chance = random.Random(7)
@@ -130,6 +131,7 @@ def test_any_flipped_bit_is_found_or_harmless(path: Path) -> None:
 # SQLite: busy, full, read-only ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_database_that_somebody_else_has_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.05)
     with SqliteDatabase(path) as database, other(path) as somebody:
@@ -167,12 +169,12 @@ from pathlib import Path
 from openassay.errors import StorageError
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
-from openassay.storage.tables import PARTS
+from openassay.storage.database import PARTS
 rows = Rows(SqliteDatabase(Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 for number in range(100):
     try:
-        with rows.writing("thread", "t") as writer:
+        with rows.open_writer("thread", "t") as writer:
             writer.insert(PARTS, {"thread": "t", "hash": f"{number}", "payload": b"x" * 10_000})
     except StorageError as error:
         print(f"{number}|{error.help}")
@@ -180,6 +182,7 @@ for number in range(100):
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(path: Path) -> None:
     """The operating system takes no more; what was written until then is there."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -221,6 +224,7 @@ def test_a_folder_that_may_only_be_read(unwritable: Path, name: str) -> None:
 # PostgreSQL: out of reach -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_server_that_was_restarted_is_found_again(postgres_address: str, postgres_server: PostgresServer) -> None:
     with PostgresDatabase(postgres_address) as database:
         rows = Rows(database)
@@ -231,6 +235,7 @@ def test_a_server_that_was_restarted_is_found_again(postgres_address: str, postg
         assert names(rows) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_however_many_connections_were_open_the_first_call_after_a_restart_finds_one_that_lives(
     postgres_address: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +257,7 @@ def test_however_many_connections_were_open_the_first_call_after_a_restart_finds
         assert names(Rows(database)) == ["one"]
 
 
+@pytest.mark.slow
 def test_what_was_under_way_when_the_server_stopped_can_be_tried_again(
     postgres_address: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +289,7 @@ def test_what_was_under_way_when_the_server_stopped_can_be_tried_again(
         assert names(rows) == ["one", "two"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message", "help"),
     [
@@ -300,6 +307,7 @@ def test_an_address_that_is_wrong_is_told_at_once(
     assert "secret-password" not in str(caught.value) + caught.value.help
 
 
+@pytest.mark.slow
 def test_a_password_is_never_told(postgres_address: str) -> None:
     with PostgresDatabase(postgres_address.replace("postgres:", "postgres:secret-password")) as database:
         assert "secret-password" not in database.name
@@ -310,6 +318,7 @@ def test_a_password_is_never_told(postgres_address: str) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_what_is_only_read_is_asked_again_of_a_server_that_is_back(
     postgres_address: str, postgres_server: PostgresServer
 ) -> None:
@@ -329,6 +338,7 @@ def test_what_is_only_read_is_asked_again_of_a_server_that_is_back(
                 assert reading.result(timeout=60) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ["UPDATE parts SET hash = hash", "WITH x AS (DELETE FROM parts RETURNING 1) SELECT 1"])
 def test_what_may_have_been_done_is_not_done_again(postgres_address: str, sql: str) -> None:
     with PostgresDatabase(postgres_address) as database:
@@ -386,6 +396,7 @@ def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 NEXT = f"{len(KNOWN) + 1:04}_two"
 
 
+@pytest.mark.slow
 def test_many_may_open_a_new_database_at_once(empty: str) -> None:
     def one(_: int) -> list[str]:
         with PostgresDatabase(empty) as database:
@@ -395,12 +406,14 @@ def test_many_may_open_a_new_database_at_once(empty: str) -> None:
         assert all(found == KNOWN for found in pool.map(one, range(4)))
 
 
+@pytest.mark.slow
 def test_a_database_can_be_looked_at_without_being_changed(empty: str) -> None:
     with PostgresDatabase(empty, migrate=False) as database:
         assert [migration.name for migration in postgres.pending_migrations(database)] == KNOWN
     assert tables(empty) == set()
 
 
+@pytest.mark.slow
 def test_a_failed_migration_leaves_the_old_version(postgres_address: str, migrations: Path) -> None:
     (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\nCREATE TABEL dos (a TEXT);\n")
     with pytest.raises(StorageError, match="TABEL"):
@@ -412,6 +425,7 @@ def test_a_failed_migration_leaves_the_old_version(postgres_address: str, migrat
             assert applied(database) == [*KNOWN, NEXT]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_older_than_the_database_says_so(
     postgres_address: str, migrations: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +437,7 @@ def test_a_process_that_is_older_than_the_database_says_so(
     assert "Upgrade this process" in caught.value.help
 
 
+@pytest.mark.slow
 def test_a_migration_may_be_cut_off_at_any_statement(empty: str, migrations: Path) -> None:
     """The server ends the connection after each of them in turn, of all that a new database needs."""
     first = migrations / f"{KNOWN[0]}.sql"
@@ -447,8 +462,8 @@ SLOW = "CREATE TABLE two (a TEXT);\nSELECT pg_sleep(300);\nCREATE TABLE three (a
 MIGRATING = """
 import sys
 from pathlib import Path
-from openassay.storage import upgrade
-from openassay.storage.migrating import Schema
+from openassay.storage import postgres as upgrade
+from openassay.storage.database import Schema
 from openassay.storage.postgres import PostgresDatabase
 upgrade.POSTGRES = Schema(Path(sys.argv[2]), "")
 PostgresDatabase(sys.argv[1]).close()
@@ -480,6 +495,7 @@ def wait_until(is_so: Any) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["process", "connection"])
 def test_a_migration_that_is_killed_is_done_by_the_next(postgres_address: str, migrations: Path, killed: str) -> None:
     (migrations / f"{NEXT}.sql").write_text(SLOW)
@@ -495,6 +511,7 @@ def test_a_migration_that_is_killed_is_done_by_the_next(postgres_address: str, m
     assert {"two", "three"} <= tables(postgres_address)
 
 
+@pytest.mark.slow
 def test_whoever_comes_while_another_migrates_waits_for_it(postgres_address: str, migrations: Path) -> None:
     (migrations / f"{NEXT}.sql").write_text(SLOW.replace("300", "2"))
     with migrating(postgres_address, migrations) as child:
@@ -557,6 +574,7 @@ def test_a_database_that_cannot_hold_every_text(postgres_server: PostgresServer)
     postgres_server.drop(address)
 
 
+@pytest.mark.slow
 def test_a_user_who_may_only_read(postgres_address: str, postgres_server: PostgresServer) -> None:
     postgres_server.execute("CREATE ROLE reader LOGIN")
     with PostgresDatabase(postgres_address) as database, database.transaction() as connection:

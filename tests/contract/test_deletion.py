@@ -70,6 +70,7 @@ async def test_documents_go_with_the_last_thread_that_uses_them(rows: Rows) -> N
     assert kept(rows) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING])
 async def test_what_another_run_may_just_have_read_stays(rows: Rows, status: RunStatus) -> None:
     await begun(rows, "a")
@@ -110,6 +111,7 @@ async def test_where_a_run_is_always_at_work_they_go_a_day_later(rows: Rows) -> 
     assert kept(rows) == {SHARED.text}
 
 
+@pytest.mark.slow
 async def test_they_are_given_up_when_threads_are_looked_through(rows: Rows) -> None:
     await begun(rows, "b", RunStatus.RUNNING)
     await read(rows, OWN)
@@ -121,6 +123,7 @@ async def test_they_are_given_up_when_threads_are_looked_through(rows: Rows) -> 
     assert kept(rows) == {SHARED.text}
 
 
+@pytest.mark.slow
 async def test_what_was_used_in_between_is_spared_a_whole_day_again(rows: Rows) -> None:
     """A mark of before says nothing about when its last thread went."""
     for id in ("a", "b"):
@@ -138,6 +141,7 @@ async def test_what_was_used_in_between_is_spared_a_whole_day_again(rows: Rows) 
     assert kept(rows) == set()
 
 
+@pytest.mark.slow
 async def test_a_document_is_there_however_reading_and_sweeping_meet(postgres_database: PostgresDatabase) -> None:
     """Whoever reads one that is being swept away waits, and puts it there again."""
     rows = Rows(postgres_database)
@@ -154,6 +158,7 @@ async def test_a_document_is_there_however_reading_and_sweeping_meet(postgres_da
     assert kept(rows) == {SHARED.text}
 
 
+@pytest.mark.slow
 async def test_what_a_step_read_that_was_killed_goes_with_the_next_thread(rows: Rows) -> None:
     await begun(rows, "a")
     await read(rows, LOST)
@@ -163,6 +168,7 @@ async def test_what_a_step_read_that_was_killed_goes_with_the_next_thread(rows: 
     assert kept(rows) == set()
 
 
+@pytest.mark.slow
 async def test_what_waits_to_become_part_of_a_checkpoint_is_used(rows: Rows) -> None:
     """A run that was stopped half-way goes on from the results of the tasks that were done."""
     for id in ("a", "b"):
@@ -176,6 +182,7 @@ async def test_what_waits_to_become_part_of_a_checkpoint_is_used(rows: Rows) -> 
     assert kept(rows) == {SHARED.text}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [None, KEY])
 def test_no_run_begins_while_documents_are_looked_through(postgres_database: PostgresDatabase, key: str | None) -> None:
     rows = Rows(postgres_database, Seals(key))
@@ -198,6 +205,7 @@ def test_no_run_begins_while_documents_are_looked_through(postgres_database: Pos
     assert threads._run("r").status is RunStatus.QUEUED
 
 
+@pytest.mark.slow
 async def test_a_thread_that_never_was_is_not_deleted(rows: Rows) -> None:
     with pytest.raises(NotFoundError):
         await SqlThreads(rows).delete("a")

@@ -17,7 +17,7 @@ from openassay.errors import StorageError
 from openassay.models.event import RunStatus
 from openassay.models.evidence import Hit
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import RunDispatcher
 from openassay.search.demo import DemoSource
@@ -135,6 +135,7 @@ async def times_begun(engine: Engine, run: Run) -> int:
     return sum(event.kind == "run" and event.data["status"] == RunStatus.RUNNING for event in told)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_run_that_was_put_in_line_is_worked_on_once(settings: Settings) -> None:
     async with taking_up(settings) as place:
@@ -150,6 +151,7 @@ async def test_a_run_that_was_put_in_line_is_worked_on_once(settings: Settings) 
         await until(is_at_rest)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15", "W-16")
 async def test_people_take_turns_and_are_told_their_places(settings: Settings, gate: Gate) -> None:
     async with taking_up(settings) as place:
@@ -170,6 +172,7 @@ async def _came(gate: Gate, run: Run) -> bool:
     return run.id in gate.came
 
 
+@pytest.mark.slow
 async def test_what_can_wait_waits_until_nothing_else_does(settings: Settings, gate: Gate) -> None:
     async with taking_up(settings) as place:
         [first] = await place.put("ann")
@@ -182,6 +185,7 @@ async def test_what_can_wait_waits_until_nothing_else_does(settings: Settings, g
     assert gate.came == [run.id for run in (first, ann1, ann2, low1, low2)]
 
 
+@pytest.mark.slow
 async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
     """With one at a time nobody has anything at work when the next is chosen: whoever was served last waits."""
     async with taking_up(settings) as place:
@@ -194,6 +198,7 @@ async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
     assert [person[run] for run in gate.came] == ["ann", "ben"] * 3 + ["ann"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_was_left_is_taken_up(settings: Settings) -> None:
     """By a process that died at work, and by one that died before anybody was told."""
@@ -207,6 +212,7 @@ async def test_what_was_left_is_taken_up(settings: Settings) -> None:
         assert (await place.engine.threads.run(waiting.id)).status is RunStatus.CANCELLED
 
 
+@pytest.mark.slow
 async def test_one_that_is_stopped_in_line_is_not_worked_on(settings: Settings, gate: Gate) -> None:
     async with taking_up(settings) as place:
         [first] = await place.put("ann")
@@ -220,12 +226,15 @@ async def test_one_that_is_stopped_in_line_is_not_worked_on(settings: Settings, 
     assert gate.came == [first.id, last.id]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tides.md").write_text("The tide turns twice a day.", encoding="utf-8")
     async with open_server_resources(settings) as premises:
-        lost = await premises.engine.queue(QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents"))
+        lost = await premises.engine.queue(
+            QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents")
+        )
     shutil.rmtree(tmp_path / "docs")
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
@@ -246,6 +255,7 @@ async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
         assert (await place.engine.threads.run(ended.id)).error
 
 
+@pytest.mark.slow
 async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +271,7 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
         assert "a fault of ours" in ((await place.engine.threads.run(run.id)).error or "")
 
 
+@pytest.mark.slow
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
     monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)

@@ -93,6 +93,7 @@ async def test_a_prefix_of_a_hash_will_do(store: DocumentStore, length: int) -> 
     assert await store.get(FULL.hash[:length].upper()) == FULL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash", ["", "abc", FULL.hash[:7], "g" * 64, FULL.hash + "0", "%" * 8, "*" * 8, "\x00"])
 async def test_what_cannot_be_a_hash_is_not_found(store: DocumentStore, hash: str) -> None:
     await store.add_test(FULL)
@@ -348,7 +349,7 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path, schema: Schem
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     _add(schema, "0002_two.sql", f"CREATE TABLE two AS {endless};\n")
     script = (
-        "import sys; from pathlib import Path; from openassay.storage.migrating import Schema;"
+        "import sys; from pathlib import Path; from openassay.storage.database import Schema;"
         "from openassay.storage.sqlite import SqliteDatabase;"
         "SqliteDatabase(Path(sys.argv[1]), Schema(Path(sys.argv[2]), ''))"
     )

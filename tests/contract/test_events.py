@@ -75,6 +75,7 @@ async def test_what_is_read_is_what_append_returned(log: EventLog) -> None:
     assert appended.data == {"pair": [1, 2], "when": "2026-01-02T03:04:05.000678Z", "path": "a"}
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.dictionaries(st.text(), PLAIN, max_size=4))
 async def test_any_plain_data_survive(log: EventLog, data: dict[str, object]) -> None:
@@ -113,6 +114,7 @@ async def test_events_go_with_their_thread(log: EventLog, threads: ThreadStore) 
     assert len(await log.since("b", 0)) == 1
 
 
+@pytest.mark.slow
 async def test_many_tasks_leave_no_gap(log: EventLog) -> None:
     appended = await asyncio.gather(*(log.append(event(number=number)) for number in range(200)))
     assert sorted(found.seq for found in appended) == list(range(1, 201))
@@ -127,7 +129,7 @@ APPEND = """
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from openassay.model.event import Event
+from openassay.models.event import Event
 from openassay.storage.events import SqlEvents
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
@@ -141,6 +143,7 @@ with SqliteDatabase(Path(sys.argv[1])) as database:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 async def test_many_processes_leave_no_gap(log: EventLog, database: SqliteDatabase) -> None:
     assert _exit_codes(APPEND, database.path) == [0] * 4

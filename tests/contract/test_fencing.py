@@ -168,6 +168,7 @@ def is_taken(leases: Leases, thread: str = "t") -> bool:
 # What is refused --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
 def test_nothing_is_written_for_a_thread_that_another_has(name: str, kept: Kept, process: Callable[[], Leases]) -> None:
     first, second = process(), process()
@@ -236,6 +237,7 @@ def test_a_lock_that_cannot_be_lost_needs_no_fence(rows: Rows) -> None:
 # What is under way ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scope", "owner"), [("thread", "t"), ("run", "r"), ("ledger", "r")])
 def test_nobody_takes_a_thread_over_in_the_middle_of_a_write(
     scope: str, owner: str, kept: Kept, process: Callable[[], Leases]
@@ -360,6 +362,7 @@ def told(process: "subprocess.Popen[str]") -> list[str]:
     return process.stdout.read().splitlines()
 
 
+@pytest.mark.slow
 def test_a_process_that_was_stopped_writes_nothing_when_it_wakes_up(
     kept: Kept, process: Callable[[], Leases], postgres_address: str
 ) -> None:
@@ -375,6 +378,7 @@ def test_a_process_that_was_stopped_writes_nothing_when_it_wakes_up(
     assert leases.holds("t"), "what it gave back was not its own"
 
 
+@pytest.mark.slow
 def test_a_process_that_was_stopped_in_the_middle_of_a_write_holds_nobody_up_for_ever(
     kept: Kept, process: Callable[[], Leases], postgres_address: str
 ) -> None:
@@ -487,6 +491,7 @@ class Claims(RuleBasedStateMachine):
             process.release(self.thread)
 
 
+@pytest.mark.slow
 def test_at_no_time_two_may_write(process: Callable[[], Leases], postgres_database: PostgresDatabase) -> None:
     three = [process() for _ in range(3)]
     given = iter(three * 10_000)
@@ -501,6 +506,7 @@ def test_at_no_time_two_may_write(process: Callable[[], Leases], postgres_databa
     run_state_machine_as_test(Machine, settings=settings(max_examples=25, stateful_step_count=25, deadline=None))
 
 
+@pytest.mark.slow
 def test_those_who_race_for_a_thread_write_one_after_the_other(kept: Kept, process: Callable[[], Leases]) -> None:
     """Each writes as fast as it can with whatever it took last, while leases end under everybody's hands."""
     ends = time.monotonic() + 3.0

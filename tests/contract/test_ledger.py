@@ -226,6 +226,7 @@ async def advance(ledger: Ledger, steps: list[str]) -> None:
         await doing[step]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "steps",
     [
@@ -290,6 +291,7 @@ async def test_each_cap_holds_to_the_last_unit(ledger: Ledger, caps: dict[str, i
     await ledger.reserve(call("b", research=False))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06")
 @pytest.mark.parametrize(
     ("caps", "cap"), [({"micros": 10_000}, "usd"), ({"tokens": 1_000}, "tokens"), ({"requests": 10}, "requests")]
@@ -318,6 +320,7 @@ async def test_what_finishing_has_used_is_not_there_for_research(ledger: Ledger)
     await ledger.reserve(call("b", micros=500))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "cap", "research"), [(0.9, 10, 1), (0.3, 90, 63), (0.07, 500, 465)])
 async def test_shares_are_exact(ledger: Ledger, share: float, cap: int, research: int) -> None:
     """10 * (1 - 0.9) is 0.9999999999999998 in floats."""
@@ -668,7 +671,7 @@ async def outcome(ledger: Ledger, name: str, *args: Any, **options: Any) -> obje
         return type(error), error.message, error.help
 
 
-TestBooks = pytest.mark.requirement("X-06", "W-15")(Books.TestCase)
+TestBooks = pytest.mark.slow(pytest.mark.requirement("X-06", "W-15")(Books.TestCase))
 TestBooks.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 
 

@@ -107,12 +107,12 @@ if hours:  # a clock that is wrong, for whoever asks it from here on
     datetime.datetime = Wrong
 
 from openassay.errors import ThreadBusyError
-from openassay.storage.leases import Leases
+from openassay.storage.locks import Leases
 from openassay.storage.locks import FileLocks
 from openassay.storage.postgres import PostgresDatabase
 locks = FileLocks(Path(where)) if kind == "files" else Leases(PostgresDatabase(where), seconds=seconds)
 try:
-    print("held", locks.take("t", forgive=False).falls, flush=True)
+    print("held", locks.acquire("t", forgive=False).falls, flush=True)
 except ThreadBusyError:
     print("busy", flush=True)
 sys.stdin.read()
@@ -154,6 +154,7 @@ def test_another_process_is_kept_out_until_the_holder_dies(tmp_path: Path) -> No
     locks.acquire("t")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_those_who_die_with_a_thread_are_counted_until_it_is_given_back(shared: tuple[str, str, RunLocks]) -> None:
     kind, where, locks = shared
@@ -179,6 +180,7 @@ def test_a_person_who_wants_it_tried_forgives_those_who_died(tmp_path: Path) -> 
     assert locks.acquire("t", forgive=False).falls == 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_whoever_gets_further_than_those_who_died_begins_anew(shared: tuple[str, str, RunLocks]) -> None:
     kind, where, locks = shared
@@ -246,6 +248,7 @@ def _succeeded(database: PostgresDatabase, leases: Leases, *, forgive: bool = Fa
             assert time.monotonic() < ends, "it could not be taken over"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 def test_what_a_killed_process_held_is_free_when_its_lease_ends_and_not_before(
     postgres_database: PostgresDatabase, postgres_address: str, leases: Leases
@@ -276,6 +279,7 @@ def test_whoever_comes_too_early_is_told_how_long_to_wait(
     assert f"process {os.getpid()} on" in _asked(postgres_database, "SELECT holder AS found FROM leases")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_a_lease_is_renewed_as_long_as_it_is_held(postgres_database: PostgresDatabase, leases: Leases) -> None:
     leases.acquire("t")
@@ -291,6 +295,7 @@ def test_a_lease_is_renewed_as_long_as_it_is_held(postgres_database: PostgresDat
     assert _end(postgres_database, "another") is None
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_a_process_that_hangs_holds_nothing_for_long(
     postgres_database: PostgresDatabase, process: Callable[..., Leases], monkeypatch: pytest.MonkeyPatch
@@ -346,6 +351,7 @@ def test_of_many_who_take_a_thread_at_once_one_has_it(
         assert tokens[-1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 @pytest.mark.parametrize("seconds", [0.0, 2 * SECONDS])
 def test_a_server_that_is_away_for_a_while_loses_no_lease(
@@ -403,6 +409,7 @@ def test_a_lease_that_was_lost_is_not_renewed(
     assert _end(postgres_database) == far
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_no_clock_counts_but_the_servers(postgres_address: str, process: Callable[..., Leases]) -> None:
     """Neither that of a holder who thinks it is early nor that of another who thinks it is late."""
@@ -438,6 +445,7 @@ def test_closing_gives_back_what_is_held(process: Callable[..., Leases]) -> None
     assert two.acquire("t", forgive=False).falls == 0
 
 
+@pytest.mark.slow
 def test_a_lease_that_cannot_be_given_back_is_told_and_ends_by_itself(
     process: Callable[..., Leases], postgres_address: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -128,6 +128,7 @@ async def test_everything_can_be_forgotten(memory: Memory) -> None:
     await memory.forget_all("ann")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["M1", "M7", "x", "", "all", "M1; DROP"])
 async def test_an_id_that_is_not_the_users_is_not_found(memory: Memory, id: str) -> None:
     await memory.remember("bob", "We report in euros")
@@ -138,6 +139,7 @@ async def test_an_id_that_is_not_the_users_is_not_found(memory: Memory, id: str)
     assert await texts(memory, "bob") == ["We report in euros"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "  \n", "...", "\x1b[31mred", "bell\x07", "bro\ufffdken", "half \ud800 pair"])
 async def test_what_cannot_be_read_is_refused(memory: Memory, text: str) -> None:
     with pytest.raises(UsageError, match="not readable"):
@@ -151,6 +153,7 @@ async def test_what_cannot_be_seen_is_left_out(memory: Memory) -> None:
     assert fact.text == "We report in euros"
 
 
+@pytest.mark.slow
 async def test_a_fact_has_a_longest_and_a_person_a_most(memory: Memory) -> None:
     assert len((await memory.remember("ann", "x" * LONGEST_FACT)).text) == LONGEST_FACT
     with pytest.raises(UsageError, match="at most 500 characters, not 501"):
@@ -186,6 +189,7 @@ async def test_facts_that_share_words_with_a_question_come_best_first(memory: Me
     assert await relevant(memory, "What is dark matter?") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["I work in procurement", "We report in euros", "Our fiscal year ends in June", "Never use Wikipedia",
@@ -196,6 +200,7 @@ async def test_what_is_said_of_the_person_counts_for_every_question(memory: Memo
     assert await relevant(memory, "What is dark matter?") == [text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["World War I ended in 1918", "The US imports steel", "Weather stations report hourly"]
 )
@@ -204,6 +209,7 @@ async def test_what_only_looks_like_it_does_not(memory: Memory, text: str) -> No
     assert await relevant(memory, "What is dark matter?") == []
 
 
+@pytest.mark.slow
 async def test_a_fact_about_the_person_is_not_crowded_out(memory: Memory) -> None:
     await memory.remember("ann", "We report in euros")
     for number in range(50):
@@ -214,6 +220,7 @@ async def test_a_fact_about_the_person_is_not_crowded_out(memory: Memory) -> Non
 # Users -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", ["", "a.b", "a b", "ä", "x" * 65, "a/b", "a\n", "*", "memory\x00"])
 async def test_a_user_without_a_valid_name_is_refused(memory: Memory, user: str) -> None:
     for attempt in (
@@ -277,6 +284,7 @@ async def emptied(database: PostgresDatabase) -> AsyncIterator[Memory]:
     yield create_shared_memory(Rows(database), database)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["in memory", "sqlite", "postgres"])
 def test_two_users_never_mix(
     kind: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
@@ -308,6 +316,7 @@ async def _play(opened: Callable[[], AbstractAsyncContextManager[Memory]], steps
             assert {fact.id: fact.text for fact in await memory.facts(user)} == held
 
 
+@pytest.mark.slow
 async def test_many_at_once_get_an_id_each(memory: Memory) -> None:
     facts = await asyncio.gather(*(memory.remember("ann", f"Fact {number}") for number in range(20)))
     assert len({fact.id for fact in facts}) == 20
@@ -351,7 +360,7 @@ async def test_only_its_owner_may_read_the_file_and_what_is_forgotten_is_gone_fr
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from openassay.memory.opening import open_memory
+from openassay.engine.memory import open_memory
 
 async def write():
     async with open_memory(Path(sys.argv[1])) as memory:
@@ -362,6 +371,7 @@ asyncio.run(write())
 """
 
 
+@pytest.mark.slow
 async def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     """Also the file is made by one of them while the others want to."""
     file = tmp_path / "memory.sqlite3"

@@ -122,12 +122,14 @@ def test_no_more_than_asked_for(index: Index) -> None:
     assert texts(index, "clay", limit=-1) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], [""], [" ", "\t"], ["?!"], ['"'], ["\x00"], ["\ud800"], ["\N{FIRE}"], ["*"]])
 def test_nothing_asked_nothing_found(index: Index, words: list[str]) -> None:
     add(index, "a", "clay \N{FIRE} * ?!\n")
     assert index.match(words, limit=5) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -158,6 +160,7 @@ def test_syntax_is_only_text(index: Index, words: list[str]) -> None:
     assert texts(index, *words) == ["clay"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
@@ -177,6 +180,7 @@ def test_case_accents_and_scripts(index: Index, text: str, asked: str) -> None:
     assert texts(index, asked) == [text]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.text(alphabet=st.characters(), max_size=20), max_size=8))
 def test_no_question_raises(index: Index, words: list[str]) -> None:
@@ -338,6 +342,7 @@ def test_among_many_the_same_path_and_the_same_text_count_once(index: Index) -> 
     assert index.count_contents() == IndexCounts(files=3, passages=2, vectors=0)
 
 
+@pytest.mark.slow
 def test_one_at_a_time_brings_it_up_to_date(index: Index) -> None:
     with index.lock_updates(wait=0) as mine:
         assert mine
@@ -443,6 +448,7 @@ def test_sqlite_agrees_after_any_changes(sqlite: SqliteIndex, changes: Changes) 
     _check_whole(sqlite)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=CHANGES)
 def test_postgres_agrees_after_any_changes(
@@ -667,6 +673,7 @@ def test_words_of_passages_that_are_not_counted_are_found(
     check_counts(postgres_database)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "asked"),
     [("before\0after", "after"), ("it's \\ a 'quoted' word", "quoted"), ("%s ? :name", "name"), ("\ue000clay", "clay")],
@@ -746,6 +753,7 @@ def test_two_who_write_to_one_library_wait_for_each_other(postgres_database: Pos
 # Against each other -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_postgres_finds_as_well_as_sqlite(sqlite: SqliteIndex, postgres: PostgresIndex, eval_data: Path) -> None:
     """All gold passages of two-hop questions among the first five, by words alone: .62 on SQLite, .63 on PostgreSQL."""
     corpus = json.loads((eval_data / "hotpotqa/corpus.json").read_text(encoding="utf-8"))

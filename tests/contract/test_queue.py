@@ -106,6 +106,7 @@ async def test_what_was_put_off_is_in_line_like_the_others_once_that_is_over(que
     assert list((await queue.take_snapshot()).places) == [run.id for run in runs]
 
 
+@pytest.mark.slow
 async def test_what_is_put_off_waits_whatever_else_comes(queue: RunQueue, runs: list[Run]) -> None:
     await queue.add(runs[:1], after=60.0)
     await queue.add(runs[1:])

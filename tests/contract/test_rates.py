@@ -96,6 +96,7 @@ async def takes(rates: RateLimiter, name: str, bucket: TokenBucket, times: int) 
 # Every one --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_bucket_is_full_at_first_and_then_empty(join: Join) -> None:
     rates, bucket = join(), TokenBucket(3, SLOW)
     assert [round((await rates.try_acquire("a", bucket)).left) for _ in range(3)] == [2, 1, 0]
@@ -105,6 +106,7 @@ async def test_a_bucket_is_full_at_first_and_then_empty(join: Join) -> None:
     assert (await rates.try_acquire("b", bucket)).wait == 0, "each has one of their own"
 
 
+@pytest.mark.slow
 async def test_tokens_come_back_evenly_and_no_more_than_there_is_room_for(join: Join) -> None:
     rates, bucket = join(), TokenBucket(3, 5)
     began = monotonic()
@@ -130,6 +132,7 @@ async def test_another_size_holds_from_then_on(join: Join) -> None:
     assert (await rates.try_acquire("a", TokenBucket(100, SLOW))).wait > 0, "more room is empty at first"
 
 
+@pytest.mark.slow
 async def test_a_turn_waits_for_its_token_and_for_no_more(join: Join) -> None:
     rates, bucket = join(), TokenBucket(1, 20)
     began = monotonic()
@@ -144,6 +147,7 @@ async def test_a_turn_waits_for_its_token_and_for_no_more(join: Join) -> None:
     assert order == list(range(9)), "first come, first served"
 
 
+@pytest.mark.slow
 async def test_who_waits_can_leave(join: Join) -> None:
     rates, bucket = join(), TokenBucket(1, SLOW)
     await rates.acquire("a", bucket)
@@ -159,6 +163,7 @@ async def test_who_waits_can_leave(join: Join) -> None:
 TAKERS = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 0.05)), min_size=1, max_size=40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["process", "postgres", "redis"])
 @settings(max_examples=8)
 @given(size=st.integers(1, 6), per_second=st.sampled_from([2.0, 20.0, 100.0]), takers=TAKERS)
@@ -209,16 +214,16 @@ def _database_of_rates(postgres_server: PostgresServer) -> None:
 TAKING = """
 import asyncio, sys
 from pydantic import SecretStr
-from openassay.ports import Bucket
-from openassay.storage.postgres_link import PostgresLink
-from openassay.storage.postgres_rates import PostgresRates
-from openassay.storage.redis_link import RedisLink
-from openassay.storage.redis_rates import RedisRates
+from openassay.protocols import TokenBucket
+from openassay.storage.connections import PostgresLink
+from openassay.storage.rates import PostgresRates
+from openassay.storage.connections import RedisLink
+from openassay.storage.rates import RedisRates
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
     rates = RedisRates(link) if place.startswith("redis") else PostgresRates(link)
-    taken = [await rates.take("all", Bucket(100, 0.001)) for _ in range(60)]
+    taken = [await rates.try_acquire("all", TokenBucket(100, 0.001)) for _ in range(60)]
     print(sum(not one.wait for one in taken))
     await link.close()
 
@@ -226,6 +231,7 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "redis"])
 async def test_three_processes_together_get_what_there_is(
     kind: str, postgres_address: str, own_valkey: Callable[..., ValkeyServer]
@@ -243,6 +249,7 @@ async def test_three_processes_together_get_what_there_is(
 # Providers --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "redis"])
 async def test_processes_keep_the_pace_of_a_search_provider_together(
     kind: str, postgres_address: str, own_valkey: Callable[..., ValkeyServer], notices: Notices
@@ -277,6 +284,7 @@ async def test_whoever_waits_too_long_for_a_search_provider_is_told(valkey: Valk
         assert lanes[1]._slots._value == ProviderTerms(per_minute=1).at_once, "who leaves keeps no place"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "redis"])
 async def test_processes_keep_the_rate_of_a_model_together(
     kind: str, postgres_address: str, own_valkey: Callable[..., ValkeyServer], notices: Notices,
@@ -349,6 +357,7 @@ async def test_a_redis_that_is_gone_is_told_once_and_each_counts_for_itself(
     assert len(notices) == 2
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_gone_is_told_once_and_each_counts_for_itself(
     postgres_server: PostgresServer, postgres_address: str, notices: Notices
 ) -> None:

@@ -86,6 +86,7 @@ async def test_what_is_due_first_comes_first_then_what_was_opened_first(store: R
     assert await store.pending("nowhere") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     ["approve", "", "\N{FIRE}\n\x00", None, 7, {"decision": "modify", "edits": [{"op": "drop", "n": 1.5}], "on": True}],
@@ -98,6 +99,7 @@ async def test_an_answer_is_kept_as_it_was_given(store: ReviewStore, answer: Any
     assert await store.pending() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "told"),
     [("person", "by a person"), ("timer", "by the timer"), ("mode", "by switching its thread to auto")],
@@ -184,7 +186,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from openassay.errors import AnswerError
-from openassay.storage.reviews import SqlReviews
+from openassay.storage.events import SqlReviews
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 
@@ -193,7 +195,8 @@ with SqliteDatabase(Path(sys.argv[1])) as database:
     sys.stdin.readline()
     for question in range({QUESTIONS}):
         try:
-            asyncio.run(SqlReviews(Rows(database)).take(str(question), sys.argv[2], "person", datetime.now(UTC)))
+            answer = SqlReviews(Rows(database)).accept_answer(str(question), sys.argv[2], "person", datetime.now(UTC))
+            asyncio.run(answer)
         except AnswerError:
             continue
         print(question, flush=True)
@@ -208,6 +211,7 @@ async def _asked(rows: Rows) -> SqlReviews:
     return store
 
 
+@pytest.mark.slow
 async def test_one_of_two_processes_answers(sqlite_database: SqliteDatabase) -> None:
     store = await _asked(Rows(sqlite_database))
     won = _taken_by_two(sqlite_database.path)

@@ -217,6 +217,7 @@ async def test_one_bad_result_among_good_ones_is_left_out(played: Played) -> Non
     assert urls(await played.ask()) == [result.url for result in played.format.samples()]
 
 
+@pytest.mark.slow
 async def test_any_text_can_be_asked(played: Played, eval_data: Path) -> None:
     strings = json.loads((eval_data / "hostile" / "naughty-strings.json").read_text("utf-8"))
     for text in [*strings[::25], "\ud800 lone", "word " * 500, "x" * 5000, "\u200b"]:
@@ -242,6 +243,7 @@ async def test_a_refused_key_is_not_tried_again(played: Played, status: int) -> 
     assert played.requests == 1
 
 
+@pytest.mark.slow
 async def test_too_many_requests_are_tried_again_when_the_provider_says(played: Played) -> None:
     played.provider.reply_next(played.provider.build_reply("", 429, {"Retry-After": "0.2"}))
     assert await played.ask()
@@ -255,6 +257,7 @@ async def test_who_wants_to_be_left_alone_for_long_is(played: Played) -> None:
     assert played.requests == 1
 
 
+@pytest.mark.slow
 async def test_trouble_of_the_provider_passes(played: Played) -> None:
     played.provider.reply_next(
         played.provider.build_reply("", 503), played.provider.build_reply("<h1>Bad gateway</h1>", 502)
@@ -278,6 +281,7 @@ async def test_a_question_that_is_not_accepted_is_not_repeated(played: Played, s
     assert played.requests == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["", "null", "[]", '{"results": [', "<html><body>Maintenance</body></html>", "shape"])
 async def test_an_answer_of_another_form_is_an_error(played: Played, body: str) -> None:
     played.provider.reply_next(
@@ -296,6 +300,7 @@ async def test_deep_nesting_is_an_answer_of_another_form(played: Played) -> None
     assert not (await played.refused()).retryable
 
 
+@pytest.mark.slow
 async def test_a_slow_provider_is_not_waited_for(played: Played) -> None:
     played.provider.delay = 30
     error = await played.refused(source=played.build(seconds=0.1))
@@ -349,6 +354,7 @@ async def test_redirects_are_not_followed(played: Played, status: int) -> None:
     assert played.requests == 1
 
 
+@pytest.mark.slow
 async def test_no_error_and_no_log_has_the_key(played: Played, caplog: pytest.LogCaptureFixture) -> None:
     if played.format.key_setting is None:
         pytest.skip("it has none")
@@ -431,6 +437,7 @@ async def test_the_quota_of_a_day_holds_for_all_runs(played: Played) -> None:
     await played.ask(SearchRequest(query=TOWNS[0]), played.build(**quota))  # what is known costs none of it
 
 
+@pytest.mark.slow
 async def test_the_rate_holds_for_all_runs(played: Played) -> None:
     runs = [played.build(requests_per_minute={played.format.name: 600}) for _ in range(2)]
     await asyncio.gather(*(played.ask(SearchRequest(query=town), runs[len(town) % 2]) for town in TOWNS))
@@ -439,6 +446,7 @@ async def test_the_rate_holds_for_all_runs(played: Played) -> None:
         assert times[start + 12] - times[start] >= 0.15
 
 
+@pytest.mark.slow
 async def test_no_more_are_under_way_than_the_provider_allows(played: Played) -> None:
     runs = [played.build() for _ in range(2)]
     played.provider.delay = 0.03

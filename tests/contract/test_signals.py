@@ -154,16 +154,16 @@ async def test_other_processes_hear_it(join: Join, notices: Notices) -> None:
 RINGING = """
 import asyncio, sys
 from pydantic import SecretStr
-from openassay.storage.postgres_link import PostgresLink
-from openassay.storage.postgres_signals import PostgresSignals
-from openassay.storage.redis_link import RedisLink
-from openassay.storage.redis_signals import RedisSignals
+from openassay.storage.connections import PostgresLink
+from openassay.storage.signals import PostgresSignals
+from openassay.storage.connections import RedisLink
+from openassay.storage.signals import RedisSignals
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
     signals = RedisSignals(link) if place.startswith("redis") else PostgresSignals(link)
     for number in range(100):
-        signals.ring(f"run:{number}")
+        signals.notify(f"run:{number}")
     await signals.close()
     await link.close()
 
@@ -171,6 +171,7 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "redis"])
 async def test_a_process_that_ends_at_once_has_told_all(
     kind: str, postgres_address: str, valkey: ValkeyServer, notices: Notices
@@ -189,6 +190,7 @@ async def test_a_process_that_ends_at_once_has_told_all(
             await rung(last)
 
 
+@pytest.mark.slow
 async def test_what_rings_often_is_told_seldom(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "PAUSE", 0.2)
     here, there = join(), join()
@@ -237,6 +239,7 @@ async def test_ringing_takes_no_time_and_opens_nothing_to_listen_with(join: Join
 # Trouble ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_nobody_there_is_told_once_and_ringing_goes_on(notices: Notices) -> None:
     for kind, place in (("redis", "redis://127.0.0.1:9/0"), ("postgres", "postgresql://nobody@127.0.0.1:9/none")):
         notices.clear()

@@ -129,6 +129,7 @@ async def test_an_active_run_keeps_others_out(store: ThreadStore, status: RunSta
     await store.begin(run("elsewhere", of="other"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ENDED)
 async def test_an_ended_run_lets_the_next_begin(store: ThreadStore, status: RunStatus) -> None:
     await store.create(thread())
@@ -151,6 +152,7 @@ async def test_an_update_changes_what_it_names(store: ThreadStore) -> None:
     assert found.finished is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ENDED)
 async def test_the_end_is_dated_once(store: ThreadStore, status: RunStatus) -> None:
     await store.create(thread())
@@ -389,7 +391,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from openassay.errors import ThreadBusyError
-from openassay.model.thread import Run
+from openassay.models.thread import Run
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
@@ -407,6 +409,7 @@ with SqliteDatabase(Path(sys.argv[1])) as database:
 """
 
 
+@pytest.mark.slow
 async def test_one_of_many_processes_begins(sqlite_database: SqliteDatabase) -> None:
     store = SqlThreads(Rows(sqlite_database))
     for number in range(20):

@@ -102,6 +102,7 @@ async def test_a_process_that_stops_in_there_keeps_nobody_out_for_long(
         await _enter(here, "ada")
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_gone_is_an_error_that_passes(
     postgres_server: PostgresServer, links: Callable[[], PostgresLink], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -262,21 +262,22 @@ async def test_a_large_file_is_read_on_another_machine(shared_rows: Rows, tmp_pa
 MEASURED = """
 import resource, sys, tracemalloc
 from pathlib import Path
-from openassay.storage.files import SharedFiles
+from openassay.storage.uploads import DatabaseFileStore
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
-from openassay.storage.uploads import Room, SqlUploads
+from openassay.storage.uploads import UploadQuota, SqlUploads
 rows = Rows(PostgresDatabase(sys.argv[1]))
-files = SharedFiles(rows, Path(sys.argv[2]))
+files = DatabaseFileStore(rows, Path(sys.argv[2]))
 uploads = SqlUploads(rows, files)
 tracemalloc.start()
-[upload] = uploads._add("ann", [(Path(sys.argv[3]), "text/plain")], Room(9, 10**9))
-files.located(f"upload:ann/{upload.id}")
+[upload] = uploads._add("ann", [(Path(sys.argv[3]), "text/plain")], UploadQuota(9, 10**9))
+files.locate(f"upload:ann/{upload.id}")
 print(tracemalloc.get_traced_memory()[1])
 rows.database.close()
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_25_mb_takes_little_memory(postgres_address: str, tmp_path: Path) -> None:
     file = tmp_path / "large.txt"
     file.write_bytes(os.urandom(25_000_000))

@@ -8,7 +8,7 @@ import pytest
 from openassay.errors import IntegrityError, NotFoundError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.spend import Caps, Charge, Reservation
-from openassay.models.thread import Run, ResearchOptions, Thread
+from openassay.models.thread import ResearchOptions, Run, Thread
 from openassay.models.user import Scope, User
 from openassay.storage.database import TOKENS, USERS
 from openassay.storage.ledger import SqlLedger, SqlSpending

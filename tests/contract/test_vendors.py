@@ -223,6 +223,7 @@ class Deltas(list[str]):
         self.begun.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 async def test_an_answer_with_its_usage_and_its_pieces(vendor: str, server: Played, method: Method) -> None:
     server.play(*SPEAK[vendor](PARTS, method))
@@ -353,6 +354,7 @@ def body(message: str, code: str = "", status: int = 400, details: Any = None) -
     return json.dumps({"error": inner | ({"details": details} if details else {})}).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "kind", "retryable"),
     [
@@ -531,6 +533,7 @@ def _plain(chunk: bytes | float | str) -> bytes | float | str:
     return chunk.split(b"\n", 1)[1] if isinstance(chunk, bytes) and chunk.startswith(b"event:") else chunk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", list(BREAKS))
 async def test_a_broken_answer_may_be_asked_again_and_may_have_been_billed(
     vendor: str, server: Played, how: str
@@ -554,6 +557,7 @@ async def test_an_error_as_the_first_event_is_a_refusal(vendor: str, server: Pla
     assert isinstance(await error(vendor, server), RateLimitError)
 
 
+@pytest.mark.slow
 async def test_an_answer_without_end_is_cut_off(vendor: str, server: Played) -> None:
     part = '"' + "x" * 100_000 + '"'
     parts = [f'{{"a": {part}}}'] if vendor == "google" else [part] * 100
@@ -565,6 +569,7 @@ async def test_an_answer_without_end_is_cut_off(vendor: str, server: Played) -> 
     assert "2 MB" in refused.message
 
 
+@pytest.mark.slow
 async def test_one_event_without_end_is_cut_off(vendor: str, server: Played) -> None:
     server.play(b"data: ", *[b"x" * 1_000_000] * 40)
     refused = await error(vendor, server)
@@ -580,6 +585,7 @@ async def test_a_compressed_answer_is_not_unpacked(vendor: str, server: Played) 
 # Time ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 2])
 async def test_an_answer_that_does_not_come_in_time(vendor: str, server: Played, after: int) -> None:
     server.play(*SPEAK[vendor](PARTS)[:after], 30.0)
@@ -591,6 +597,7 @@ async def test_an_answer_that_does_not_come_in_time(vendor: str, server: Played,
         await server.gone.wait()
 
 
+@pytest.mark.slow
 async def test_an_answer_that_drips_has_the_same_deadline(vendor: str, server: Played) -> None:
     drops = [part for _ in range(100) for part in (b"\n", 0.1)]
     server.play(*drops)
@@ -654,6 +661,7 @@ async def test_an_error_of_the_listener_is_its_own_and_closes_the_connection(ven
             await server.gone.wait()
 
 
+@pytest.mark.slow
 def test_a_vendor_outlives_an_event_loop(vendor: str) -> None:
     async def once(model: Vendor, played: Played) -> str:
         listening = await asyncio.start_server(played.handle, "127.0.0.1", played.port)

@@ -132,6 +132,7 @@ async def test_a_checkpoint_that_is_not_there_is_said_to_be_so(here: Lab) -> Non
 # Forks ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_fork_at_each_checkpoint_ends_as_its_parent_did(here: Lab, rows: Rows) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
@@ -202,6 +203,7 @@ async def test_sections_are_renamed_without_searching_again(here: Lab) -> None:
     assert "search" not in {event.stage for event in await here.log(run.id) if event.kind == "enter"}
 
 
+@pytest.mark.slow
 async def test_a_source_is_done_without(here: Lab) -> None:
     report = await here.report(QUESTION)
     card = next(card for card in report.sources if card.document == SURVEY.hash)

@@ -510,6 +510,7 @@ async def test_when_time_is_up_the_timer_decides(lab: Make, auto: bool, status: 
 OFF_AND_ON = [(False, {"partial", "no_data"}), (True, {"complete"})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("auto", "status"), OFF_AND_ON)
 @pytest.mark.parametrize(
     ("name", "seconds", "settings"),
@@ -584,6 +585,7 @@ async def test_clarifications_and_planning_questions_can_have_an_end_too(lab: Ma
 # Answers of the wrong kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

@@ -18,7 +18,7 @@ from openassay.engine.engine import Engine
 from openassay.errors import AnswerError, IntegrityError, ThreadBusyError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.search.registry import SourceContext
 from openassay.settings import Settings, load
 from openassay.testing import FakeSource
@@ -87,6 +87,7 @@ async def begun(engine: Engine, lake: Lake) -> Run:
 # Stopping
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 async def test_another_process_stops_a_run(process: Callable[[], Any], lake: Lake) -> None:
     mine, other = await process(), await process()
@@ -104,6 +105,7 @@ async def test_another_process_stops_a_run(process: Callable[[], Any], lake: Lak
     assert (await other.wait(run.id)).run.status is RunStatus.DONE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 @pytest.mark.parametrize("settings", ["sqlite", "postgres"], indirect=True)
 async def test_a_run_that_a_person_drains_ends_its_step_and_goes_on_when_a_person_says_so(
@@ -334,6 +336,7 @@ def altered(settings: Settings, sql: str, *values: object) -> None:
         assert connection.execute(sql, values).rowcount == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15", "F-10")
 @pytest.mark.parametrize(
     ("sql", "named"),
@@ -456,6 +459,7 @@ async def test_of_a_finished_run_the_newest_checkpoints_stay(tmp_path: Path) -> 
         assert (await engine.report(run.thread)).provenance.run == run.id
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 async def test_a_deleted_thread_leaves_no_byte_behind(tmp_path: Path) -> None:
     data, docs = tmp_path / "data", tmp_path / "docs"
@@ -476,7 +480,9 @@ async def test_a_deleted_thread_leaves_no_byte_behind(tmp_path: Path) -> None:
         assert found(data, b"Quillfeather", b"glockenspiel", b"Microsoft?") == set()
         assert (await engine.report(kept.thread)).status == "complete"
         assert await engine.problems() == []
-        follow_up = await engine.start("What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=kept.thread)
+        follow_up = await engine.start(
+            "What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=kept.thread
+        )
         assert (await engine.wait(follow_up.id)).run.status is RunStatus.DONE, "documents of others are still there"
 
 

@@ -80,6 +80,7 @@ async def test_which_role_is_at_work_can_be_read_from_the_state_at_every_step(la
 # C-03
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-03")
 async def test_a_new_question_starts_with_nothing_of_the_last_but_what_was_said(talk: Open) -> None:
     async with talk() as here:
@@ -203,6 +204,7 @@ async def test_an_answer_may_call_it_all_off(talk: Open) -> None:
         assert await here.way() == ["understand", "clarify", "understand", "publish"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-05")
 async def test_a_best_guess_takes_the_company_the_conversation_is_about_and_says_so(talk: Open) -> None:
     async with talk(max_clarifications=1) as here:
@@ -223,6 +225,7 @@ async def test_a_best_guess_takes_the_company_the_conversation_is_about_and_says
 # C-06
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-06")
 @pytest.mark.parametrize(
     ("message", "subject"),
@@ -248,6 +251,7 @@ async def test_what_a_message_is_about(talk: Open, message: str, subject: str) -
         assert subject in text(outcome)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-06")
 @pytest.mark.parametrize("message", ["What about their stock?", "Tell me more", "Compare them to Apple"])
 async def test_what_leans_on_nothing_is_asked_back(talk: Open, message: str) -> None:
@@ -258,6 +262,7 @@ async def test_what_leans_on_nothing_is_asked_back(talk: Open, message: str) -> 
         assert (await here.state())["clarity_status"] == "needs_clarification"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-06")
 @pytest.mark.parametrize("message", ["Nevermind", "Forget it!", "Thanks!"])
 async def test_what_is_no_question_is_answered_kindly_and_changes_no_subject(talk: Open, message: str) -> None:
@@ -278,6 +283,7 @@ async def test_what_is_no_question_is_answered_kindly_and_changes_no_subject(tal
 # C-09
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-09")
 async def test_the_validator_names_what_is_missing_and_the_retry_asks_for_it(talk: Open, little_known: None) -> None:
     async with talk() as here:
@@ -342,6 +348,7 @@ async def test_what_a_model_finds_missing_is_asked_for(
 # C-10
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-10")
 @pytest.mark.parametrize(
     ("confidence", "begins"),
@@ -369,6 +376,7 @@ async def test_an_answer_begins_as_sure_as_it_is(
         assert (await here.state())["final_summary"].startswith(begins or "Acme Corp ")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-10")
 async def test_what_every_answer_about_a_company_should_have_and_has_not_is_owned_up_to(
     talk: Open, little_known: None
@@ -384,6 +392,7 @@ async def test_what_every_answer_about_a_company_should_have_and_has_not_is_owne
         assert "Overview" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-10")
 @pytest.mark.parametrize("company", ["Tesla", "Google"])
 async def test_a_company_is_told_by_overview_news_and_finance(talk: Open, company: str) -> None:
@@ -400,6 +409,7 @@ async def test_a_company_is_told_by_overview_news_and_finance(talk: Open, compan
 # C-11
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11")
 async def test_a_conversation_of_many_turns_never_loses_its_thread(talk: Open) -> None:
     async with talk() as here:
@@ -422,6 +432,7 @@ async def test_a_conversation_of_many_turns_never_loses_its_thread(talk: Open) -
         assert len(state["messages"]) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11")
 async def test_threads_that_take_turns_never_mix(talk: Open) -> None:
     async with talk() as one:
@@ -441,6 +452,7 @@ async def test_threads_that_take_turns_never_mix(talk: Open) -> None:
 # C-12
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-12")
 async def test_a_long_conversation_is_condensed_and_a_follow_up_still_knows_its_subject(talk: Open) -> None:
     async with talk() as here:
@@ -467,6 +479,7 @@ async def test_a_long_conversation_is_condensed_and_a_follow_up_still_knows_its_
 # C-15
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 async def test_a_model_that_fails_in_the_middle_of_a_conversation_is_stood_in_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -505,6 +518,7 @@ async def test_what_was_spoiled_while_a_question_was_open_is_reset_and_said_to_b
     assert any("could not be read" in str(event.data.get("text")) for event in await here.log(run.id))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize("name", ["debug", "info", "warning", "error"])
 async def test_the_log_is_as_loud_as_it_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:

@@ -110,6 +110,7 @@ def _counting(pages: Counter) -> Callable[[ServerConnection, WebVisit], Any]:
     return play
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15")
 async def test_twenty_runs_share_what_one_process_may_have_under_way(crowd: Make) -> None:
     async with crowd(at_once=2, at_once_per_host=20) as here:

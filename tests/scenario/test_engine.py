@@ -38,6 +38,7 @@ async def test_a_run_whose_record_is_gone_ends_instead_of_hanging(lake: Path, mo
         engine._runner.locks.acquire(run.thread)  # the thread is free again
 
 
+@pytest.mark.slow
 async def test_a_second_engine_may_not_take_up_a_living_run_nor_delete_its_thread(lake: Path) -> None:
     async with open_engine(load()) as one, open_engine(load()) as two:
         run = await one.start(QUESTION, ResearchOptions(docs=(str(lake),)))
@@ -49,6 +50,7 @@ async def test_a_second_engine_may_not_take_up_a_living_run_nor_delete_its_threa
         await two.delete(run.thread)
 
 
+@pytest.mark.slow
 async def test_a_finished_thread_cannot_be_resumed_and_says_what_to_do(lake: Path) -> None:
     async with open_engine(load()) as engine:
         run = await engine.start(QUESTION, ResearchOptions(docs=(str(lake),)))
@@ -69,6 +71,7 @@ async def test_documents_that_cannot_be_read_leave_no_thread_behind(tmp_path: Pa
         assert await engine.threads.list_recent(limit=10) == []
 
 
+@pytest.mark.slow
 async def test_a_follow_up_asks_the_documents_of_its_thread(lake: Path) -> None:
     async with open_engine(load()) as engine:
         first = await engine.start(QUESTION, ResearchOptions(docs=(str(lake),)))
@@ -79,6 +82,7 @@ async def test_a_follow_up_asks_the_documents_of_its_thread(lake: Path) -> None:
     assert [card.kind for card in report.sources] == ["document"]
 
 
+@pytest.mark.slow
 async def test_one_folder_has_one_index_however_it_is_spelt(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(lake.parent)
     await aresearch(QUESTION, docs=[lake])

@@ -50,6 +50,7 @@ async def test_one_failing_source_does_not_stop_another(lab: Make) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_source(lab: Make) -> None:
     """What a source has found is kept there; the search is done again."""
@@ -142,6 +143,7 @@ async def test_a_failing_reading_is_lost_alone(lab: Make) -> None:
 # Stopping and going on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crashed", [False, True], ids=["stopped", "crashed"])
 async def test_a_run_goes_on_in_another_process_without_searching_again(
     tmp_path: Path, plugin: Callable[..., None], crashed: bool

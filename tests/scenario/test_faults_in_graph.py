@@ -68,6 +68,7 @@ async def left(here: Lab, outcome: RunOutcome) -> list[str]:
     return [event.stage for event in await here.log(outcome.run.id) if event.kind == "leave"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11", "W-16")
 @pytest.mark.parametrize("step", ["plan", "claims", "write"])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
@@ -92,6 +93,7 @@ async def test_a_step_that_fails_ends_the_run_and_is_all_that_is_done_again(
     assert [name for name, _ in here.reasoner.calls].count(step) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11", "S-05")
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
 async def test_a_task_that_fails_is_lost_alone(lab: Make, error: OpenAssayError) -> None:
@@ -218,6 +220,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     return ask
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11")
 @pytest.mark.parametrize(
     ("fault", "expected"),
@@ -233,6 +236,7 @@ async def test_a_rate_limit_is_waited_out(asked: Callable[..., Any], fault: str,
     assert ("embedded" in outcome.report.metadata.reasoning) is (not expected), "a limit of an hour is not waited out"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11")
 async def test_a_model_that_does_not_answer_is_asked_two_times_more(asked: Callable[..., Any]) -> None:
     outcome, provider, pauses = await asked(FaultSequence(["hang"] * 3), call_seconds=0.3, step_seconds=60)
@@ -243,6 +247,7 @@ async def test_a_model_that_does_not_answer_is_asked_two_times_more(asked: Calla
     assert outcome.report.status == "complete"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11")
 async def test_sources_that_are_too_long_are_fewer_and_then_shorter(asked: Callable[..., Any], tmp_path: Path) -> None:
     outcome, _, _ = await asked(FaultAlways("context-overflow"))

@@ -33,6 +33,7 @@ def talk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pa
 # The conversation
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-04")
 async def test_1_a_clear_question_is_answered_at_once(talk: Open) -> None:
     async with talk() as here:
@@ -48,6 +49,7 @@ async def test_1_a_clear_question_is_answered_at_once(talk: Open) -> None:
         assert all("Apple" in card.title for card in outcome.report.sources)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-05")
 async def test_2_a_vague_question_is_asked_back_and_its_answer_understood_afresh(talk: Open) -> None:
     async with talk() as here:
@@ -66,6 +68,7 @@ async def test_2_a_vague_question_is_asked_back_and_its_answer_understood_afresh
         assert await here.way() == ["understand", "clarify", "understand", "dispatch", "write", "publish"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-05", "C-06")
 async def test_3_an_answer_that_is_still_vague_is_asked_back_once_more(talk: Open) -> None:
     async with talk() as here:
@@ -84,6 +87,7 @@ async def test_3_an_answer_that_is_still_vague_is_asked_back_once_more(talk: Ope
         assert all("Apple" in card.title for card in outcome.report.sources)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-04", "C-10")
 async def test_4_an_unknown_company_is_tried_again_and_the_answer_says_there_is_none(talk: Open) -> None:
     async with talk() as here:
@@ -104,6 +108,7 @@ async def test_4_an_unknown_company_is_tried_again_and_the_answer_says_there_is_
         assert "check the spelling" in text(outcome)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-04", "C-09", "C-10")
 async def test_5_too_little_is_researched_again_and_then_told_with_a_caveat(
     talk: Open, monkeypatch: pytest.MonkeyPatch
@@ -127,6 +132,7 @@ async def test_5_too_little_is_researched_again_and_then_told_with_a_caveat(
         assert "MSFT" not in text(outcome)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-03", "C-11")
 async def test_6_a_follow_up_is_about_the_same_company(talk: Open) -> None:
     async with talk() as here:
@@ -143,6 +149,7 @@ async def test_6_a_follow_up_is_about_the_same_company(talk: Open) -> None:
         assert "Apple" in outcome.report.question
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-06", "C-11")
 async def test_7_another_company_takes_the_place_of_the_first(talk: Open) -> None:
     async with talk() as here:
@@ -159,6 +166,7 @@ async def test_7_another_company_takes_the_place_of_the_first(talk: Open) -> Non
         assert all("Tesla" in card.title for card in outcome.report.sources)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-05")
 async def test_8_after_two_vague_answers_a_best_guess_is_made_and_said(talk: Open) -> None:
     async with talk() as here:
@@ -173,6 +181,7 @@ async def test_8_after_two_vague_answers_a_best_guess_is_made_and_said(talk: Ope
         assert any("was not clear" in notice for notice in asked[-1].report.notices)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-06")
 @pytest.mark.parametrize("nothing", ["", "  \n\t "], ids=["empty", "white space"])
 async def test_9_an_empty_question_is_asked_for(talk: Open, nothing: str) -> None:
@@ -205,6 +214,7 @@ async def test_10_a_question_that_is_called_off_ends_kindly_and_costs_nothing(ta
 # The sources
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-08")
 async def test_11_a_company_of_the_demo_data_has_confidence_10(talk: Open) -> None:
     async with talk() as here:
@@ -222,6 +232,7 @@ async def test_11_a_company_of_the_demo_data_has_confidence_10(talk: Open) -> No
         assert not text(outcome).startswith(("This is based on", "Here is what"))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-08", "C-10")
 async def test_12_a_company_the_demo_data_do_not_know_has_no_findings_and_confidence_0(talk: Open) -> None:
     async with talk() as here:
@@ -266,6 +277,7 @@ async def tavily(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[FakeSea
         yield provider, {"harvest": harvest, "search": search, "options": {"source": "tavily"}, **asks_little}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-07")
 async def test_13_tavily_is_asked_and_what_it_finds_is_read(talk: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     async with tavily(monkeypatch) as (provider, settings), talk(**settings) as here:
@@ -282,6 +294,7 @@ async def test_13_tavily_is_asked_and_what_it_finds_is_read(talk: Open, monkeypa
         assert [card.url for card in outcome.report.sources] == [provider.found[0].url]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-07", "C-15")
 @pytest.mark.parametrize(("fault", "retryable"), [("timeout", True), (503, True), (401, False)])
 async def test_14_a_tavily_that_fails_is_reported_and_nothing_takes_its_place(
@@ -305,6 +318,7 @@ async def test_14_a_tavily_that_fails_is_reported_and_nothing_takes_its_place(
         assert not any("tvly-test" in str(event.data) for event in await here.log())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-07")
 async def test_15_without_key_and_network_it_is_the_demo_data_and_said_to_be(talk: Open) -> None:
     async with talk(options={"source": "auto"}) as here:
@@ -320,6 +334,7 @@ async def test_15_without_key_and_network_it_is_the_demo_data_and_said_to_be(tal
 # None of them leaves anything behind
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-16", "C-11", "C-03")
 async def test_two_conversations_at_once_have_nothing_in_common(talk: Open) -> None:
     async with talk() as one:

@@ -21,7 +21,7 @@ from openassay.engine.engine import Engine
 from openassay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions, StopRequest
+from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.protocols import Lease
 from openassay.settings import load
 from openassay.storage.fences import lease_error
@@ -67,6 +67,7 @@ async def abandoned(engine: Engine) -> Run:
 # What comes in between
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 @pytest.mark.parametrize("how", ["start", "follow-up", "veto", "fork"])
 async def test_a_run_that_was_just_written_is_not_taken_for_one_that_was_left(
@@ -370,7 +371,7 @@ async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make)
     here = lab()
 
     class Far(MemoryLocks):
-        def take(self, thread: str, *, forgive: bool = True) -> Lease:
+        def acquire(self, thread: str, *, forgive: bool = True) -> Lease:
             time.sleep(0.4)
             return super().acquire(thread, forgive=forgive)
 
@@ -448,7 +449,9 @@ async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, ca
     here = lab(settings={"hitl_after_planning": True})
     waiting = await here.ask(APPLE, depth="quick", interactive=True)
     [question] = waiting.questions
-    await here.reviews.take(question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now())
+    await here.reviews.accept_answer(
+        question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now()
+    )
     real = here.engine._sources
 
     def gone(_: ResearchOptions) -> Any:
@@ -483,6 +486,7 @@ async def _left(data: Path, docs: Path) -> None:
         await engine.queue(APPLE, QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["gone", "broken"])
 def test_what_fails_is_told_by_the_code(
     tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -529,13 +533,13 @@ TAKES = """
 import os, sys
 from pathlib import Path
 from openassay.storage.locks import FileLocks
-FileLocks(Path(sys.argv[1]) / "locks").take(sys.argv[2], forgive=False)
+FileLocks(Path(sys.argv[1]) / "locks").acquire(sys.argv[2], forgive=False)
 os._exit(1)
 """
 RESUMES = """
 import asyncio, os, sys
 from openassay.bootstrap import open_engine
-from openassay.runs.runner import Runner
+from openassay.engine.runner import Runner
 from openassay.settings import load
 Runner.spawn = lambda *_, **__: os._exit(1)
 
@@ -554,6 +558,7 @@ async def died(folder: Path, run: Run, times: int, script: str = TAKES) -> None:
         assert await process.wait() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "C-15")
 async def test_a_run_that_takes_every_process_down_is_given_up(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
@@ -570,6 +575,7 @@ async def test_a_run_that_takes_every_process_down_is_given_up(tmp_path: Path) -
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_run_that_took_some_down_goes_on_and_whoever_looks_counts_for_nothing(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:
@@ -582,6 +588,7 @@ async def test_a_run_that_took_some_down_goes_on_and_whoever_looks_counts_for_no
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_person_who_resumes_a_run_begins_to_count_anew(tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, fleet={"most_falls": 2})) as engine:

@@ -300,6 +300,7 @@ def _without_marks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reader, "is_order", lambda sentence: False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", [False, True], ids=["adds", "replaces"])
 async def test_a_model_that_always_obeys_can_do_no_harm(attacked: Callable[..., Any], instead: bool) -> None:
     seen: Seen = await attacked(instead=instead, marks=True)
@@ -308,6 +309,7 @@ async def test_a_model_that_always_obeys_can_do_no_harm(attacked: Callable[..., 
     assert {name: found for name, found in seen.harm.items() if found} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", [False, True], ids=["adds", "replaces"])
 async def test_nor_where_no_attack_is_recognised(attacked: Callable[..., Any], instead: bool) -> None:
     """Marks are an extra: here there are none. What is left to an attack is to be quoted, as the page's own words."""
@@ -345,6 +347,7 @@ async def over_http(eval_data: Any, kept: dict[str, Any], monkeypatch: pytest.Mo
     return run
 
 
+@pytest.mark.slow
 async def test_pages_of_others_read_over_http_change_nothing(over_http: Callable[..., Any]) -> None:
     """1,000 of them: benchmarks/bench_injection.py."""
     seen, harm = await over_http(instead=False)
@@ -353,6 +356,7 @@ async def test_pages_of_others_read_over_http_change_nothing(over_http: Callable
     assert harm == bench.Harm()
 
 
+@pytest.mark.slow
 async def test_nor_do_those_that_are_not_recognised_as_orders(over_http: Callable[..., Any]) -> None:
     """Every step but those that plan reads attacks and obeys; what a person reads has none of it. A claim that was
     refused is on record in its own words, and so is what a reviewer asked for."""

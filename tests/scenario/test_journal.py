@@ -20,7 +20,7 @@ from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageE
 from openassay.export.report import Report
 from openassay.models.event import Event, RunStatus
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import Branch, Run, ResearchOptions, Thread
+from openassay.models.thread import Branch, ResearchOptions, Run, Thread
 from openassay.settings import load
 from openassay.storage.rows import Seals
 from openassay.storage.threads import SqlThreads
@@ -420,6 +420,7 @@ async def test_no_journal_is_written_where_none_is_wanted(tmp_path: Path) -> Non
     assert not (tmp_path / "checkpoints").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-07")
 async def test_an_encrypted_run_is_had_again_with_its_key_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -71,6 +71,7 @@ def is_alive(process: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07", "W-07")
 async def test_a_program_is_asked_for_what_it_has_and_ended_with_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -91,6 +92,7 @@ async def test_a_program_is_asked_for_what_it_has_and_ended_with_the_engine(
     assert not is_alive(int(process))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07", "S-05")
 async def test_a_server_that_dies_is_told_of_and_the_run_goes_on(tmp_path: Path) -> None:
     """Beside the demo data, which know of no lake: what was asked is answered with what there is."""
@@ -123,7 +125,9 @@ async def test_it_is_listed_and_private_documents_keep_it_out(tmp_path: Path) ->
 
     (tmp_path / "own.txt").write_text("Lake Marrow is cold.", encoding="utf-8")
     with pytest.raises(UsageError, match="notes would be asked about your documents"):
-        await outcome(tmp_path, ResearchOptions(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
+        await outcome(
+            tmp_path, ResearchOptions(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path)
+        )
     done, _ = await outcome(tmp_path, ResearchOptions(docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
     assert done.run.options["sources"] == ["documents"]
     assert not (tmp_path / "log").exists(), "it was not even started"

@@ -279,6 +279,7 @@ def test_preferred_sites_make_one_query_beside_those_a_question_names() -> None:
     assert find_sites("See www.nasa.gov and nasa.gov") == ["nasa.gov"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "asked"),
     [("German", "de"), ("de", "de"), ("de-AT", "de"), ("Deutsch", "de"), ("FRANÇAIS", "fr"), ("English", None),

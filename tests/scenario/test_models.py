@@ -87,6 +87,7 @@ def kinds(events: list[Event], kind: str) -> list[dict[str, Any]]:
     return [dict(event.data) for event in events if event.kind == kind]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06", "L-09", "W-15", "C-13")
 async def test_a_run_on_documents_costs_what_the_provider_bills_to_the_micro_dollar(world: Make) -> None:
     async with world() as here:
@@ -109,6 +110,7 @@ async def test_a_run_on_documents_costs_what_the_provider_bills_to_the_micro_dol
         assert any(text in draft for text in told), "the answer was streamed while it was written"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-01", "S-02")
 async def test_the_models_understanding_is_what_is_researched(world: Make) -> None:
     def understood(prompt: ModelPrompt) -> dict[str, Any]:
@@ -125,6 +127,7 @@ async def test_the_models_understanding_is_what_is_researched(world: Make) -> No
         assert (await here.engine.state(outcome.run.thread))["subject"] == "Apple"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize("fault", ["key-rejected", "unknown-model", "refusal", "prose", "ten-megabytes", "bad-utf8"])
 async def test_a_model_that_is_of_no_use_degrades_steps_and_never_the_run(world: Make, fault: str) -> None:
@@ -156,6 +159,7 @@ async def test_a_server_that_is_down_is_told_and_the_run_goes_on(world: Make) ->
         assert outcome.report.spend.usd == 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06", "L-02")
 async def test_a_small_cap_is_never_passed_and_what_was_skipped_is_said(world: Make) -> None:
     async with world() as here:
@@ -205,6 +209,7 @@ async def test_a_quote_costs_nothing_and_follows_depth_and_model(world: Make) ->
         assert await here.engine.threads.list_recent(limit=5) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11")
 async def test_a_prompt_that_is_too_long_is_asked_with_less(world: Make) -> None:
     async with world(context=1_500) as here:
@@ -215,6 +220,7 @@ async def test_a_prompt_that_is_too_long_is_asked_with_less(world: Make) -> None
         assert answered, "the sources that were left were read by the model"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-12")
 async def test_a_long_conversation_is_condensed_by_the_model(world: Make) -> None:
     async with world(FakeModel({"Summary": lambda prompt: {"summary": "Companies were asked about."}})) as here:
@@ -228,6 +234,7 @@ async def test_a_long_conversation_is_condensed_by_the_model(world: Make) -> Non
         assert state["conversation_summary"] == "Companies were asked about."
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15", "L-09")
 async def test_at_thirty_percent_faults_runs_still_finish(world: Make) -> None:
     async with world(faults=FaultShare(0.3, 11)) as here:
@@ -238,6 +245,7 @@ async def test_at_thirty_percent_faults_runs_still_finish(world: Make) -> None:
         assert any(call.fault for call in here.provider.calls)
 
 
+@pytest.mark.slow
 async def test_a_conversation_about_documents_stays_as_private_as_they_are(world: Make) -> None:
     """The model has a key, but nobody named it: neither the documents nor what was said of them reaches it."""
     async with world(llm={"model": None}) as here:
@@ -251,6 +259,7 @@ async def test_a_conversation_about_documents_stays_as_private_as_they_are(world
         assert here.provider.calls, "another thread may use it"
 
 
+@pytest.mark.slow
 async def test_documents_stay_here_unless_a_model_is_named(world: Make) -> None:
     async with world(llm={"model": "embedded"}) as here:
         report = await here.report(LIBRARY_QUESTION, docs=(str(LIBRARY),), source="auto")
@@ -265,6 +274,7 @@ def _pauses_are_not_waited_out(here: World) -> None:
     here.engine._runner.thinking._router.sleep = at_once  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 async def test_research_works_where_an_event_loop_is_running() -> None:
     """As in a notebook."""
     report = research("What's happening with Apple?", depth="quick")

@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return docs
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10")
 @pytest.mark.parametrize("depth", ["quick", "standard", "comprehensive"])
 def test_ones_own_documents_are_researched_without_key_or_network(
@@ -55,6 +56,7 @@ def test_the_synchronous_call_returns_a_report(tmp_path: Path, folder: Path) -> 
     check_report(report, stored_texts(tmp_path / "data"))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10")
 def test_a_second_run_on_the_same_documents_says_the_same(researched: Callable[..., Report], folder: Path) -> None:
     first, second = (researched(QUESTION, docs=[folder], depth="quick") for _ in range(2))
@@ -88,6 +90,7 @@ def bare(tmp_path: Path, code: str) -> str:
     return done.stdout.strip() or done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10", "C-07")
 def test_on_ones_own_documents_no_name_is_looked_up_and_no_socket_opened(tmp_path: Path, folder: Path) -> None:
     code = (
@@ -100,6 +103,7 @@ def test_on_ones_own_documents_no_name_is_looked_up_and_no_socket_opened(tmp_pat
     assert bare(tmp_path, code) == "complete"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10", "C-07")
 def test_without_any_network_it_is_the_demo_data_and_a_plain_notice(tmp_path: Path) -> None:
     code = (

@@ -17,6 +17,7 @@ def test_the_outside_checker_is_at_work(shared: Path) -> None:
     assert callable(checker.check)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_both_checkers_see_a_report_that_was_tampered_with(shared: Path, library: LibraryRun) -> None:
     checker = outside_checker()

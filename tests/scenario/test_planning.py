@@ -137,6 +137,7 @@ def planned(question: str, depth: Depth) -> Plan | None:
     return asyncio.run(make())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-02")
 @trying(max_examples=150, deadline=None)
 @given(question=QUESTIONS, depth=st.sampled_from(list(Depth)))

@@ -66,6 +66,7 @@ async def test_an_answer_to_what_is_not_open_is_refused_and_changes_nothing(lab:
     assert (await here.engine.outcome(now.run.id)).run == now.run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nothing", ["", "   \n ", None, 7, "x" * 2001])
 async def test_an_answer_that_says_nothing_leaves_the_question_open(lab: Make, nothing: object) -> None:
     here = lab()
@@ -234,6 +235,7 @@ async def test_a_planning_question_can_be_answered_by_calling_it_all_off(lab: Ma
     assert len(source.queries) == 1  # the gate's preview
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-02")
 @pytest.mark.parametrize("text", ["It doesn't matter", "None of the above"])
 async def test_who_has_no_preference_is_asked_the_next_and_nothing_follows_from_it(lab: Make, text: str) -> None:
@@ -368,6 +370,7 @@ async def test_a_modified_plan_is_the_one_that_is_carried_out(lab: Make) -> None
     assert "ferry passengers" in source.queries
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-02")
 @pytest.mark.parametrize(
     "change",
@@ -396,6 +399,7 @@ async def test_a_plan_that_is_none_is_refused_and_the_question_stays_open(lab: M
     assert (await here.engine.outcome(asked.run.id)).questions == asked.questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", ["reject", {"decision": "reject"}, {"decision": " Reject"}])
 async def test_a_rejected_report_comes_as_a_partial_one(lab: Make, decision: object) -> None:
     here = lab(settings={"hitl_before_output": True})

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.evaluation.retrieval import RETRIEVAL_MEASURES
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
     measure = RETRIEVAL_MEASURES["hotpotqa"]
@@ -17,6 +18,7 @@ def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
     assert found.beside["one search"] > found.beside["BM25"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_related_work_finds_what_the_paper_cites(eval_data: Path) -> None:
     measure = RETRIEVAL_MEASURES["deepscholar"]

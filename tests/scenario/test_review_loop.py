@@ -108,6 +108,7 @@ async def test_the_writer_is_told_what_to_mend_and_an_approved_draft_ends_it(lab
     assert (outcome.report.status, outcome.report.confidence, published(outcome)) == ("complete", "high", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-07", "F-08")
 @pytest.mark.parametrize(
     ("scores", "taken"),

@@ -203,6 +203,7 @@ async def test_sources_that_disagree_lead_to_a_round_that_could_settle_it(lab: M
     assert not own & {word for query in source.queries for word in query.lower().split()}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-07", "W-17")
 async def test_a_page_cannot_have_anything_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """The model does what a page tells it: it wants the page's words searched for."""
@@ -218,7 +219,9 @@ async def test_a_page_cannot_have_anything_asked(monkeypatch: pytest.MonkeyPatch
         models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         async with open_engine(load(data_dir=tmp_path / "data", llm=models)) as engine:
             options = {"docs": (str(LIBRARY),), "model": "openai:gpt-4o"}
-            run = await engine.start("What is the value of the Hubble constant?", ResearchOptions.model_validate(options))
+            run = await engine.start(
+                "What is the value of the Hubble constant?", ResearchOptions.model_validate(options)
+            )
             outcome = await engine.wait(run.id)
             assert outcome.report is not None, outcome.run.error
             asked = " ".join(outcome.report.provenance.queries)

@@ -37,6 +37,7 @@ def docs(tmp_path: Path) -> Path:
 # C-07
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07", "X-10")
 def test_without_documents_auto_is_the_demo_data_and_says_so(researched: Research) -> None:
     report = researched("What's happening with Apple?", depth="quick")

@@ -290,6 +290,7 @@ async def _run_on(pages: Sequence[Document], data: Path) -> tuple[str, list[benc
     return state, await bench.steps(data, run.thread)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-05")
 async def test_state_and_checkpoints_stay_small_while_documents_grow_tenfold(
     tmp_path: Path, plugin: Callable[..., None]
@@ -311,6 +312,7 @@ async def test_state_and_checkpoints_stay_small_while_documents_grow_tenfold(
             assert paragraph[:300] not in large
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-05")
 async def test_a_checkpoint_does_not_grow_with_the_pages_that_are_read(tmp_path: Path) -> None:
     """50 and 500 of them: benchmarks/bench_state.py."""
@@ -345,6 +347,7 @@ async def test_a_note_that_was_altered_stops_whoever_reads_the_state(tmp_path: P
             await engine.report(run.thread)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11", "L-05")
 async def test_what_a_turn_reads_does_not_grow_with_the_turns_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -380,6 +383,7 @@ async def test_what_a_turn_reads_does_not_grow_with_the_turns_before(
 # C-15
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize(
     ("field", "value"),

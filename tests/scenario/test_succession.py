@@ -16,7 +16,7 @@ from openassay.bootstrap import open_engine
 from openassay.engine.engine import Engine
 from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import Settings, load
 from openassay.storage import fences
 from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection
@@ -78,6 +78,7 @@ async def quiet(engine: Engine, run: Run) -> None:
         known = len(await engine._runner.log.since(run.id, 0))
 
 
+@pytest.mark.slow
 async def test_everything_a_run_writes_stands_behind_its_fence(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +103,7 @@ async def test_everything_a_run_writes_stands_behind_its_fence(
     assert kinds >= {"thread", "run", "ledger"}
 
 
+@pytest.mark.slow
 async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -133,6 +135,7 @@ async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing
         assert (await other.wait(run.id)).run.status is RunStatus.DONE
 
 
+@pytest.mark.slow
 async def test_a_line_of_the_journal_that_comes_late_goes_nowhere(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +224,7 @@ async def taken_up(engine: Engine) -> Run:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 async def test_what_a_process_was_at_that_is_stopped_is_finished_by_another_and_changed_by_nobody_afterwards(
     postgres_address: str, tmp_path: Path
 ) -> None:

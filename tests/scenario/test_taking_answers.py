@@ -126,6 +126,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 # What comes in between
 
 
+@pytest.mark.slow
 async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def thread(typed: Typed) -> str:
     return str(report["provenance"]["thread"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_thread_is_begun_asked_renamed_and_listed(typed: Typed) -> None:
     made = typed("threads", "new").stdout.strip()
@@ -82,6 +83,7 @@ def test_a_thread_is_begun_asked_renamed_and_listed(typed: Typed) -> None:
     assert "Nothing is at work" in typed("threads", "--active").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_what_is_long_is_cut_short_unless_all_is_asked_for(typed: Typed, thread: str) -> None:
     long = " ".join(["What is happening with Apple and its stock, its products, its news?"] * 6)
@@ -95,6 +97,7 @@ def test_what_is_long_is_cut_short_unless_all_is_asked_for(typed: Typed, thread:
     assert len(short) < len(full)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_thread_is_taken_out_as_one_file(typed: Typed, thread: str, tmp_path: Path) -> None:
     typed("threads", "export", thread)
@@ -116,6 +119,7 @@ def test_a_thread_is_taken_out_as_one_file(typed: Typed, thread: str, tmp_path: 
     assert [path.name for path in tmp_path.glob("*.part")] == []
 
 
+@pytest.mark.slow
 def test_what_is_not_there_or_done_is_not_gone_on_with(typed: Typed, thread: str) -> None:
     for command in ("resume", "stop", "follow"):
         with pytest.raises(NotFoundError, match="no thread nosuch"):
@@ -133,6 +137,7 @@ def test_what_is_not_there_or_done_is_not_gone_on_with(typed: Typed, thread: str
         typed("resume", thread)
 
 
+@pytest.mark.slow
 def test_several_threads_are_deleted_or_none(typed: Typed, thread: str) -> None:
     other = typed("threads", "new", "Another").stdout.strip()
     with pytest.raises(NotFoundError):
@@ -144,6 +149,7 @@ def test_several_threads_are_deleted_or_none(typed: Typed, thread: str) -> None:
     assert json.loads(typed("threads", "--json").stdout) == []
 
 
+@pytest.mark.slow
 def test_threads_are_kept_for_ever_unless_somebody_says_otherwise(
     typed: Typed, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +162,7 @@ def test_threads_are_kept_for_ever_unless_somebody_says_otherwise(
     assert json.loads(typed("threads", "--json").stdout) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18")
 def test_a_thread_on_which_nothing_was_asked_has_no_past(typed: Typed, thread: str) -> None:
     empty = typed("threads", "new", "Nothing yet").stdout.strip()
@@ -170,6 +177,7 @@ def test_a_thread_on_which_nothing_was_asked_has_no_past(typed: Typed, thread: s
         assert f"--thread {empty}" in caught.value.help
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18")
 def test_moments_are_told_in_few_columns_and_branches_by_what_they_changed(
     typed: Typed, thread: str, tmp_path: Path
@@ -194,6 +202,7 @@ def test_moments_are_told_in_few_columns_and_branches_by_what_they_changed(
         typed("diff", f"{thread}@", thread)
 
 
+@pytest.mark.slow
 def test_nothing_is_deleted_where_nobody_can_be_asked(typed: Typed, thread: str) -> None:
     with pytest.raises(UsageError, match="nobody is there") as caught:
         typed("threads", "delete", thread)
@@ -209,6 +218,7 @@ def in_the_database(work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_a_run_whose_process_is_gone_is_told_from_one_at_work(typed: Typed, thread: str, data: Path) -> None:
     async def stands(engine: Engine, status: RunStatus) -> None:
@@ -227,6 +237,7 @@ def test_a_run_whose_process_is_gone_is_told_from_one_at_work(typed: Typed, thre
     assert f"Stopped by a person, and left: {thread}." in told
 
 
+@pytest.mark.slow
 def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +267,7 @@ def test_the_doctor_looks_at_the_database(typed: Typed, data: Path, monkeypatch:
     assert not database()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 def test_a_damaged_thread_is_marked_and_can_be_deleted(typed: Typed, thread: str, data: Path) -> None:
     other = typed("threads", "new", "Another").stdout.strip()
@@ -265,6 +277,7 @@ def test_a_damaged_thread_is_marked_and_can_be_deleted(typed: Typed, thread: str
     assert [one["id"] for one in json.loads(typed("threads", "--json").stdout)] == [other]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_what_is_amiss_with_a_journal_is_told_by_its_name(
     typed: Typed, thread: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -290,6 +303,7 @@ def rows(data: Path, sql: str) -> list[Any]:
         return connection.execute(sql).fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "C-15")
 def test_what_is_wrong_is_named_row_by_row(typed: Typed, thread: str, data: Path) -> None:
     assert "is what was written" in typed("threads", "check", thread).stderr
@@ -304,6 +318,7 @@ def test_what_is_wrong_is_named_row_by_row(typed: Typed, thread: str, data: Path
         typed("threads", "check", "nosuch")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_key_is_turned_on_changed_and_turned_off(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
@@ -344,6 +359,7 @@ def test_what_was_altered_is_not_sealed_anew(
         typed("storage", "seal")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 def test_what_has_no_seals_is_sealed_only_where_somebody_trusts_it(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch

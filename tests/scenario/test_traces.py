@@ -56,6 +56,7 @@ def below(spans: list[Told], above: Told) -> list[Told]:
     return sorted((span for span in spans if span.parent == above.id), key=lambda span: span.start)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 async def test_a_whole_run_is_one_trace_that_begins_with_its_request(
     collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -143,6 +144,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 async def test_two_processes_tell_one_trace_though_the_first_was_killed(collector: Collector, tmp_path: Path) -> None:
     """What the first has told before it died is there, and the second tells when the whole began."""
@@ -175,6 +177,7 @@ async def test_two_processes_tell_one_trace_though_the_first_was_killed(collecto
     assert len(orphans) == 1, "of the part that was killed"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13", "W-16")
 async def test_what_a_worker_does_is_told_and_counted_there_and_belongs_to_the_request(
     collector: Collector, tmp_path: Path, postgres_address: str
@@ -209,6 +212,7 @@ async def test_what_a_worker_does_is_told_and_counted_there_and_belongs_to_the_r
     assert run.links == [(start.trace, start.id)]
 
 
+@pytest.mark.slow
 async def test_a_run_that_waits_for_a_person_has_a_part_before_and_one_after(
     collector: Collector, tmp_path: Path
 ) -> None:
@@ -230,6 +234,7 @@ async def test_a_run_that_waits_for_a_person_has_a_part_before_and_one_after(
     assert not any(span.failed for span in collector.spans)
 
 
+@pytest.mark.slow
 async def test_content_is_told_only_where_that_is_said_and_never_of_documents(
     collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +268,7 @@ async def test_content_is_told_only_where_that_is_said_and_never_of_documents(
     assert "uillfeather" not in collector.text
 
 
+@pytest.mark.slow
 async def test_a_collector_that_is_gone_costs_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

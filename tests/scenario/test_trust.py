@@ -248,6 +248,7 @@ async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make
 # deterministic checks overrule any judge
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-03")
 @pytest.mark.parametrize(
     ("text", "about", "verdict"),

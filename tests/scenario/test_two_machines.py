@@ -74,6 +74,7 @@ async def documents(premises: ServerResources, outcome: RunOutcome) -> dict[str,
     return {hash: (await premises.engine.document(hash)).text for hash in hashes}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "W-19")
 async def test_a_thread_that_was_begun_on_one_machine_is_finished_on_the_other(site: Site) -> None:
     asks = {"hitl_after_planning": True}
@@ -110,6 +111,7 @@ async def test_a_thread_that_was_begun_on_one_machine_is_finished_on_the_other(s
         assert kept <= {"checkpoints", "copies", "libraries", "vectors.sqlite3", "cache-1.sqlite3"}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_the_machine_that_goes_on_has_the_whole_journal(site: Site, tmp_path: Path) -> None:
     """And the run can be had again from it alone, on a third machine with a database of its own."""
@@ -137,6 +139,7 @@ async def test_the_machine_that_goes_on_has_the_whole_journal(site: Site, tmp_pa
         assert await three.problems() == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_run_may_go_back_and_forth(site: Site, tmp_path: Path) -> None:
     """Each time the journal of the machine catches up with what was done elsewhere."""
@@ -156,6 +159,7 @@ async def test_a_run_may_go_back_and_forth(site: Site, tmp_path: Path) -> None:
     assert [event["seq"] for event in kept.events] == [event.seq for event in log]
 
 
+@pytest.mark.slow
 async def test_an_export_is_whole_on_whatever_machine_it_is_made(site: Site, tmp_path: Path) -> None:
     async with site.machine("one") as one:
         run = await one.engine.start("What's happening with Apple?", APPLE)
@@ -167,6 +171,7 @@ async def test_an_export_is_whole_on_whatever_machine_it_is_made(site: Site, tmp
     assert read_journal(tmp_path / "taken" / "runs" / run.id / "journal", Seals()).events
 
 
+@pytest.mark.slow
 async def test_what_is_deleted_on_one_machine_is_forgotten_by_the_other(site: Site, tmp_path: Path) -> None:
     async with site.machine("one") as one:
         runs = [await one.engine.start("What's happening with Apple?", APPLE)
@@ -207,6 +212,7 @@ async def cut_at(engine: Engine, run: str, kind: str, stage: str) -> None:
 # A server that is restarted --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 @pytest.mark.parametrize("stage", ["understand", "search", "write"])
 async def test_a_server_that_is_restarted_costs_no_run(site: Site, postgres_server: PostgresServer, stage: str) -> None:
@@ -226,6 +232,7 @@ async def test_a_server_that_is_restarted_costs_no_run(site: Site, postgres_serv
         assert await one.engine.problems() == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_connections_that_are_cut_again_and_again_lose_nothing(site: Site, postgres_address: str) -> None:
     """All of them, several times a second. A run that gives up at last waits to be taken up, and has not failed."""
@@ -264,6 +271,7 @@ async def entered(engine: Engine, run: str, stage: str) -> None:
 # Moving in, and a backup -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "W-19")
 @pytest.mark.parametrize("key", [None, KEY])
 async def test_what_one_machine_has_kept_moves_into_the_database(
@@ -279,7 +287,9 @@ async def test_what_one_machine_has_kept_moves_into_the_database(
         done = await here.engine.start("What's happening with Apple?", APPLE)
         first = await here.engine.wait(done.id)
         docs = tuple(await here.uploads.paths("ann", [given.id]))
-        run = await here.engine.start(QUESTION, ResearchOptions(docs=docs, user="ann", interactive=True, depth=Depth.QUICK))
+        run = await here.engine.start(
+            QUESTION, ResearchOptions(docs=docs, user="ann", interactive=True, depth=Depth.QUICK)
+        )
         assert (await here.engine.wait(run.id)).run.status is RunStatus.WAITING
 
     rows = await copy_to_postgres(site.settings("one"), laptop)
@@ -301,6 +311,7 @@ async def test_what_one_machine_has_kept_moves_into_the_database(
         assert await here_still.problems() == []
 
 
+@pytest.mark.slow
 async def test_a_row_that_was_altered_moves_nowhere(site: Site) -> None:
     laptop = site.folder / "laptop"
     async with open_engine(load(data_dir=laptop)) as here:
@@ -314,6 +325,7 @@ async def test_a_row_that_was_altered_moves_nowhere(site: Site) -> None:
         assert await one.engine.threads.list_recent(limit=9) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_backup_is_had_again(
     site: Site, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch

@@ -95,6 +95,7 @@ async def test_a_statement_with_another_source_stays_with_a_weaker_mark(lab: Mak
     assert any("shrink" in missing.question for missing in after.not_found)
 
 
+@pytest.mark.slow
 async def test_what_would_change_is_told_and_changes_nothing(lab: Make) -> None:
     here = lab()
     here.holds(SURVEY, GAZETTE)
@@ -153,6 +154,7 @@ async def test_two_vetoes_add_up_and_the_conversation_holds_the_last_answer_only
     assert {one["document"] for one in state["vetoed"]} == {SURVEY.hash, GAZETTE.hash}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["S99", "nowhere.example", "", "https://gazette.example/other", "0" * 64])
 async def test_a_source_the_report_has_not_is_refused(lab: Make, name: str) -> None:
     here = lab()

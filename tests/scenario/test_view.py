@@ -307,6 +307,7 @@ def spoilt(values: dict[str, Any], way: tuple[Any, ...], odd: Any) -> dict[str, 
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 async def test_a_state_with_anything_odd_in_it_can_be_looked_at(lab: Make) -> None:
     here = lab()

@@ -98,6 +98,7 @@ def _online(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENASSAY_OFFLINE")
 
 
+@pytest.mark.slow
 async def test_pages_that_stand_change_vanish_move_and_close_are_told_apart() -> None:
     async with researched() as site:
         assert {"area", "cause", "depth", "wells"} <= site.cited
@@ -124,6 +125,7 @@ async def test_pages_that_stand_change_vanish_move_and_close_are_told_apart() ->
     assert seen.sources["depth"]["reason"] == "answered 404"
 
 
+@pytest.mark.slow
 async def test_who_may_not_or_cannot_look_has_not_seen_that_it_is_gone() -> None:
     async with researched() as site:
         site.web.add_page("http://*/robots.txt", "User-agent: *\nDisallow: /\n", type="text/plain")
@@ -134,6 +136,7 @@ async def test_who_may_not_or_cannot_look_has_not_seen_that_it_is_gone() -> None
     assert closed.code == down.code == 7
 
 
+@pytest.mark.slow
 async def test_nothing_of_the_thread_is_altered_and_the_lines_are_for_people() -> None:
     async with researched() as site:
         async with open_engine(load()) as engine:
@@ -152,6 +155,7 @@ async def _events(engine: Any, thread: str) -> list[Any]:
     return [event for run in await engine.threads.runs(thread) async for event in engine.events(run.id)]
 
 
+@pytest.mark.slow
 async def test_files_are_read_again_from_the_disk(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -170,6 +174,7 @@ async def test_files_are_read_again_from_the_disk(tmp_path: Path) -> None:
     assert (await watched(run.thread)).code == 7, "a folder that is not there now may be back tomorrow"
 
 
+@pytest.mark.slow
 async def test_demo_data_do_not_change() -> None:
     async with open_engine(load(source="demo")) as engine:
         run = await engine.start("What's happening with Tesla?", ResearchOptions(source="demo"))

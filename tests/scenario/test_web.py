@@ -159,6 +159,7 @@ async def test_the_abstract_of_a_paper_is_evidence_without_its_page(lab: Make) -
     assert {card.document for card in outcome.report.sources} == {SURVEY.hash}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-04")
 async def test_where_the_whole_paper_is_free_it_is_fetched(lab: Make) -> None:
     bench = on_the_web(lab())
@@ -270,7 +271,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeRemote]:
 
 def chosen(depth: str = "standard", **options: object) -> set[str]:
     return {
-        source.name for source in choose_sources(ResearchOptions.model_validate({"depth": depth, **options}), bench_for())[0]
+        source.name
+        for source in choose_sources(ResearchOptions.model_validate({"depth": depth, **options}), bench_for())[0]
     }
 
 
@@ -308,6 +310,7 @@ def test_papers_are_still_asked_where_the_web_cannot_be(world: dict[str, FakeRem
     assert "The web itself was not searched" in notices["web"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07")
 def test_a_lookup_that_hangs_holds_nobody_up(world: dict[str, FakeRemote]) -> None:
     world["arxiv"].is_reachable = lambda: bool(sleep(20))  # type: ignore[method-assign, func-returns-value]

@@ -76,6 +76,7 @@ def seen(material: list[Source]) -> list[bench.Seen]:
     return bench.run(material, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "X-03")
 def test_of_what_is_made_false_nothing_is_published_and_what_is_true_is(seen: list[bench.Seen]) -> None:
     """Of 5,000 sentences of this half 1 leaks, a part of another name; of the true ones .991 stand as written."""
@@ -164,6 +165,7 @@ def as_documents(chosen: Sequence[Source]) -> list[Document]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "X-03", "S-10")
 async def test_no_false_sentence_comes_through_the_engine(lab: Make, material: list[Source]) -> None:
     chosen = Random(5).sample([source for source in material if len(source.sentences) >= FULL], DOCUMENTS)
@@ -240,6 +242,7 @@ def shelf(material: list[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "X-03")
 async def test_nor_from_a_model_behind_http(shelf: Path, material: list[Source], tmp_path: Path) -> None:
     liar = Liar([sentence for source in material[:5] for sentence in source.sentences])
@@ -260,6 +263,7 @@ FORMLESS: list[object] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 async def test_a_model_that_ignores_the_form_publishes_nothing_of_its_own(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")

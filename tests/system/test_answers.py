@@ -14,6 +14,7 @@ from tests.system.command import OPENASSAY, Command, Ran, environment, without_p
 ASK_APPLE = ("ask", "What's happening with Apple?")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01")
 def test_json_has_stdout_to_itself_and_progress_goes_to_stderr(tides: Ran) -> None:
     report = tides.json
@@ -24,6 +25,7 @@ def test_json_has_stdout_to_itself_and_progress_goes_to_stderr(tides: Ran) -> No
         assert label in tides.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07", "X-10")
 def test_without_documents_the_demo_data_answer_and_a_notice_says_so(apple: Ran) -> None:
     report = apple.json
@@ -33,6 +35,7 @@ def test_without_documents_the_demo_data_answer_and_a_notice_says_so(apple: Ran)
     assert "demo data" in apple.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07")
 def test_a_source_can_be_named(office: Command) -> None:
     named = office("ask", "What's happening with Tesla?", "--source", "demo", "--json", "--quiet")
@@ -40,6 +43,7 @@ def test_a_source_can_be_named(office: Command) -> None:
     assert named.json["notices"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-11")
 def test_a_piped_report_is_markdown_with_citations_and_no_escape_codes(office: Command) -> None:
     piped = office(*ASK_APPLE)
@@ -50,6 +54,7 @@ def test_a_piped_report_is_markdown_with_citations_and_no_escape_codes(office: C
     assert b"\x1b" not in piped.stdout + piped.stderr
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_but_the_answer(office: Command) -> None:
     quiet = office(*ASK_APPLE, "--quiet")
     assert quiet.code == 0
@@ -57,6 +62,7 @@ def test_quiet_says_nothing_but_the_answer(office: Command) -> None:
     assert quiet.stderr == b""
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-11")
 @pytest.mark.parametrize("name", ["report.md", "report.json", "report.html"])
 def test_out_writes_the_whole_report_to_a_file(openassay: Command, name: str) -> None:
@@ -74,12 +80,14 @@ def test_out_writes_the_whole_report_to_a_file(openassay: Command, name: str) ->
     assert sorted(path.name for path in openassay.folder.iterdir()) == [name, "tiny"]
 
 
+@pytest.mark.slow
 def test_out_never_replaces_a_device(office: Command) -> None:
     done = office(*ASK_APPLE, "--quiet", "--out", "/dev/stdout")
     assert done.out.startswith("# ")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
+@pytest.mark.slow
 def test_out_keeps_the_link_it_was_given(openassay: Command) -> None:
     (openassay.folder / "there").mkdir()
     (openassay.folder / "link.md").symlink_to("there/report.md")
@@ -88,12 +96,14 @@ def test_out_keeps_the_link_it_was_given(openassay: Command) -> None:
     assert (openassay.folder / "there" / "report.md").read_text(encoding="utf-8").startswith("# ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["missing/report.md", "report.xls"])
 def test_an_impossible_target_is_refused_before_any_work(openassay: Command, target: str) -> None:
     openassay(*ASK_APPLE, "--out", target).refused(2, target, "--out")
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 def test_a_folder_is_no_target(openassay: Command) -> None:
     refused = openassay(*ASK_APPLE, "--out", "tiny")
     assert refused.code == 2
@@ -101,6 +111,7 @@ def test_a_folder_is_no_target(openassay: Command) -> None:
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 def test_a_read_only_target_is_refused_before_any_work(openassay: Command) -> None:
     target = openassay.folder / "report.md"
     target.write_text("mine", encoding="utf-8")
@@ -110,6 +121,7 @@ def test_a_read_only_target_is_refused_before_any_work(openassay: Command) -> No
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 def test_no_color_holds_at_a_terminal(office: Command) -> None:
     with office.typed(*ASK_APPLE, "--quiet") as terminal:
         assert terminal.ends() == 0
@@ -122,6 +134,7 @@ def test_no_color_holds_at_a_terminal(office: Command) -> None:
     assert not re.search(rb"\x1b\[(?:\d+;)*[34]\d", uncoloured.stdout), "NO_COLOR leaves bold and italics only"
 
 
+@pytest.mark.slow
 def test_head_may_leave_early(office: Command, tides: Ran) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{OPENASSAY} research 'How high are the tides in the Bay of Fundy?' --docs tiny | head -1"],
@@ -132,6 +145,7 @@ def test_head_may_leave_early(office: Command, tides: Ran) -> None:
     assert b"BrokenPipe" not in done.stderr
 
 
+@pytest.mark.slow
 def test_json_is_utf8_and_marks_degrade_where_a_terminal_speaks_less(office: Command, apple: Ran) -> None:
     env = {"PYTHONIOENCODING": "latin-1"}
     thread = apple.json["provenance"]["thread"]
@@ -139,6 +153,7 @@ def test_json_is_utf8_and_marks_degrade_where_a_terminal_speaks_less(office: Com
     assert b"$195, up 45% year to date. ?" in office("threads", "show", thread, env=env).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_a_document_is_printed_byte_for_byte(office: Command, tides: Ran) -> None:
     name = tides.json["sources"][0]["document"]
@@ -148,11 +163,13 @@ def test_a_document_is_printed_byte_for_byte(office: Command, tides: Ran) -> Non
     assert office("document", name[:8].upper()).stdout == whole.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["0123456789abcdef", ""])
 def test_an_unknown_document_is_one_line(office: Command, name: str) -> None:
     office("document", name).refused(2, "document")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_the_passage_behind_a_statement(office: Command, tides: Ran) -> None:
     report = tides.json

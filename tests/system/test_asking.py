@@ -8,6 +8,7 @@ QUESTION = "How high are the tides in the Bay of Fundy?"
 PLANNED = ("research", QUESTION, "--docs", "tiny", "--mode", "plan")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01")
 def test_a_clarification_is_asked_and_answered_at_a_terminal(openassay: Command) -> None:
     with openassay.typed("ask", "Tell me about the company") as terminal:
@@ -24,6 +25,7 @@ def test_a_clarification_is_asked_and_answered_at_a_terminal(openassay: Command)
     assert openassay.statuses(thread) == ["done"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01", "W-02")
 def test_planning_questions_are_answered_by_number_or_in_words(openassay: Command) -> None:
     with openassay.typed(*PLANNED) as terminal:
@@ -48,6 +50,7 @@ def test_planning_questions_are_answered_by_number_or_in_words(openassay: Comman
     assert "Since 2015" in openassay("threads", "log", thread).out + terminal.screen
 
 
+@pytest.mark.slow
 def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(openassay: Command) -> None:
     with openassay.typed(*PLANNED) as terminal:
         terminal.expect("> ")
@@ -94,6 +97,7 @@ def test_yes_takes_the_defaults_even_in_plan_mode(openassay: Command) -> None:
     assert done.json["status"] == "complete"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01")
 def test_progress_is_live_at_a_terminal_and_fits_it(openassay: Command) -> None:
     with openassay.typed("research", QUESTION, "--docs", LIBRARY, width=60) as terminal:
@@ -104,6 +108,7 @@ def test_progress_is_live_at_a_terminal_and_fits_it(openassay: Command) -> None:
     assert max(map(len, terminal.screen.splitlines())) <= 60
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-02", "F-09")
 def test_a_plan_is_changed_in_words_and_carried_out_as_changed(openassay: Command) -> None:
     (openassay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")
@@ -140,6 +145,7 @@ def test_a_plan_is_changed_in_words_and_carried_out_as_changed(openassay: Comman
     assert plan["edited"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 @pytest.mark.parametrize(("goes_on", "code"), [(True, 0), (False, 5)])
 def test_a_prompt_is_left_when_time_is_up(openassay: Command, goes_on: bool, code: int) -> None:

@@ -34,6 +34,7 @@ def test_a_folder_without_documents_is_one_line(openassay: Command) -> None:
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_read_is_one_line(openassay: Command) -> None:
     locked = write_docs(openassay.folder / "locked")
     locked.chmod(0)
@@ -43,6 +44,7 @@ def test_a_folder_that_may_not_be_read_is_one_line(openassay: Command) -> None:
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_left_out_and_said_to_be(openassay: Command) -> None:
     folder = write_docs(openassay.folder / "mixed docs – ünïcode\nand more")
     with (folder / "huge.txt").open("wb") as huge:
@@ -70,6 +72,7 @@ def test_what_cannot_be_read_is_left_out_and_said_to_be(openassay: Command) -> N
     assert b"\x1b" not in asked.stderr, "a file's name is shown, never obeyed"
 
 
+@pytest.mark.slow
 def test_a_file_may_vanish_while_its_folder_is_read(openassay: Command) -> None:
     folder = write_docs(openassay.folder / "many")
     for number in range(400):
@@ -101,6 +104,7 @@ def test_only_unreadable_documents_end_in_one_line(openassay: Command) -> None:
     assert asked.code == 2
 
 
+@pytest.mark.slow
 def test_a_changed_folder_is_read_again_and_an_unchanged_one_is_not(openassay: Command) -> None:
     assert "2 files, 2 new or changed" in openassay("ask", QUESTION, "--docs", "tiny").err
     assert "2 files, 0 new or changed" in openassay("ask", QUESTION, "--docs", "tiny").err
@@ -110,6 +114,7 @@ def test_a_changed_folder_is_read_again_and_an_unchanged_one_is_not(openassay: C
     assert "1 file, 0 new or changed" in gone.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01")
 def test_docs_may_be_repeated_and_name_files(openassay: Command) -> None:
     asked = openassay("ask", QUESTION, "--docs", "tiny/tides.md", "--docs", Path("tiny") / "moon.txt", "--json")

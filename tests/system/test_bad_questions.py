@@ -34,6 +34,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_question_that_is_none_is_refused_before_anything_is_written(openassay: Command, name: str) -> None:
     question, reason = REFUSED[name]
@@ -77,12 +78,14 @@ async def ended(questions: list[str], data: Path, docs: tuple[str, ...] = ()) ->
     return outcomes
 
 
+@pytest.mark.slow
 async def test_other_scripts_and_emoji_are_text(tmp_path: Path, openassay: Command) -> None:
     outcomes = await ended(ODD, tmp_path / "data", (str(openassay.folder / "tiny"),))
     assert set(outcomes) == set(ODD)
     assert "refused" not in outcomes.values()
 
 
+@pytest.mark.slow
 async def test_naughty_strings_end_in_a_report_or_a_refusal(tmp_path: Path, eval_data: Path) -> None:
     file = eval_data / "hostile" / "naughty-strings.json"
     if not file.is_file():

@@ -71,6 +71,7 @@ def test_a_data_directory_that_is_a_file(openassay: Command) -> None:
     openassay(*ASK_APPLE).refused(1, "data directory", "OPENASSAY_DATA_DIR")
 
 
+@pytest.mark.slow
 def test_a_data_directory_that_may_not_be_written(openassay: Command) -> None:
     openassay.data.mkdir()
     openassay.data.chmod(0o555)
@@ -89,6 +90,7 @@ def damaged(office: Command, tides: Ran, tmp_path: Path) -> Command:
     return Command(office.folder, tmp_path / "damaged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["openassay.sqlite3", "memory.sqlite3"])
 def test_a_database_of_garbage_is_one_line(damaged: Command, name: str) -> None:
     garbage = os.urandom(5000)
@@ -97,6 +99,7 @@ def test_a_database_of_garbage_is_one_line(damaged: Command, name: str) -> None:
     assert (damaged.data / name).read_bytes() == garbage, "what may be rescued is left alone"
 
 
+@pytest.mark.slow
 def test_an_index_of_garbage_is_one_line_that_says_what_to_do(damaged: Command) -> None:
     (index,) = (damaged.data / "libraries").glob("*.sqlite3")
     index.write_bytes(os.urandom(5000))

@@ -17,6 +17,7 @@ def thread(openassay: Command) -> str:
     return str(openassay(*APPLE).json["provenance"]["thread"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_full_disk_loses_nothing(openassay: Command, thread: str) -> None:
     room = (openassay.data / "openassay.sqlite3").stat().st_size // 1024 + 40
@@ -32,6 +33,7 @@ def test_a_full_disk_loses_nothing(openassay: Command, thread: str) -> None:
     assert going_on.code == 0, going_on.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_data_directory_that_may_not_be_written(openassay: Command, thread: str) -> None:
     paths = [openassay.data, *openassay.data.rglob("*")]
@@ -47,6 +49,7 @@ def test_a_data_directory_that_may_not_be_written(openassay: Command, thread: st
     assert openassay("threads", "show", thread).code == 0
 
 
+@pytest.mark.slow
 def test_a_database_of_a_newer_version_is_left_alone(openassay: Command, thread: str) -> None:
     with closing(sqlite3.connect(openassay.data / "openassay.sqlite3")) as connection, connection:
         connection.execute(
@@ -63,6 +66,7 @@ def digest(path: Path) -> tuple[int, bytes]:
     return os.stat(path).st_size, path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_database_that_is_kept_locked_is_told(openassay: Command, thread: str) -> None:
     with closing(sqlite3.connect(openassay.data / "openassay.sqlite3", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")

@@ -31,6 +31,7 @@ def test_a_state_of_before_is_shown(office: Command, thread: str) -> None:
     assert "draft" not in shown.out
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-07")
 def test_a_fork_is_drawn_and_compared(openassay: Command) -> None:
     made = openassay("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json", "--quiet")
@@ -58,6 +59,7 @@ def test_a_fork_is_drawn_and_compared(openassay: Command) -> None:
     assert "+ section: What raises tides on the Earth?" in told.out
 
 
+@pytest.mark.slow
 def test_a_replay_ends_as_the_first_time(openassay: Command) -> None:
     first = openassay("ask", "What's happening with Apple?", "--json", "--quiet").json
     parent = first["provenance"]["thread"]
@@ -67,6 +69,7 @@ def test_a_replay_ends_as_the_first_time(openassay: Command) -> None:
     assert "They state the same" in openassay("diff", parent, again.json["provenance"]["thread"]).out
 
 
+@pytest.mark.slow
 def test_wrong_input_is_one_line(office: Command, thread: str, apple: Ran, tmp_path: Path) -> None:
     other = apple.json["provenance"]["thread"]
     [(foreign,)] = office.rows("SELECT max(id) FROM checkpoints WHERE thread = ?", other)

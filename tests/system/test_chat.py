@@ -26,6 +26,7 @@ def leave(terminal: Terminal) -> int:
     return terminal.ends()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-03", "C-11", "L-01")
 def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(openassay: Command) -> None:
     with openassay.typed("chat") as terminal:
@@ -55,6 +56,7 @@ def test_a_conversation_keeps_its_thread_and_opens_what_is_behind_an_answer(open
     assert "\x1b[7m" in terminal.raw, "the passage is highlighted in its context"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11", "W-19")
 def test_threads_are_left_and_opened_and_never_mix(openassay: Command) -> None:
     with openassay.typed("chat") as terminal:
@@ -82,6 +84,7 @@ def test_threads_are_left_and_opened_and_never_mix(openassay: Command) -> None:
     assert [openassay.statuses(thread) for thread in openassay.threads()] == [["done", "done"], ["done"]]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(openassay: Command) -> None:
     with openassay.typed("chat", width=60) as terminal:
         say(terminal, "/docs nowhere", "nowhere does not exist")
@@ -113,6 +116,7 @@ def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(opena
     assert max(map(len, told)) <= 60
 
 
+@pytest.mark.slow
 def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(openassay: Command) -> None:
     kept = openassay.folder / "kept.md"
     kept.write_text("mine", encoding="utf-8")
@@ -135,6 +139,7 @@ def test_an_answer_is_written_to_a_file_and_a_file_is_not_lost(openassay: Comman
     assert (openassay.folder / "new.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11", "F-09", "W-02")
 def test_an_open_question_comes_first_and_lines_are_remembered(openassay: Command) -> None:
     with openassay.typed("chat") as terminal:
@@ -162,6 +167,7 @@ def test_an_open_question_comes_first_and_lines_are_remembered(openassay: Comman
     assert stat.S_IMODE((openassay.data / "chat_history").stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01")
 def test_control_c_stops_a_question_and_not_the_conversation(openassay: Command) -> None:
     (openassay.folder / "sky").mkdir()
@@ -178,6 +184,7 @@ def test_control_c_stops_a_question_and_not_the_conversation(openassay: Command)
     assert openassay.statuses(thread) == ["done"]
 
 
+@pytest.mark.slow
 def test_commands_come_through_a_pipe_too(openassay: Command) -> None:
     lines = (
         "/help\n/sorces\n//What's happening with Apple?\n/source S1\n/export kept.md\n/export kept.md\nexit\nnever\n"

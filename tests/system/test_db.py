@@ -31,6 +31,7 @@ def test_the_database_of_one_machine(openassay: Command) -> None:
     assert told["connections"] is None
 
 
+@pytest.mark.slow
 def test_a_database_is_looked_at_and_brought_up_to_date(openassay: Command, postgres_server: PostgresServer) -> None:
     address = postgres_server.create("")
     shared = on(openassay, address)
@@ -55,6 +56,7 @@ def test_a_database_is_looked_at_and_brought_up_to_date(openassay: Command, post
     postgres_server.drop(address)
 
 
+@pytest.mark.slow
 def test_where_there_is_no_database_to_look_at(openassay: Command, postgres_address: str) -> None:
     nowhere = postgres_address.replace("/test_", "/nothing_")
     on(openassay, nowhere)("db", "status").refused(2, "does not exist", "CREATE DATABASE")

@@ -28,6 +28,7 @@ def process_of(thread: str) -> int:
     pytest.fail(f"no process works on {thread}")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 def test_a_detached_run_goes_on_by_itself_and_can_be_followed(openassay: Command) -> None:
     started = openassay(*TIDES, "--out", "report.md")
@@ -49,6 +50,7 @@ def test_a_detached_run_goes_on_by_itself_and_can_be_followed(openassay: Command
     assert list((openassay.data / "logs").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_a_detached_run_that_is_killed_is_gone_on_with(openassay: Command) -> None:
     shutil.copytree(
@@ -71,6 +73,7 @@ def test_a_detached_run_that_is_killed_is_gone_on_with(openassay: Command) -> No
     openassay("resume", thread, "--detach").refused(2, "already answered")
 
 
+@pytest.mark.slow
 def test_a_detached_run_is_stopped(openassay: Command) -> None:
     """Whether its process has begun by then or not; one that was faster than `stop` is told to be done."""
     thread = openassay(*TIDES).out.strip()
@@ -85,6 +88,7 @@ def test_a_detached_run_is_stopped(openassay: Command) -> None:
     assert openassay("threads", "show", thread).code == 0
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_before_a_process_is_started(openassay: Command) -> None:
     openassay("research", "How high are the tides?", "--docs", "nowhere", "--detach").refused(2, "nowhere")
     env = {"OPENASSAY_PERSISTENCE__BACKEND": "memory"}

@@ -55,6 +55,7 @@ def test_a_figure_below_its_floor_ends_with_1(openassay: Command, data: Path) ->
     assert (figure["value"], figure["bound"], figure["holds"]) == (0.0, 1.0, False)
 
 
+@pytest.mark.slow
 def test_figures_are_kept_and_a_page_is_written_from_them(openassay: Command, data: Path) -> None:
     assert openassay("eval", "urls", "--data", data, "--out", "page.md").code == 0
     assert openassay("eval", "extraction", "--data", data, "--quick", "--out", "page.md").code == 0
@@ -78,6 +79,7 @@ def test_what_there_is_to_measure_is_listed(openassay: Command, data: Path) -> N
     assert "Short answers from documents" in openassay("eval", "--list").out
 
 
+@pytest.mark.slow
 def test_wrong_wishes_are_refused_in_a_line(openassay: Command, data: Path) -> None:
     openassay("eval", "extracton", "--data", data).refused(
         2, "no measure is called 'extracton'", "Did you mean extraction?"

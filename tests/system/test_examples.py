@@ -23,6 +23,7 @@ def settled(text: str) -> list[str]:
     return [line for at, line in enumerate(lines) if at in after or line.startswith(SAID)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-17")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_a_conversation_goes_as_it_was_recorded(example: Example) -> None:
@@ -70,6 +71,7 @@ def test_the_readme_says_how_to_run_it_and_what_is_assumed() -> None:
     assert re.search(r"^## Assumptions$", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_python_of_the_docs_runs_from_top_to_bottom(openassay: Command) -> None:
     """But for what needs a server."""
     (openassay.folder / "examples").symlink_to(ROOT / "examples")

@@ -18,6 +18,7 @@ def thread_of(ran: Ran) -> str:
     return str(ran.json["provenance"]["thread"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-13", "L-11")
 def test_a_run_is_exported_in_every_format_and_each_can_be_opened(office: Command, tides: Ran, tmp_path: Path) -> None:
     thread, report = thread_of(tides), tides.json
@@ -45,6 +46,7 @@ def test_a_run_is_exported_in_every_format_and_each_can_be_opened(office: Comman
     assert [row[0] for row in readers.read_csv(had["csv"])[1:]] == [claim["id"] for claim in report["claims"]]
 
 
+@pytest.mark.slow
 def test_where_it_goes_is_named_by_the_ending_by_the_report_or_by_nobody(openassay: Command) -> None:
     asked = openassay("ask", "What's happening with Apple?", "--json", "--quiet")
     thread, title = thread_of(asked), asked.json["title"]
@@ -67,6 +69,7 @@ def test_where_it_goes_is_named_by_the_ending_by_the_report_or_by_nobody(openass
     assert openassay("export", thread, "--run", run, "-f", "json", "--out", "-").json == asked.json
 
 
+@pytest.mark.slow
 def test_what_cannot_be_exported_is_refused_in_a_line(office: Command, tides: Ran, tmp_path: Path) -> None:
     thread, here = thread_of(tides), tmp_path / "here"
     here.mkdir()
@@ -93,6 +96,7 @@ def test_bytes_are_not_shown_to_a_terminal_and_text_is(office: Command, tides: R
         assert terminal.ends() == 0
 
 
+@pytest.mark.slow
 def test_while_a_run_is_going_there_is_no_report_or_the_one_before(openassay: Command, tmp_path: Path) -> None:
     """A run that is killed in its middle stands as it was then: nothing of it is exported."""
     question = ("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json", "--quiet")
@@ -126,6 +130,7 @@ def test_while_a_run_is_going_there_is_no_report_or_the_one_before(openassay: Co
     openassay("export", thread, "--run", str(other)).refused(1, "has no report yet")
 
 
+@pytest.mark.slow
 def test_an_open_question_is_named(openassay: Command) -> None:
     asked = openassay(
         "research", "Tell me about tides in the bay, please?", "--docs", "tiny", "--mode", "plan", "--ask"

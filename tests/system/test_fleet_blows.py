@@ -12,6 +12,7 @@ LEASE = 2.0
 PATIENCE = 90.0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 @pytest.mark.timeout(300)
 async def test_no_run_is_lost_and_nobody_writes_for_another(postgres_address: str, tmp_path: Path) -> None:

@@ -20,16 +20,16 @@ PAGES, HOSTS = 40, 10
 # A workshop with one worker at rest and one that reads a long page, which takes it 6 s.
 HARVESTER = """
 import asyncio
-from openassay.harvest.formats import Format
-from openassay.harvest.workshop import Workshop
+from openassay.fetch.formats import ContentFormat
+from openassay.fetch.pool import ExtractorPool
 
 async def main() -> None:
-    workshop = Workshop(workers=2)
+    workshop = ExtractorPool(workers=2)
     page = b"<html><body><p>One page.</p></body></html>"
     read = lambda body, format: workshop.extract(body, format=format, url="http://a.test/", seconds=3)
-    await asyncio.gather(*(read(page, Format.HTML) for _ in range(4)))
+    await asyncio.gather(*(read(page, ContentFormat.HTML) for _ in range(4)))
     line = b"<p>The office measured the tide, and <a href=/x>nobody</a> has explained it so far.</p>"
-    hanging = asyncio.create_task(read(b"<html><body><article>" + line * 18_000, Format.HTML))
+    hanging = asyncio.create_task(read(b"<html><body><article>" + line * 18_000, ContentFormat.HTML))
     await asyncio.sleep(0.3)
     print("done" if hanging.done() else "at work", flush=True)
     await asyncio.sleep(60)
@@ -38,6 +38,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 async def test_a_harvest_is_polite_and_as_fast_as_its_pages_can_be_read(eval_data: Path) -> None:
     """Ten hosts with four pages each. Alone on two cores the ratio is below 1.3; other tests run beside this one."""
@@ -57,6 +58,7 @@ async def test_a_harvest_is_polite_and_as_fast_as_its_pages_can_be_read(eval_dat
     assert wall < 3 * memory + (PAGES // HOSTS) * settings.host_pause + 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", HARVESTER], stdout=subprocess.PIPE, text=True) as harvester:

@@ -38,6 +38,7 @@ def test_help_names_every_command(office: Command) -> None:
     assert office("-h").out == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_explains_itself(office: Command, command: tuple[str, ...]) -> None:
     shown = office(*command, "--help")

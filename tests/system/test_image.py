@@ -47,6 +47,7 @@ def get(address: str, token: str | None = None) -> int:
         return error.code
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-12")
 def test_it_is_nobodys_until_somebody_was_added_and_theirs_from_then_on(
     container: tuple[Command, tuple[str, ...], dict[str, str]],

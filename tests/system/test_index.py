@@ -90,6 +90,7 @@ def is_alive(pid: int) -> bool:
 # Ahead of time ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_indexed_costs_a_question_a_walk(openassay: Command) -> None:
     done = indexing(openassay, "tiny")
     assert done.code == 0, done.err
@@ -102,6 +103,7 @@ def test_a_folder_that_was_indexed_costs_a_question_a_walk(openassay: Command) -
     assert (again[0]["files"], again[0]["new"], again[0]["removed"], again[0]["skipped"]) == (2, 0, 0, [])
 
 
+@pytest.mark.slow
 def test_only_what_has_changed_is_read_and_what_is_gone_leaves(openassay: Command) -> None:
     indexing(openassay, "tiny")
     (openassay.folder / "tiny" / "moon.txt").unlink()
@@ -111,6 +113,7 @@ def test_only_what_has_changed_is_read_and_what_is_gone_leaves(openassay: Comman
     assert (told["files"], told["passages"], told["new"], told["removed"]) == (2, 2, 2, 1)
 
 
+@pytest.mark.slow
 def test_what_is_indexed_is_shown_and_can_be_forgotten(openassay: Command) -> None:
     assert "Nothing is indexed yet" in openassay("index").err
     indexing(openassay, "tiny", "tiny/moon.txt")
@@ -131,6 +134,7 @@ def test_what_is_indexed_is_shown_and_can_be_forgotten(openassay: Command) -> No
     openassay("index", "tiny", "--forget").refused(2, "not indexed")
 
 
+@pytest.mark.slow
 def test_an_index_made_on_purpose_outlives_the_threads_that_asked_it(openassay: Command) -> None:
     indexing(openassay, "tiny")
     asked = openassay("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json").json
@@ -138,6 +142,7 @@ def test_an_index_made_on_purpose_outlives_the_threads_that_asked_it(openassay: 
     assert len(openassay("index", "--json").json) == 1
 
 
+@pytest.mark.slow
 def test_vectors_are_made_for_each_passage(openassay: Command) -> None:
     (told,) = indexing(openassay, "tiny", "--vectors", "--json").json
     assert (told["passages"], told["vectors"]) == (2, 2)
@@ -151,6 +156,7 @@ def test_vectors_are_made_for_each_passage(openassay: Command) -> None:
 # Stopped and killed -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])
@@ -187,6 +193,7 @@ def check_whole(openassay: Command) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_stopped_by_a_person_it_says_how_to_go_on(openassay: Command) -> None:
     write_many(openassay.folder / "many")
@@ -203,6 +210,7 @@ def test_stopped_by_a_person_it_says_how_to_go_on(openassay: Command) -> None:
     assert (after["files"], after["new"]) == (FILES, FILES - before)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_its_memory_does_not_grow_with_the_folder(openassay: Command) -> None:
     """Measured: 3 MB more for ten times as many passages, which are 12 MB of text and 60 MB as objects."""
@@ -220,6 +228,7 @@ def test_its_memory_does_not_grow_with_the_folder(openassay: Command) -> None:
 # Folders that are not as they should be ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_wrong_path_is_told_before_anything_is_done(openassay: Command) -> None:
     (openassay.folder / "empty").mkdir()
     indexing(openassay, "tiny", "nowhere").refused(2, "nowhere does not exist")
@@ -227,6 +236,7 @@ def test_a_wrong_path_is_told_before_anything_is_done(openassay: Command) -> Non
     assert "Nothing is indexed yet" in openassay("index").err
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_listed_at_the_end(openassay: Command) -> None:
     folder = openassay.folder / "tiny"
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 not at all")
@@ -244,6 +254,7 @@ def test_what_cannot_be_read_is_listed_at_the_end(openassay: Command) -> None:
     indexing(openassay, "tiny").refused(2, "no document could be read")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])
 def test_any_file_name_will_do(where: str, openassay: Command, request: pytest.FixtureRequest) -> None:
     env = {**POSTGRES, "DATABASE_URL": request.getfixturevalue("postgres_address")} if where == "postgres" else {}
@@ -261,6 +272,7 @@ def test_any_file_name_will_do(where: str, openassay: Command, request: pytest.F
     assert openassay("index", str(folder), "--forget", env=env).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_full_disk_is_told_and_nothing_is_lost(openassay: Command) -> None:
     indexing(openassay, "tiny")
@@ -286,6 +298,7 @@ def shared(openassay: Command, address: str) -> Callable[..., Any]:
     return lambda *args: openassay(*args, env={**POSTGRES, "DATABASE_URL": address}, installed=True)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_what_another_machine_has_indexed_is_searched_where_the_folder_is_not(
     openassay: Command, postgres_address: str, tmp_path: Path
@@ -303,6 +316,7 @@ def test_what_another_machine_has_indexed_is_searched_where_the_folder_is_not(
     there("ask", "How high are the tides in the Bay of Fundy?", "--docs", "never", "--json").refused(2, "not exist")
 
 
+@pytest.mark.slow
 def test_an_encrypted_database_holds_no_words_in_the_clear(openassay: Command, postgres_address: str) -> None:
     env = {**POSTGRES, "DATABASE_URL": postgres_address, "OPENASSAY_PERSISTENCE__ENCRYPT": "true"}
     done = indexing(openassay, "tiny", env={**env, "OPENASSAY_STORAGE_KEY": "a key that only this test has"})
@@ -312,6 +326,7 @@ def test_an_encrypted_database_holds_no_words_in_the_clear(openassay: Command, p
     assert files_in(openassay) == 2
 
 
+@pytest.mark.slow
 def test_where_there_can_be_no_vectors_it_says_so(
     openassay: Command, postgres_address: str, postgres_server: PostgresServer, request: pytest.FixtureRequest
 ) -> None:

@@ -10,6 +10,7 @@ from tests.system.command import LIBRARY, Command
 QUESTION = "How fast is the universe expanding, and why do the measurements disagree?"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-07", "L-08", "W-16")
 def test_a_killed_run_is_finished_on_another_machine_from_its_journal_alone(openassay: Command, tmp_path: Path) -> None:
     (openassay.folder / "sky").mkdir()

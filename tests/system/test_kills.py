@@ -7,6 +7,7 @@ import pytest
 from benchmarks.killing import trial
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
 @pytest.mark.parametrize(("where", "kills"), [("sqlite", 5), ("postgres", 3)])
 async def test_nothing_is_lost_or_paid_for_twice(

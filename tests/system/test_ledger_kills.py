@@ -35,7 +35,7 @@ WORKER = """
 import asyncio, os, random, sys
 from pathlib import Path
 from openassay.errors import BudgetError, StorageError
-from openassay.model.spend import Charge, Reservation
+from openassay.models.spend import Charge, Reservation
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
@@ -48,16 +48,16 @@ async def ask(ledger, key, gate):
     await ledger.reserve(Reservation(key=key, run="r", step="read", provider="p", model="m", micros=worst, tokens=10,
                                      seconds=10))
     async with gate:
-        await ledger.sent(key)
+        await ledger.record_send(key)
         cost = chance.randint(worst * 3 // 4, worst)
         os.write(provider, f"{key} {cost}\\n".encode())
         await asyncio.sleep(chance.uniform(0, 0.01))
-        await ledger.answered(key, "{}")
+        await ledger.store_answer(key, "{}")
         usage = chance.choices([cost, None, cost * 10**6], [98, 1, 1])[0]
         await ledger.settle(key, Charge(micros=usage, prompt_tokens=5))
 
 async def settled(ledger, key, gate):
-    while await ledger.answer(key) is None:
+    while await ledger.get_answer(key) is None:
         try:
             return await ask(ledger, key, gate)
         except BudgetError as refusal:  # unless only calls under way stand in the way, there is no money left
@@ -142,6 +142,7 @@ def kill_at_random(group: Workers, connection: sqlite3.Connection) -> None:
     assert not marks, "not every kill came to pass"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06", "W-15")
 async def test_the_cap_holds_when_workers_are_killed(tmp_path: Path) -> None:
     bill = tmp_path / "bill"

@@ -19,6 +19,7 @@ TIDES = "How high are the tides in the Bay of Fundy?"
 SLOW = "What's happening with Apple, Tesla, Microsoft, Amazon and Google?"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10", "L-01")
 async def test_a_client_finishes_a_run_over_stdio(openassay: Command) -> None:
     """With no key and no network, on files of the person's own; nothing but the protocol is on stdout, or the client
@@ -78,6 +79,7 @@ def _told(process: subprocess.Popen[bytes], request: dict[str, Any]) -> Any:
     return json.loads(process.stdout.readline())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 @pytest.mark.parametrize("how", ["stdin is closed", "a signal"])
 def test_it_ends_and_puts_aside_what_is_under_way(openassay: Command, how: str) -> None:

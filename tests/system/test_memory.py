@@ -8,6 +8,7 @@ pytestmark = pytest.mark.requirement("W-19")
 QUESTION = "What is happening with Apple?"
 
 
+@pytest.mark.slow
 def test_what_is_told_once_is_shown_edited_and_forgotten(openassay: Command) -> None:
     empty = openassay("memory").out
     assert "Nothing is remembered of local yet" in empty
@@ -41,6 +42,7 @@ def test_another_user_sees_nothing_of_it(openassay: Command) -> None:
     openassay("memory", "forget", "M1", env=other).refused(2, "no fact M1", "There are none")
 
 
+@pytest.mark.slow
 def test_all_is_forgotten_only_when_that_is_meant(openassay: Command) -> None:
     openassay("memory", "remember", "We report in euros")
     for answer, left in (("n", 1), ("y", 0)):
@@ -51,6 +53,7 @@ def test_all_is_forgotten_only_when_that_is_meant(openassay: Command) -> None:
         assert len(openassay("memory", "--json").json["facts"]) == left
 
 
+@pytest.mark.slow
 def test_research_keeps_to_it_and_the_command_line_comes_first(openassay: Command) -> None:
     openassay("memory", "set", "avoid", "demo")
     avoided = openassay("ask", QUESTION, "--json", "--quiet")

@@ -29,6 +29,7 @@ async def served(openassay: Command, **provider: Any) -> AsyncIterator[FakeLlmSe
         yield fake
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06")
 @pytest.mark.parametrize("answers", [1, 4, 7])
 async def test_what_was_paid_for_before_a_kill_is_not_paid_for_again(openassay: Command, answers: int) -> None:
@@ -53,6 +54,7 @@ async def test_what_was_paid_for_before_a_kill_is_not_paid_for_again(openassay: 
         assert booked >= 2.5 * billed.prompt_tokens + 10 * billed.completion_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06")
 async def test_a_quote_is_one_line_and_json_on_request(openassay: Command) -> None:
     async with served(openassay) as provider:
@@ -68,6 +70,7 @@ async def test_a_quote_is_one_line_and_json_on_request(openassay: Command) -> No
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06", "C-13", "L-09")
 async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(openassay: Command) -> None:
     async with served(openassay):
@@ -79,6 +82,7 @@ async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(openassay:
         assert "| Reasoning | openai:gpt-4o (" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-06")
 async def test_a_cap_too_small_for_one_call_is_exit_4(openassay: Command) -> None:
     async with served(openassay) as provider:
@@ -88,6 +92,7 @@ async def test_a_cap_too_small_for_one_call_is_exit_4(openassay: Command) -> Non
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize(
     ("model", "words"),
@@ -110,6 +115,7 @@ async def test_a_model_that_cannot_be_asked_is_refused_before_anything_is_writte
     assert openassay.threads() == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 async def test_a_wrong_key_is_told_and_never_shown(openassay: Command) -> None:
     async with served(openassay, faults=FaultAlways("key-rejected")):
@@ -122,6 +128,7 @@ async def test_a_wrong_key_is_told_and_never_shown(openassay: Command) -> None:
         assert "sk-test" not in logged.out
 
 
+@pytest.mark.slow
 async def test_documents_go_to_no_hosted_model_that_was_not_named(openassay: Command) -> None:
     async with served(openassay) as provider:
         ran = await asyncio.to_thread(openassay, "ask", TIDES, "--docs", "tiny", "--json")
@@ -129,6 +136,7 @@ async def test_documents_go_to_no_hosted_model_that_was_not_named(openassay: Com
         assert any("stay on this machine" in notice for notice in ran.json["notices"])
 
 
+@pytest.mark.slow
 async def test_the_doctor_offers_a_model_server_it_finds(openassay: Command) -> None:
     async with served(openassay):
         ran = await asyncio.to_thread(openassay, "doctor")

@@ -20,6 +20,7 @@ def told(cell: Any) -> str:
     return str(cell.outputs[0].data["text/plain"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-17", "X-10")
 async def test_the_notebook_runs_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nbclient import NotebookClient

@@ -52,6 +52,7 @@ def test_short_answers_hold(office: Command, shared: Path, apple: Ran, tides: Ra
     checked(shared, office, tides)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 @pytest.mark.timeout(240)
 def test_figures_of_real_filings_hold(openassay: Command, shared: Path, eval_data: Path) -> None:
@@ -71,6 +72,7 @@ def test_figures_of_real_filings_hold(openassay: Command, shared: Path, eval_dat
     assert not missing, json.dumps([claims[name]["text"] for name in cited], indent=1)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10")
 def test_the_demo_needs_no_network(openassay: Command) -> None:
     alone = ("unshare", "--net")

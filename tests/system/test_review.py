@@ -22,7 +22,7 @@ from openassay.engine.view import StateView
 from openassay.errors import OpenAssayError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
-from openassay.models.thread import Review, ResearchOptions
+from openassay.models.thread import ResearchOptions, Review
 from openassay.settings import load
 from tests.system.command import Command, Ran
 
@@ -94,6 +94,7 @@ def refuses(thread: str, words: str, reason: str, **given: Any) -> str:
 # Processes that die -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-04")
 def test_a_question_outlives_kill_9_with_its_deadline_and_takes_one_answer(openassay: Command) -> None:
     configure(openassay, AT_THE_PLAN)
@@ -126,6 +127,7 @@ def test_a_question_outlives_kill_9_with_its_deadline_and_takes_one_answer(opena
     assert state(thread) == done
 
 
+@pytest.mark.slow
 def test_of_two_processes_one_is_heard(openassay: Command) -> None:
     thread = wait_at(openassay, **AT_THE_PLAN)
     answer = ("review", "answer", thread, "approve", "--json")
@@ -150,6 +152,7 @@ def _ended(process: subprocess.Popen[bytes]) -> Ran:
 # Time -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("auto", [True, False])
 def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> None:
     breakpoints = {"plan_timeout": 1, "plan_auto_approve": auto}
@@ -178,6 +181,7 @@ def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> No
     refuses(thread, "approve", " UTC, by the timer", question_id=asked.id)
 
 
+@pytest.mark.slow
 def test_the_clock_keeps_the_time_of_all_threads_until_it_is_stopped(openassay: Command) -> None:
     wait_at(openassay, **AT_THE_PLAN)  # has half an hour
     thread = wait_at(openassay, **AT_THE_PLAN, breakpoints={"plan_timeout": 4})
@@ -198,6 +202,7 @@ def test_the_clock_keeps_the_time_of_all_threads_until_it_is_stopped(openassay: 
 # Answers that will not do -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-04")
 def test_what_is_no_answer_is_refused_and_changes_nothing(openassay: Command) -> None:
     thread = wait_at(openassay, **AT_THE_PLAN)
@@ -218,6 +223,7 @@ def test_what_is_no_answer_is_refused_and_changes_nothing(openassay: Command) ->
     assert openassay.statuses(thread) == ["waiting"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-04")
 def test_edits_that_cannot_be_made_are_refused_and_change_nothing(openassay: Command) -> None:
     thread = wait_at(openassay, **AT_THE_PLAN)
@@ -243,6 +249,7 @@ def test_edits_that_cannot_be_made_are_refused_and_change_nothing(openassay: Com
     assert state(thread) == before
 
 
+@pytest.mark.slow
 def test_planning_questions_are_answered_in_their_order(openassay: Command) -> None:
     thread = wait_at(openassay, mode="plan")
     [first] = pending()
@@ -269,6 +276,7 @@ def test_planning_questions_are_answered_in_their_order(openassay: Command) -> N
     assert "Since 2015" in state(thread).user_inputs.planner_answers.values()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01")
 def test_what_is_open_is_dropped_when_its_thread_turns_to_auto(openassay: Command) -> None:
     thread = wait_at(openassay, mode="plan")
@@ -290,6 +298,7 @@ def opened(thread: str) -> OpenQuestion:
     return question
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-06")
 def test_a_plan_is_changed_from_a_file_and_carried_out(openassay: Command) -> None:
     thread = wait_at(openassay, **AT_THE_PLAN)
@@ -308,6 +317,7 @@ def test_a_plan_is_changed_from_a_file_and_carried_out(openassay: Command) -> No
     assert answered.json["plan"]["words"] == 500
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-06")
 def test_a_report_is_looked_at_whole_before_it_is_published_or_ended(openassay: Command) -> None:
     thread = wait_at(openassay, hitl_before_output=True)
@@ -322,6 +332,7 @@ def test_a_report_is_looked_at_whole_before_it_is_published_or_ended(openassay: 
     assert any("too narrow. and short" in notice for notice in ended.json["notices"])
 
 
+@pytest.mark.slow
 def test_the_example_of_an_answer_would_be_taken(openassay: Command, capsys: pytest.CaptureFixture[str]) -> None:
     thread = wait_at(openassay, **AT_THE_PLAN, hitl_before_output=True)
     for kind in ("approve_plan", "approve_output"):
@@ -338,6 +349,7 @@ async def _take(engine: Engine, *, thread: str, id: str, value: object) -> None:
     assert outcome.run.status is RunStatus.WAITING, outcome.run.error
 
 
+@pytest.mark.slow
 def test_a_job_without_a_terminal_leaves_its_question_open_if_asked_to(openassay: Command) -> None:
     configure(openassay, {"hitl_after_planning": True})
     question = "How did Apple change over 2023?"

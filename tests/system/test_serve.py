@@ -25,6 +25,7 @@ def serving(openassay: Command, *options: str) -> Iterator[tuple["subprocess.Pop
         yield process, process.stdout.readline().decode().strip()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12", "W-16", "W-18")
 async def test_readers_who_are_cut_off_are_told_the_same_through_a_restart(tmp_path: Path) -> None:
     """benchmarks/bench_streams.py does it with 200 readers and two restarts."""
@@ -47,6 +48,7 @@ def test_it_has_its_port_alone_and_a_signal_stops_it_in_good_order(openassay: Co
     assert "Traceback" not in err.decode()
 
 
+@pytest.mark.slow
 async def test_a_second_signal_stops_it_at_once(openassay: Command) -> None:
     async with FakeLlmServer(FakeModel(), latency=30.0) as provider:
         llm = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}

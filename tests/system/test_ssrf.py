@@ -227,6 +227,7 @@ BY_NAME = (name, name_with_two_addresses, rebinding, rebinding_by_redirect, robo
 RELATIVE = re.compile(r"(?:http:)?(?![a-z][\w+.-]*:|[/\\]{2})", re.IGNORECASE)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.__name__)
 async def test_no_entry_leads_to_a_private_address(stage: Stage, vectors: list[str], entry: Entry) -> None:
@@ -270,6 +271,7 @@ async def page_that_refreshes(stage: Stage, pages: WebPages, vector: str) -> Pag
     return await pages.read(f"http://{SITE}{path}")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 @pytest.mark.parametrize("door", [page, page_that_redirects, page_that_refreshes], ids=lambda door: door.__name__)
 async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[str], door: Doors) -> None:
@@ -462,8 +464,8 @@ _CHILD = """
 import asyncio, json, re, sys, time
 from pathlib import Path
 from openassay.errors import FetchError
-from openassay.harvest.fetching.client import GuardedClient
-from openassay.settings import Harvesting
+from openassay.fetch.client import FetchClient
+from openassay.settings import HarvestSettings
 
 def peak():  # ru_maxrss begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
@@ -478,7 +480,7 @@ async def fetch(client, url):
 
 async def main():
     results = {}
-    async with GuardedClient(Harvesting(allow_addresses=("127.0.0.1/32",))) as client:
+    async with FetchClient(HarvestSettings(allow_addresses=("127.0.0.1/32",))) as client:
         await fetch(client, sys.argv[1] + "/warm-up/999")
         for path in sys.argv[2:]:
             before, began = peak(), time.monotonic()
@@ -491,6 +493,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process's memory is read from /proc")
 async def test_hostile_sites_cost_little() -> None:
@@ -509,6 +512,7 @@ async def test_hostile_sites_cost_little() -> None:
     assert max(seconds for _, _, seconds in results.values()) < 10
 
 
+@pytest.mark.slow
 async def test_naughty_strings_are_refused_in_words(eval_data: Path, stage: Stage) -> None:
     strings: list[str] = json.loads((eval_data / "hostile" / "naughty-strings.json").read_text(encoding="utf-8"))
     assert len(strings) > 400

@@ -34,6 +34,7 @@ def finished(openassay: Command, thread: str) -> None:
     assert openassay("resume", thread).code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01", "W-16")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "cancelled"), (signal.SIGTERM, "queued")])
 def test_a_stopped_run_says_how_to_go_on(openassay: Command, number: signal.Signals, status: str) -> None:
@@ -50,6 +51,7 @@ def test_a_stopped_run_says_how_to_go_on(openassay: Command, number: signal.Sign
     finished(openassay, thread)
 
 
+@pytest.mark.slow
 def test_two_interrupts_stop_at_once(openassay: Command) -> None:
     with openassay.started(*RESEARCH) as process:
         thread = openassay.wait_for_event("search", "fuse")
@@ -65,6 +67,7 @@ def test_two_interrupts_stop_at_once(openassay: Command) -> None:
     assert resumed.json["status"] == "complete"
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_taken_up_where_it_was(openassay: Command) -> None:
     with openassay.started(*RESEARCH) as process:
         thread = openassay.wait_for_event("finding", "read")
@@ -96,6 +99,7 @@ def frozen(openassay: Command, process: "subprocess.Popen[bytes]") -> None:
                 time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_run_is_stopped_from_another_terminal(openassay: Command) -> None:
     with openassay.started(*RESEARCH) as process:
         thread = openassay.wait_for_event("search", "fuse")
@@ -114,6 +118,7 @@ def test_a_run_is_stopped_from_another_terminal(openassay: Command) -> None:
     assert f"Stopped by a person, and left: {thread}" in openassay("resume", "--all").err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 def test_everything_that_was_left_is_taken_up(openassay: Command) -> None:
     with openassay.started(*RESEARCH) as process:

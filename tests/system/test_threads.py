@@ -7,6 +7,7 @@ import pytest
 from tests.system.command import Command, Ran
 
 
+@pytest.mark.slow
 def test_threads_are_listed(office: Command, tides: Ran) -> None:
     listed = office("threads")
     thread = tides.json["provenance"]["thread"]
@@ -15,6 +16,7 @@ def test_threads_are_listed(office: Command, tides: Ran) -> None:
     assert len(office("threads", "--limit", "1").out.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_a_thread_shows_its_runs_and_its_report(office: Command, tides: Ran) -> None:
     thread = tides.json["provenance"]["thread"]
     shown = office("threads", "show", thread)
@@ -32,6 +34,7 @@ def test_the_log_has_every_stage(office: Command, tides: Ran) -> None:
         assert f"leave     {stage}" in log
 
 
+@pytest.mark.slow
 def test_a_deleted_thread_is_gone(openassay: Command) -> None:
     made = openassay("ask", "What's happening with Apple?", "--json", "--quiet")
     thread = made.json["provenance"]["thread"]
@@ -47,11 +50,13 @@ def test_a_deleted_thread_is_gone(openassay: Command) -> None:
     assert "No threads yet" in openassay("threads").err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("show",), ("log",), ("delete",)])
 def test_an_unknown_thread_is_one_line(office: Command, words: tuple[str, ...]) -> None:
     office("threads", *words, "nosuch").refused(2, "no thread nosuch")
 
 
+@pytest.mark.slow
 def test_markup_in_a_title_is_only_text(openassay: Command) -> None:
     question = "What is [/] happening [bold]with[/bold] Apple :apple: ?"
     asked = openassay("ask", question)
@@ -60,6 +65,7 @@ def test_markup_in_a_title_is_only_text(openassay: Command) -> None:
     assert openassay("threads").out.endswith(f"  {question}\n")
 
 
+@pytest.mark.slow
 def test_a_new_question_goes_on_with_a_thread(office: Command, apple: Ran) -> None:
     thread = apple.json["provenance"]["thread"]
     again = office("ask", "What about their stock?", "--thread", thread, "--json", "--quiet")
@@ -69,6 +75,7 @@ def test_a_new_question_goes_on_with_a_thread(office: Command, apple: Ran) -> No
     office("ask", "What about their stock?", "--thread", "nosuch").refused(2, "nosuch")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-15")
 def test_the_graph_is_drawn_from_the_graph(office: Command) -> None:
     drawn = office("graph")
@@ -76,6 +83,7 @@ def test_the_graph_is_drawn_from_the_graph(office: Command) -> None:
     assert all(node in drawn.out for node in ("understand", "clarify", "question", "verify", "fallback"))
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_this_machine_well(office: Command) -> None:
     found = office("doctor", "--json")
     assert found.code == 0, found.out
@@ -91,6 +99,7 @@ def test_the_doctor_names_what_is_wrong(openassay: Command) -> None:
     assert "qick" in found.out
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-03", "L-01")
 def test_a_conversation_through_a_pipe_keeps_its_subject(openassay: Command) -> None:
     told = openassay(

@@ -62,6 +62,7 @@ def test_it_is_verified_where_nothing_else_is(mine: Command, sent: Path) -> None
     assert list(mine.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_refused_and_named(mine: Command, sent: Path) -> None:
     whole = sent.read_bytes()
     spoiled = mine.folder / "spoiled.openassay"
@@ -81,6 +82,7 @@ def test_a_changed_byte_is_refused_and_named(mine: Command, sent: Path) -> None:
     refused.refused(1, "is not what was made", "openassay verify")
 
 
+@pytest.mark.slow
 def test_what_is_no_bundle_is_told_in_a_line(mine: Command) -> None:
     (mine.folder / "page.openassay").write_bytes(b"<html>")
     mine("verify", "absent.openassay").refused(2, "absent.openassay")
@@ -109,6 +111,7 @@ def test_the_checker_outside_agrees(mine: Command, sent: Path, shared: Path) -> 
     assert str(sent.parent) not in (mine.folder / "report.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_run_makes_the_same_file(office: Command, tides: Ran, tmp_path: Path) -> None:
     thread = tides.json["provenance"]["thread"]
     for name in ("one", "two"):
@@ -119,6 +122,7 @@ def test_the_same_run_makes_the_same_file(office: Command, tides: Ran, tmp_path:
     assert str(office.folder).encode() not in (tmp_path / "one").read_bytes(), "where files stand is nobody's business"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_bundled_leaves_nothing(office: Command, tides: Ran, mine: Command) -> None:
     thread = tides.json["provenance"]["thread"]
     empty, out = mine("threads", "new").out.strip(), mine.folder / "x.openassay"
@@ -130,6 +134,7 @@ def test_what_cannot_be_bundled_leaves_nothing(office: Command, tides: Ran, mine
     assert list(mine.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_going_is_not_bundled_in_halves(openassay: Command) -> None:
     """Refused as long as it has no report; later questions leave the report there is as it was."""
     with openassay.started("research", QUESTION, "--docs", "tiny", "--quiet") as process:

@@ -78,6 +78,7 @@ def visited(world: World) -> list[str]:
     return [visit.path for visit in world.web.requests if visit.path != "/robots.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-05", "W-08", "W-14")
 async def test_a_question_is_researched_on_the_web_and_asked_again_it_is_fetched_from_the_cache(
     world: Callable[[], Any],
@@ -108,6 +109,7 @@ async def test_a_question_is_researched_on_the_web_and_asked_again_it_is_fetched
         assert "from the cache" in second.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07")
 async def test_a_search_that_is_down_is_told_and_nothing_takes_its_place(world: Callable[[], Any]) -> None:
     async with world() as there:
@@ -120,6 +122,7 @@ async def test_a_search_that_is_down_is_told_and_nothing_takes_its_place(world: 
         assert "demo" not in done.out
 
 
+@pytest.mark.slow
 async def test_a_page_that_never_comes_costs_no_more_than_its_time(world: Callable[[], Any]) -> None:
     async with world() as there:
         there.web.page("http://*/slow", page("Slow", SURVEY), delay=60)
@@ -133,6 +136,7 @@ async def test_a_page_that_never_comes_costs_no_more_than_its_time(world: Callab
         assert "longer than 2 s" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable[[], Any]) -> None:
     """Killed while a page is on its way: the searches are in the ledger, the other pages in the cache."""
@@ -158,6 +162,7 @@ async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable
         assert "412 square kilometres" in done.out
 
 
+@pytest.mark.slow
 async def test_one_page_is_read_as_research_would(world: Callable[[], Any]) -> None:
     async with world() as there:
         base = f"http://127.0.0.1:{there.web.port}"

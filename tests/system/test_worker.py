@@ -113,6 +113,7 @@ def test_settings_without_a_shared_database_are_refused(openassay: Command) -> N
     openassay("worker").refused(2, "persistence.backend is sqlite", "DATABASE_URL")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_worker_finishes_what_a_server_was_asked(openassay: Command, postgres_address: str) -> None:
     team = Team(openassay, postgres_address)
@@ -134,6 +135,7 @@ async def test_a_worker_finishes_what_a_server_was_asked(openassay: Command, pos
     assert team.rows("SELECT count(*) FROM procrastinate_workers") == [(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-16")
 async def test_one_that_is_stopped_hands_over_at_once(
     openassay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch
@@ -152,6 +154,7 @@ async def test_one_that_is_stopped_hands_over_at_once(
     assert team.rows(BEGUN, run) == [(2,)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_a_killed_one_was_at_is_finished_by_another(
     openassay: Command, postgres_address: str, monkeypatch: pytest.MonkeyPatch

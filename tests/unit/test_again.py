@@ -45,6 +45,7 @@ def tried(project: Path, *, never: bool) -> int:
     return again.main()
 
 
+@pytest.mark.slow
 def test_what_passes_alone_is_named_and_counts(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tried(project, never=True) == 0
 
@@ -53,6 +54,7 @@ def test_what_passes_alone_is_named_and_counts(project: Path, capsys: pytest.Cap
     assert sorted(outcomes) == ["failed", "passed"]
 
 
+@pytest.mark.slow
 def test_what_fails_again_has_failed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tried(project, never=False) == 1
     assert "UNSTEADY" not in capsys.readouterr().out

@@ -431,6 +431,7 @@ def test_other_things_and_other_years_are_no_dispute(question: str, left: str, r
 # Questions nobody here wrote, with sources that disagree ---------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-08", "F-05", "W-09")
 def test_answers_where_sources_disagree(eval_data: Path) -> None:
     measure = MEASURES["ramdocs"]

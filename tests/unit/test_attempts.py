@@ -24,10 +24,10 @@ class FakeEngine:
         self.gates: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.threads = self
 
-    async def falls(self, thread: str) -> int:
+    async def crash_count(self, thread: str) -> int:
         return self.fallen[thread]
 
-    async def take_up(self, run: Run) -> bool:
+    async def claim(self, run: Run) -> bool:
         self.came.append(run.id)
         return True
 

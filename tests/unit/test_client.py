@@ -305,6 +305,7 @@ def _in(seconds: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "waits"),
     [("6", False), (_in(3600), False), (_in(-9), True), ("1", True), ("x", True)],

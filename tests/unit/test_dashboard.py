@@ -99,6 +99,7 @@ def test_what_becomes_of_runs_between_processes_is_counted(file: SqliteDatabase)
     assert b"openassay_runs_at_work 1.0" in metrics.text(), "what the process knows by itself is told all the same"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 def test_the_queue_is_counted_on_a_server(postgres_address: str) -> None:
     with PostgresDatabase(postgres_address) as database:

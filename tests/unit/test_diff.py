@@ -112,6 +112,7 @@ def test_nothing_differs_from_itself(one: ReportEdition) -> None:
     assert found.same == sum(statement.told for statement in one.statements)
 
 
+@pytest.mark.slow
 @given(EDITIONS, EDITIONS)
 def test_the_other_way_round_the_same_is_told_the_other_way_round(a: ReportEdition, b: ReportEdition) -> None:
     there, back = compare_editions(a, b), compare_editions(b, a)

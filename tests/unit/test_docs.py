@@ -184,6 +184,7 @@ def written_commands(page: Path) -> Iterator[str]:
             yield re.sub(r'"[^"]*"|“[^”]*”', "TEXT", command)
 
 
+@pytest.mark.slow
 @a_page
 def test_commands_and_their_options_exist(page: Path) -> None:
     root = typer.main.get_command(app)
@@ -198,6 +199,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         assert not unknown, f"openassay {written}"
 
 
+@pytest.mark.slow
 @a_page
 def test_settings_exist(page: Path) -> None:
     known = {key for key, _ in keys(Settings(data_dir=Path("data")))}
@@ -253,7 +255,7 @@ def test_what_python_exports_is_documented() -> None:
     assert re.findall(r"`(\w+)`", page.split("promised: ")[1].split(". ")[0]) == [
         "research", "aresearch", "Report", "Client", "AsyncClient", "OpenAssayError"
     ]  # fmt: skip
-    assert sorted(openassay.__all__) == ["OpenAssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
+    assert sorted(openassay.__all__) == ["AsyncClient", "Client", "OpenAssayError", "Report", "aresearch", "research"]
     arguments = [
         name for name, one in inspect.signature(openassay.aresearch).parameters.items() if one.kind != one.VAR_KEYWORD
     ]

@@ -98,6 +98,7 @@ def test_what_is_kept_is_never_a_copy(chapters: list[list[int]], seed: int) -> N
     assert find_duplicates(kept, order) == {}
 
 
+@pytest.mark.slow
 def test_many_long_documents_take_little_time() -> None:
     """About a second; the ceiling allows for a machine that others use too."""
     texts = [(f"d{at}", prose(5_000, at)) for at in range(400)]
@@ -106,6 +107,7 @@ def test_many_long_documents_take_little_time() -> None:
     assert time.process_time() - began < 6
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-07")
 def test_one_page_read_in_many_ways_is_one_and_no_two_pages_are(eval_data: Path) -> None:
     assert MEASURE.list_failures(MEASURE.run(eval_data, True), True) == []

@@ -340,6 +340,7 @@ plans = st.builds(
 )
 
 
+@pytest.mark.slow
 @trying(max_examples=300, deadline=None)
 @given(plan=plans, edits=st.lists(operations, min_size=1, max_size=12))
 def test_any_edits_leave_a_valid_plan_or_are_refused_and_never_change_what_was_given(

@@ -75,6 +75,7 @@ def test_a_paraphrase_is_much_closer_than_an_unrelated_sentence(model: MiniLM) -
     assert asked @ unrelated < 0.15
 
 
+@pytest.mark.slow
 def test_rows_keep_the_order_of_the_texts(model: MiniLM) -> None:
     rows = model.embed(MIXED)
     alone = np.concatenate([model.embed([text]) for text in MIXED[:5]])
@@ -83,6 +84,7 @@ def test_rows_keep_the_order_of_the_texts(model: MiniLM) -> None:
     assert cosines.min() > 0.9999
 
 
+@pytest.mark.slow
 def test_vectors_have_unit_length_and_are_the_same_each_time(model: MiniLM) -> None:
     rows = model.embed(MIXED)
     assert rows.dtype == np.float32
@@ -104,6 +106,7 @@ def test_a_lone_surrogate_is_embedded(model: MiniLM) -> None:
     assert np.isfinite(model.embed(["caf\udce9"])).all()
 
 
+@pytest.mark.slow
 def test_threads_share_one_model() -> None:
     model = MiniLM(threads=1)
     with ThreadPoolExecutor(4) as pool:
@@ -135,7 +138,7 @@ def test_the_name_follows_from_the_shipped_model(model: MiniLM) -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
-        "import sys, openassay.embedding as e; e.MiniLM();"
+        "import sys, openassay.text.embeddings as e; e.MiniLM();"
         "print(sorted({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -288,15 +291,16 @@ def test_parallel_queries_compute_what_they_share_only_once(path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from openassay.embedding import CachedEmbedder
+from openassay.text.embeddings import EmbeddingCache
 from tests.unit.test_embedding import CountingEmbedder
 
-cached = CachedEmbedder(CountingEmbedder(), Path(sys.argv[1]), on_notice=lambda n: sys.exit(n))
+cached = EmbeddingCache(CountingEmbedder(), Path(sys.argv[1]), on_notice=lambda n: sys.exit(n))
 for i in range(100):
     cached.embed([f"shared {i}", f"{sys.argv[2]} {i}"])
 """
 
 
+@pytest.mark.slow
 def test_processes_share_one_file(path: Path) -> None:
     root = Path(__file__).parents[2]
     commands = [[sys.executable, "-c", WRITER, str(path), str(i)] for i in range(3)]

@@ -20,6 +20,7 @@ ARTICLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "W-09")
 def test_five_sentences_hold_what_people_chose_as_evidence(eval_data: Path) -> None:
     measure = EVIDENCE_MEASURES["evidence"]

@@ -163,6 +163,7 @@ def test_it_is_checked_by_hand_with_sha256sum(good: bytes, tmp_path: Path) -> No
     assert done.stdout.count(b": OK") == len(members()) - 2
 
 
+@pytest.mark.slow
 def test_to_verify_it_nothing_is_read_but_the_file(good: bytes, tmp_path: Path) -> None:
     """With settings that are wrong, in a folder that is empty: what is imported and opened are code and the bundle."""
     (tmp_path / "x.openassay").write_bytes(good)
@@ -175,6 +176,7 @@ def test_to_verify_it_nothing_is_read_but_the_file(good: bytes, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "isolated-config.yaml", "x.openassay"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_with_any_one_byte_changed_it_is_refused(part: int, key: Signer, tmp_path: Path) -> None:
     """Every one of them, of a bundle whose copies for people are short."""

@@ -465,6 +465,7 @@ def kinds(tree: Any) -> Iterator[str]:
             yield from kinds(held)
 
 
+@pytest.mark.slow
 def test_hostile_text_adds_nothing_to_a_quarto_document(attack: Report) -> None:
     written = FORMATS["quarto"].write(attack)
     tree = readers.read_quarto(written)
@@ -485,6 +486,7 @@ def test_hostile_text_adds_nothing_to_a_page(attack: Report) -> None:
     assert shown_marks(attack) <= set(re.findall(r"mk\d+z", page.text_content()))
 
 
+@pytest.mark.slow
 def test_hostile_text_adds_nothing_to_a_pdf(attack: Report) -> None:
     found = readers.read_pdf(FORMATS["pdf"].write(attack))
     assert mark_of(found.title) == mark_of(attack.title)

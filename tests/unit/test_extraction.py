@@ -30,6 +30,7 @@ def _article(inside: str = "", after: str = "") -> str:
 # Quality ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 def test_articles_are_found_on_real_pages(eval_data: Path) -> None:
     measure = EXTRACTION_MEASURES["extraction"]

@@ -141,6 +141,7 @@ WAYS = [(name, method) for name in FORMATS for method in ("json_schema", "functi
 WAYS.remove(("anthropic", "json_mode"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize(("name", "method"), WAYS)
 async def test_the_vendors_own_clients_understand_it(name: str, method: str, stream: bool) -> None:
@@ -263,6 +264,7 @@ def test_there_are_many_faults_each_with_its_name() -> None:
     assert all(name == fault.name == str(fault) for name, fault in FAULTS.items())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-11")
 @pytest.mark.parametrize(("fault", "name"), PLAYED, ids=[f"{fault}-{name}" for fault, name in PLAYED])
 async def test_every_fault_is_played_and_the_server_goes_on(fault: LlmFault, name: str) -> None:

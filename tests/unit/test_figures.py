@@ -223,6 +223,7 @@ _FIGURES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(_FIGURES, max_size=8).map(" ".join) | st.lists(_FIGURES, max_size=8).map("".join) | st.text(),

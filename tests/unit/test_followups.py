@@ -10,6 +10,7 @@ from tests.fakes.reasoner import FakeCompanies
 MEASURE = MEASURES["followups"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11")
 def test_questions_about_articles_and_of_people_in_four_fields(eval_data: Path) -> None:
     values = MEASURE.run(eval_data, True)

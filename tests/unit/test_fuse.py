@@ -45,6 +45,7 @@ HITS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-05", "W-07", "L-03")
 @given(st.lists(st.lists(HITS, max_size=6), max_size=5), st.integers(), st.booleans())
 def test_order_of_arrival_does_not_matter_and_nothing_is_twice(lists: list[list[Hit]], seed: int, moving: bool) -> None:

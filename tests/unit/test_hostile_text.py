@@ -27,6 +27,7 @@ def hostile(eval_data: Path) -> list[str]:
     return load_payloads(eval_data)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-17")
 def test_pages_made_of_hostile_text_are_read_or_refused(hostile: list[str]) -> None:
     assert len(hostile) > 500

@@ -109,6 +109,7 @@ def test_nothing_is_a_read_error_or_empty(page: str | bytes) -> None:
         assert not extract(page, "").text.strip("\ufffd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [

@@ -128,6 +128,7 @@ def test_a_checkpoint_is_written_beside_synced_and_put_in_its_place(
     assert (tmp_path / "r1/checkpoint_3.json.sha256").read_text() == f"{digest}  checkpoint_3.json\n"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-07")
 def test_a_crash_at_any_byte_leaves_a_folder_that_is_read_and_gone_on_with(tmp_path: Path) -> None:
     """Every growing file is cut at every byte after the last checkpoint, as kill -9 leaves it."""
@@ -273,6 +274,7 @@ def test_a_row_is_not_put_back_to_an_older_one(tmp_path: Path) -> None:
         read_journal(folder, Seals(KEY))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-07")
 def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
     """Refused, or harmless: of what is read, only events after the last checkpoint, or results, may be left out."""

@@ -226,12 +226,12 @@ async def take(step: str, mind: Any) -> Any:
     """One call of a method with the material above."""
     calls = {
         "understand": lambda: mind.understand(ASKED.question, Conversation()),
-        "questions": lambda: mind.questions(ASKED),
+        "questions": lambda: mind.propose_questions(ASKED),
         "plan": lambda: mind.plan(PLAN_REQUEST),
-        "queries": lambda: mind.queries(QUERY_REQUEST),
+        "queries": lambda: mind.propose_queries(QUERY_REQUEST),
         "read": lambda: mind.read(READ_REQUEST),
         "analyse": lambda: mind.analyse(ANALYSIS_REQUEST),
-        "claims": lambda: mind.claims(plan_of(), EVIDENCE),
+        "claims": lambda: mind.extract_claims(plan_of(), EVIDENCE),
         "judge": lambda: mind.judge([(CLAIMS[0].text, [SURVEY[:50]]), (CLAIMS[1].text, [GAZETTE])]),
         "write": lambda: mind.write(WRITE_REQUEST),
         "critique": lambda: mind.critique(CRITIQUE_REQUEST),
@@ -290,6 +290,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-15")
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("step", NAMES)
@@ -429,6 +430,7 @@ async def test_a_prompt_that_stays_too_long_is_the_floor_s(step: str) -> None:
     assert events.task_budget("think")[0]["by"] == "embedded"
 
 
+@pytest.mark.slow
 @given(room=st.integers(min_value=6000, max_value=15_000))
 def test_what_is_asked_fits_the_room_beforehand(room: int) -> None:
     mind, models, _ = reasoner(GOOD["read"], room=room)
@@ -838,6 +840,7 @@ async def test_an_analysis_adds_to_what_is_counted() -> None:
     assert "lake 1" in models.prompts[0].text
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-05")
 @given(confidence=st.floats(0, 10), sufficiency=st.sampled_from(["sufficient", "gaps_minor", "gaps_major", "great"]))
 def test_a_model_may_lower_confidence_and_never_raise_it(confidence: float, sufficiency: str) -> None:

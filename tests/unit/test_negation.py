@@ -167,6 +167,7 @@ def test_any_text_is_read(text: str) -> None:
     assert all(0 <= start < end <= len(text) for start, end in spans)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["not ", "n't", "no more ", "a", "rose, ", "'a", "may "])
 def test_hostile_repetition_takes_linear_time(piece: str) -> None:
     text = piece * 10_000

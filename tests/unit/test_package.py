@@ -19,7 +19,7 @@ def run_apart(code: str) -> list[str]:
 
 
 def test_the_public_names_are_these_and_no_more() -> None:
-    assert openassay.__all__ == ["OpenAssayError", "AsyncClient", "Client", "Report", "aresearch", "research"]
+    assert openassay.__all__ == ["AsyncClient", "Client", "OpenAssayError", "Report", "aresearch", "research"]
     for name in openassay.__all__:
         assert getattr(openassay, name).__name__ == name
     assert inspect.iscoroutinefunction(openassay.aresearch)

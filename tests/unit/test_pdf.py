@@ -44,6 +44,7 @@ def test_text_title_author_and_date(tmp_path: Path) -> None:
     assert abs((found.published - datetime.now(UTC).date()).days) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "title",
     ["Microsoft Word - final2.doc", "untitled", "0000320193-23-000077", "report_v2.indd", "a8f3c99d21e04b"],
@@ -106,12 +107,14 @@ def test_a_truncated_file_is_read_or_refused(tmp_path: Path, share: float) -> No
         assert SENTENCE in pdf.extract(path).text
 
 
+@pytest.mark.slow
 def test_the_time_limit_holds(tmp_path: Path) -> None:
     path = make(tmp_path / "a.pdf", [[SENTENCE] * 50] * 400)
     with pytest.raises(ReadError, match="more than 1 s"):
         pdf.extract(path, seconds=1)
 
 
+@pytest.mark.slow
 def test_the_memory_limit_holds(tmp_path: Path) -> None:
     """A page of 600 bytes that unpacks to 300 MB of text."""
     path = tmp_path / "bomb.pdf"
@@ -199,6 +202,7 @@ def test_a_table_drawn_on_a_page_says_its_headings_and_scale(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.slow
 def test_many_threads_may_read_at_once(tmp_path: Path) -> None:
     paths = [make(tmp_path / f"{number}.pdf", [[f"{SENTENCE} Number {number}."]]) for number in range(6)]
     with ThreadPoolExecutor(6) as pool:
@@ -208,7 +212,7 @@ def test_many_threads_may_read_at_once(tmp_path: Path) -> None:
 
 def test_the_child_imports_nothing_of_openassay() -> None:
     heavy = "[name for name in sys.modules if name.startswith(('lang', 'pydantic', 'trafilatura'))]"
-    code = f"import sys, openassay.harvest.pdf.child; print({heavy})"
+    code = f"import sys, openassay.fetch.pdf_child; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -129,6 +129,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @trying(max_examples=150, deadline=None)
 @given(prompt=st.lists(PIECES, min_size=3, max_size=25).map(" ".join) | st.text(min_size=10, max_size=150))
 def test_any_prompt_gets_questions_and_every_option_a_plan(prompt: str) -> None:
@@ -146,6 +147,7 @@ def test_any_prompt_gets_questions_and_every_option_a_plan(prompt: str) -> None:
 # Answers that show ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-02")
 @pytest.mark.parametrize("prompt", PROMPTS.values(), ids=list(PROMPTS))
 def test_every_option_changes_the_plan_and_is_told(prompt: str) -> None:

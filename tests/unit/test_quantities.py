@@ -174,6 +174,7 @@ _PIECES = [
 ]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.sampled_from(_PIECES), min_size=1, max_size=4))
 def test_hostile_repetition_takes_linear_time(pieces: list[str]) -> None:
@@ -184,6 +185,7 @@ def test_hostile_repetition_takes_linear_time(pieces: list[str]) -> None:
     assert time.perf_counter() - started < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1", "1,000", "9.", "July ", "two ", "million ", " ", "\n", "(", "$", "a-1"])
 def test_a_long_run_of_one_piece_is_read(piece: str) -> None:
     started = time.perf_counter()

@@ -70,6 +70,7 @@ def test_two_quotes_may_be_joined() -> None:
                      ["Hamburg beat Bremen in 2019.", "Ostrey beat Berlin in 2020."]).agrees  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["A, ", "5 of B ", "Acme was seen by Beta ", "(C) ", "x - "])
 def test_hostile_repetition_takes_little_time(piece: str) -> None:
     text = piece * 300

@@ -260,6 +260,7 @@ def test_the_event_a_year_names_is_not_the_period_asked_about() -> None:
     assert sure(texts, question) > ENOUGH
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-07")
 @given(
     st.lists(st.tuples(st.sampled_from([*AGREEING, *FILLER, "In 1950 it was 3 km"]), st.floats(0, 1)), max_size=10),

@@ -308,7 +308,7 @@ async def test_whatever_an_answer_does_to_its_reader_is_an_error_of_the_source(
     tavily: FakeSearchProvider, trouble: type[Exception]
 ) -> None:
     class Puzzled(TavilySource):
-        def found(self, body: str) -> list[ProviderResult]:
+        def parse_results(self, body: str) -> list[ProviderResult]:
             raise trouble(body)
 
     asked = Puzzled(bench(endpoints={"tavily": tavily.url}))
@@ -336,7 +336,7 @@ async def test_what_another_version_kept_is_asked_again(tavily: FakeSearchProvid
 
 async def test_secrets_in_an_address_are_not_shown(tavily: FakeSearchProvider) -> None:
     class Secretive(TavilySource):
-        def request(self, inquiry: SearchRequest) -> ProviderRequest:
+        def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
             return ProviderRequest("/search", {"q": inquiry.query}, secrets={"api_key": self.key})
 
     asked = Secretive(bench(endpoints={"tavily": tavily.url}))

@@ -77,7 +77,7 @@ plain_source = cache(source)  # with no settings of its own, for tests that only
 
 
 def params(kind: type[ApiSource], query: str = QUESTION, **inquiry: Any) -> Mapping[str, str | int]:
-    asked: Mapping[str, str | int] = plain_source(kind).request(SearchRequest(query=query, **inquiry)).params
+    asked: Mapping[str, str | int] = plain_source(kind).build_request(SearchRequest(query=query, **inquiry)).params
     return asked
 
 
@@ -105,7 +105,7 @@ S2 = {
 
 def semantic_scholar(**changed: Any) -> Any:
     body = {**S2, "data": [{**S2["data"][0], **changed}]}  # type: ignore[index]
-    return plain_source(SemanticScholarSource).found(json.dumps(body))[0]
+    return plain_source(SemanticScholarSource).parse_results(json.dumps(body))[0]
 
 
 @pytest.mark.requirement("F-04")
@@ -137,9 +137,9 @@ def test_semantic_scholar_takes_no_hyphens_and_counts_what_it_gives() -> None:
     assert params(SemanticScholarSource, "state-of-the-art in low-rank adaptation")["query"] == (
         "state of the art low rank adaptation"
     )
-    assert plain_source(SemanticScholarSource).found('{"total": 0, "offset": 0}') == []
+    assert plain_source(SemanticScholarSource).parse_results('{"total": 0, "offset": 0}') == []
     with pytest.raises(ValueError, match="gives none"):
-        plain_source(SemanticScholarSource).found('{"total": 3, "offset": 0}')
+        plain_source(SemanticScholarSource).parse_results('{"total": 3, "offset": 0}')
 
 
 # arXiv
@@ -162,7 +162,7 @@ in positron- and electron-proton collisions, at x &lt; 0.1.
 
 
 def test_arxiv_entries_are_read_on_one_line_and_without_their_version() -> None:
-    (found,) = plain_source(ArxivSource).found(build_arxiv_feed([ENTRY]))
+    (found,) = plain_source(ArxivSource).parse_results(build_arxiv_feed([ENTRY]))
     assert found.url == "https://arxiv.org/abs/hep-ex/0307015"
     assert found.title == "Multi-Electron Production at High Transverse Momenta in ep Collisions at HERA"
     assert found.text.endswith("electron-proton collisions, at x < 0.1.")
@@ -186,7 +186,7 @@ def test_arxiv_errors_come_as_entries() -> None:
         "<summary>incorrect id format for 1234</summary></entry>"
     )
     with pytest.raises(SourceError) as caught:
-        plain_source(ArxivSource).found(build_arxiv_feed([entry]))
+        plain_source(ArxivSource).parse_results(build_arxiv_feed([entry]))
     assert not caught.value.retryable
 
 
@@ -206,7 +206,7 @@ def test_arxiv_errors_come_as_entries() -> None:
 )
 def test_arxiv_reads_nothing_but_a_feed(body: str) -> None:
     with pytest.raises(ValueError, match=r"feed|XML"):
-        plain_source(ArxivSource).found(body)
+        plain_source(ArxivSource).parse_results(body)
 
 
 @settings(deadline=None)
@@ -214,7 +214,7 @@ def test_arxiv_reads_nothing_but_a_feed(body: str) -> None:
 def test_arxiv_takes_any_text_in_a_feed(text: str) -> None:
     body = build_arxiv_feed([ENTRY, f"<entry><id>http://arxiv.org/abs/1</id><title>{text}</title></entry>"])
     try:
-        found = plain_source(ArxivSource).found(body)
+        found = plain_source(ArxivSource).parse_results(body)
     except (ValueError, SourceError):
         return
     assert found[0].author == "H1 Collaboration"
@@ -237,7 +237,9 @@ WORK: dict[str, Any] = {
 
 def openalex(**changed: Any) -> list[Any]:
     return list(
-        plain_source(OpenAlexSource).found(json.dumps({"meta": {"count": 1}, "results": [{**WORK, **changed}, WORK]}))
+        plain_source(OpenAlexSource).parse_results(
+            json.dumps({"meta": {"count": 1}, "results": [{**WORK, **changed}, WORK]})
+        )
     )
 
 
@@ -308,7 +310,7 @@ ITEM: dict[str, Any] = {
 def crossref(*items: object) -> list[Any]:
     message = {"total-results": len(items), "items": items}
     return list(
-        plain_source(CrossrefSource).found(
+        plain_source(CrossrefSource).parse_results(
             json.dumps({"status": "ok", "message-type": "work-list", "message": message})
         )
     )
@@ -371,7 +373,7 @@ ARTICLE: dict[str, Any] = {
 
 def newsapi(*articles: object) -> list[Any]:
     body = {"status": "ok", "totalResults": len(articles), "articles": articles}
-    return list(plain_source(NewsApiSource).found(json.dumps(body)))
+    return list(plain_source(NewsApiSource).parse_results(json.dumps(body)))
 
 
 @pytest.mark.requirement("F-04")
@@ -437,16 +439,16 @@ GDELT = (
 def test_gdelt_json_is_read_though_it_is_none() -> None:
     with pytest.raises(ValueError, match="escape"):
         json.loads(GDELT)
-    (found,) = plain_source(GdeltSource).found(GDELT)
+    (found,) = plain_source(GdeltSource).parse_results(GDELT)
     assert found.title == 'Port \\d of "Zanzibar", reopens: 40% more \\ shipsé'
     assert found.published == date(2024, 1, 15)
-    assert plain_source(GdeltSource).found(GDELT.replace(" of ", " of\t"))[0].url == "https://www.example.com/a"
+    assert plain_source(GdeltSource).parse_results(GDELT.replace(" of ", " of\t"))[0].url == "https://www.example.com/a"
 
 
 def test_gdelt_finds_nothing_by_words_it_refuses() -> None:
-    assert plain_source(GdeltSource).found("{}") == []
-    assert plain_source(GdeltSource).found("Your query was too short or too long.\n") == []
-    assert plain_source(GdeltSource).found("The specified phrase is too short.") == []
+    assert plain_source(GdeltSource).parse_results("{}") == []
+    assert plain_source(GdeltSource).parse_results("Your query was too short or too long.\n") == []
+    assert plain_source(GdeltSource).parse_results("The specified phrase is too short.") == []
 
 
 @pytest.mark.parametrize(
@@ -455,7 +457,7 @@ def test_gdelt_finds_nothing_by_words_it_refuses() -> None:
 )
 def test_gdelt_troubles_are_not_empty_results(body: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - of json or of pydantic
-        plain_source(GdeltSource).found(body)
+        plain_source(GdeltSource).parse_results(body)
 
 
 @pytest.mark.requirement("C-07")
@@ -517,7 +519,7 @@ WIKI = {
 
 
 def test_wikipedia_pages_come_in_the_order_of_their_index() -> None:
-    found = plain_source(WikipediaSource).found(json.dumps(WIKI))
+    found = plain_source(WikipediaSource).parse_results(json.dumps(WIKI))
     assert [page.title for page in found] == ["Port of Malindi", "Zanzibar", "Quay"]
     assert [bool(page.text) for page in found] == [False, True, False]  # what is short says nothing by itself
     assert found[0].snippet == "A port."
@@ -525,10 +527,10 @@ def test_wikipedia_pages_come_in_the_order_of_their_index() -> None:
 
 
 def test_wikipedia_says_nothing_where_it_finds_nothing() -> None:
-    assert plain_source(WikipediaSource).found('{"batchcomplete":true}') == []
+    assert plain_source(WikipediaSource).parse_results('{"batchcomplete":true}') == []
     for body in ("{}", '{"error":{"code":"badvalue","info":"…"}}'):
         with pytest.raises(ValueError, match="no pages"):
-            plain_source(WikipediaSource).found(body)
+            plain_source(WikipediaSource).parse_results(body)
 
 
 @pytest.mark.parametrize(
@@ -580,7 +582,7 @@ REPOSITORIES = {
 
 
 def test_github_repositories() -> None:
-    (found,) = plain_source(GithubSource).found(json.dumps(REPOSITORIES))
+    (found,) = plain_source(GithubSource).parse_results(json.dumps(REPOSITORIES))
     assert (found.url, found.title) == ("https://github.com/dtrupenn/Tetris", "dtrupenn/Tetris")
     assert (found.snippet, found.published, found.author) == ("", date(2012, 1, 1), "dtrupenn")
 
@@ -637,12 +639,13 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: str(kind.name))
 @settings(deadline=None, max_examples=60)
 @given(ANYTHING)
 def test_whatever_comes_is_read_or_refused(kind: type[ApiSource], value: object) -> None:
     with contextlib.suppress(ValueError):
-        plain_source(kind).found(json.dumps(value))
+        plain_source(kind).parse_results(json.dumps(value))
 
 
 async def test_half_an_emoji_does_not_spoil_an_answer() -> None:

@@ -294,6 +294,7 @@ def test_only_the_settings_read_the_environment() -> None:
     assert readers == {"settings/__init__.py"}
 
 
+@pytest.mark.slow
 def test_every_package_that_is_imported_is_declared() -> None:
     """One that comes with another today may not come with its next version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

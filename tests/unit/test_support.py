@@ -51,6 +51,7 @@ def support(embedder: MiniLM, reader: CrossEncoder) -> FeatureSupportScorer:
     return FeatureSupportScorer(embedder, reader)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-09", "W-09")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", ["fever", "wice"])
@@ -170,9 +171,9 @@ def test_a_missing_cross_encoder_says_what_to_do(tmp_path: Path) -> None:
 
 def test_building_the_scorer_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from openassay.embedding.minilm import MiniLM; from "
-        "openassay.embedding.entailment import CrossEncoder;"
-        "from openassay.trust.support import WordsAndMeaning; WordsAndMeaning(MiniLM(), CrossEncoder());"
+        "import sys; from openassay.text.embeddings import CrossEncoder, MiniLM;"
+        "from openassay.verification.support import FeatureSupportScorer;"
+        "FeatureSupportScorer(MiniLM(), CrossEncoder());"
         "print(sorted({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -175,6 +175,7 @@ def test_fails_on_leaving(broken_on_leaving): ...
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_records_ids_and_outcomes(tmp_path: Path, workers: str) -> None:
     suite = tmp_path / "tests"

@@ -110,6 +110,7 @@ async def scene(workshop: ExtractorPool) -> AsyncIterator[Scene]:
 # What is read ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 async def test_a_page_becomes_a_document(scene: Scene) -> None:
     head = '<meta name="author" content="Ada Example"><meta property="article:published_time" content="2024-03-28">'
@@ -185,6 +186,7 @@ def docx_bytes() -> bytes:
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type", "body"),
     [
@@ -252,6 +254,7 @@ def wrapped(body: str) -> str:
     return f"<html><head><title>A page</title></head><body>{body}</body></html>"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08", "L-04")
 @pytest.mark.parametrize(
     ("body", "type", "status", "reason"),
@@ -551,6 +554,7 @@ def is_alive(pid: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 async def test_a_page_that_takes_too_long_is_given_up(scene: Scene) -> None:
     for path in ("/", "/hang", "/next"):
@@ -566,6 +570,7 @@ async def test_a_page_that_takes_too_long_is_given_up(scene: Scene) -> None:
     assert (await scene.read("/next")).document is not None
 
 
+@pytest.mark.slow
 async def test_a_worker_that_dies_is_replaced(workshop: ExtractorPool) -> None:
     async def read(body: str) -> str:
         return (await workshop.extract(body.encode(), format=ContentFormat.HTML, url=HOST, seconds=30)).text
@@ -591,6 +596,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 @pytest.mark.parametrize("name", BOMBS)
 async def test_a_page_that_swells_costs_no_more_than_it_may(scene: Scene, workshop: ExtractorPool, name: str) -> None:
@@ -630,6 +636,7 @@ async def test_a_page_without_an_end_is_cut_off(scene: Scene) -> None:
     assert page.reason == "has more than 1 MB"
 
 
+@pytest.mark.slow
 async def test_a_larger_pdf_may_take_no_more_time(scene: Scene) -> None:
     """Half of it is fetched before it is known to be a PDF; what then begins anew has the rest of the time."""
     body = pdf_bytes() + b"\n" * 200_000
@@ -673,6 +680,7 @@ async def test_a_body_that_does_not_fit_leaves_the_next_page_whole() -> None:
         await workshop.close()
 
 
+@pytest.mark.slow
 async def test_who_gives_up_starts_no_worker() -> None:
     """It might be killed in the next moment: whoever gives up one page may be giving up all of them."""
     before = children()
@@ -694,6 +702,7 @@ async def test_who_gives_up_starts_no_worker() -> None:
     await workshop.close()
 
 
+@pytest.mark.slow
 async def test_a_closed_workshop_leaves_nothing_behind() -> None:
     before = children()
     workshop = ExtractorPool(workers=2)

@@ -215,6 +215,7 @@ def test_a_planned_section_is_never_silently_missing() -> None:
         assert question in titles or f"“{question}”" in frames
 
 
+@pytest.mark.slow
 def test_every_frame_and_title_speaks_of_the_research_only() -> None:
     made = plan()
     told = KnownTerms([made.goal, made.model_dump_json()])

@@ -27,6 +27,7 @@ def clear_of_violations(page: Page) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-02", "X-08")
 def test_a_report_tells_how_sure_it_is_who_disagrees_and_what_was_not_found(
     look: Opened, site: Site, finished: str
@@ -58,6 +59,7 @@ def test_a_report_tells_how_sure_it_is_who_disagrees_and_what_was_not_found(
     shot(page, "answer-light-1440")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "W-11")
 def test_hovering_a_statement_shows_its_claim_and_its_source_is_found(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}?panel=log")
@@ -78,6 +80,7 @@ def test_hovering_a_statement_shows_its_claim_and_its_source_is_found(look: Open
     assert "panel=sources" in page.url
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "W-11")
 def test_with_the_keyboard_alone_one_gets_from_a_statement_to_its_passage(
     look: Opened, site: Site, finished: str
@@ -110,6 +113,7 @@ def test_with_the_keyboard_alone_one_gets_from_a_statement_to_its_passage(
     shot(page, "answer-dark-360")
 
 
+@pytest.mark.slow
 def test_a_report_is_saved_and_printed_with_its_sources(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}", dark=True)
     page.get_by_text("Save as").click()
@@ -168,6 +172,7 @@ def rests_on(page: Page, said: str, source: str) -> None:
     expect(page.locator("#source-S1 .excerpts > .on")).to_contain_text(said)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11", "W-18", "X-01")
 def test_a_draft_is_read_before_its_report_stopped_and_gone_on_with(
     look: Opened, own_site: OpenSite, tmp_path: Path
@@ -198,6 +203,7 @@ def test_a_draft_is_read_before_its_report_stopped_and_gone_on_with(
     expect(statement(page, TALL)).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "X-01")
 def test_a_moment_of_an_earlier_question_is_shown_with_its_own_question_and_evidence(
     look: Opened, site: Site, twice: str
@@ -214,6 +220,7 @@ def test_a_moment_of_an_earlier_question_is_shown_with_its_own_question_and_evid
     rests_on(page, TALL, "Tower")
 
 
+@pytest.mark.slow
 def test_an_address_that_leads_nowhere_says_so_and_shows_what_there_is(look: Opened, site: Site, twice: str) -> None:
     page = look(site, f"/t/{twice}?run=000000000000")
     expect(page.get_by_text("There is no such question on this thread.")).to_be_visible()
@@ -225,6 +232,7 @@ def test_an_address_that_leads_nowhere_says_so_and_shows_what_there_is(look: Ope
     assert "at=" not in page.url
 
 
+@pytest.mark.slow
 def test_the_questions_of_a_thread_stand_on_a_line_each_on_a_phone(look: Opened, site: Site, twice: str) -> None:
     page = look(site, f"/t/{twice}", width=360)
     turns = page.get_by_role("navigation", name="Questions")
@@ -234,6 +242,7 @@ def test_the_questions_of_a_thread_stand_on_a_line_each_on_a_phone(look: Opened,
     shot(page, "answer-turns-light-360")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18")
 def test_a_moment_of_the_past_shows_its_draft_and_leads_back(look: Opened, site: Site, finished: str) -> None:
     moments = site.call("GET", f"/api/threads/{finished}/history?limit=500")["moments"]
@@ -249,6 +258,7 @@ def test_a_moment_of_the_past_shows_its_draft_and_leads_back(look: Opened, site:
     expect(page.get_by_text("Nothing was written yet at that moment.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_three_thousand_statements_answer_at_once(look: Opened, site: Site, finished: str) -> None:
     page = look(site)
     report = site.call("GET", f"/api/threads/{finished}/report")

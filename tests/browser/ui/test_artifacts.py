@@ -31,6 +31,7 @@ def added(site: Site, thread: str, title: str, content: Any) -> str:
     return str(site.call("POST", f"/api/threads/{thread}/artifacts", {"title": title, "content": content})["name"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_a_table_is_sorted_filtered_edited_and_kept_as_a_version(look: Opened, site: Site, finished: str) -> None:
     page = opened(look, site, finished)
@@ -92,6 +93,7 @@ def test_a_table_is_sorted_filtered_edited_and_kept_as_a_version(look: Opened, s
     expect(page.get_by_text("Version 1, made by OpenAssay")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_nobody_writes_over_what_they_have_not_seen(look: Opened, site: Site, finished: str) -> None:
     name = added(site, finished, "Notes", "# Mine\n\nFirst.")
@@ -134,6 +136,7 @@ def wide(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth"))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_one_adds_and_deletes_ones_own_and_takes_the_report_away(look: Opened, site: Site, finished: str) -> None:
     page = opened(look, site, finished)
@@ -166,6 +169,7 @@ def test_one_adds_and_deletes_ones_own_and_takes_the_report_away(look: Opened, s
     expect(page.get_by_role("button", name=re.compile("^Prices"))).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_three_thousand_rows_stay_quick_and_hostile_cells_stay_text(look: Opened, site: Site, finished: str) -> None:
     columns = [{"key": key, "title": key.title()} for key in ("id", "statement", "verdict", "mark", "confidence")]
@@ -193,6 +197,7 @@ def test_three_thousand_rows_stay_quick_and_hostile_cells_stay_text(look: Opened
     assert Path(download.value.path()).read_text().splitlines()[1] == line  # written as the server does
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_what_was_edited_is_kept_when_the_report_changes(look: Opened, site: Site, finished: str) -> None:
     path = f"/api/threads/{finished}/artifacts/report"

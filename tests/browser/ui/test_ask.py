@@ -24,6 +24,7 @@ def fold(page: Page, title: str) -> None:
     page.locator("summary").filter(has_text=title).click()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01", "W-11", "W-12")
 def test_a_question_is_written_and_asked_by_keyboard(look: Opened, site: Site) -> None:
     page = look(site)
@@ -54,6 +55,7 @@ def test_a_question_is_written_and_asked_by_keyboard(look: Opened, site: Site) -
     assert page.evaluate("JSON.parse(sessionStorage.getItem('openassay.draft')).goal") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_what_it_may_cost_and_where_it_searches_is_chosen_and_told(
     look: Opened, own_site: OpenSite, monkeypatch: pytest.MonkeyPatch
@@ -96,6 +98,7 @@ def test_what_it_may_cost_and_where_it_searches_is_chosen_and_told(
     thread_of(page)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_documents_are_added_dropped_refused_and_taken_out(look: Opened, site: Site) -> None:
     page = look(site)
@@ -138,6 +141,7 @@ def drop(page: Page, files: dict[str, str]) -> None:
     page.dispatch_event("main", "drop", {"dataTransfer": transfer})
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 def test_a_question_whose_answer_was_lost_is_asked_only_once(look: Opened, site: Site) -> None:
     page = look(site)
@@ -164,6 +168,7 @@ def test_a_question_whose_answer_was_lost_is_asked_only_once(look: Opened, site:
     assert [one["id"] for one in found] == [thread]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 def test_what_is_refused_says_what_to_do(look: Opened, own_site: OpenSite) -> None:
     site = own_site(server={"runs_per_user": 1})
@@ -199,6 +204,7 @@ def test_what_is_refused_says_what_to_do(look: Opened, own_site: OpenSite) -> No
     assert Axe().run(page, options=WCAG).response["violations"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01", "W-11")
 def test_a_follow_up_keeps_the_thread(look: Opened, site: Site) -> None:
     thread = site.research(QUESTION)
@@ -215,6 +221,7 @@ def test_a_follow_up_keeps_the_thread(look: Opened, site: Site) -> None:
     assert [(run["question"], run["depth"]) for run in runs[1:]] == [("And Apple?", "quick")]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01", "W-12")
 def test_the_mode_of_a_thread_holds_at_once_and_a_run_can_be_stopped(look: Opened, site: Site) -> None:
     thread = site.ask(QUESTION, modeOverride="plan")

@@ -30,6 +30,7 @@ def answer(site: Site, thread: str) -> None:
     site.call("POST", f"/api/reviews/{review['id']}/answer", {"value": value})
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "W-11")
 def test_a_server_that_is_restarted_in_mid_run_costs_no_event(look: Opened, own_site: OpenSite) -> None:
     site = own_site(hitl_before_output=True)
@@ -54,6 +55,7 @@ def test_a_server_that_is_restarted_in_mid_run_costs_no_event(look: Opened, own_
     assert len(told(site, thread)) > before > 10
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "W-11")
 def test_a_connection_that_is_cut_again_and_again_costs_no_event(look: Opened, own_site: OpenSite) -> None:
     site = own_site(hitl_before_output=True)
@@ -72,6 +74,7 @@ def test_a_connection_that_is_cut_again_and_again_costs_no_event(look: Opened, o
     assert heard(page) == told(site, thread)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_a_reload_at_any_moment_restores_everything(look: Opened, own_site: OpenSite) -> None:
     site = own_site(hitl_before_output=True)
@@ -96,6 +99,7 @@ def _without_clock(text: str) -> str:
     return re.sub(r"\d+ (min|s|h)\b[^\n]*", "", text)
 
 
+@pytest.mark.slow
 def test_without_a_thread_the_page_says_that_the_server_is_gone_and_back(look: Opened, own_site: OpenSite) -> None:
     site = own_site()
     page = look(site)

@@ -63,6 +63,7 @@ def poison(page: Page, words: Iterator[str]) -> None:
     page.route("**/api/**", answer)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 @pytest.mark.parametrize("width", [1440, 360])
 def test_whatever_the_server_tells_is_text_on_every_screen(
@@ -81,6 +82,7 @@ def test_whatever_the_server_tells_is_text_on_every_screen(
         assert is_narrow_enough(page)
 
 
+@pytest.mark.slow
 def test_a_question_and_a_file_name_full_of_markup_are_shown_as_they_stand(
     look: Opened, site: Site, tmp_path: Path
 ) -> None:
@@ -99,6 +101,7 @@ def is_narrow_enough(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1"))
 
 
+@pytest.mark.slow
 def test_very_long_words_and_right_to_left_text_stay_in_their_place(look: Opened, site: Site, finished: str) -> None:
     words = itertools.cycle(["A" * 3_000, "مرحبا بالعالم " * 20, "\u202eright to left", "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢" * 10])
     page = look(site, width=360)

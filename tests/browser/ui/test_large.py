@@ -29,6 +29,7 @@ ACTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_a_very_large_report_is_answered_at_once(look: Opened, site: Site, finished: str) -> None:
     page = look(site)

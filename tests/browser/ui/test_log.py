@@ -28,6 +28,7 @@ def lines(page: Page) -> list[str]:
     return page.locator(".log-event .log-what").all_inner_texts()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_the_log_tells_each_step_with_what_was_done_in_it(look: Opened, site: Site, finished: str) -> None:
     page = opened(look, site, finished)
@@ -57,6 +58,7 @@ def test_the_log_tells_each_step_with_what_was_done_in_it(look: Opened, site: Si
     assert (held["kind"], held["seq"]) == ("run", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 def test_ids_step_times_outside_latency_and_cache_hits_are_shown(look: Opened, site: Site, finished: str) -> None:
     told = site.call("GET", f"/api/threads/{finished}/timings")
@@ -102,6 +104,7 @@ def busy_run(run: str) -> list[dict[str, Any]]:
     return [{"seq": seq, **event} for seq, event in enumerate(found, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_thousands_of_events_are_followed_filtered_and_read(look: Opened, site: Site, finished: str) -> None:
     run = site.call("GET", f"/api/threads/{finished}/runs")["runs"][0]["id"]

@@ -58,6 +58,7 @@ def page(look: Opened, room: Room) -> Page:
     return look(room, room.path)
 
 
+@pytest.mark.slow
 def test_statements_open_their_passages_and_sources_are_listed(page: Page) -> None:
     expect(page.locator("main h1")).to_contain_text("Hubble")
     expect(page.get_by_role("button", name="Open in context").first).to_be_visible()
@@ -72,6 +73,7 @@ def test_statements_open_their_passages_and_sources_are_listed(page: Page) -> No
     expect(passage).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_nothing_offers_to_ask_or_to_change(page: Page) -> None:
     expect(page.locator("main h1")).to_contain_text("Hubble")
     offers = re.compile("^(New question|Share|Rename|Delete|Pin|Veto|Fork)")

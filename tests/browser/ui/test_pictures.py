@@ -37,6 +37,7 @@ def rows(pane: Locator, title: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11", "X-08")
 def test_the_evidence_graph_leads_from_claims_to_sources_and_back_to_the_text(
     look: Opened, site: Site, finished: str
@@ -84,6 +85,7 @@ def said(report: dict[str, Any], claim: str) -> bool:
     return any(claim in sentence["claims"] for section in report["sections"] for sentence in section["sentences"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-02", "X-08")
 def test_coverage_says_what_was_checked_and_what_was_not_found(look: Opened, site: Site, finished: str) -> None:
     report = site.call("GET", f"/api/threads/{finished}/report")
@@ -104,6 +106,7 @@ def test_coverage_says_what_was_checked_and_what_was_not_found(look: Opened, sit
     expect(page.locator("main [data-lit]").first).to_contain_text("⚠")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_what_costs_nothing_shows_its_steps_and_what_is_paid_its_curve(look: Opened, site: Site, finished: str) -> None:
     page = look(site)
@@ -169,6 +172,7 @@ def paid(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_the_research_graph_lights_what_is_at_work(look: Opened, site: Site, finished: str) -> None:
     page = look(site)
@@ -217,6 +221,7 @@ def until_three_search(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return events[: entered[2] + 1]
 
 
+@pytest.mark.slow
 def test_the_research_graph_says_that_it_waits_for_a_person(look: Opened, site: Site) -> None:
     thread = site.ask("What is the Hubble constant?", modeOverride="plan")
     assert site.settled(thread, "waiting") == "waiting"
@@ -225,6 +230,7 @@ def test_the_research_graph_says_that_it_waits_for_a_person(look: Opened, site: 
     expect(pane.locator(".now")).to_have_text(re.compile("^Waiting for you: Ask (back|what is meant)$"))
 
 
+@pytest.mark.slow
 def test_on_a_telephone_in_the_dark(look: Opened, site: Site, finished: str) -> None:
     page = look(site, width=360, dark=True)
     shown = pictured(page, site, finished, "evidence")
@@ -240,6 +246,7 @@ def test_on_a_telephone_in_the_dark(look: Opened, site: Site, finished: str) -> 
     expect(page.locator("main [data-lit]").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_very_large_report_shows_its_most_connected_part(look: Opened, site: Site, finished: str) -> None:
     page = look(site)
     big = large.report(site.call("GET", f"/api/threads/{finished}/report"))

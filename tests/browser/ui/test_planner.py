@@ -78,6 +78,7 @@ def fits(page: Page) -> None:
     assert max(width) <= 360, width
 
 
+@pytest.mark.slow
 def test_from_questions_to_an_edited_plan_by_mouse(look: Opened, asking: Site) -> None:
     thread = planned(asking)
     page = look(asking, f"/t/{thread}")
@@ -158,6 +159,7 @@ def tabbed(page: Page, name: str) -> None:
     raise AssertionError(f"{name!r} cannot be reached")
 
 
+@pytest.mark.slow
 def test_the_same_by_keyboard_alone(look: Opened, asking: Site) -> None:
     thread = planned(asking)
     page = look(asking, f"/t/{thread}")
@@ -213,6 +215,7 @@ TRIED = """async ([digest, cases]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_plan_is_shown_as_the_server_will_make_it(look: Opened, asking: Site) -> None:
     """The drawer tries changes by itself, before anything is sent: by the same rules."""
     chance = random.Random(7)
@@ -270,6 +273,7 @@ def wished(plan: Plan, chance: random.Random) -> dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 def test_a_reload_comes_back_to_the_question_and_what_was_begun(look: Opened, asking: Site) -> None:
     thread = planned(asking)
     page = look(asking, f"/t/{thread}", width=360, dark=True)
@@ -300,6 +304,7 @@ def test_a_reload_comes_back_to_the_question_and_what_was_begun(look: Opened, as
     asking.settled(thread, "waiting")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 def test_nothing_is_approved_past_what_was_not_taken_and_rejected_only_when_that_is_meant(
     look: Opened, asking: Site
@@ -374,6 +379,7 @@ def amounts_that_are_refused_stand_in_the_way(page: Page, box: Locator) -> None:
     expect(box.get_by_role("region", name="Your changes")).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 def test_what_nobody_answers_in_time_is_decided_by_the_timer(look: Opened, own_site: OpenSite) -> None:
     site = own_site(hitl_after_planning=True, breakpoints={"plan_timeout": 4})
@@ -399,6 +405,7 @@ EVERYWHERE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 def test_every_place_where_a_run_can_be_stopped(look: Opened, own_site: OpenSite) -> None:
     site = own_site(**EVERYWHERE)

@@ -11,6 +11,7 @@ from tests.browser.ui.site import Site
 VARIANTS = [(1440, False), (1440, True), (360, False), (360, True)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 @pytest.mark.parametrize(("width", "dark"), VARIANTS)
 def test_every_screen_of_a_thread(look: Opened, site: Site, finished: str, width: int, dark: bool) -> None:
@@ -19,6 +20,7 @@ def test_every_screen_of_a_thread(look: Opened, site: Site, finished: str, width
     assert {*PANES, "answer", "statement", "passage", "verify", "veto", "fork", "moment"} <= set(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), VARIANTS)
 def test_every_screen_before_a_report(look: Opened, site: Site, width: int, dark: bool) -> None:
     page = look(site, width=width, dark=dark)

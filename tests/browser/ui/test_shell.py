@@ -38,6 +38,7 @@ def test_the_page_may_load_and_run_nothing_but_its_own(site: Site) -> None:
         assert http.get(f"{address.rsplit('/', 1)[0]}/..%2f..%2fapp.py").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_page_begins_without_a_word_on_the_console(look: Opened, site: Site) -> None:
     page = look(site)
     assert page.title().startswith("OpenAssay")

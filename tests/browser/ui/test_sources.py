@@ -70,6 +70,7 @@ def many(look: Opened, site: Site, finished: str) -> Page:
 # -- cards ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_a_card_tells_what_a_source_is_and_opens_what_rests_on_it(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}?panel=sources")
@@ -99,6 +100,7 @@ def test_a_card_tells_what_a_source_is_and_opens_what_rests_on_it(look: Opened, 
     assert told["excerpts"][0]["claim"] in report["sections"][section]["sentences"][sentence]["claims"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-05")
 def test_sources_that_count_once_stand_together(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}?panel=sources&source=S2")
@@ -123,6 +125,7 @@ def axe_is_content(page: Page) -> None:
 # -- filters ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_filter_narrows_the_cards_and_says_how_many_are_left(many: Page) -> None:
     page = many
     page.get_by_text("Filters", exact=True).click()
@@ -160,6 +163,7 @@ def narrowed(page: Page, left: int) -> Iterator[None]:
     expect(page.get_by_text("500 of 500 shown")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_five_hundred_sources_answer_at_once(many: Page) -> None:
     """To the frame that shows it; the best of three, since other work runs on the same machine."""
     took = many.evaluate(MEASURED)
@@ -203,6 +207,7 @@ MEASURED = (
 # -- the way from a citation ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_citation_leads_to_its_card_also_past_a_filter(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}?panel=log")
     report = site.call("GET", f"/api/threads/{finished}/report")
@@ -229,6 +234,7 @@ def test_a_citation_leads_to_its_card_also_past_a_filter(look: Opened, site: Sit
 # -- other times ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_moment_of_the_past_shows_what_had_been_read_by_then(look: Opened, site: Site, finished: str) -> None:
     moments = site.call("GET", f"/api/threads/{finished}/history")["moments"]
     then = next(one for one in moments if "verify" in one["next"])
@@ -243,6 +249,7 @@ def test_a_moment_of_the_past_shows_what_had_been_read_by_then(look: Opened, sit
     expect(card(page, "S1").get_by_text("Why used")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_without_a_report_it_shows_what_was_read(look: Opened, site: Site, finished: str) -> None:
     page = look(site)
     page.route(
@@ -261,6 +268,7 @@ def twice(site: Site, tmp_path_factory: pytest.TempPathFactory) -> str:
     return asked_twice(site, tmp_path_factory.mktemp("twice"), interactive=False)
 
 
+@pytest.mark.slow
 def test_an_earlier_answer_is_looked_at_and_not_changed(look: Opened, site: Site, twice: str) -> None:
     earlier, _ = site.call("GET", f"/api/threads/{twice}/runs")["runs"]
     page = look(site, f"/t/{twice}?panel=sources&run={earlier['id']}")
@@ -276,6 +284,7 @@ def test_an_earlier_answer_is_looked_at_and_not_changed(look: Opened, site: Site
     expect(page.get_by_role("button", name="Veto S1")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_while_documents_are_read_it_says_so_and_counts_what_was_found(
     look: Opened, own_site: OpenSite, tmp_path: Path
 ) -> None:
@@ -294,6 +303,7 @@ def test_while_documents_are_read_it_says_so_and_counts_what_was_found(
 # -- changes ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_pin_stands_first_and_survives_a_reload(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}?panel=sources", width=360, dark=True)
     page.get_by_role("button", name="Pin S9").focus()
@@ -316,6 +326,7 @@ def test_a_pin_stands_first_and_survives_a_reload(look: Opened, site: Site, fini
     expect(page.get_by_role("button", name="Pin S9", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-09")
 def test_a_veto_first_shows_what_would_change_and_then_changes_only_that(
     look: Opened, site: Site, finished: str

@@ -20,6 +20,7 @@ def apple(site: Site) -> str:
     return site.research(APPLE, depth="quick")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_threads_are_listed_found_and_opened(look: Opened, site: Site, apple: str) -> None:
     page = look(site)
@@ -36,6 +37,7 @@ def test_threads_are_listed_found_and_opened(look: Opened, site: Site, apple: st
     expect(page).to_have_url(f"{site.url}/")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: Opened, site: Site, apple: str) -> None:
     page = look(site, f"/t/{apple}")
@@ -58,6 +60,7 @@ def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: O
     assert stranger.goto(url).status == 404  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
     thread = site.research("What is happening with Nvidia?", depth="quick")
     page = look(site, f"/t/{thread}")
@@ -79,6 +82,7 @@ def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
     assert thread not in [one["id"] for one in site.call("GET", "/api/threads")["threads"]]
 
 
+@pytest.mark.slow
 def test_a_thread_that_is_not_there_says_so(look: Opened, site: Site) -> None:
     page = look(site, "/t/000000000000")
     expect(page.get_by_role("alert")).to_contain_text("This thread was deleted, or never was yours.")
@@ -87,6 +91,7 @@ def test_a_thread_that_is_not_there_says_so(look: Opened, site: Site) -> None:
     expect(page).to_have_title("OpenAssay")
 
 
+@pytest.mark.slow
 def test_a_thread_that_is_deleted_elsewhere_goes_from_the_page(look: Opened, site: Site) -> None:
     thread = site.ask("What is happening with Meta?", modeOverride="plan")
     page = look(site, f"/t/{thread}")
@@ -98,6 +103,7 @@ def test_a_thread_that_is_deleted_elsewhere_goes_from_the_page(look: Opened, sit
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_threads_are_in_a_drawer(look: Opened, site: Site, apple: str) -> None:
     page = look(site, f"/t/{apple}", width=360)
     page.get_by_role("button", name="Threads").click()
@@ -112,6 +118,7 @@ def test_on_a_phone_the_threads_are_in_a_drawer(look: Opened, site: Site, apple:
     expect(page.get_by_role("tab", name="Answer")).to_be_focused()  # it stands above the answer
 
 
+@pytest.mark.slow
 def test_a_selection_that_ends_outside_leaves_the_dialog_open(look: Opened, site: Site) -> None:
     page = look(site)
     page.get_by_role("button", name="Keys and help").click()
@@ -130,6 +137,7 @@ def test_a_selection_that_ends_outside_leaves_the_dialog_open(look: Opened, site
 # -- keys, colours, who one is ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_keys_lead_through_the_page(look: Opened, site: Site, apple: str) -> None:
     page = look(site)
@@ -150,6 +158,7 @@ def test_keys_lead_through_the_page(look: Opened, site: Site, apple: str) -> Non
     expect(help_page).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_panes_have_keys_and_are_named_in_the_address(look: Opened, site: Site, apple: str) -> None:
     page = look(site, f"/t/{apple}")
     page.locator("main").click()
@@ -159,6 +168,7 @@ def test_the_panes_have_keys_and_are_named_in_the_address(look: Opened, site: Si
     expect(page.get_by_role("tab", name=re.compile("Log"))).to_have_attribute("aria-selected", "true")
 
 
+@pytest.mark.slow
 def test_colours_follow_the_system_unless_one_is_chosen(look: Opened, site: Site) -> None:
     page = look(site, dark=True)
     assert ground(page) == "rgb(20, 21, 23)"
@@ -178,6 +188,7 @@ def entered(page: Page, token: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
+@pytest.mark.slow
 def test_a_server_that_wants_a_token_asks_for_it(look: Opened, own_site: OpenSite) -> None:
     site = own_site()
     token = site.token("ada")
@@ -199,6 +210,7 @@ def test_a_server_that_wants_a_token_asks_for_it(look: Opened, own_site: OpenSit
     assert page.evaluate("sessionStorage.getItem('openassay.token') ?? localStorage.getItem('openassay.token')") is None
 
 
+@pytest.mark.slow
 def test_the_next_person_gets_nothing_of_the_last(look: Opened, own_site: OpenSite) -> None:
     site = own_site()
     ada, bob = site.token("ada"), site.token("bob")
@@ -224,6 +236,7 @@ def test_the_next_person_gets_nothing_of_the_last(look: Opened, own_site: OpenSi
     expect(box).to_have_value("")
 
 
+@pytest.mark.slow
 def test_who_may_only_read_is_offered_no_more_until_the_token_is_revoked(look: Opened, own_site: OpenSite) -> None:
     site = own_site()
     ada = site.token("ada")

@@ -60,6 +60,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "W-11")
 def test_the_slider_brings_back_the_draft_of_a_moment(
     look: Opened, site: Site, finished: str, moments: list[dict[str, Any]]
@@ -96,6 +97,7 @@ def test_the_slider_brings_back_the_draft_of_a_moment(
     assert asked(page, "at") is None
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11")
 def test_the_timeline_is_moved_along_by_keyboard(
     look: Opened, site: Site, finished: str, moments: list[dict[str, Any]]
@@ -122,6 +124,7 @@ def test_the_timeline_is_moved_along_by_keyboard(
     expect(line).to_have_value("4")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "X-07")
 def test_a_fork_begins_a_branch_whose_differences_are_shown(
     look: Opened, site: Site, finished: str, moments: list[dict[str, Any]]
@@ -169,6 +172,7 @@ def compared(page: Page, site: Site, parent: str, branch: str) -> None:
     expect(page.locator(".difference")).to_have_count(len(diff["dropped"]))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-07", "W-11")
 def test_branches_stand_in_a_tree_and_any_two_can_be_compared(
     look: Opened, site: Site, finished: str, branch: str, moments: list[dict[str, Any]]
@@ -187,6 +191,7 @@ def test_branches_stand_in_a_tree_and_any_two_can_be_compared(
     assert not violations(page)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-07")
 def test_a_branch_is_compared_with_its_parent_as_it_was(look: Opened, site: Site, tmp_path: Path) -> None:
     """The parent has gone on with another question since."""
@@ -208,6 +213,7 @@ def test_a_branch_is_compared_with_its_parent_as_it_was(look: Opened, site: Site
     expect(page.get_by_text("Before: the parent", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(360, False), (1440, True)])
 def test_it_is_usable_on_any_screen(
     look: Opened, site: Site, branch: str, finished: str, width: int, dark: bool
@@ -225,6 +231,7 @@ def violations(page: Page) -> list[str]:
     return [f"{one['id']}: {node['html']}" for one in found for node in one["nodes"]]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18")
 def test_the_timeline_grows_while_a_run_is_at_work_and_a_chosen_moment_stays(look: Opened, own_site: OpenSite) -> None:
     site = own_site(hitl_after_planning=True)

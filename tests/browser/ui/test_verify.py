@@ -33,6 +33,7 @@ def ferry(site: Site, tmp_path_factory: pytest.TempPathFactory) -> str:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "W-11")
 def test_a_passage_is_highlighted_where_it_stands_whatever_characters_come_before(
     look: Opened, site: Site, ferry: str
@@ -59,6 +60,7 @@ def test_a_passage_is_highlighted_where_it_stands_whatever_characters_come_befor
     expect(passage).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11", "X-02")
 def test_all_statements_are_walked_through_the_weakest_first_and_judged(look: Opened, site: Site, ferry: str) -> None:
     page = look(site, f"/t/{ferry}?panel=log", dark=True)
@@ -88,6 +90,7 @@ def test_all_statements_are_walked_through_the_weakest_first_and_judged(look: Op
     expect(page.get_by_text(f"2 of {total} looked at, 1 doubtful")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_marked_words_of_a_passage_are_in_sight(look: Opened, site: Site, ferry: str) -> None:
     page = look(site, f"/t/{ferry}", width=360)
     page.get_by_role("button", name="Verify").click()

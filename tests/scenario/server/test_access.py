@@ -208,6 +208,7 @@ def expected(who: str, row: Row) -> set[int]:
     return {404} if row.whose != "own" else {200, 201, 202, 204, *MALFORMED}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_nobody_gets_what_is_not_theirs(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FAILURES_PER_MINUTE", 100_000)
@@ -250,6 +251,7 @@ async def what_there_is(ada: Ada) -> list[Any]:
 # -- what stays open -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_stream_ends_with_the_token_that_opened_it(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +286,7 @@ async def test_a_stream_ends_with_the_token_that_opened_it(
     assert (await http(server, token).get(f"/api/stream/{thread}")).status_code == 401
 
 
+@pytest.mark.slow
 async def test_a_token_is_looked_at_once_for_all_its_streams(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ async def test_the_synchronous_client_does_the_same(serve: Open, tmp_path: Path)
     assert len(found["sources"]) == 1
 
 
+@pytest.mark.slow
 async def test_a_wrong_token_and_a_server_that_is_not_there(serve: Open) -> None:
     server = await serve()
     await token_of(server, "ada")

@@ -99,6 +99,7 @@ def events(server: RunningServer, report: Report) -> AsyncIterator[Event]:
     return server.service.engine.events(report.provenance.run)
 
 
+@pytest.mark.slow
 async def test_a_conversation_goes_on_where_it_was_left(serve: Open, client: Any) -> None:
     server = await serve()
     first = await ask(client(server), said(QUESTION))
@@ -234,6 +235,7 @@ def test_what_a_front_end_puts_around_a_question_is_not_asked() -> None:
     assert old.question == "How fast?"
 
 
+@pytest.mark.slow
 async def test_who_goes_away_stops_their_run_and_nobody_elses(serve: Open, http: Http) -> None:
     async with FakeLlmServer(FakeModel(), latency=0.3) as provider:
         server = await serve(

@@ -4,10 +4,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.scenario.server.asking import researched
 from tests.scenario.server.conftest import Http, Open, token_of
 
 
+@pytest.mark.slow
 async def test_a_thread_that_is_gone_concerns_its_owner_alone(serve: Open, http: Http, tmp_path: Path) -> None:
     server = await serve()
     ada, bob = [http(server, await token_of(server, name)) for name in ("ada", "bob")]

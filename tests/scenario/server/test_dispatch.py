@@ -12,7 +12,7 @@ import pytest
 
 from openassay.bootstrap import open_engine
 from openassay.models.event import RunStatus
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server.app import RunningServer, open_server
 from openassay.server.dispatch import FairQueue
 from openassay.settings import load
@@ -91,6 +91,7 @@ async def place_in_line(client: httpx2.AsyncClient, thread: str) -> int:
     pytest.fail("it was never told")
 
 
+@pytest.mark.slow
 async def test_one_run_is_not_held_up_by_anothers_many(serve: Open, http: Http) -> None:
     server = await serve(server={"runs_at_once": 1, "start_seconds": 0, "heartbeat": 0.05})
     ann, ben = http(server, await token_of(server, "ann")), http(server, await token_of(server, "ben"))
@@ -102,6 +103,7 @@ async def test_one_run_is_not_held_up_by_anothers_many(serve: Open, http: Http) 
     assert one in [run.thread for run in runs[:3]]
 
 
+@pytest.mark.slow
 async def test_what_others_put_in_line_is_taken_up(serve: Open, tmp_path: Path) -> None:
     """By the command line, say; and what a server that was stopped had not come to."""
     async with open_engine(load(data_dir=tmp_path, source="demo")) as elsewhere:
@@ -116,6 +118,7 @@ async def test_what_others_put_in_line_is_taken_up(serve: Open, tmp_path: Path) 
     }  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_two_servers_share_the_work(serve: Open, http: Http) -> None:
     servers = [await serve(server={"runs_at_once": 1, "start_seconds": 0}) for _ in range(2)]
     clients = [http(server) for server in servers]
@@ -143,6 +146,7 @@ async def test_a_run_that_cannot_be_taken_up_is_told_of(tmp_path: Path, http: Ht
     assert "docs" in (ended.error or "")
 
 
+@pytest.mark.slow
 async def test_a_person_who_answers_does_not_wait_in_line(serve: Open, http: Http) -> None:
     server = await serve(server={"runs_at_once": 1, "start_seconds": 0})
     client = http(server)
@@ -174,6 +178,7 @@ async def _counted(server: RunningServer) -> AsyncIterator[list[int]]:
         looking.cancel()
 
 
+@pytest.mark.slow
 async def test_branches_and_vetoes_wait_in_line_too(serve: Open, http: Http) -> None:
     server = await serve(server={"runs_at_once": 1, "start_seconds": 0})
     client = http(server)
@@ -192,6 +197,7 @@ async def test_branches_and_vetoes_wait_in_line_too(serve: Open, http: Http) -> 
     assert sum(thread in text for text in texts) == 1, "where it began is told, once"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 async def test_what_the_timer_has_answered_waits_in_line(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch

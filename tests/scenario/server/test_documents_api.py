@@ -164,6 +164,7 @@ async def ask(server: RunningServer, *ids: str, user: str = "local") -> Any:
     return await engine.wait(run.id)
 
 
+@pytest.mark.slow
 async def test_what_another_calls_the_same_text_is_not_told(serve: Open, http: Http) -> None:
     """Documents are stored by what they say, once for everybody."""
     server = await serve(source="auto")
@@ -182,6 +183,7 @@ async def test_what_another_calls_the_same_text_is_not_told(serve: Open, http: H
     assert hers["id"] not in told
 
 
+@pytest.mark.slow
 async def test_no_place_on_the_servers_disk_is_told(serve: Open, http: Http, tmp_path: Path) -> None:
     """Neither in the report, nor the state, nor the events, nor the bundle."""
     server = await serve(tmp_path / "kept", source="auto")
@@ -211,6 +213,7 @@ def open_indexes() -> list[str]:
     return [target for link in links if link.is_symlink() and "/libraries/" in (target := os.readlink(link))]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted on Linux")
 async def test_many_documents_hold_few_files_open(serve: Open, http: Http, tmp_path: Path) -> None:
     server = await serve(source="auto")
@@ -243,12 +246,15 @@ async def test_many_documents_hold_few_files_open(serve: Open, http: Http, tmp_p
     assert not list(libraries.rglob("*.sqlite3*"))
 
 
+@pytest.mark.slow
 async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, tmp_path: Path) -> None:
     server = await serve(source="auto")
     client, engine = http(server), server.service.engine
     [given] = (await give(client, part("kiln.txt", KILN))).json()["documents"]
     docs = tuple(await server.service.premises.uploads.paths("local", [given["id"]]))
-    run = await engine.start("How did the Alder kiln change?", ResearchOptions(docs=docs, mode=Mode.PLAN, interactive=True))
+    run = await engine.start(
+        "How did the Alder kiln change?", ResearchOptions(docs=docs, mode=Mode.PLAN, interactive=True)
+    )
     assert (await engine.wait(run.id)).run.status is RunStatus.WAITING
 
     refused = await client.delete(f"/api/documents/{given['id']}")

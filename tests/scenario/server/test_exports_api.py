@@ -53,6 +53,7 @@ async def test_a_report_is_had_in_every_format(serve: Open, http: Http) -> None:
         assert "/" not in named.replace("UTF-8''", "")
 
 
+@pytest.mark.slow
 async def test_many_who_want_a_pdf_at_once_all_get_the_same(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)

@@ -64,6 +64,7 @@ async def at_rest(client: httpx2.AsyncClient) -> httpx2.Response:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 async def test_a_run_tells_where_its_time_went_and_the_server_and_its_log_tell_the_same(
     abroad: Callable[..., Any], http: Http
@@ -142,6 +143,7 @@ async def test_a_run_tells_where_its_time_went_and_the_server_and_its_log_tell_t
     assert any(one["request"] == "the-first" and one["message"].startswith(GPT) for one in lines(log, "openassay.llm"))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 async def test_waiting_for_a_person_is_told_apart_and_a_run_can_be_looked_at_half_way(serve: Open, http: Http) -> None:
     client = http(await serve())
@@ -162,6 +164,7 @@ async def test_waiting_for_a_person_is_told_apart_and_a_run_can_be_looked_at_hal
     assert done["seconds"]["working"] > open_["seconds"]["working"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 async def test_figures_are_for_whoever_may_see_them(serve: Open, http: Http) -> None:
     server = await serve()

@@ -104,6 +104,7 @@ async def test_settings_that_allow_for_no_workers_are_refused(
     assert "make fleet" in refused.value.help
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_what_is_asked_waits_for_a_worker(serve: Open, http: Http, fleet: dict[str, Any], hire: Hire) -> None:
     server = await serve(**fleet)
@@ -130,6 +131,7 @@ async def _until(places: AsyncIterator[int], wanted: int) -> AsyncIterator[int]:
             return
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09", "W-16")
 async def test_a_person_answers_and_a_worker_goes_on(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire
@@ -149,6 +151,7 @@ async def test_a_person_answers_and_a_worker_goes_on(
         assert (await standing(client, thread))["status"] == "done"
 
 
+@pytest.mark.slow
 async def test_what_changes_a_thread_goes_on_at_a_worker(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire
 ) -> None:
@@ -173,6 +176,7 @@ async def test_what_changes_a_thread_goes_on_at_a_worker(
         assert (await standing(client, waits))["status"] == "waiting"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 async def test_workers_keep_time(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, postgres_address: str
@@ -212,6 +216,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_run_at_a_worker_is_stopped_from_the_server(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, gate: Gate
@@ -239,6 +244,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_worker_that_was_taken_for_dead_ends_nothing_of_anothers(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, gate: Gate, postgres_address: str
@@ -260,6 +266,7 @@ async def test_a_worker_that_was_taken_for_dead_ends_nothing_of_anothers(
     assert ended[0] == ("failed",), "what was ended stays so"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_what_a_dead_worker_has_left_needs_no_free_place(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, gate: Gate, postgres_address: str
@@ -290,6 +297,7 @@ async def test_what_a_dead_worker_has_left_needs_no_free_place(
     assert [(await standing(client, thread))["status"] for thread in (left, waits)] == ["done"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_job_whose_worker_never_heard_of_it_is_put_in_line_again(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, monkeypatch: pytest.MonkeyPatch
@@ -320,6 +328,7 @@ INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, args) VAL
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_what_no_worker_can_make_sense_of_is_put_aside(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, postgres_address: str, caplog: pytest.LogCaptureFixture
@@ -342,6 +351,7 @@ FROM procrastinate_jobs
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-10", "W-16")
 async def test_chores_are_done_by_whichever_worker_comes_to_them(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, postgres_address: str
@@ -366,6 +376,7 @@ async def test_chores_are_done_by_whichever_worker_comes_to_them(
             await asyncio.sleep(0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-16")
 async def test_a_database_that_is_restarted_loses_nothing(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, gate: Gate, postgres_server: Any
@@ -388,6 +399,7 @@ async def test_a_database_that_is_restarted_loses_nothing(
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15")
 async def test_a_worker_heeds_what_a_person_may_spend(
     serve: Open, http: Http, fleet: dict[str, Any], hire: Hire, monkeypatch: pytest.MonkeyPatch

@@ -91,6 +91,7 @@ async def test_a_page_from_elsewhere_cannot_change_anything(serve: Open, http: H
         assert (await client.get("/healthz", headers=headers)).status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_page_of_no_origin_is_let_in_nowhere(serve: Open, http: Http, tmp_path: Path) -> None:
     """A frame or a file says that it comes from `null`."""
     for number, settings in enumerate(({}, {"public_url": "openassay.example"}, {"allow_origins": [PAGE]})):

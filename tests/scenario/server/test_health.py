@@ -15,6 +15,7 @@ from openassay.telemetry import health, traces
 from tests.scenario.server.conftest import Http, Open, token_of
 
 
+@pytest.mark.slow
 async def test_it_answers(serve: Open, http: Http) -> None:
     client = http(await serve())
     answer = await client.get("/healthz")
@@ -30,6 +31,7 @@ async def test_it_is_ready(serve: Open, http: Http) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "degraded": []})
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 async def test_what_it_can_do_without_is_told_and_keeps_nobody_away(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch

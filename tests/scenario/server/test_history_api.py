@@ -6,6 +6,7 @@ from tests.scenario.server.asking import researched, standing
 from tests.scenario.server.conftest import Http, Open, token_of
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "X-07")
 async def test_a_branch_goes_on_from_a_moment_and_both_stay_readable(serve: Open, http: Http) -> None:
     client = http(await serve())
@@ -56,6 +57,7 @@ async def test_a_branch_goes_on_from_a_moment_and_both_stay_readable(serve: Open
     assert len((await client.get("/api/threads")).json()["threads"]) == 2
 
 
+@pytest.mark.slow
 async def test_a_branch_is_its_owners_and_another_cannot_make_one(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))

@@ -17,6 +17,7 @@ def keyed(key: str) -> dict[str, str]:
     return {"Idempotency-Key": key}
 
 
+@pytest.mark.slow
 async def test_the_same_request_is_carried_out_once_and_answered_alike_also_after_a_restart(
     serve: Open, http: Http
 ) -> None:
@@ -40,6 +41,7 @@ async def test_the_same_request_is_carried_out_once_and_answered_alike_also_afte
         assert (await client.post("/api/threads/start", json=START, headers=keyed(key))).status_code == 422, key
 
 
+@pytest.mark.slow
 async def test_who_comes_while_it_is_under_way_is_told_to_come_back(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
@@ -93,6 +95,7 @@ async def test_a_run_is_gone_on_with_once_also_if_the_server_dies_before_it_says
     assert (await client.post(f"{address}/resume", json={}, headers=keyed("new"))).status_code == 409
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_an_answer_that_is_sent_again_is_taken_once(serve: Open, http: Http) -> None:
     client = http(await serve())

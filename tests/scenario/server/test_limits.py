@@ -73,6 +73,7 @@ async def test_whoever_guesses_is_slowed_and_whoever_is_known_is_not(
     assert (await good.get("/api/account")).status_code == 200
 
 
+@pytest.mark.slow
 async def test_each_person_has_so_many_runs(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     async with thinking(monkeypatch, latency=20.0) as settings:
         server = await serve(**settings, server={"runs_per_user": 2, "start_seconds": 0})
@@ -90,6 +91,7 @@ async def test_each_person_has_so_many_runs(serve: Open, http: Http, monkeypatch
                 await client.post(f"/api/threads/{thread['id']}/cancel")
 
 
+@pytest.mark.slow
 async def test_a_run_that_waits_for_its_person_counts_and_can_be_answered(serve: Open, http: Http) -> None:
     server = await serve(server={"runs_per_user": 1}, hitl_after_planning=True, auto_gate=False)
     ada = http(server, await token_of(server, "ada"))
@@ -108,6 +110,7 @@ async def test_a_run_that_waits_for_its_person_counts_and_can_be_answered(serve:
 # -- money ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_month_has_an_end_and_deleting_brings_no_money_back(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +165,7 @@ async def test_what_is_promised_at_once_is_not_more_than_there_is(
             await ada.post(f"/api/threads/{run.thread}/cancel")
 
 
+@pytest.mark.slow
 async def test_no_plan_can_raise_what_is_left(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     async with thinking(monkeypatch) as settings:
         server = await serve(**settings, hitl_after_planning=True, auto_gate=False)
@@ -179,6 +183,7 @@ async def test_no_plan_can_raise_what_is_left(serve: Open, http: Http, monkeypat
         assert any("$0.50 at the most" in str(notice["text"]) for notice in told)
 
 
+@pytest.mark.slow
 async def test_two_plans_together_cannot_raise_what_is_left(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     return str(result.content[0].text)  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-01", "X-10")
 async def test_a_client_finishes_a_run_and_hears_how_it_goes(serve: Open) -> None:
     server = await serve()
@@ -85,6 +86,7 @@ async def test_a_client_of_the_older_protocol_is_served_too(serve: Open) -> None
     assert heard
 
 
+@pytest.mark.slow
 async def test_who_does_not_wait_finds_the_answer_later(serve: Open) -> None:
     server = await serve()
     async with connected(server) as client:
@@ -103,6 +105,7 @@ async def test_who_does_not_wait_finds_the_answer_later(serve: Open) -> None:
         assert len((await called(client, "threads"))["threads"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-17")
 async def test_only_what_a_search_has_given_is_fetched(serve: Open) -> None:
     server = await serve()
@@ -135,6 +138,7 @@ VERDICTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-02", "X-03")
 async def test_a_statement_is_held_against_passages(serve: Open) -> None:
     async with connected(await serve()) as client:
@@ -146,6 +150,7 @@ async def test_a_statement_is_held_against_passages(serve: Open) -> None:
             assert SOURCE["text"][one["start"] : one["end"]] == one["quote"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-02")
 async def test_a_statement_is_held_against_what_a_thread_has_read(serve: Open) -> None:
     async with connected(await serve()) as client:
@@ -156,6 +161,7 @@ async def test_a_statement_is_held_against_what_a_thread_has_read(serve: Open) -
         assert "say what to hold it against" in await refused(client, "verify", statement=quote)
 
 
+@pytest.mark.slow
 async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     at_work, most, two_refused = 0, 0, asyncio.Event()
 
@@ -189,6 +195,7 @@ async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest
         assert "400,000" in await refused(hers, "verify", statement="The kiln is hot.", passages=too_much)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_a_token_says_who_acts_and_what_they_may_do(serve: Open, http: Http) -> None:
     server = await serve()
@@ -212,11 +219,13 @@ async def test_a_token_says_who_acts_and_what_they_may_do(serve: Open, http: Htt
     assert nobody.headers["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.slow
 async def test_files_of_the_server_cannot_be_named(serve: Open) -> None:
     async with connected(await serve()) as client:
         assert "no document" in await refused(client, "research", question=APPLE, documents=["/etc/passwd"])
 
 
+@pytest.mark.slow
 async def test_a_page_led_here_under_another_name_is_turned_away(serve: Open, http: Http) -> None:
     client = http(await serve())
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -229,6 +238,7 @@ async def test_a_page_led_here_under_another_name_is_turned_away(serve: Open, ht
 MALFORMED = (b"", b"{", b"[]", b"nul\x00l", b'{"jsonrpc":"2.0","id":"\\ud800","method":"x"}', b"[" * 5000)
 
 
+@pytest.mark.slow
 async def test_what_is_no_request_is_refused(serve: Open, http: Http) -> None:
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     client = http(await serve())

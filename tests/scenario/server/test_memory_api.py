@@ -10,6 +10,7 @@ JSON = {"Content-Type": "application/json"}
 NOTHING: dict[str, Any] = {"style": None, "words": None, "prefer": [], "avoid": [], "region": None, "language": None}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-19")
 async def test_preferences_and_facts_are_kept_changed_and_forgotten(serve: Open, http: Http) -> None:
     client = http(await serve())
@@ -39,6 +40,7 @@ async def test_preferences_and_facts_are_kept_changed_and_forgotten(serve: Open,
     assert (await client.get("/api/memory")).json() == {"preferences": NOTHING, "facts": []}
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_is_refused(serve: Open, http: Http) -> None:
     client = http(await serve())
     wrong: Any
@@ -65,6 +67,7 @@ async def test_what_cannot_be_is_refused(serve: Open, http: Http) -> None:
         assert answer.status_code == 422, body
 
 
+@pytest.mark.slow
 async def test_others_do_not_see_it(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))

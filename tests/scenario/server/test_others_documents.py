@@ -55,6 +55,7 @@ async def said_everywhere(client: httpx2.AsyncClient, hash: str) -> set[str]:
     return threads
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_whoever_names_anothers_document_does_not_get_it(serve: Open, http: Http) -> None:
     server = await serve(server={"requests_per_minute": 100_000})

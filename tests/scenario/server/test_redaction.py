@@ -22,6 +22,7 @@ def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", KEY)
 
 
+@pytest.mark.slow
 async def test_a_key_in_a_question_goes_no_further(serve: Open, http: Http) -> None:
     """Not even into the title, the state or the journal; and the person is told."""
     out = io.StringIO()
@@ -55,6 +56,7 @@ async def test_a_key_in_a_question_goes_no_further(serve: Open, http: Http) -> N
             assert KEY.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 async def test_what_goes_wrong_is_told_without_secrets(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +77,7 @@ async def test_what_goes_wrong_is_told_without_secrets(
     assert expected in [event.data.get("message") for event in events]
 
 
+@pytest.mark.slow
 async def test_an_address_with_a_secret_is_not_told_back(serve: Open, http: Http) -> None:
     server = await serve()
     token = await token_of(server, "ada")

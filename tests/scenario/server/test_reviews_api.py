@@ -11,6 +11,7 @@ from tests.scenario.server.conftest import Http, Open, token_of
 pytestmark = pytest.mark.requirement("F-09")
 
 
+@pytest.mark.slow
 async def test_a_plan_is_listed_shown_changed_and_then_gone_by(serve: Open, http: Http) -> None:
     server = await serve(hitl_after_planning=True, server={"start_seconds": 60})
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
@@ -59,6 +60,7 @@ async def test_a_plan_is_listed_shown_changed_and_then_gone_by(serve: Open, http
     assert (after["by"], after["interrupt"], after["answer"]["decision"]) == ("person", None, "modify")
 
 
+@pytest.mark.slow
 async def test_time_ends_what_nobody_answers(serve: Open, http: Http) -> None:
     server = await serve(hitl_after_planning=True, breakpoints={"plan_timeout": 60}, server={"start_seconds": 60})
     client = http(server)

@@ -58,6 +58,7 @@ async def slow_model(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[dict[str,
 # -- limits --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15")
 async def test_requests_of_one_person_are_counted_together(carrier: str, pair: Pair, http: Http) -> None:
     one, other = await pair(server={"requests_per_minute": 6})
@@ -71,6 +72,7 @@ async def test_requests_of_one_person_are_counted_together(carrier: str, pair: P
     assert int(answers[-1].headers["Retry-After"]) in range(1, 11)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15")
 async def test_two_servers_admit_no_more_runs_than_one(pair: Pair, http: Http, slow_model: dict[str, Any]) -> None:
     one, other = await pair(**slow_model, server={"runs_per_user": 1, "start_seconds": 0})
@@ -83,6 +85,7 @@ async def test_two_servers_admit_no_more_runs_than_one(pair: Pair, http: Http, s
     await _cancel_all(clients[0])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15")
 async def test_two_servers_promise_no_more_money_than_there_is(
     pair: Pair, http: Http, slow_model: dict[str, Any]
@@ -106,6 +109,7 @@ async def _cancel_all(client: Any) -> None:
 # -- news ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12", "W-14")
 async def test_a_run_of_another_process_is_heard_of(
     postgres_address: str, carrier: str, serve: Open, http: Http, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -123,6 +127,7 @@ async def test_a_run_of_another_process_is_heard_of(
     assert heard[-1].json()["data"]["status"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12", "W-14")
 @pytest.mark.timeout(300)
 async def test_a_valkey_that_goes_and_comes_back_costs_no_run(

@@ -24,6 +24,7 @@ async def share(client: httpx2.AsyncClient, thread: str, **body: object) -> dict
     return told
 
 
+@pytest.mark.slow
 async def test_a_link_shows_the_report_and_nothing_else(serve: Open, http: Http) -> None:
     server = await serve()
     ann, anybody = http(server, await token_of(server, "ann")), http(server)
@@ -62,6 +63,7 @@ async def test_a_link_shows_the_report_and_nothing_else(serve: Open, http: Http)
     assert (await anybody.get(f"/api/threads/{other.run.thread}/export", params=with_link)).status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_a_link_tells_nothing_of_how_the_report_was_asked_for(serve: Open, http: Http) -> None:
     server = await serve()
@@ -101,6 +103,7 @@ async def test_a_link_tells_nothing_of_how_the_report_was_asked_for(serve: Open,
     assert await transcript(guest, thread, after=heard[-1].id) == []
 
 
+@pytest.mark.slow
 async def test_a_link_that_is_not_good_any_more_is_as_unknown_as_none(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
@@ -121,6 +124,7 @@ async def test_a_link_that_is_not_good_any_more_is_as_unknown_as_none(serve: Ope
     assert "hash" not in str(listed)
 
 
+@pytest.mark.slow
 async def test_only_the_owner_makes_links_and_only_with_the_scope_for_it(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
@@ -142,6 +146,7 @@ async def test_only_the_owner_makes_links_and_only_with_the_scope_for_it(serve: 
     ).status_code == 422
 
 
+@pytest.mark.slow
 async def test_before_there_is_a_report_the_page_says_how_far_it_is(serve: Open, http: Http) -> None:
     server = await serve(known="ann", server={"public_url": "https://openassay.example/"})
     client = http(server, await token_of(server, "ann"))
@@ -156,6 +161,7 @@ async def test_before_there_is_a_report_the_page_says_how_far_it_is(serve: Open,
     assert "Nothing was asked yet" in page.text
 
 
+@pytest.mark.slow
 async def test_paths_of_documents_are_not_shown(serve: Open, http: Http, tmp_path: Path) -> None:
     """Of a thread that was asked about a folder, at the terminal of the server's own machine."""
     docs = tmp_path / "private folder"

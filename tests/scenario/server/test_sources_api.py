@@ -8,6 +8,7 @@ from tests.scenario.server.conftest import Http, Open
 ODD = ("x", "S0", "S99", "s", "12345678", "S" * 70, "%00", "..%2f..")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-09")
 async def test_a_pin_survives_a_new_report_and_a_veto_takes_a_source_out_for_good(serve: Open, http: Http) -> None:
     client = http(await serve())

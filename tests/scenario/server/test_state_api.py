@@ -13,6 +13,7 @@ from tests.scenario.server.asking import asked, researched
 from tests.scenario.server.conftest import Http, Open, token_of
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-04", "W-12")
 async def test_a_state_says_what_there_is_what_comes_next_and_which_checkpoint_it_is(serve: Open, http: Http) -> None:
     client = http(await serve())
@@ -43,6 +44,7 @@ async def test_a_state_says_what_there_is_what_comes_next_and_which_checkpoint_i
     assert (await client.get(address, params={"checkpoint": "9999999"})).status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 async def test_every_span_of_a_report_opens_the_passage_it_names(serve: Open, http: Http) -> None:
     server = await serve()
@@ -75,6 +77,7 @@ async def test_every_span_of_a_report_opens_the_passage_it_names(serve: Open, ht
     assert (await visitor.get(f"/api/threads/{thread}/state")).status_code == 403
 
 
+@pytest.mark.slow
 async def test_where_files_stand_is_not_told(serve: Open, http: Http, tmp_path: Path) -> None:
     folder = tmp_path / "private place"
     folder.mkdir()
@@ -92,6 +95,7 @@ async def test_where_files_stand_is_not_told(serve: Open, http: Http, tmp_path: 
     assert "file:ferry.txt" in (await client.get(f"/api/threads/{run.thread}/report")).text
 
 
+@pytest.mark.slow
 async def test_a_report_stays_while_a_follow_up_is_under_way_or_was_stopped(serve: Open, http: Http) -> None:
     client = http(await serve())
     thread = await researched(client)
@@ -102,6 +106,7 @@ async def test_a_report_stays_while_a_follow_up_is_under_way_or_was_stopped(serv
     assert (await client.get(f"/api/threads/{thread}/sources")).json()["sources"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11", "W-12")
 async def test_the_report_of_an_earlier_run_stays_readable(serve: Open, http: Http) -> None:
     server = await serve()

@@ -42,6 +42,7 @@ def on(folder: Path, settings: dict[str, Any]) -> Settings:
     return load(data_dir=folder, source="demo", **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-13", "W-12")
 async def test_which_agent_is_at_work_and_the_answer_token_by_token(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
@@ -64,6 +65,7 @@ async def test_which_agent_is_at_work_and_the_answer_token_by_token(
     assert heard[-1].json()["data"]["status"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11", "W-12")
 async def test_a_section_comes_with_the_sentences_that_were_checked(serve: Open, http: Http) -> None:
     """Numbered, marked and bound to claims as the report has them; a later draft replaces an earlier one."""
@@ -94,6 +96,7 @@ async def test_a_stream_is_one_no_cache_keeps_and_no_proxy_holds_back(serve: Ope
         assert (await anext(answer.aiter_lines())).startswith("retry: ")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12", "W-18")
 async def test_whoever_was_cut_off_goes_on_where_it_was(serve: Open, http: Http) -> None:
     server = await serve(server=AT_ONCE)
@@ -113,6 +116,7 @@ async def test_whoever_was_cut_off_goes_on_where_it_was(serve: Open, http: Http)
     assert server.service.feeds.count_readers() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-18", "W-16")
 async def test_a_restart_changes_nothing_for_a_reader(
     tmp_path: Path, http: Http, monkeypatch: pytest.MonkeyPatch
@@ -136,6 +140,7 @@ async def test_a_restart_changes_nothing_for_a_reader(
         assert statuses == ["running", "queued", "running", "done"]
 
 
+@pytest.mark.slow
 async def test_an_id_that_nothing_has_is_refused(serve: Open, http: Http) -> None:
     """Going on from there would leave something out, or tell it twice."""
     client = http(await serve(server=AT_ONCE))
@@ -149,6 +154,7 @@ async def test_an_id_that_nothing_has_is_refused(serve: Open, http: Http) -> Non
     assert (await client.get(f"/api/stream/{thread}", params={"run": "ffff"})).status_code == 404
 
 
+@pytest.mark.slow
 async def test_later_questions_of_a_thread_are_told_too(serve: Open, http: Http) -> None:
     client = http(await serve(server=AT_ONCE))
     thread = await asked(client)
@@ -163,6 +169,7 @@ async def test_later_questions_of_a_thread_are_told_too(serve: Open, http: Http)
     assert (await client.get(f"/api/stream/{empty}")).status_code == 204
 
 
+@pytest.mark.slow
 async def test_a_stream_stays_open_while_a_question_is(serve: Open, http: Http) -> None:
     server = await serve(server={**AT_ONCE, "heartbeat": 0.1})
     client = http(server)
@@ -179,6 +186,7 @@ async def test_a_stream_stays_open_while_a_question_is(serve: Open, http: Http) 
     assert rest.count("done") == 1
 
 
+@pytest.mark.slow
 async def test_many_readers_cost_one(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     """One looks for what is new, and all are told; one who never reads holds up nobody."""
     async with thinking(monkeypatch, latency=0.05) as settings:
@@ -200,6 +208,7 @@ async def latest(server: RunningServer, thread: str) -> str:
     return (await server.service.engine.threads.runs(thread))[-1].id
 
 
+@pytest.mark.slow
 async def test_who_is_far_behind_reads_the_log_again(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("openassay.server.stream.KEPT", 5)
     monkeypatch.setattr("openassay.server.stream.PAGE", 4)
@@ -216,6 +225,7 @@ async def test_who_is_far_behind_reads_the_log_again(serve: Open, http: Http, mo
     assert slow == list(range(1, len(heard) + 1))
 
 
+@pytest.mark.slow
 async def test_a_run_of_another_process_is_followed(serve: Open, http: Http, tmp_path: Path) -> None:
     client = http(await serve(server={"runs_at_once": 1}))
     async with open_engine(load(data_dir=tmp_path, source="demo")) as elsewhere:
@@ -255,6 +265,7 @@ async def status_of(client: httpx2.AsyncClient, thread: str) -> int:
         return answer.status_code
 
 
+@pytest.mark.slow
 async def test_a_token_that_is_taken_back_ends_its_streams(serve: Open, http: Http) -> None:
     server = await serve(server={**AT_ONCE, "heartbeat": 0.05})
     client = http(server, await token_of(server, "ann"))
@@ -267,6 +278,7 @@ async def test_a_token_that_is_taken_back_ends_its_streams(serve: Open, http: Ht
     assert (await client.get(f"/api/stream/{thread}")).status_code == 401
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_called_off_in_line_tells_just_that(serve: Open, http: Http, tmp_path: Path) -> None:
     async with open_engine(load(data_dir=tmp_path, source="demo")) as elsewhere:
         run = await elsewhere.queue(QUESTION, ResearchOptions(source="demo"))

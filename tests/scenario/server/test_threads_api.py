@@ -15,6 +15,7 @@ UNKNOWN = "0123456789ab"
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_a_question_becomes_a_thread_that_can_be_looked_at_renamed_and_deleted(serve: Open, http: Http) -> None:
     client = http(await serve())
@@ -43,6 +44,7 @@ async def test_a_question_becomes_a_thread_that_can_be_looked_at_renamed_and_del
     assert (await client.get("/api/threads")).json() == {"threads": [], "nextCursor": None}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01", "W-12")
 async def test_plan_mode_asks_first_and_turning_to_auto_drops_what_is_still_to_be_asked(
     serve: Open, http: Http
@@ -79,6 +81,7 @@ async def test_plan_mode_asks_first_and_turning_to_auto_drops_what_is_still_to_b
     assert (await client.get(address)).json()["mode"] == "auto"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01")
 async def test_a_thread_keeps_the_mode_that_was_set_for_it(serve: Open, http: Http) -> None:
     client = http(await serve())
@@ -91,6 +94,7 @@ async def test_a_thread_keeps_the_mode_that_was_set_for_it(serve: Open, http: Ht
     assert unattended["interrupt"] is None
 
 
+@pytest.mark.slow
 async def test_a_run_is_stopped_and_gone_on_with(serve: Open, http: Http) -> None:
     client = http(await serve(server={"start_seconds": 0}))
     started = await asked(client, depth="standard")
@@ -105,6 +109,7 @@ async def test_a_run_is_stopped_and_gone_on_with(serve: Open, http: Http) -> Non
     assert (await client.post(f"{address}/resume", json={})).status_code == 409, "it is answered already"
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_stopped_after_its_step_waits_until_somebody_goes_on_with_it(
     serve: Open, http: Http
 ) -> None:
@@ -139,6 +144,7 @@ async def test_pages_hold_every_thread_once(serve: Open, http: Http) -> None:
         assert refused.status_code == 422, odd
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-11", "W-12")
 async def test_threads_are_found_by_words_of_their_title_or_last_question(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
@@ -179,6 +185,7 @@ async def test_a_quote_writes_nothing(serve: Open, http: Http) -> None:
     assert (await client.get("/api/threads")).json()["threads"] == []
 
 
+@pytest.mark.slow
 async def test_another_persons_thread_is_as_unknown_as_one_that_never_was(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))

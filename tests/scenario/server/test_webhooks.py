@@ -115,6 +115,7 @@ def is_signed(post: Post, secret: str) -> bool:
     return post.headers["webhook-signature"] == f"v1,{b64encode(digest).decode()}"
 
 
+@pytest.mark.slow
 async def test_ends_and_questions_are_told_and_signed(serve: Open, http: Http, receiver: Receiver) -> None:
     server = await serve(server=HERE)
     client = http(server)
@@ -139,6 +140,7 @@ async def test_ends_and_questions_are_told_and_signed(serve: Open, http: Http, r
     assert finished.headers["content-type"] == "application/json"
 
 
+@pytest.mark.slow
 async def test_a_failure_is_tried_again_and_then_given_up(serve: Open, http: Http, receiver: Receiver) -> None:
     server = await serve(server={**HERE, "webhook_attempts": 3, "webhook_seconds": 0.3})
     client = http(server)
@@ -210,6 +212,7 @@ async def test_a_long_answer_is_an_answer(serve: Open, http: Http, receiver: Rec
     assert len(receiver.posts) == 1
 
 
+@pytest.mark.slow
 async def test_what_ended_while_the_server_was_away_is_told(
     serve: Open, http: Http, receiver: Receiver, tmp_path: Path
 ) -> None:
