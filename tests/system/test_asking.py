@@ -21,7 +21,7 @@ def test_a_clarification_is_asked_and_answered_at_a_terminal(openassay: Command)
         terminal.expect("Apple shares (AAPL) trade at $195")
         assert terminal.ends() == 0
     (thread,) = openassay.threads()
-    assert f"openassay passage {thread} C" in terminal.screen
+    assert f"openassay threads passage {thread} C" in terminal.screen
     assert openassay.statuses(thread) == ["done"]
 
 

@@ -104,7 +104,7 @@ def test_a_run_is_stopped_from_another_terminal(openassay: Command) -> None:
     with openassay.started(*RESEARCH) as process:
         thread = openassay.wait_for_event("search", "fuse")
         frozen(openassay, process)
-        with openassay.started("stop", thread, "--drain") as stop:
+        with openassay.started("threads", "stop", thread, "--drain") as stop:
             while not openassay.rows("SELECT 1 FROM runs WHERE stop <> ''"):
                 time.sleep(0.05)
             process.send_signal(signal.SIGCONT)

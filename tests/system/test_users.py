@@ -1,4 +1,4 @@
-"""`openassay users`: what one process is told, the next one knows."""
+"""`openassay admin users`: what one process is told, the next one knows."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -26,15 +26,17 @@ WRONG = (
 
 def users(*said: str) -> Result:
     """In this process: starting another one for each takes a second or two."""
-    return CliRunner().invoke(app, ["users", *said])
+    return CliRunner().invoke(app, ["admin", "users", *said])
 
 
 def test_somebody_is_added_in_one_process_and_known_in_the_next(openassay: Command) -> None:
-    added = openassay("users", "add", "ada", "--usd", "20", "--scope", "read", "--scope", "write", "--expires", "30d")
+    added = openassay(
+        "admin", "users", "add", "ada", "--usd", "20", "--scope", "read", "--scope", "write", "--expires", "30d"
+    )
     secret = added.out.strip()
     assert secret.startswith("openassay_")
     assert "It is not shown again." in added.err
-    shown = openassay("users").out
+    shown = openassay("admin", "users").out
     assert "ada  $20.00 a month" in shown
     assert "read write  expires" in shown
     assert secret not in shown

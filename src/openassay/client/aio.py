@@ -32,7 +32,7 @@ AnswerCallback = Callable[[Interrupt], Awaitable[Any]]
 
 
 class AsyncClient:
-    """`token` is what `openassay users add` printed; a server on this machine may need none."""
+    """`token` is what `openassay admin users add` printed; a server on this machine may need none."""
 
     def __init__(self, url: str = "http://127.0.0.1:8765", token: str | None = None, *, seconds: float = 30.0) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}

@@ -42,7 +42,7 @@ class RunResumer:
         async with self._runner.lock_thread(thread) as hold:
             if queued and (await self._runner.latest_run(thread)).status is not RunStatus.QUEUED:
                 raise UsageError(
-                    "this thread does not wait to be taken up any more", help=f"See: openassay follow {thread}"
+                    "this thread does not wait to be taken up any more", help=f"See: openassay threads follow {thread}"
                 )
             if stop and not queued:
                 await self._threads.request_stop(

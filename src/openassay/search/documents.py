@@ -23,9 +23,9 @@ from openassay.search.ranking import rank
 from openassay.search.registry import SourceContext, anonymise
 
 WAIT_SECONDS = 30.0  # seconds for another process that brings the same index up to date
-MAX_VECTORS = 1_000  # that a run makes before it begins, some ten seconds; `openassay index --vectors` makes all
+MAX_VECTORS = 1_000  # a run makes before it begins, some ten seconds; `openassay sources index --vectors` makes all
 BUSY_INDEX = "{}: another process is indexing it, so files that are new there may be missing."
-INCOMPLETE = "{:,} passages are found by their words alone; `openassay index --vectors` completes them."
+INCOMPLETE = "{:,} passages are found by their words alone; `openassay sources index --vectors` completes them."
 
 
 class DocumentsSource:

@@ -30,7 +30,7 @@ from openassay.storage.users import TOKEN_PREFIX as TOKEN
 BEARER = HTTPBearer(
     auto_error=False,
     scheme_name="token",
-    description="What `openassay users add` printed; not needed on one's own machine.",
+    description="What `openassay admin users add` printed; not needed on one's own machine.",
 )
 
 

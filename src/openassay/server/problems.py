@@ -59,7 +59,7 @@ class UnknownCallerError(Refusal):
     def __init__(self, message: str = "say who you are") -> None:
         super().__init__(
             message,
-            help="Send a token: Authorization: Bearer openassay_... (openassay users add NAME makes one).",
+            help="Send a token: Authorization: Bearer openassay_... (openassay admin users add NAME makes one).",
             headers={"WWW-Authenticate": "Bearer"},
         )
 

@@ -62,6 +62,6 @@ def check(connection: Connection, scope: str) -> None:
 def lease_error(thread: str) -> StaleLeaseError:
     return StaleLeaseError(
         f"thread {thread} is another process's by now; nothing more is written for it here",
-        help=f"See how it goes there: openassay follow {thread}",
+        help=f"See how it goes there: openassay threads follow {thread}",
         thread=thread,
     )

@@ -170,7 +170,7 @@ def apply_migrations(database: "PostgresDatabase") -> list[str]:
         except psycopg.errors.InsufficientPrivilege as error:
             raise ConfigurationError(
                 f"{database.name} is to be brought up to date, and this user may not: {first_line(error)}",
-                help="Run `openassay db migrate` as the owner of its tables, or GRANT it to this user.",
+                help="Run `openassay admin db migrate` as the owner of its tables, or GRANT it to this user.",
             ) from error
 
 
@@ -504,7 +504,7 @@ def connect_options(address: str) -> dict[str, Any]:
     ours = {
         **_CONNECT_OPTIONS,
         "fallback_application_name": f"openassay {version('openassay')}",
-    }  # `openassay db status` counts by it
+    }  # `openassay admin db status` counts by it
     return {name: value for name, value in ours.items() if name not in said}
 
 

@@ -99,7 +99,7 @@ ALTERATION_HELP = "It was altered, or damaged. Restore a copy, or delete the thr
 
 def derive_key(key: str, purpose: str) -> bytes:
     """HKDF (RFC 5869) with SHA-256, one block: a key of its own for each purpose."""
-    extracted = hmac.new(b"openassay storage", key.encode(), "sha256").digest()
+    extracted = hmac.new(b"openassay admin", key.encode(), "sha256").digest()
     return hmac.new(extracted, purpose.encode() + b"\x01", "sha256").digest()
 
 
