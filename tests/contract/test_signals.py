@@ -309,7 +309,6 @@ async def test_a_server_that_stops_answering_is_noticed(
     """Its connections stay open and nothing comes any more."""
     for name, seconds in {"QUIET": 0.2, "AGAIN": 0.1}.items():
         monkeypatch.setattr(settings, name, seconds)
-        monkeypatch.setattr(f"openassay.storage.redis_signals.{name}", seconds, raising=False)
     monkeypatch.setattr("openassay.storage.signals.ANSWER_SECONDS", 0.5)
     server = own_valkey()
     async with joining("redis", server.url.get_secret_value(), notices) as join:

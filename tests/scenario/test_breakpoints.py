@@ -394,7 +394,7 @@ async def test_the_price_of_a_harvest_is_that_of_its_pages(lab: Make, monkeypatc
     for pages in (1, 2):
         here = lab(settings={"breakpoints": {"before_harvest": True}, "auto_gate": False})
         on_the_web(here, FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)][:pages]))
-        monkeypatch.setattr(here.thinking, "quote", lambda options: quote)
+        monkeypatch.setattr(here.thinking, "estimate", lambda options: quote)
         waiting = await here.ask(QUESTION, interactive=True)
         plan = (await here.state(waiting))["plan"]
         prices.append(waiting.questions[0].shown["usd"])
@@ -616,7 +616,7 @@ async def test_an_answer_that_was_taken_but_not_acted_on_is_applied_on_resume(la
     here, waiting = await asked(lab, PLAN)
     [question] = waiting.questions
     taken = validate_answer(question, "approve")
-    await here.reviews.take(question.id, taken, "person", here.engine._runner.now())
+    await here.reviews.accept_answer(question.id, taken, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
 

@@ -131,7 +131,7 @@ async def test_what_cannot_be_spawned_is_left_to_others(
     assert (await other.wait(taken.id)).run.status is RunStatus.DONE
 
 
-@pytest.mark.parametrize("how", ["stop", "put_aside"])
+@pytest.mark.parametrize("how", ["stop", "suspend"])
 async def test_nobody_goes_on_with_what_is_being_decided_about(
     processes: tuple[Engine, Engine], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,15 +282,15 @@ async def test_a_stop_that_is_asked_for_while_a_run_is_taken_up_is_heard(
     monkeypatch.setattr("openassay.engine.runner.LOOK", 0.01)
     here = lab()
     run = await abandoned(here.engine)
-    real = here.threads.stopping
+    real = here.threads.get_stop_request
 
     async def just_before(id: str) -> StopRequest:
-        monkeypatch.setattr(here.threads, "stopping", real)
+        monkeypatch.setattr(here.threads, "get_stop_request", real)
         said: StopRequest = await real(id)
         await here.threads.request_stop(id, StopRequest.CANCEL)
         return said
 
-    monkeypatch.setattr(here.threads, "stopping", just_before)
+    monkeypatch.setattr(here.threads, "get_stop_request", just_before)
     await here.engine.resume_abandoned()
 
     assert (await here.engine.wait(run.id)).run.status is RunStatus.CANCELLED
