@@ -115,7 +115,7 @@ def test_how_to_answer_is_explained_where_it_is_asked_for() -> None:
         assert (said.answer, str(said.message)) == (
             None, "Choose 1 to 6, several as 1,3, or write your own answer. Ctrl-D leaves the question open.",
         )  # fmt: skip
-    assert "Ctrl-D" not in str(ChoiceDialogue(several).handle_line("help").message), "there is none where no terminal is"
+    assert "Ctrl-D" not in str(ChoiceDialogue(several).handle_line("help").message), "there is none without a terminal"
 
 
 def test_without_options_a_number_is_an_answer() -> None:
@@ -318,7 +318,7 @@ def test_a_draft_is_sent_back_with_wishes(kind: str) -> None:
 def test_what_a_breakpoint_does_not_offer_cannot_be_said() -> None:
     dialogue = Approval(asking("approve_output", "approve", "reject", "skip", draft=DRAFT))
     assert dialogue.handle_line("fix it all").answer is None
-    assert not any("fix" in usage for usage in dialogue.words)
+    assert "fix" not in dialogue.hint()
     assert dialogue.handle_line("approve").answer == {"decision": "approve"}
 
 

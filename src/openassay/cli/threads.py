@@ -337,9 +337,10 @@ def _format_timings(found: Timings) -> Iterator[str]:
     attempts = f", {pluralize(found.attempts, 'attempt')}" if found.attempts > 1 else ""
     yield f"run {found.run}  {found.status}{attempts}{request}"
     clock = found.seconds
-    parts = {"queued": clock.queued, "waiting for an answer": clock.waiting, "stopped": clock.stopped}
-    spent = {"at work": clock.working, **{name: value for name, value in parts.items() if value}}
-    yield f"{_format_duration(clock.total)}: {', '.join(f'{_format_duration(spent[name])} {name}' for name in spent)}"
+    parts = {"queued": clock.queued, "at work": clock.working}
+    parts |= {"waiting for an answer": clock.waiting, "stopped": clock.stopped}
+    spent = [f"{_format_duration(value)} {name}" for name, value in parts.items() if value or name == "at work"]
+    yield f"{_format_duration(clock.total)}: {', '.join(spent)}"
     yield ""
     stages = [
         (one.stage, str(one.count), str(one.unfinished or ""), *map(_format_seconds, (one.seconds, one.longest)))

@@ -303,7 +303,7 @@ class ThreadHistory:
     async def _load_edition(self, name: str) -> ReportEdition:
         thread, then, at = name.partition("@")
         if then and not at:
-            raise UsageError(f"no checkpoint stands behind the @ of {name}", help=f"See: openassay threads history {thread}")
+            raise UsageError(f"no checkpoint follows the @ of {name}", help=f"See: openassay threads history {thread}")
         moments = await self.require_checkpoints(thread)
         moment = await self.find_checkpoint(thread, at, moments) if at else moments[-1]
         values = await self.values(thread, moment)

@@ -188,7 +188,7 @@ def _refuse_strangers(listener: socket.socket, settings: ServerSettings) -> None
     if not all(map(_is_local, [address, *names, *settings.allow_hosts])):
         raise ConfigurationError(
             "nobody has a token, so only this machine may reach the server",
-            help="Add a user: openassay admin users add NAME. Or listen on 127.0.0.1, without public_url and allow_hosts.",
+            help="Add a user: openassay admin users add NAME. Or listen on 127.0.0.1 without public_url or allow_hosts.",
         )
 
 
