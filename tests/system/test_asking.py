@@ -59,7 +59,7 @@ def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(openassay: 
         terminal.expect("half")
         terminal.press("C")  # clears the line
         terminal.press("C")
-        terminal.expect("Stopped. Go on with: openassay resume ")
+        terminal.expect("Stopped. Resume it with: openassay resume ")
         assert terminal.ends() == 130
     (thread,) = openassay.threads()
     assert openassay.statuses(thread) == ["waiting"]

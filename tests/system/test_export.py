@@ -79,7 +79,7 @@ def test_what_cannot_be_exported_is_refused_in_a_line(office: Command, tides: Ra
     office("threads", "export", thread, "--out", here).refused(2, "is a folder")
     office("threads", "export", thread, "--out", here / "no" / "a.pdf").refused(2, "does not exist")
     office("threads", "export", thread, "--run", "nosuch").refused(2, "nosuch")
-    office("threads", "export", thread, "-f", "zip", "--out", "-").refused(2, "--out - is not for zip")
+    office("threads", "export", thread, "-f", "zip", "--out", "-").refused(2, "--out - does not go with zip")
     (here / "there.pdf").write_bytes(b"mine")
     office("threads", "export", thread, "--out", here / "there.pdf").refused(2, "exists")
     assert (here / "there.pdf").read_bytes() == b"mine"
@@ -137,4 +137,4 @@ def test_an_open_question_is_named(openassay: Command) -> None:
     )
     assert asked.code == 3, asked.err
     (thread,) = openassay.threads()
-    openassay("threads", "export", thread).refused(1, "a question of it is open", f"openassay review show {thread}")
+    openassay("threads", "export", thread).refused(1, "it waits for an answer", f"openassay review show {thread}")

@@ -78,7 +78,7 @@ async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(openassay:
     async with served(openassay):
         ran = await asyncio.to_thread(openassay, "research", TIDES, "--docs", "tiny", "--model", GPT, "--yes")
         assert ran.code == 0, ran.err
-        assert "Quote      openai:gpt-4o: about $" in ran.err
+        assert "Estimate   openai:gpt-4o: about $" in ran.err
         assert " spent" in ran.err.splitlines()[-1]
         assert "| Spent | $0.0" in ran.out
         assert "| Reasoning | openai:gpt-4o (" in ran.out

@@ -19,7 +19,7 @@ WRONG = (
     (("add", "x", "--expires", "2020-01-01"), "is over"),
     (("add", "x", "--label", "a\nb"), "cannot be a label"),
     (("token", "nobody"), "there is no user nobody"),
-    (("limit", "nobody"), "nothing was said to change"),
+    (("limit", "nobody"), "there is nothing to change"),
     (("revoke", "nothing"), "there is no token nothing"),
 )
 
@@ -44,7 +44,7 @@ def test_somebody_is_added_in_one_process_and_known_in_the_next(openassay: Comma
 
 def test_somebody_is_limited_shut_out_and_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
-    assert "Nobody was added yet" in users().stderr
+    assert "No users yet" in users().stderr
     secret = users("add", "ada", "--expires", "30d").stdout.strip()
     another = json.loads(users("token", "ada", "--label", "notebook", "--json").stdout)
     assert (another["user"], another["scopes"]) == ("ada", ["read", "write", "share"])
