@@ -53,7 +53,7 @@ from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
 from openassay.storage.artifacts import SqlArtifacts, SqlPins
-from openassay.storage.cache import CacheLayer
+from openassay.storage.cache import CacheLayer, NullCache
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -435,7 +435,7 @@ def open_journal(settings: Settings, rows: Rows, folder: Path) -> JournalRecorde
 
 
 @asynccontextmanager
-async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageReader]:
+async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIterator[PageReader]:
     """The web, as far as the guarded client lets anybody."""
     from openassay.fetch.browser import open_browser
     from openassay.fetch.client import FetchClient
@@ -446,7 +446,10 @@ async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageRead
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:
         robots = Robots(client, options.user_agent)
         pages = WebPages(
-            options, fetcher=PageFetcher(options, client=client, robots=robots), cache=cache, render=render
+            options,
+            fetcher=PageFetcher(options, client=client, robots=robots),
+            cache=cache or NullCache(),
+            render=render,
         )
         try:
             yield pages

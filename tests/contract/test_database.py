@@ -532,7 +532,7 @@ def test_a_user_who_may_not_create_tables_is_told_who_can(
     (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
     with pytest.raises(ConfigurationError, match="may not") as caught:
         PostgresDatabase(worker)
-    assert "openassay db migrate" in caught.value.help
+    assert "openassay admin db migrate" in caught.value.help
     PostgresDatabase(postgres_address).close()
 
 

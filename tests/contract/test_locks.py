@@ -273,7 +273,7 @@ def test_whoever_comes_too_early_is_told_how_long_to_wait(
     with pytest.raises(ThreadBusyError) as refused:
         process().acquire("t")
 
-    assert "openassay stop t" in refused.value.help
+    assert "openassay threads stop t" in refused.value.help
     assert "free in at most 2 s" in refused.value.help
     assert refused.value.retryable
     assert f"process {os.getpid()} on" in _asked(postgres_database, "SELECT holder AS found FROM leases")

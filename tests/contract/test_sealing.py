@@ -88,10 +88,10 @@ def test_a_new_database_is_sealed_as_the_settings_say(sqlite_database: SqliteDat
     ("was", "now", "message", "help"),
     [
         ("keyed", "plain", "sealed with a key", "Set OPENASSAY_STORAGE_KEY"),
-        ("plain", "keyed", "not sealed with a key yet", "openassay storage seal"),
+        ("plain", "keyed", "not sealed with a key yet", "openassay admin seal"),
         ("encrypted", "other", "sealed with another key", "the key it was sealed with"),
-        ("keyed", "encrypted", "not encrypted", "openassay storage seal"),
-        ("encrypted", "keyed", "is encrypted", "openassay storage seal"),
+        ("keyed", "encrypted", "not encrypted", "openassay admin seal"),
+        ("encrypted", "keyed", "is encrypted", "openassay admin seal"),
     ],
 )
 def test_other_settings_than_the_database_has_are_refused(
@@ -211,7 +211,7 @@ def test_rows_from_before_there_were_seals_get_a_key_only_by_reseal(old: SqliteD
     keyed = Rows(old, Seals(KEY, encrypt=True))
     with pytest.raises(ConfigurationError, match="rows without seals") as caught:
         ensure_seals(keyed)
-    assert "openassay storage seal --trust-unsealed" in caught.value.help
+    assert "openassay admin seal --trust-unsealed" in caught.value.help
     assert read_seal_settings(old) is None
     with pytest.raises(ConfigurationError, match="rows without seals"):
         reseal(old, Seals(), keyed.seals)

@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 
 from openassay.bootstrap import open_engine, open_resources
-from openassay.cli.index import describe_sources
+from openassay.cli.sources import describe_sources
 from openassay.engine.engine import RunOutcome
 from openassay.errors import ConfigurationError, SourceError, UsageError
 from openassay.models.thread import ResearchOptions

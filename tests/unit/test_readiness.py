@@ -13,7 +13,7 @@ import httpx2
 import pytest
 import typer
 
-from openassay.cli import admin
+from openassay.cli import doctor
 from openassay.errors import ConfigurationError, OpenAssayError, StorageError
 from openassay.models.event import Event
 from openassay.settings import Settings, load
@@ -122,7 +122,7 @@ def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, t
             )
         with pytest.raises(StorageError, match="this OpenAssay works with") as old:
             found["database"].look()
-        assert "openassay db migrate" in old.value.help
+        assert "openassay admin db migrate" in old.value.help
 
 
 def test_clocks_that_differ_are_told(postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,12 +196,12 @@ async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteData
 def test_the_doctor_tells_what_is_bad_from_what_is_weak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(admin, "CHECKS", (admin.check_dependencies,))
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_dependencies,))
     monkeypatch.setenv("REDIS_URL", "redis://:secret-7-password@127.0.0.1:1/0")
     monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "redis")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as weak:
-        admin.run_doctor(as_json=False)
+        doctor.doctor(json=False)
     shown = capsys.readouterr().out
     assert weak.value.exit_code == 0, shown
     assert re.search(r"^WEAK redis +it cannot be asked \(ConnectionError\)\n +Check that it runs", shown, re.M), shown
@@ -211,7 +211,7 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "true")
     with pytest.raises(typer.Exit) as bad:
-        admin.run_doctor(as_json=True)
+        doctor.doctor(json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert bad.value.exit_code == 1
     assert (found["encryption"]["good"], found["encryption"]["soft"]) == (False, False)
@@ -223,14 +223,14 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 def test_the_doctor_looks_at_a_whole_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(admin, "CHECKS", (admin.check_database, admin.check_dependencies))
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_database, doctor.check_dependencies))
     monkeypatch.setenv("DATABASE_URL", postgres_address)
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__BACKEND", "postgres")
     monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "postgres")
     monkeypatch.setenv("OPENASSAY_SERVER__RUNS", "workers")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as told:
-        admin.run_doctor(as_json=True)
+        doctor.doctor(json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert told.value.exit_code == 0, found
     assert {name for name, one in found.items() if not one["good"]} == {"workers"}

@@ -66,7 +66,7 @@ def _sync_method(call: Callable[P, ApiCall[T]]) -> "Callable[Concatenate[Client,
 
 
 class AsyncClient:
-    """An asynchronous client; `token` is what `openassay users add` printed, and a local server may need none."""
+    """An asynchronous client; `token` is what `openassay admin users add` printed, and a local server may need none."""
 
     def __init__(self, url: str = DEFAULT_URL, token: str | None = None, *, seconds: float = 30.0) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -212,7 +212,7 @@ class AsyncClient:
 
 
 class Client:
-    """A synchronous client; `token` is what `openassay users add` printed, and a local server may need none."""
+    """A synchronous client; `token` is what `openassay admin users add` printed, and a local server may need none."""
 
     def __init__(self, url: str = DEFAULT_URL, token: str | None = None, *, seconds: float = 30.0) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}

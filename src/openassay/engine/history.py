@@ -219,7 +219,7 @@ class ThreadHistory:
             found = [moment for moment in moments if len(name) >= LEAST and moment.checkpoint.startswith(name)]
         if len(found) == 1:
             return found[0]
-        help = f"See them with: openassay history {thread}"
+        help = f"See them with: openassay threads history {thread}"
         if found:
             raise NotFoundError(f"{len(found)} checkpoints of thread {thread} begin with {name}", help=help)
         if len(name) == FULL and (holder := await self.checkpoints.find_thread(name)):
@@ -303,7 +303,7 @@ class ThreadHistory:
     async def _load_edition(self, name: str) -> ReportEdition:
         thread, then, at = name.partition("@")
         if then and not at:
-            raise UsageError(f"no checkpoint stands behind the @ of {name}", help=f"See: openassay history {thread}")
+            raise UsageError(f"no checkpoint follows the @ of {name}", help=f"See: openassay threads history {thread}")
         moments = await self.require_checkpoints(thread)
         moment = await self.find_checkpoint(thread, at, moments) if at else moments[-1]
         values = await self.values(thread, moment)

@@ -211,6 +211,6 @@ def _require_local(listener: socket.socket, settings: ServerSettings) -> None:
         if not is_local:
             raise ConfigurationError(
                 "nobody has a token, so only this machine may reach the server",
-                help="Add a user: openassay users add NAME. Or listen on 127.0.0.1, without public_url and "
+                help="Add a user: openassay admin users add NAME. Or listen on 127.0.0.1, without public_url and "
                 "allow_hosts.",
             )

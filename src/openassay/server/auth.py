@@ -28,7 +28,7 @@ from openassay.server.service import Service, ServiceDep
 BEARER = HTTPBearer(
     auto_error=False,
     scheme_name="token",
-    description="What `openassay users add` printed; not needed on one's own machine.",
+    description="What `openassay admin users add` printed; not needed on one's own machine.",
 )
 
 

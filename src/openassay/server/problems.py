@@ -44,7 +44,7 @@ class UnknownCallerError(Refusal):
     def __init__(self, message: str = "authentication required") -> None:
         super().__init__(
             message,
-            help="Send a token: Authorization: Bearer openassay_... (openassay users add NAME creates one).",
+            help="Send a token: Authorization: Bearer openassay_... (openassay admin users add NAME creates one).",
             headers={"WWW-Authenticate": "Bearer"},
         )
 

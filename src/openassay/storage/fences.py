@@ -62,6 +62,6 @@ def check(connection: Connection, scope: str) -> None:
 def lease_error(thread: str) -> StaleLeaseError:
     return StaleLeaseError(
         f"another process has taken over thread {thread}; nothing more is written for it here",
-        help=f"Follow it there: openassay follow {thread}",
+        help=f"Follow it there: openassay threads follow {thread}",
         thread=thread,
     )

@@ -25,6 +25,7 @@ from openassay.storage.index import SqliteIndex
 from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
 from openassay.storage.postgres import PostgresDatabase
 
+OLD_DATABASES = ("assay.sqlite3", "assay.db")  # in data directories of version 0.1
 ROOT, KEPT = "root", "kept"  # properties of an index
 _SUFFIX = ".sqlite3"
 
@@ -272,4 +273,9 @@ def make_private_folder(folder: Path) -> Path:
             f"cannot use the data directory {folder}: {error.strerror}",
             help="Set OPENASSAY_DATA_DIR to a folder you can write to.",
         ) from error
+    if any((folder / name).exists() for name in OLD_DATABASES):
+        raise StorageError(
+            f"the data directory {folder} was written by version 0.1, as Assay, and cannot be used by OpenAssay",
+            help="Set OPENASSAY_DATA_DIR to another folder, or move this one away; version 0.1 can still read it.",
+        )
     return folder

@@ -100,10 +100,10 @@ def _error_messages(check: Callable[[], object]) -> Iterator[str]:
 # The row `sealing` of `meta` says which key a database is sealed with, for a helpful message. It is no proof: seals are
 # only ever checked with the key of the settings, so nobody gains by changing the row.
 
-_SEAL_HELP = "Run `openassay storage seal`"
+_SEAL_HELP = "Run `openassay admin seal`"
 _TRUST_HELP = (
     "If it was sealed before, somebody has altered it: restore a copy. If you know that it never was: "
-    "openassay storage seal --trust-unsealed"
+    "openassay admin seal --trust-unsealed"
 )
 _READ = "SELECT value FROM meta WHERE name = 'sealing'"
 _NOTE = "INSERT INTO meta (name, value) VALUES ('sealing', ?) ON CONFLICT (name) DO "

@@ -141,7 +141,7 @@ def _write(handle: int, content: str) -> None:
 def busy_thread_error(thread: str, help: str = "") -> ThreadBusyError:
     return ThreadBusyError(
         f"thread {thread} is in use by another process",
-        help=f"Wait for it to end, or stop it: openassay stop {thread}{help}",
+        help=f"Wait for it to end, or stop it: openassay threads stop {thread}{help}",
         retryable=True,
     )
 

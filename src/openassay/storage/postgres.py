@@ -175,7 +175,7 @@ def apply_migrations(database: "PostgresDatabase") -> list[str]:
         except psycopg.errors.InsufficientPrivilege as error:
             raise ConfigurationError(
                 f"{database.name} needs a migration that this user may not run: {first_line(error)}",
-                help="Run `openassay db migrate` as the owner of its tables, or GRANT it to this user.",
+                help="Run `openassay admin db migrate` as the owner of its tables, or GRANT it to this user.",
             ) from error
 
 
@@ -473,6 +473,6 @@ def connect_options(address: str) -> dict[str, Any]:
     from psycopg.conninfo import conninfo_to_dict
 
     given = conninfo_to_dict(address)
-    name = f"openassay {version('openassay')}"  # `openassay db status` counts connections by it
+    name = f"openassay {version('openassay')}"  # `openassay admin db status` counts connections by it
     ours = {**_CONNECT_OPTIONS, "fallback_application_name": name}
     return {option: value for option, value in ours.items() if option not in given}

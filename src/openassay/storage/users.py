@@ -216,7 +216,7 @@ class SqlUsers:
                 writer.insert(USERS, values)
             except ConstraintError as error:
                 raise UsageError(
-                    f"there is a user {user.name} already", help=f"Give them a token: openassay users token {user.name}"
+                    f"there is a user {user.name} already", help=f"Their token: openassay admin users token {user.name}"
                 ) from error
 
     async def get(self, name: str) -> User:
@@ -298,7 +298,7 @@ class SqlUsers:
     def revoke(self, id: str) -> ApiToken:
         found = self._rows.find(TOKENS, id)
         if found is None:
-            raise NotFoundError(f"there is no token {id}", help="See: openassay users list")
+            raise NotFoundError(f"there is no token {id}", help="See: openassay admin users list")
         with self._rows.open_writer("user", found["owner"]) as writer:
             row = writer.update(TOKENS, (id,), {"revoked": found["revoked"] or timestamp(self._now())})
         return _token(row or found)
@@ -327,7 +327,7 @@ def hash_secret(secret: str) -> str:
 
 
 def no_user(name: str) -> NotFoundError:
-    return NotFoundError(f"there is no user {name}", help=f"Add them: openassay users add {name}")
+    return NotFoundError(f"there is no user {name}", help=f"Add them: openassay admin users add {name}")
 
 
 def _user(row: Row) -> User:

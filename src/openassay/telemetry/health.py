@@ -208,7 +208,7 @@ def _check_database(database: Database) -> str:
     if applied < known:
         raise StorageError(
             f"{database.name} has schema {applied}, and this OpenAssay works with {known}",
-            help="Run: openassay db migrate",
+            help="Run: openassay admin db migrate",
         )
     return f"{database.name}, {'PostgreSQL' if is_server else 'SQLite'} {version}, schema {applied}"
 

@@ -1,7 +1,8 @@
 """The queue in the database: which runs wait for a worker, in which order, and which workers live.
 
 Its tables are Procrastinate's. New runs wait in `runs`; those that a worker had when it died, in `begun`: a worker
-takes some of them although it is full, so that they need not wait for others to end. `queueing_lock` of a job is its run, and
+takes some of them although it is full, so that they need not wait for others to end. `queueing_lock` of a job is its
+run, and
 `lock` its thread. The job with the highest priority comes next:
 
     rank * 1,000,000,000 - 1,000 * (active runs of the person + place among their waiting runs) - turn

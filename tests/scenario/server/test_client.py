@@ -100,7 +100,7 @@ async def test_a_wrong_token_and_a_server_that_is_not_there(serve: Open) -> None
         with pytest.raises(ApiError, match="token") as refused:
             await client.account()
         assert refused.value.status == 401
-        assert "openassay users add" in refused.value.help
+        assert "openassay admin users add" in refused.value.help
     async with openassay.AsyncClient("http://127.0.0.1:9", seconds=1) as client:
         with pytest.raises(ApiError, match="cannot be reached") as nobody:
             await client.account()

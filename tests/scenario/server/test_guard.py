@@ -250,5 +250,5 @@ async def test_names_for_others_need_somebody_with_a_token(serve: Open, named: d
     """Behind a proxy on this machine, everybody comes from it."""
     with pytest.raises(ConfigurationError, match="nobody has a token") as refused:
         await serve(server=named)
-    assert "openassay users add" in refused.value.help
+    assert "openassay admin users add" in refused.value.help
     await serve(server={"public_url": "http://localhost:9000", "allow_hosts": ["openassay.localhost"]})

@@ -111,7 +111,7 @@ async def test_only_this_machine_is_let_in_before_anybody_has_a_token(serve: Ope
     with pytest.raises(ConfigurationError, match="only this machine") as refused:
         async with open_server(everywhere):
             pass
-    assert "openassay users add" in refused.value.help
+    assert "openassay admin users add" in refused.value.help
     home = await serve()
     await token_of(home, "ann")
     async with open_server(everywhere) as server:
