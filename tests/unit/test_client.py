@@ -181,7 +181,7 @@ async def test_types_that_are_not_read(
 
 async def test_a_type_is_refused_before_the_body_is_read(web: FakeWeb, client: FetchClient) -> None:
     web.add_handler(f"{SITE}/", send_slowly(b"a", 60.0, head=b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n"))
-    assert "which is not read" in (await failure(client)).message, "the body takes a minute, and the client 20 s"
+    assert "which is not supported" in (await failure(client)).message, "the body takes a minute, and the client 20 s"
 
 
 async def test_an_unknown_type_is_taken_where_it_is_asked_for(web: FakeWeb, client: FetchClient) -> None:

@@ -396,8 +396,8 @@ async def test_every_fault_has_a_typed_ending_and_is_booked_if_it_is_billed(make
         costs = {"anthropic": (3, 15), "openai": (2.5, 10)}
         billed = sum(
             costs[call.format][0] * call.prompt_tokens + costs[call.format][1] * call.completion_tokens
-            for call in bench.provider.billed
+            for call in bench.provider.billable_calls
         )
         assert billed <= round(spent.usd * MICRO)
-        if not bench.provider.billed:
+        if not bench.provider.billable_calls:
             assert spent.usd == 0

@@ -45,15 +45,7 @@ class LocalServer:
         self.path = path
         self.secret = secrets.token_urlsafe(24)
         self._users = 0
-        require_llamacpp()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "openassay.llm.local", str(self.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the parent, which finishes its step
-        )
+        self._process = self._spawn()
         timer = threading.Timer(LOAD_SECONDS, self._process.kill)
         timer.start()
         try:
@@ -90,6 +82,17 @@ class LocalServer:
                 if self._running.get(self.path) is self:
                     del self._running[self.path]
                 self._end()
+
+    def _spawn(self) -> subprocess.Popen[str]:
+        require_llamacpp()
+        return subprocess.Popen(
+            [sys.executable, "-m", "openassay.llm.local", str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the parent, which finishes its step
+        )
 
     def _read_address(self) -> str:
         """Read the child's one line; empty when it died before writing it."""
