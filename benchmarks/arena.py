@@ -79,7 +79,7 @@ class SlowSource:
         found = random.Random(query).sample(self._documents, HITS)
         await asyncio.sleep(PAGE)  # pages are fetched side by side
         for document in found:
-            await self._store.add_test(document)
+            await self._store.put(document)
         places = [(document, passage) for document in found for passage in split_passages(document.hash, document.text)]
         return [self._hit(query, rank, *place) for rank, place in enumerate(places[:limit], 1)]
 

@@ -71,7 +71,7 @@ async def world(provider: FakeLlmServer, folder: Path, vendor: str) -> AsyncIter
         },
     )  # fmt: skip
     async with open_engine(settings) as engine:
-        router: ModelRouter = engine._runner.thinking._router  # type: ignore[attr-defined]
+        router: ModelRouter = engine._runner.reasoners._router  # type: ignore[attr-defined]
         clock = Clock()
         router.sleep, router.clock = clock.sleep, clock
         yield engine

@@ -47,7 +47,7 @@ def settings(way: str, address: str, folder: str) -> Settings:
 
 async def happen(way: str, address: str, folder: str, run: str) -> None:
     async with open_server_resources(settings(way, address, f"{folder}/there"), expire=False) as there:
-        log, signals = SqlEvents(there.world.rows), there.world.commons.signals
+        log, signals = SqlEvents(there.rows), there.shared.signals
         for number in range(EVENTS):
             await asyncio.sleep(EVERY)
             now = datetime.now(UTC)
@@ -62,9 +62,9 @@ async def happen(way: str, address: str, folder: str, run: str) -> None:
 class Counter:
     """Of statements that the reader sends."""
 
-    def __init__(self, premises: ServerResources) -> None:
+    def __init__(self, resources: ServerResources) -> None:
         self.count = 0
-        database: Any = premises.world.rows.database
+        database: Any = resources.rows.database
         self._connection = database.connection
         database.connection = self._counted
 
@@ -79,7 +79,7 @@ async def follow(way: str, address: str, folder: str) -> Heard:
     async with open_server_resources(settings(way, address, f"{folder}/here"), expire=False) as here:
         run = await here.engine.queue("What's happening with Tesla?", ResearchOptions(source="demo"))
         await here.engine.threads.update(run.id, status=RunStatus.RUNNING)  # nobody here is to take it up
-        feeds, took = EventFeeds(here.engine, here.world.commons.signals), list[float]()
+        feeds, took = EventFeeds(here.engine, here.shared.signals), list[float]()
 
         async def read() -> None:
             async for event in feeds.read(run.id):

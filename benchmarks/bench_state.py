@@ -70,7 +70,7 @@ async def reading(settings: Settings, web: LargeRemote, question: str) -> Readin
         readable.put(page.url, page)
 
     @asynccontextmanager
-    async def pages(settings: Settings, cache: Cache) -> AsyncIterator[PageReader]:
+    async def pages(settings: Settings, cache: Cache | None = None) -> AsyncIterator[PageReader]:
         yield readable
 
     real, bootstrap.open_pages = bootstrap.open_pages, pages
@@ -112,7 +112,7 @@ def _stored(data: Path, thread: str, checkpoint: str, notes: set[str]) -> int:
 
 def wide(data: Path, per_question: int) -> Settings:
     """So many pages a sub-question, even above what OpenAssay allows."""
-    search.MOST_HITS = max(search.MOST_HITS, per_question)
+    search.MAX_HITS = max(search.MAX_HITS, per_question)
     chosen = load(data_dir=data, budget={"requests": 100_000})
     harvest = chosen.harvest.model_copy(update={"pages_per_question": per_question})
     limits = {"documents_per_question": per_question, "passages_per_question": 4 * per_question}

@@ -6,10 +6,10 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from openassay.companies.register import LazyCompanyRegister
 from openassay.engine.checkpoints import SqlCheckpointSaver
@@ -53,7 +53,7 @@ from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
 from openassay.storage.artifacts import SqlArtifacts, SqlPins
-from openassay.storage.cache import ClosableCache, NullCache
+from openassay.storage.cache import CacheLayer, NullCache
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -266,7 +266,8 @@ class ReasonerFactory:
 _log = logging.getLogger("openassay")
 
 
-class Resources(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Resources:
     """What an engine reads from: its own storage, its sources, and the web."""
 
     folder: Path
@@ -277,8 +278,8 @@ class Resources(NamedTuple):
     embedder: EmbeddingCache
     sources: SourceFactory
     pages: PageReader
-    cache: ClosableCache
-    commons: SharedServices
+    cache: CacheLayer
+    shared: SharedServices
 
 
 @asynccontextmanager
@@ -294,9 +295,9 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         embedder = EmbeddingCache(MiniLM(), folder / "vectors.sqlite3", on_notice=_log.warning)
         stack.callback(embedder.close)
         server = database_address(settings) if settings.persistence.backend == "postgres" else None
-        commons = await stack.enter_async_context(open_shared_services(settings, folder, server, _log.warning))
-        cache = commons.cache
-        http = ProviderClient(rates=commons.between, at_once=settings.search.at_once)
+        shared = await stack.enter_async_context(open_shared_services(settings, folder, server, _log.warning))
+        cache = shared.cache
+        http = ProviderClient(rates=shared.shared_rates, at_once=settings.search.at_once)
         stack.push_async_callback(http.close)
         links = McpConnectionPool()
         stack.push_async_callback(links.close)
@@ -305,14 +306,14 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         shelf = open_indexes(settings, folder, files.folder, rows.database)
         sources = SourceFactory(settings, documents, embedder, cache, http, links, files, shelf)
         stack.callback(sources.close)
-        yield Resources(folder, rows, locks, documents, files, embedder, sources, pages, cache, commons)
+        yield Resources(folder, rows, locks, documents, files, embedder, sources, pages, cache, shared)
 
 
-class ServerResources(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ServerResources(Resources):
     """An engine with all that a server has besides: who may come in, and what they have brought and made."""
 
     engine: Engine
-    world: Resources
     ledger: SqlLedger
     support: FeatureSupportScorer
     users: SqlUsers
@@ -334,55 +335,64 @@ async def open_server_resources(
     nobody has touched for long enough are deleted first."""
     async with AsyncExitStack() as stack:
         traces = await stack.enter_async_context(open_traces(settings))
-        world = await stack.enter_async_context(open_resources(settings))
-        rows = world.rows
-        support = FeatureSupportScorer(world.embedder, CrossEncoder())
-        embedded = RuleReasoner(world.embedder, support, LazyCompanyRegister())
-        journal = open_journal(settings, rows, world.folder)
+        base = await stack.enter_async_context(open_resources(settings))
+        rows = base.rows
+        support = FeatureSupportScorer(base.embedder, CrossEncoder())
+        embedded = RuleReasoner(base.embedder, support, LazyCompanyRegister())
+        journal = open_journal(settings, rows, base.folder)
         stores = journal.stores
-        thinking = ReasonerFactory(settings, stores.ledger, embedded, world.commons.between)
-        stack.push_async_callback(thinking.close)
+        reasoners = ReasonerFactory(settings, stores.ledger, embedded, base.shared.shared_rates)
+        stack.push_async_callback(reasoners.close)
         runner = Runner(
             settings=settings,
             threads=stores.threads,
             reviews=SqlReviews(rows),
-            memory=await stack.enter_async_context(_open_memory(rows, world.folder)),
+            memory=await stack.enter_async_context(_open_memory(rows, base.folder)),
             log=stores.log,
             documents=stores.documents,
             notes=stores.notes,
-            pages=world.pages,
-            ranker=IndexRanker(_open_temporary_index, world.embedder),
-            thinking=thinking,
+            pages=base.pages,
+            ranker=IndexRanker(_open_temporary_index, base.embedder),
+            reasoners=reasoners,
             support=support,
             checkpointer=stores.checkpointer,
-            locks=world.locks,
+            locks=base.locks,
             ledger=stores.ledger,
             integrity=SqlIntegrity(rows),
             journal=journal,
             now=lambda: datetime.now(UTC),
         )
-        engine = Engine(runner, sources or world.sources, world.sources.forget)
+        engine = Engine(runner, sources or base.sources, base.sources.forget)
         stack.push_async_callback(engine.close)
-        engine.watchers.append(lambda event: world.commons.signals.notify(f"run:{event.run}"))
+        engine.watchers.append(lambda event: base.shared.signals.notify(f"run:{event.run}"))
         if traces is not None:
             engine.watchers.append(traces.record_event)
         if expire:
             await engine.expire()
-            await asyncio.to_thread(world.files.tidy)
+            await asyncio.to_thread(base.files.tidy)
         yield ServerResources(
-            engine=engine, world=world, ledger=SqlLedger(rows), support=support, users=SqlUsers(rows),
-            shares=SqlShares(rows), pins=SqlPins(rows), artifacts=SqlArtifacts(rows),
-            uploads=SqlUploads(rows, world.files), webhooks=SqlWebhooks(rows), replies=SqlReplies(rows),
-            chats=SqlChats(rows), traces=traces,
-        )  # fmt: skip
+            **{field.name: getattr(base, field.name) for field in fields(base)},
+            engine=engine,
+            ledger=SqlLedger(rows),
+            support=support,
+            users=SqlUsers(rows),
+            shares=SqlShares(rows),
+            pins=SqlPins(rows),
+            artifacts=SqlArtifacts(rows),
+            uploads=SqlUploads(rows, base.files),
+            webhooks=SqlWebhooks(rows),
+            replies=SqlReplies(rows),
+            chats=SqlChats(rows),
+            traces=traces,
+        )
 
 
 @asynccontextmanager
 async def open_engine(
     settings: Settings, sources: ChooseSources | None = None, *, expire: bool = True
 ) -> AsyncIterator[Engine]:
-    async with open_server_resources(settings, sources, expire=expire) as premises:
-        yield premises.engine
+    async with open_server_resources(settings, sources, expire=expire) as resources:
+        yield resources.engine
 
 
 @asynccontextmanager
@@ -414,9 +424,9 @@ async def _open_memory(rows: Rows, folder: Path) -> AsyncIterator[UserMemory]:
 
 def open_journal(settings: Settings, rows: Rows, folder: Path) -> JournalRecorder:
     """The journal, with the stores it is a copy of. Where nothing outlives the process it is not written."""
-    ledger = SqlLedger(rows, tell=lambda row: journal.record_call(row))
+    ledger = SqlLedger(rows, on_change=lambda row: journal.record_call(row))
     stores = JournalStores(
-        threads=SqlThreads(rows), log=SqlEvents(rows, tell=lambda event: journal.append_event(event)),
+        threads=SqlThreads(rows), log=SqlEvents(rows, on_append=lambda event: journal.append_event(event)),
         documents=SqlDocuments(rows), notes=SqlNotes(rows), ledger=ledger, checkpointer=SqlCheckpointSaver(rows),
     )  # fmt: skip
     is_kept = settings.persistence.journal and settings.persistence.backend != "memory"
@@ -434,11 +444,11 @@ async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIte
 
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:
-        robots, cache = Robots(client, options.user_agent), cache or NullCache()
+        robots = Robots(client, options.user_agent)
         pages = WebPages(
             options,
-            visits=PageFetcher(options, client=client, robots=robots),
-            cache=cache,
+            fetcher=PageFetcher(options, client=client, robots=robots),
+            cache=cache or NullCache(),
             render=render,
         )
         try:

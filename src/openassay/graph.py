@@ -20,9 +20,9 @@
 
 Names in brackets are human breakpoints, off by default: each place asks for what is due there, one after the other. A
 rejection leads to the fallback, by way of verify where earlier rounds have found something; a report sent back to the
-writer comes back to whoever sent it. Who is asked is asked again by the sources and the model router alone; a node is
-tried again only where storage was busy for a moment (stages/failures.py). A failing search, harvest or read loses its
-own sub-question only.
+writer comes back to the breakpoint that sent it. Sources and the model router retry their own requests; a node is
+retried only where storage was busy for a moment (nodes/failures.py). A failing search, harvest or read loses its own
+sub-question only.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -66,30 +66,45 @@ from openassay.nodes.understand import clarify, understand
 from openassay.nodes.verify import verify
 from openassay.nodes.withdraw import withdraw
 from openassay.nodes.write import write
-from openassay.state import State
+from openassay.state import (
+    State,
+    load_analysis,
+    load_critique,
+    load_edits,
+    load_harvests,
+    load_page_requests,
+    load_supported_claims,
+    load_tasks,
+    load_understanding,
+)
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-# What the status of requirement F-01 is while a stage is at work.
+# The status of requirement F-01 while a node is at work.
 STATUS = {
-    "understand": Status.PLANNING, "clarify": Status.PLANNING, "gate": Status.PLANNING, "question": Status.PLANNING,
-    "plan": Status.PLANNING, "approve_plan": Status.PLANNING, "dispatch": Status.SEARCHING, "search": Status.SEARCHING,
-    "fuse": Status.SEARCHING, "approve_harvest": Status.SEARCHING, "harvest": Status.SEARCHING,
-    "select": Status.SEARCHING, "read": Status.SEARCHING,
-    "consolidate": Status.ANALYZING, "analyse": Status.ANALYZING, "verify": Status.ANALYZING, "write": Status.WRITING,
-    "approve_claims": Status.ANALYZING,
-    "review": Status.REVIEWING, "approve_review": Status.REVIEWING, "approve_output": Status.REVIEWING,
-    "withdraw": Status.ANALYZING, "publish": Status.WRITING, "fallback": Status.WRITING,
-}  # fmt: skip
+    node: status
+    for status, nodes in {
+        Status.PLANNING: "understand clarify gate question plan approve_plan",
+        Status.SEARCHING: "dispatch search fuse approve_harvest harvest select read",
+        Status.ANALYZING: "consolidate analyse verify approve_claims withdraw",
+        Status.WRITING: "write publish fallback",
+        Status.REVIEWING: "review approve_review approve_output",
+    }.items()
+    for node in nodes.split()
+}
+
+NodeFunction = Callable[..., Awaitable[State]]
+NODES: tuple[NodeFunction, ...] = (understand, clarify, gate, question, plan, approve_plan)
+NODES += (dispatch, fuse, approve_harvest, select, consolidate, analyse, verify, approve_claims)
+NODES += (write, review, approve_review, approve_output, publish, fallback, withdraw)
 
 
 def build_graph(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
+    """Compile the research graph; without a checkpointer for tools that bring their own."""
     graph = StateGraph(State, context_schema=ResearchContext)
-    for node in (withdraw, understand, clarify, gate, question, plan, approve_plan, dispatch, fuse, approve_harvest,
-                 select, consolidate, analyse, verify, approve_claims, write, review, approve_review, approve_output,
-                 publish, fallback):  # fmt: skip
+    for node in NODES:
         graph.add_node(node.__name__, instrument_node(node), retry_policy=RETRY)
     graph.add_node("search", instrument_node(search), retry_policy=RETRY, error_handler=handle_search_failure)
     graph.add_node("harvest", instrument_node(harvest), retry_policy=RETRY, error_handler=handle_harvest_failure)
@@ -136,7 +151,7 @@ def entry(state: State) -> Literal["understand", "withdraw"]:
 def after_withdrawal(
     state: State, runtime: Runtime[ResearchContext]
 ) -> Literal["approve_output", "publish", "fallback"]:
-    if not any(claim["verdict"] == "supported" for claim in state["claims"]):
+    if not load_supported_claims(state):
         return "fallback"
     return "approve_output" if due_breakpoints("output", state, runtime.context) else "publish"
 
@@ -144,11 +159,11 @@ def after_withdrawal(
 def after_understanding(state: State) -> Literal["clarify", "gate", "publish"]:
     if state["clarity_status"] == Clarity.NEEDS_CLARIFICATION:
         return "clarify"
-    return "publish" if (state["understanding"] or {})["intent"] in ("cancel", "small_talk") else "gate"
+    return "publish" if load_understanding(state).intent in ("cancel", "small_talk") else "gate"
 
 
 def after_gate(state: State) -> Literal["question", "plan", "publish"]:
-    if (state["understanding"] or {})["intent"] == "cancel":
+    if load_understanding(state).intent == "cancel":
         return "publish"
     return "question" if pending_questions(state) else "plan"
 
@@ -164,35 +179,35 @@ def after_plan_approval(
 
 
 def to_searches(state: State) -> Sequence[Send] | Literal["verify"]:
-    """One search a sub-question; with nothing left to ask, what there is gets verified and written."""
-    return [Send("search", {**task, "understanding": state["understanding"]}) for task in state["tasks"]] or "verify"
+    """Search for each sub-question; with nothing left to ask, verify and write what there is."""
+    return [Send("search", {**task, "understanding": state["understanding"]}) for task in load_tasks(state)] or "verify"
 
 
 HarvestRoute = Sequence[Send] | Literal["select", "consolidate"]
 
 
 def after_fusing(state: State, runtime: Runtime[ResearchContext]) -> HarvestRoute | Literal["approve_harvest"]:
-    onwards = to_harvests(state)
-    asks = onwards != "consolidate" and due_breakpoints("harvest", state, runtime.context)
-    return "approve_harvest" if asks else onwards
+    route = to_harvests(state)
+    asks = route != "consolidate" and due_breakpoints("harvest", state, runtime.context)
+    return "approve_harvest" if asks else route
 
 
 def after_harvest_approval(
     state: State, runtime: Runtime[ResearchContext]
 ) -> HarvestRoute | Literal["approve_harvest", "verify", "fallback"]:
-    """A round that is refused ends the research; what earlier ones have found is verified and told."""
+    """End the research where a round is refused; what earlier ones have found is verified and reported."""
     if state["rejected"]:
         return "verify" if state["findings"] else "fallback"
     return after_fusing(state, runtime)
 
 
 def to_harvests(state: State) -> HarvestRoute:
-    """Each sub-question fetches its pages, one that several want only once; without pages reading begins at once."""
-    wanted = state.get("pages") or {}
+    """Fetch the pages of each sub-question, a shared one only once; without pages, begin to read at once."""
+    wanted = load_page_requests(state)
     if not any(wanted.values()):
         return to_readings(state)
-    sends, seen = [], pages_to_skip(state["harvested"])
-    for task in state["tasks"]:
+    sends, seen = [], pages_to_skip(load_harvests(state))
+    for task in load_tasks(state):
         pages = [page for page in wanted.get(task["question"]["id"], ()) if page["key"] not in seen]
         seen.update(page["key"] for page in pages)
         if pages:
@@ -201,12 +216,11 @@ def to_harvests(state: State) -> HarvestRoute:
 
 
 def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
-    """Each sub-question of this round reads the passages chosen for it; a passage read before is not read again."""
+    """Read the passages selected for each sub-question of this round; one read before is not read again."""
     sends = []
-    for task in state["tasks"]:
-        fresh = list_unread_passages(state, task["question"]["id"])
-        if fresh:
-            sends.append(Send("read", {**task, "passages": fresh}))
+    for task in load_tasks(state):
+        if unread := list_unread_passages(state, task["question"]["id"]):
+            sends.append(Send("read", {**task, "passages": unread}))
     return sends or "consolidate"
 
 
@@ -226,11 +240,12 @@ def is_last_round(state: State, runtime: Runtime[ResearchContext]) -> bool:
 def after_analysis(state: State, runtime: Runtime[ResearchContext]) -> Literal["dispatch", "verify", "__end__"]:
     if is_last_round(state, runtime):
         return "__end__"  # verify is under way, and write waits for both
-    return "verify" if (state["analysis"] or {})["stop_reason"] else "dispatch"
+    analysis = load_analysis(state)
+    return "verify" if analysis is None or analysis.stop_reason else "dispatch"
 
 
 def after_verifying(state: State, runtime: Runtime[ResearchContext]) -> Literal["approve_claims", "write", "fallback"]:
-    if state["rejected"] or not any(claim["verdict"] == "supported" for claim in state["claims"]):
+    if state["rejected"] or not load_supported_claims(state):
         return "fallback"
     return "approve_claims" if due_breakpoints("claims", state, runtime.context) else "write"
 
@@ -254,15 +269,19 @@ def after_review(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute
 
 
 def _route_revision(state: State, runtime: Runtime[ResearchContext]) -> Literal["write", "fallback"]:
-    """Whoever reviews, says "reject" only where no round remains (F-07); "revise" still needs one."""
-    wanted = (state["critique"] or {})["recommendation"] == "revise"
-    return "write" if wanted and count_revisions(state, runtime.context) else "fallback"
+    """Write again where the review asks for it and a round remains; "reject" is said only where none does (F-07)."""
+    critique = load_critique(state)
+    return (
+        "write"
+        if critique and critique.recommendation == "revise" and count_revisions(state, runtime.context)
+        else "fallback"
+    )
 
 
 def after_review_approval(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute:
     if state["rejected"]:
         return "fallback"
-    return "write" if state["edits"].get("rewrite") else after_review(state, runtime)
+    return "write" if load_edits(state).get("rewrite") else after_review(state, runtime)
 
 
 def after_output_approval(
@@ -270,84 +289,75 @@ def after_output_approval(
 ) -> Literal["write", "approve_output", "publish", "fallback"]:
     if state["rejected"]:
         return "fallback"
-    if state["edits"].get("rewrite"):
+    if load_edits(state).get("rewrite"):
         return "write"
     if due_breakpoints("output", state, runtime.context):
         return "approve_output"
     return "publish" if can_publish(state) else _route_revision(state, runtime)
 
 
-NodeFunction = Callable[..., Awaitable[State]]
+def instrument_node(function: NodeFunction) -> NodeFunction:
+    """Wrap a node for LangGraph: it gets the whole state, and its entry, exit or failure becomes an event."""
 
-
-def instrument_node(stage: NodeFunction) -> NodeFunction:
-    """Every entry, exit and failure of a stage is an event with its status and time."""
-    name = stage.__name__
-    takes_runtime = "runtime" in stage.__annotations__
-
-    @wraps(stage)
+    @wraps(function)
     async def node(state: Any, runtime: Runtime[ResearchContext]) -> State:
         with enter_step():
-            return await told(state, runtime)
-
-    async def told(state: Any, runtime: Runtime[ResearchContext]) -> State:
-        deps = runtime.context
-        began = deps.now()
-        status = Status.REVISING if name == "write" and state["iteration"] else STATUS[name]
-        await deps.emit("enter", name, status=status)
-        try:
-            held = await deps.notes.expand(state)
-            update = await (stage(held, runtime) if takes_runtime else stage(held))
-            short = await deps.notes.compact(to_plain(update))
-        except GraphBubbleUp:
-            raise  # an open question, not a failure
-        except Exception as error:
-            await deps.emit("error", name, message=str(error), type=type(error).__name__, category=category_of(error))
-            raise
-        await deps.emit("leave", name, status=status, seconds=round((deps.now() - began).total_seconds(), 3))
-        return cast("State", short)
+            return await run_node(function, state, runtime)
 
     node.__annotations__ = {
-        "state": stage.__annotations__.get("task") or State,
+        "state": function.__annotations__.get("task") or State,
         "runtime": Runtime[ResearchContext],
         "return": State,
     }
-    # LangGraph passes what the signature asks for, and a signature is read through __wrapped__: a stage without
-    # a runtime of its own would then leave this node without one.
+    # LangGraph passes what the signature asks for, and reads it through __wrapped__: a node without a runtime
+    # parameter would then leave the wrapper without one.
     del node.__wrapped__
     return node
 
 
-def instrument_edge(edge: Callable[..., Any]) -> Callable[..., Any]:
-    """An edge that sees the state whole; the tasks it hands out are named, since a checkpoint holds them too."""
-    takes_runtime = "runtime" in edge.__annotations__
+async def run_node(function: NodeFunction, state: Any, runtime: Runtime[ResearchContext]) -> State:
+    context, name = runtime.context, function.__name__
+    began = context.now()
+    status = Status.REVISING if name == "write" and state["iteration"] else STATUS[name]
+    await context.emit("enter", name, status=status)
+    try:
+        whole = await context.notes.expand(state)
+        update = await (function(whole, runtime) if "runtime" in function.__annotations__ else function(whole))
+        # Under strict serialisation only plain data survive a checkpoint: enumerations become their values.
+        plain = {key: value.value if isinstance(value, StrEnum) else value for key, value in update.items()}
+        short = await context.notes.compact(plain)
+    except GraphBubbleUp:
+        raise  # an interrupt, not a failure
+    except Exception as error:
+        await context.emit("error", name, message=str(error), type=type(error).__name__, category=category_of(error))
+        raise
+    await context.emit("leave", name, status=status, seconds=round((context.now() - began).total_seconds(), 3))
+    return cast("State", short)
 
-    @wraps(edge)
-    async def route(state: Any, runtime: Runtime[ResearchContext]) -> Any:
+
+def instrument_edge(router: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a router for LangGraph: it gets the whole state, and the tasks it sends are compacted for the checkpoint."""
+
+    @wraps(router)
+    async def edge(state: Any, runtime: Runtime[ResearchContext]) -> Any:
         notes = runtime.context.notes
-        held = await notes.expand(state)
-        way = edge(held, runtime) if takes_runtime else edge(held)
-        way = await way if isawaitable(way) else way
-        if not isinstance(way, list) or not any(isinstance(step, Send) for step in way):
-            return way
-        return [
-            Send(step.node, task)
-            for step, task in zip(way, await notes.compact_tasks([s.arg for s in way]), strict=True)
-        ]
+        whole = await notes.expand(state)
+        route = router(whole, runtime) if "runtime" in router.__annotations__ else router(whole)
+        route = await route if isawaitable(route) else route
+        if not isinstance(route, list) or not any(isinstance(step, Send) for step in route):
+            return route
+        tasks = await notes.compact_tasks([send.arg for send in route])
+        return [Send(send.node, task) for send, task in zip(route, tasks, strict=True)]
 
-    route.__annotations__ = {
-        "state": State, "runtime": Runtime[ResearchContext], "return": edge.__annotations__["return"]
-    }  # fmt: skip
-    del route.__wrapped__
-    return route
-
-
-def to_plain(update: State) -> State:
-    """Enumerations become their values: under strict serialisation only plain data survive a checkpoint."""
-    values = {key: value.value if isinstance(value, StrEnum) else value for key, value in update.items()}
-    return cast("State", values)
+    edge.__annotations__ = {
+        "state": State,
+        "runtime": Runtime[ResearchContext],
+        "return": router.__annotations__["return"],
+    }
+    del edge.__wrapped__
+    return edge
 
 
 def draw_mermaid() -> str:
-    """The graph as Mermaid, drawn from the compiled graph itself."""
+    """Draw the compiled graph as Mermaid."""
     return build_graph().get_graph().draw_mermaid()

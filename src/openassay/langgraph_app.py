@@ -19,9 +19,9 @@ from openassay.engine.questions import validate_question
 from openassay.graph import build_graph
 from openassay.models.event import EventKind
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import load
-from openassay.state import StateCompactor, Values, question_input
+from openassay.state import Plain, StateCompactor, question_input
 
 QUESTION = {
     "type": "object",
@@ -38,8 +38,8 @@ QUESTION = {
 @asynccontextmanager
 async def graph(config: RunnableConfig) -> AsyncIterator[Any]:
     """What langgraph.json names: opened for as long as it is used."""
-    async with open_server_resources(load(), expire=False) as premises:
-        yield bind_context(ContextFactory(premises))
+    async with open_server_resources(load(), expire=False) as resources:
+        yield bind_context(ContextFactory(resources))
 
 
 def bind_context(outfit: "ContextFactory") -> Any:
@@ -74,9 +74,9 @@ def _is_question(given: object) -> bool:
 class ContextFactory:
     """Makes what the steps of a run work with."""
 
-    def __init__(self, premises: ServerResources) -> None:
-        self._premises = premises
-        self._runner = premises.engine._runner  # it knows who thinks, and how passages are ranked
+    def __init__(self, resources: ServerResources) -> None:
+        self._resources = resources
+        self._runner = resources.engine._runner  # it knows who thinks, and how passages are ranked
 
     async def prepare(self, given: Any, held: Mapping[str, Any], thread: str) -> tuple[Any, ResearchContext]:
         """What the graph is given, and its context; one that goes on keeps what it was asked with."""
@@ -85,13 +85,13 @@ class ContextFactory:
             return given, await self._build_context(
                 str(held.get("run", "")), thread, str(held.get("original_query")), options
             )
-        settings = self._premises.engine.settings
+        settings = self._resources.engine.settings
         options = ResearchOptions(
             depth=given.get("depth") or settings.depth, source=given.get("source") or settings.source, mode=Mode.AUTO,
             user=settings.user,
         )  # fmt: skip
         question, run = validate_question(str(given["question"]), options), uuid4().hex[:12]
-        _, notices = await asyncio.to_thread(self._premises.world.sources, options)
+        _, notices = await asyncio.to_thread(self._resources.sources, options)
         return question_input(question, run, options.plain(), notices), await self._build_context(
             run, thread, question, options
         )
@@ -99,8 +99,8 @@ class ContextFactory:
     async def _build_context(self, id: str, thread: str, question: str, options: ResearchOptions) -> ResearchContext:
         made, now = self._runner, self._runner.now()
         run = Run(id=id, thread=thread or id, question=question, started=now, options=options.plain())
-        sources, _ = await asyncio.to_thread(self._premises.world.sources, options)
-        reasoner, account = made.thinking.open(run, ignore_event)
+        sources, _ = await asyncio.to_thread(self._resources.sources, options)
+        reasoner, account = made.reasoners.open(run, ignore_event)
         return ResearchContext(
             run=run.id,
             thread=run.thread,
@@ -128,13 +128,13 @@ class ContextFactory:
 class IdentityCompactor(StateCompactor):
     """The state stays whole: it is there to be looked at, and whoever keeps it has no notes of ours."""
 
-    async def compact(self, update: Mapping[str, Any]) -> Values:
+    async def compact(self, update: Mapping[str, Any]) -> Plain:
         return dict(update)
 
-    async def compact_tasks(self, tasks: Any) -> list[Values]:
+    async def compact_tasks(self, tasks: Any) -> list[Plain]:
         return [dict(task) for task in tasks]
 
-    async def expand(self, state: Mapping[str, Any]) -> Values:
+    async def expand(self, state: Mapping[str, Any]) -> Plain:
         return dict(state)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class DocumentStore(Protocol):
     """Content-addressed snapshots. `get` raises NotFoundError, or EvidenceError if the text was altered."""
 
-    async def add_test(self, document: Document) -> None: ...
+    async def put(self, document: Document) -> None: ...
 
     async def get(self, hash: str) -> Document: ...
 
@@ -57,7 +57,7 @@ class NoteStore(Protocol):
     along, and `put` gives a value the same name everywhere. `get` raises NotFoundError, or IntegrityError if a note
     was altered; the documents a note speaks of count as used by its thread."""
 
-    async def add_test(self, thread: str, values: Sequence[Any]) -> list[str]:
+    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
         """Their names, in order. What is there already is not written again."""
         ...
 
@@ -348,7 +348,7 @@ class Cache(Protocol):
 
     async def get(self, key: str) -> bytes | None: ...
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None: ...
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None: ...
 
     async def count(self, key: str, *, seconds: float) -> int:
         """Adds one to a counter that begins at 0 and is forgotten `seconds` after it began; returns its new value."""

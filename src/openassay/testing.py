@@ -21,9 +21,9 @@ from openassay.models.thread import (
     AnswerOrigin,
     Branch,
     Cursor,
+    ResearchOptions,
     Review,
     Run,
-    ResearchOptions,
     StopRequest,
     Thread,
     ThreadSummary,
@@ -172,7 +172,7 @@ class FakeSource:
         ]
         ranked = sorted((item for item in found if item[0]), key=lambda item: (-item[0], item[1].url, item[2].start))
         for _, document, _ in ranked[:limit]:
-            await self._store.add_test(document)
+            await self._store.put(document)
         return [self._build_hit(query, rank, *item) for rank, item in enumerate(ranked[:limit], 1)]
 
     def _build_hit(self, query: str, rank: int, shared: int, document: Document, passage: Passage) -> Hit:
@@ -189,7 +189,7 @@ class MemoryDocuments:
     def __init__(self) -> None:
         self.stored: dict[str, Document] = {}
 
-    async def add_test(self, document: Document) -> None:
+    async def put(self, document: Document) -> None:
         check_hash(document)
         self.stored.setdefault(document.hash, document)
 
@@ -417,7 +417,7 @@ class MemoryNotes:
     def __init__(self) -> None:
         self._notes: dict[str, dict[str, bytes]] = {}
 
-    async def add_test(self, thread: str, values: Sequence[Any]) -> list[str]:
+    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
         contents = [encode_note(value) for value in values]
         named = {note_name(content): content for content in contents}
         self._notes[thread] = {**self._notes.get(thread, {}), **named}
@@ -490,7 +490,7 @@ class MemoryCache:
         value, ends = self._values.get(key, (b"", 0.0))
         return value if self._clock() < ends else None
 
-    async def add_test(self, key: str, value: bytes, *, seconds: float) -> None:
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         self._values[key] = value, self._clock() + seconds
 
     async def count(self, key: str, *, seconds: float) -> int:

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -115,35 +114,35 @@ async def over_redis(notices: Notices) -> AsyncIterator[OverRedis]:
 
 async def test_what_was_put_is_got_and_nothing_else(cache: Cache) -> None:
     assert await cache.get("page") is None
-    await cache.add_test("page", b"one", seconds=60)
-    await cache.add_test("Page", b"", seconds=60)
+    await cache.put("page", b"one", seconds=60)
+    await cache.put("Page", b"", seconds=60)
     assert await cache.get("page") == b"one"
     assert await cache.get("Page") == b"", "an empty value is a value"
     assert await cache.get("pag") is None
-    await cache.add_test("page", b"two", seconds=60)
+    await cache.put("page", b"two", seconds=60)
     assert await cache.get("page") == b"two"
 
 
 async def test_any_text_is_a_key_and_any_bytes_are_a_value(cache: Cache) -> None:
     keys = ["", " ", "a\0b", "日本語", "\ud800", "k" * 100_000, "https://example.org/?q=%00&r=\n"]
     for number, key in enumerate(keys):
-        await cache.add_test(key, bytes([number, 0, 255, 13, 10]), seconds=60)
+        await cache.put(key, bytes([number, 0, 255, 13, 10]), seconds=60)
     assert [await cache.get(key) for key in keys] == [bytes([n, 0, 255, 13, 10]) for n in range(len(keys))]
 
 
 async def test_a_value_of_megabytes(cache: Cache) -> None:
     value = os.urandom(2 * MB)
-    await cache.add_test("large", value, seconds=60)
+    await cache.put("large", value, seconds=60)
     assert await cache.get("large") == value
 
 
 @pytest.mark.slow
 async def test_a_value_ends_with_its_time(cache: Cache) -> None:
-    await cache.add_test("short", b"x", seconds=0.2)
-    await cache.add_test("long", b"x", seconds=60)
-    await cache.add_test("none", b"x", seconds=60)
-    await cache.add_test("none", b"x", seconds=0)
-    await cache.add_test("ages", b"x", seconds=1e12)
+    await cache.put("short", b"x", seconds=0.2)
+    await cache.put("long", b"x", seconds=60)
+    await cache.put("none", b"x", seconds=60)
+    await cache.put("none", b"x", seconds=0)
+    await cache.put("ages", b"x", seconds=1e12)
     assert await cache.get("short") == b"x"
     assert await cache.get("none") is None
     await asyncio.sleep(0.25)
@@ -161,13 +160,13 @@ async def test_a_counter_begins_at_one_and_ends_once(cache: Cache) -> None:
     await asyncio.sleep(1.3)
     assert await cache.count("host", seconds=60) == 1
     assert await cache.get("host") is None, "counters and values do not meet"
-    await cache.add_test("host", b"page", seconds=60)
+    await cache.put("host", b"page", seconds=60)
     assert await cache.count("host", seconds=60) == 2
 
 
 async def test_many_at_once(cache: Cache) -> None:
     async def work(number: int) -> None:
-        await cache.add_test(f"k{number % 7}", b"%d" % (number % 7), seconds=60)
+        await cache.put(f"k{number % 7}", b"%d" % (number % 7), seconds=60)
         assert await cache.get(f"k{number % 7}") == b"%d" % (number % 7)
 
     counted = await asyncio.gather(*(cache.count("all", seconds=60) for _ in range(60)))
@@ -203,8 +202,8 @@ def test_a_value_is_the_last_one_put_and_still_has_time_left(
         for number, (what, key, size, seconds) in enumerate(steps):
             if what == "put":
                 value = bytes([number]) * (size * KB)
-                await cache.add_test(key, value, seconds=seconds)
-                await model.add_test(key, value, seconds=seconds)
+                await cache.put(key, value, seconds=seconds)
+                await model.put(key, value, seconds=seconds)
             elif what == "get":
                 assert await cache.get(key) in (None, await model.get(key))
             elif what == "count":
@@ -228,13 +227,13 @@ async def test_what_was_used_longest_ago_leaves_first(kind: str, tmp_path: Path,
     disk = SqliteCache(tmp_path / "c", 1 * MB, notices, clock=clock)
     cache: CacheLayer = LruCache(1 * MB, clock=clock) if kind == "lru" else disk
     for name in "abcdefgh":
-        await cache.add_test(name, name.encode() * 100_000, seconds=1e6)
+        await cache.put(name, name.encode() * 100_000, seconds=1e6)
         clock.now += 1
     clock.now += TOUCH_SECONDS
     assert await cache.get("a")
     clock.now += 1
     for name in "ij":
-        await cache.add_test(name, name.encode() * 100_000, seconds=1e6)
+        await cache.put(name, name.encode() * 100_000, seconds=1e6)
     left = [name for name in "abcdefghij" if await cache.get(name)]
     assert {"a", "i", "j"} <= set(left)
     assert "b" not in left
@@ -246,13 +245,13 @@ async def test_the_file_stays_within_its_size(tmp_path: Path, notices: Notices) 
     path, sizes = tmp_path / "c", []
     cache = SqliteCache(path, 2 * MB, notices)
     for number in range(120):
-        await cache.add_test(f"k{number}", os.urandom(1000 + 2000 * (number % 100)), seconds=1e6)
+        await cache.put(f"k{number}", os.urandom(1000 + 2000 * (number % 100)), seconds=1e6)
         sizes.append(_on_disk(tmp_path))
     assert max(sizes) <= 2 * MB
     assert max(sizes) >= 1.5 * MB
     await cache.close()
     smaller = SqliteCache(path, 1 * MB, notices)
-    await smaller.add_test("one more", b"x" * 1000, seconds=1e6)
+    await smaller.put("one more", b"x" * 1000, seconds=1e6)
     assert path.stat().st_size <= 1 * MB, "a lower limit gives room back"
     assert await smaller.get("one more") == b"x" * 1000
     await smaller.close()
@@ -267,11 +266,11 @@ async def test_too_large_a_value_passes_a_layer_by_and_leaves_no_older_one(tmp_p
     disk = SqliteCache(tmp_path / "c", 8 * MB, notices)
     near = LruCache(800 * KB)
     both = TwoLevelCache(near, disk)
-    await both.add_test("k", b"old", seconds=60)
-    await both.add_test("k", b"n" * 200_000, seconds=60)
+    await both.put("k", b"old", seconds=60)
+    await both.put("k", b"n" * 200_000, seconds=60)
     assert await near.get("k") is None
     assert await both.get("k") == b"n" * 200_000
-    await both.add_test("k", b"n" * 2 * MB, seconds=60)
+    await both.put("k", b"n" * 2 * MB, seconds=60)
     assert await both.get("k") is None
     await disk.close()
 
@@ -281,11 +280,11 @@ async def test_what_has_expired_leaves_the_file(tmp_path: Path, notices: Notices
     clock = Clock()
     cache = SqliteCache(tmp_path / "c", 8 * MB, notices, clock=clock)
     for number in range(30):
-        await cache.add_test(f"k{number}", b"x" * 1000, seconds=10)
+        await cache.put(f"k{number}", b"x" * 1000, seconds=10)
         await cache.count(f"c{number}", seconds=10)
     clock.now += 11
     for _ in range(2):
-        await cache.add_test("fresh", b"x", seconds=10)
+        await cache.put("fresh", b"x", seconds=10)
     await cache.close()
     with closing(sqlite3.connect(tmp_path / "c")) as file:
         rows = file.execute(
@@ -298,9 +297,9 @@ async def test_what_has_expired_leaves_the_file_when_somebody_has_time(tmp_path:
     clock = Clock()
     cache = SqliteCache(tmp_path / "c", 8 * MB, notices, clock=clock)
     for number in range(30):
-        await cache.add_test(f"k{number}", b"x" * 1000, seconds=10)
+        await cache.put(f"k{number}", b"x" * 1000, seconds=10)
         await cache.count(f"c{number}", seconds=10)
-    await cache.add_test("kept", b"x", seconds=100)
+    await cache.put("kept", b"x", seconds=100)
     assert await cache.prune() == 0
     clock.now += 11
     assert await cache.prune() == 60
@@ -319,7 +318,7 @@ async def test_the_database_holds_no_more_than_its_limit(postgres_address: str, 
     cache = PostgresCache(link, MB)
     async with await link.session() as own:
         for number in range(12):
-            await cache.add_test(f"k{number}", os.urandom(90_000), seconds=1e6)
+            await cache.put(f"k{number}", os.urandom(90_000), seconds=1e6)
             await own.execute("UPDATE cache_entries SET used = used - interval '2 minutes'")
             if number == 5:
                 assert await cache.get("k0"), "which notes that it was used"
@@ -337,9 +336,9 @@ async def test_what_has_expired_leaves_the_database(postgres_address: str, notic
     link = PostgresLink(postgres_address, notices)
     cache = PostgresCache(link, MB)
     for number in range(30):
-        await cache.add_test(f"k{number}", b"x", seconds=0.05)
+        await cache.put(f"k{number}", b"x", seconds=0.05)
         await cache.count(f"c{number}", seconds=0.05)
-    await cache.add_test("kept", b"x", seconds=100)
+    await cache.put("kept", b"x", seconds=100)
     await asyncio.sleep(0.1)
     assert await cache.prune() == 60
     assert await cache.prune() == 0
@@ -354,7 +353,7 @@ async def test_several_who_prune_at_once_are_in_nobodys_way(postgres_address: st
 
     async def work(number: int) -> None:
         cache = caches[number % 3]
-        await cache.add_test(f"k{number % 50}", os.urandom(30_000), seconds=[0.01, 60][number % 2])
+        await cache.put(f"k{number % 50}", os.urandom(30_000), seconds=[0.01, 60][number % 2])
         await cache.get(f"k{number % 7}")
         await cache.prune()
 
@@ -372,7 +371,7 @@ async def test_the_near_copy_ends_no_later_than_the_far_one(tmp_path: Path, noti
     disk = SqliteCache(tmp_path / "c", MB, notices, clock=clock)
     near = LruCache(MB, clock=clock)
     both = TwoLevelCache(near, disk)
-    await disk.add_test("k", b"v", seconds=100)
+    await disk.put("k", b"v", seconds=100)
     clock.now += 70
     assert await both.get("k") == b"v"
     assert await near.get("k") == b"v"
@@ -387,7 +386,7 @@ async def test_a_second_process_finds_what_the_first_has_put(tmp_path: Path, not
     first = open_cache(CacheSettings(), tmp_path, ServerLinks(None, None, notices), notices)
     second = open_cache(CacheSettings(), tmp_path, ServerLinks(None, None, notices), notices)
     assert await second.get("k") is None
-    await first.add_test("k", b"v", seconds=60)
+    await first.put("k", b"v", seconds=60)
     assert await second.get("k") == b"v"
     await first.close()
     assert await first.get("k") is None, "closed, it knows nothing and says nothing"
@@ -431,7 +430,7 @@ async def test_the_event_loop_does_not_wait_for_a_locked_file(
 ) -> None:
     monkeypatch.setattr(cache_module, "BUSY_SECONDS", 0.4)
     cache = SqliteCache(tmp_path / "c", MB, notices)
-    await cache.add_test("k", b"v", seconds=60)
+    await cache.put("k", b"v", seconds=60)
     locker = sqlite3.connect(tmp_path / "c", isolation_level=None)
     locker.execute("BEGIN EXCLUSIVE")
     await cache.close()
@@ -443,9 +442,12 @@ async def test_the_event_loop_does_not_wait_for_a_locked_file(
         ticks += 1
     assert await waiting is None
     assert ticks > 10
-    begun = monotonic()
-    assert await cache.get("k") is None
-    assert monotonic() - begun < 0.2, "it rests instead of waiting again"
+    again, resting = asyncio.create_task(cache.get("k")), 0
+    while not again.done():
+        await asyncio.sleep(0.01)
+        resting += 1
+    assert await again is None
+    assert resting < ticks / 2, "it rests instead of waiting again"
     locker.execute("ROLLBACK")
     locker.close()
     await asyncio.sleep(0.35)
@@ -468,7 +470,7 @@ async def test_a_damaged_file_costs_its_values_and_no_more(
     cache = SqliteCache(path, 8 * MB, notices)
     values = {f"k{number}": os.urandom(20_000) for number in range(40)}
     for key, value in values.items():
-        await cache.add_test(key, value, seconds=600)
+        await cache.put(key, value, seconds=600)
     if not opened:
         await cache.close()
     _damage(path, damage)
@@ -477,10 +479,10 @@ async def test_a_damaged_file_costs_its_values_and_no_more(
         assert await cache.get(key) in (None, value)
         assert await cache.count(key, seconds=60) >= 1
     for key, value in values.items():
-        await cache.add_test(key, value, seconds=600)
+        await cache.put(key, value, seconds=600)
     assert [key for key, value in values.items() if await cache.get(key) != value] == []
     assert len(notices) <= 1
-    assert all("begins anew" in notice for notice in notices)
+    assert all("starts empty" in notice for notice in notices)
     await cache.close()
 
 
@@ -505,12 +507,12 @@ async def test_a_place_that_cannot_be_written_is_a_miss_and_one_notice(tmp_path:
     for place in (tmp_path / "file" / "c", tmp_path):
         notices.clear()
         cache = SqliteCache(place, MB, notices)
-        await cache.add_test("k", b"v", seconds=60)
+        await cache.put("k", b"v", seconds=60)
         assert await cache.get("k") is None
         assert [await cache.count("k", seconds=60) for _ in range(2)] == [1, 1]
         assert len(notices) == 1
         both = TwoLevelCache(LruCache(MB), cache)
-        await both.add_test("k", b"v", seconds=60)
+        await both.put("k", b"v", seconds=60)
         assert await both.get("k") == b"v", "the near layer goes on"
         assert [await both.count("k", seconds=60) for _ in range(2)] == [1, 2]
         await cache.close()
@@ -525,12 +527,12 @@ async def test_a_server_that_is_gone_is_a_miss_one_notice_and_tried_again(
     server = own_valkey()
     cache = over_redis(server.url, rest=0.3)
     both = TwoLevelCache(LruCache(MB), cache)
-    await both.add_test("k", b"v", seconds=600)
+    await both.put("k", b"v", seconds=600)
     assert await cache.get("k") == b"v"
     server.stop()
     for _ in range(3):
         assert await cache.get("k") is None
-        await both.add_test("new", b"v", seconds=600)
+        await both.put("new", b"v", seconds=600)
     assert await both.get("new") == b"v"
     assert [await both.count("n", seconds=60) for _ in range(2)] == [1, 2]
     assert len(notices) == 1
@@ -540,7 +542,7 @@ async def test_a_server_that_is_gone_is_a_miss_one_notice_and_tried_again(
     assert len(notices) == 1, "the same outage is told once"
     own_valkey(port=server.port)
     await asyncio.sleep(0.35)
-    await cache.add_test("k", b"back", seconds=60)
+    await cache.put("k", b"back", seconds=60)
     assert await cache.get("k") == b"back"
     await both.close()
 
@@ -551,18 +553,16 @@ async def test_a_server_that_stops_in_the_middle_of_a_call(
 ) -> None:
     server = own_valkey()
     cache = over_redis(server.url, rest=0.2)
-    await cache.add_test("k", b"v", seconds=600)
+    await cache.put("k", b"v", seconds=600)
     server.freeze()
-    begun = monotonic()
     got, counted = await asyncio.gather(cache.get("k"), cache.count("n", seconds=60))
     assert (got, counted) == (None, 1)
-    assert monotonic() - begun < 4
     assert len(notices) == 1
     assert "in time" in notices[0]
     server.thaw()
     await asyncio.sleep(0.3)
     assert await cache.get("k") == b"v"
-    calls = asyncio.gather(*(cache.add_test(f"k{n}", b"x" * MB, seconds=60) for n in range(50)))
+    calls = asyncio.gather(*(cache.put(f"k{n}", b"x" * MB, seconds=60) for n in range(50)))
     await asyncio.sleep(0.01)
     server.stop()
     await calls
@@ -577,7 +577,7 @@ async def test_a_database_that_restarts_is_a_miss_one_notice_and_used_again(
     link = PostgresLink(postgres_address, notices, rest=0.2)
     cache = PostgresCache(link, MB)
     both = TwoLevelCache(LruCache(MB), cache)
-    await both.add_test("k", b"v", seconds=600)
+    await both.put("k", b"v", seconds=600)
     assert await cache.get("k") == b"v"
     await asyncio.to_thread(postgres_server.stop)
     try:
@@ -616,7 +616,7 @@ async def test_a_table_that_is_not_there_is_told_once_and_only_of_caches(
 async def test_what_was_not_packed_here_is_a_miss(packed: bytes) -> None:
     below = LruCache(MB)
     cache = CompressionLayer(below)
-    await below.add_test("k", packed, seconds=60)
+    await below.put("k", packed, seconds=60)
     assert await cache.get("k") is None
 
 
@@ -624,7 +624,7 @@ async def test_packing_makes_text_smaller_and_nothing_larger() -> None:
     below = LruCache(100 * MB)
     cache = CompressionLayer(below)
     for name, value in {"text": b"much of the same " * 40_000, "noise": os.urandom(300_000), "few": b"abc"}.items():
-        await cache.add_test(name, value, seconds=60)
+        await cache.put(name, value, seconds=60)
         assert await cache.get(name) == value
         stored = await below.get(name)
         assert stored is not None
@@ -639,7 +639,7 @@ async def test_a_refused_password_is_told_without_it(
     given = SecretStr(url.format(secret="wr0ng-s3cret", port=server.port))
     links = ServerLinks(given, None, notices)
     cache = open_cache(CacheSettings(backend="redis"), Path(), links, notices)
-    await cache.add_test("k", b"v", seconds=60)
+    await cache.put("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     assert len(notices) == 1
     assert "password" in notices[0]
@@ -652,7 +652,7 @@ async def test_a_server_that_is_full_or_speaks_nonsense(
 ) -> None:
     full = over_redis(own_valkey("--maxmemory", "1mb", "--maxmemory-policy", "noeviction").url)
     for number in range(3):
-        await full.add_test(f"k{number}", os.urandom(MB), seconds=60)
+        await full.put(f"k{number}", os.urandom(MB), seconds=60)
     assert len(notices) == 1
 
     listener = await asyncio.start_server(_speaks_http, "127.0.0.1", 0)
@@ -673,7 +673,7 @@ async def _speaks_http(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 async def test_names_on_the_server_are_ours_and_tell_nothing(valkey: ValkeyServer, over_redis: OverRedis) -> None:
     cache = over_redis(valkey.url)
     client = cache._link.client
-    await cache.add_test("query: my private question", b"v", seconds=60)
+    await cache.put("query: my private question", b"v", seconds=60)
     await cache.count("query: my private question", seconds=60)
     names = [name async for name in client.scan_iter()]
     assert names
@@ -708,7 +708,7 @@ def test_a_wrong_address_is_refused_without_showing_it(url: str, tmp_path: Path,
 
 async def test_in_memory_nothing_is_written(tmp_path: Path, notices: Notices) -> None:
     cache = open_cache(CacheSettings(backend="memory"), tmp_path, ServerLinks(None, None, notices), notices)
-    await cache.add_test("k", b"v", seconds=60)
+    await cache.put("k", b"v", seconds=60)
     assert await cache.get("k") == b"v"
     await cache.close()
     assert not (tmp_path / FILE).exists()
@@ -717,7 +717,7 @@ async def test_in_memory_nothing_is_written(tmp_path: Path, notices: Notices) ->
 def test_no_thread_is_left(tmp_path: Path, notices: Notices) -> None:
     async def use() -> None:
         cache = open_cache(CacheSettings(), tmp_path, ServerLinks(None, None, notices), notices)
-        await asyncio.gather(*(cache.add_test(f"k{n}", b"v", seconds=60) for n in range(20)))
+        await asyncio.gather(*(cache.put(f"k{n}", b"v", seconds=60) for n in range(20)))
         await cache.close()
 
     before = threading.active_count()

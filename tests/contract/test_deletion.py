@@ -1,5 +1,6 @@
 """What goes with a thread and what stays: documents are shared by whoever read the same text."""
 
+import asyncio
 import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -49,9 +50,9 @@ async def begun(rows: Rows, id: str, status: RunStatus = RunStatus.DONE) -> None
 async def read(rows: Rows, *documents: Document, thread: str | None = None) -> None:
     """As a step does it; only with its result does the thread rest on them."""
     for document in documents:
-        await SqlDocuments(rows).add_test(document)
+        await SqlDocuments(rows).put(document)
     if thread:
-        await SqlNotes(rows).add_test(thread, [{"document": document.hash} for document in documents])
+        await SqlNotes(rows).put(thread, [{"document": document.hash} for document in documents])
 
 
 def kept(rows: Rows) -> set[str]:
@@ -80,7 +81,7 @@ async def test_what_another_run_may_just_have_read_stays(rows: Rows, status: Run
 
     await SqlThreads(rows).delete("a")
     assert kept(rows) == {SHARED.text, OWN.text}
-    await SqlNotes(rows).add_test("b", [{"document": SHARED.hash}])  # which is over now
+    await SqlNotes(rows).put("b", [{"document": SHARED.hash}])  # which is over now
     await SqlIntegrity(rows).check("b", [SHARED.hash])
 
     await SqlThreads(rows).update("b", status=RunStatus.DONE)
@@ -128,9 +129,9 @@ async def test_what_was_used_in_between_is_spared_a_whole_day_again(rows: Rows) 
     """A mark of before says nothing about when its last thread went."""
     for id in ("a", "b"):
         await begun(rows, id, RunStatus.RUNNING)
-    await SqlDocuments(rows).add_test(SHARED)
+    await SqlDocuments(rows).put(SHARED)
     swept(rows, 0)
-    await SqlNotes(rows).add_test("a", [{"document": SHARED.hash}])
+    await SqlNotes(rows).put("a", [{"document": SHARED.hash}])
     swept(rows, 0.5)
     await SqlThreads(rows).update("a", status=RunStatus.DONE)
     with rows.database.transaction() as connection:
@@ -151,7 +152,7 @@ async def test_a_document_is_there_however_reading_and_sweeping_meet(postgres_da
     with ThreadPoolExecutor(1) as pool:
         with postgres_database.transaction() as connection:
             sweep_documents(rows, connection, NOW + timedelta(days=2))
-            reading = pool.submit(SqlDocuments(rows)._put, SHARED)
+            reading = pool.submit(asyncio.run, SqlDocuments(rows).put(SHARED))
             with pytest.raises(TimeoutError):
                 reading.result(0.3)
         reading.result(5)

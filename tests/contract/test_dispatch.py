@@ -96,10 +96,10 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """One run at a time."""
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
-    monkeypatch.setattr("openassay.server.dispatch.LOOK", 0.2)
-    monkeypatch.setattr("openassay.server.dispatch.HASTE", 0.1)
-    monkeypatch.setattr("openassay.server.dispatch.ELSEWHERE", 0.2)
-    monkeypatch.setattr("openassay.worker.queue.LOOK", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.POLL_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.MIN_POLL_SECONDS", 0.1)
+    monkeypatch.setattr("openassay.server.dispatch.RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.worker.queue.POLL_SECONDS", 0.2)
     given: dict[str, Any] = {"server": {"runs": request.param, "runs_at_once": 1}}
     if request.param == "workers":
         address = request.getfixturevalue("postgres_address")
@@ -113,12 +113,12 @@ async def taking_up(settings: Settings) -> AsyncIterator[Place]:
     """Everything that takes up runs, until the end."""
     stopping, works = asyncio.Event(), list[asyncio.Task[None]]()
     async with AsyncExitStack() as stack:
-        premises = await stack.enter_async_context(open_server_resources(settings))
+        resources = await stack.enter_async_context(open_server_resources(settings))
         if settings.server.runs == "workers":
-            await asyncio.to_thread(prepare_tables, premises.world.rows.database)
+            await asyncio.to_thread(prepare_tables, resources.rows.database)
             worker = await stack.enter_async_context(open_worker(settings))
             works.append(asyncio.create_task(worker.run(stopping)))
-        service = Service(premises=premises, open_to_all=True)
+        service = Service(resources=resources, open_to_all=True)
         works.append(asyncio.create_task(service.dispatcher.run()))
         try:
             yield Place(service.engine, service.dispatcher)
@@ -126,7 +126,7 @@ async def taking_up(settings: Settings) -> AsyncIterator[Place]:
             stopping.set()
             works[-1].cancel()
             done, _ = await asyncio.wait(works)
-            await premises.engine.drain(seconds=5)
+            await resources.engine.drain(seconds=5)
             assert not [task.exception() for task in done if not task.cancelled() and task.exception()]
 
 
@@ -202,11 +202,11 @@ async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
 @pytest.mark.requirement("F-10", "W-16")
 async def test_what_was_left_is_taken_up(settings: Settings) -> None:
     """By a process that died at work, and by one that died before anybody was told."""
-    async with open_server_resources(settings) as premises:
+    async with open_server_resources(settings) as resources:
         options = ResearchOptions(source="demo", depth=Depth.QUICK)
-        working, queued, waiting = [await premises.engine.queue(QUESTION, options) for _ in range(3)]
-        await premises.engine.threads.update(working.id, status=RunStatus.RUNNING)
-        await premises.engine.threads.update(waiting.id, status=RunStatus.CANCELLED)
+        working, queued, waiting = [await resources.engine.queue(QUESTION, options) for _ in range(3)]
+        await resources.engine.threads.update(working.id, status=RunStatus.RUNNING)
+        await resources.engine.threads.update(waiting.id, status=RunStatus.CANCELLED)
     async with taking_up(settings) as place:
         assert await place.ended(working, queued) == [RunStatus.DONE] * 2
         assert (await place.engine.threads.run(waiting.id)).status is RunStatus.CANCELLED
@@ -231,8 +231,8 @@ async def test_one_that_is_stopped_in_line_is_not_worked_on(settings: Settings, 
 async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tides.md").write_text("The tide turns twice a day.", encoding="utf-8")
-    async with open_server_resources(settings) as premises:
-        lost = await premises.engine.queue(
+    async with open_server_resources(settings) as resources:
+        lost = await resources.engine.queue(
             QUESTION, ResearchOptions(docs=(str(tmp_path / "docs"),), source="documents")
         )
     shutil.rmtree(tmp_path / "docs")
@@ -245,10 +245,10 @@ async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Set
 
 
 async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
-    async with open_server_resources(settings) as premises:
-        ended = await premises.engine.queue(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
+    async with open_server_resources(settings) as resources:
+        ended = await resources.engine.queue(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         gone = {**ended.options, "source": "documents", "docs": [f"{SCHEME}local/{'0' * 24}"]}
-        await premises.engine.threads.set_options(ended.id, gone)
+        await resources.engine.threads.set_options(ended.id, gone)
     async with taking_up(settings) as place:
         place.dispatch.announce(ended.id)
         assert await place.ended(ended) == [RunStatus.FAILED]
@@ -259,7 +259,7 @@ async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
 async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
     async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         raise OSError("unforeseen")
@@ -274,7 +274,7 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
 @pytest.mark.slow
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
-    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
     async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         if faults:

@@ -62,20 +62,20 @@ def store(request: pytest.FixtureRequest) -> DocumentStore:
 
 
 async def test_what_is_put_can_be_had_again(store: DocumentStore) -> None:
-    await store.add_test(FULL)
+    await store.put(FULL)
     assert await store.get(FULL.hash) == FULL
 
 
 async def test_the_first_metadata_of_a_text_stay(store: DocumentStore) -> None:
-    await store.add_test(snapshot("text", url="file:///first"))
-    await store.add_test(snapshot("text", url="file:///second"))
+    await store.put(snapshot("text", url="file:///first"))
+    await store.put(snapshot("text", url="file:///second"))
     assert (await store.get(snapshot("text").hash)).url == "file:///first"
 
 
 async def test_a_hash_that_is_not_of_the_text_is_refused(store: DocumentStore) -> None:
     wrong = snapshot("text").model_copy(update={"text": "another text"})
     with pytest.raises(EvidenceError):
-        await store.add_test(wrong)
+        await store.put(wrong)
     with pytest.raises(NotFoundError):
         await store.get(wrong.hash)
 
@@ -88,22 +88,22 @@ async def test_an_unknown_hash_is_not_found(store: DocumentStore) -> None:
 
 @pytest.mark.parametrize("length", [8, 20, 63, 64])
 async def test_a_prefix_of_a_hash_will_do(store: DocumentStore, length: int) -> None:
-    await store.add_test(FULL)
-    await store.add_test(snapshot("another"))
+    await store.put(FULL)
+    await store.put(snapshot("another"))
     assert await store.get(FULL.hash[:length].upper()) == FULL
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hash", ["", "abc", FULL.hash[:7], "g" * 64, FULL.hash + "0", "%" * 8, "*" * 8, "\x00"])
 async def test_what_cannot_be_a_hash_is_not_found(store: DocumentStore, hash: str) -> None:
-    await store.add_test(FULL)
+    await store.put(FULL)
     with pytest.raises(NotFoundError):
         await store.get(hash)
 
 
 async def test_many_puts_at_once(store: DocumentStore) -> None:
     documents = [snapshot(f"text {number % 10}") for number in range(100)]
-    await asyncio.gather(*(store.add_test(document) for document in documents))
+    await asyncio.gather(*(store.put(document) for document in documents))
     assert [await store.get(document.hash) for document in documents] == documents
 
 
@@ -113,16 +113,16 @@ async def test_any_text_survives_or_is_refused(store: DocumentStore, text: str, 
     document = snapshot(text).model_copy(update={"title": title})
     if any("\ud800" <= c <= "\udfff" for c in text):
         with pytest.raises(EvidenceError):
-            await store.add_test(document)
+            await store.put(document)
         return
-    await store.add_test(document)
+    await store.put(document)
     assert (await store.get(document.hash)).text == text
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
 async def test_text_that_is_not_unicode_is_refused(store: DocumentStore, text: str) -> None:
     with pytest.raises(EvidenceError):
-        await store.add_test(snapshot(text))
+        await store.put(snapshot(text))
 
 
 # SQLite: snapshots ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ async def test_text_that_is_not_unicode_is_refused(store: DocumentStore, text: s
 )
 async def test_an_altered_snapshot_is_noticed(database: SqliteDatabase, change: str) -> None:
     store = SqlDocuments(Rows(database))
-    await store.add_test(FULL)
+    await store.put(FULL)
     with database.transaction() as connection:
         connection.execute(f"UPDATE documents SET {change}")  # noqa: S608
     with pytest.raises((EvidenceError, StorageError)):
@@ -143,7 +143,7 @@ async def test_an_altered_snapshot_is_noticed(database: SqliteDatabase, change: 
 
 async def test_an_ambiguous_prefix_says_so(database: SqliteDatabase) -> None:
     store = SqlDocuments(Rows(database))
-    await store.add_test(FULL)
+    await store.put(FULL)
     with database.transaction() as connection:
         # Two texts whose hashes begin alike would take hours to find; a forged row will do.
         twin = FULL.hash[:10] + "0" * 54

@@ -301,7 +301,7 @@ def test_a_process_that_hangs_holds_nothing_for_long(
     postgres_database: PostgresDatabase, process: Callable[..., Leases], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread that renews goes on when all else stands still."""
-    monkeypatch.setattr("openassay.storage.locks.SILENCE", 1)
+    monkeypatch.setattr("openassay.storage.locks.MAX_SILENT_LEASES", 1)
     hanging, other = process(), process()
     hanging.acquire("t")
     _until(lambda: other.is_free("t"), "it is held for ever")

@@ -47,13 +47,13 @@ def names(rows: Rows, thread: str) -> list[str]:
 
 
 async def one(notes: NoteStore, thread: str, value: Any) -> str:
-    [name] = await notes.add_test(thread, [value])
+    [name] = await notes.put(thread, [value])
     return name
 
 
 @pytest.mark.requirement("L-05")
 async def test_values_come_back_by_their_names(notes: NoteStore) -> None:
-    names = await notes.add_test("t", [HITS, [1, "two", None], HITS])
+    names = await notes.put("t", [HITS, [1, "two", None], HITS])
 
     assert names[0] == names[2] != names[1]
     assert await notes.get("t", names) == {names[0]: HITS, names[1]: [1, "two", None]}
@@ -93,7 +93,7 @@ async def test_any_plain_value_comes_back(value: Any) -> None:
 @pytest.mark.requirement("W-18")
 async def test_a_copy_has_the_notes_it_was_to_have(rows: Rows) -> None:
     notes = SqlNotes(rows)
-    kept, other = await notes.add_test("t", ["kept", "other"])
+    kept, other = await notes.put("t", ["kept", "other"])
 
     with pytest.raises(NotFoundError):
         notes.copy("t", "u", [kept, "0" * 40])
@@ -113,7 +113,7 @@ async def test_what_comes_too_late_for_its_thread_is_not_written(rows: Rows) -> 
     await threads.delete("t")
 
     for late in (
-        notes.add_test("t", [HITS]),
+        notes.put("t", [HITS]),
         saver.aput(where, empty_checkpoint(), {}, {}),
         saver.aput_writes(where, [("found", 1)], "task"),
         saver.prune_run("t", "r", keep=1),
@@ -121,13 +121,13 @@ async def test_what_comes_too_late_for_its_thread_is_not_written(rows: Rows) -> 
         with pytest.raises(NotFoundError, match="no thread t"):
             await late
 
-    assert rows.scopes() == [("thread", "u")]
+    assert rows.heads.list_scopes() == [("thread", "u")]
     assert [one.id for one in await threads.overview(limit=5)] == ["u"]
 
 
 @pytest.mark.requirement("F-10")
 async def test_rows_whose_thread_is_gone_can_be_deleted(rows: Rows) -> None:
-    await SqlNotes(rows).add_test("t", [HITS])
+    await SqlNotes(rows).put("t", [HITS])
     with rows.database.transaction() as connection:
         connection.execute("DELETE FROM threads WHERE id = 't'")
     threads = SqlThreads(rows)
@@ -158,7 +158,7 @@ async def test_documents_a_note_speaks_of_are_used_by_its_thread(rows: Rows) -> 
 @pytest.mark.requirement("F-10")
 async def test_notes_are_deleted_with_their_thread(rows: Rows) -> None:
     for id in ("t", "u"):
-        await SqlNotes(rows).add_test(id, [HITS])
+        await SqlNotes(rows).put(id, [HITS])
 
     await SqlThreads(rows).delete("t")
 
@@ -169,7 +169,7 @@ async def test_notes_are_deleted_with_their_thread(rows: Rows) -> None:
 @pytest.mark.requirement("L-05")
 async def test_what_is_written_is_small(rows: Rows) -> None:
     value = [{**HITS["Q1"][0], "rank": n, "snippet": "The kiln is hot. " * 5} for n in range(80)]
-    await SqlNotes(rows).add_test("t", [value])
+    await SqlNotes(rows).put("t", [value])
 
     with rows.database.connection() as connection:
         row = connection.execute("SELECT length(content) AS n FROM notes").fetchone()
@@ -180,7 +180,7 @@ async def test_what_is_written_is_small(rows: Rows) -> None:
 async def test_notes_go_with_the_last_checkpoint_that_names_them(rows: Rows) -> None:
     """Or with the last result that waits to become part of one."""
     saver, notes = SqlCheckpointSaver(rows), SqlNotes(rows)
-    old, both, new, result = await notes.add_test("t", ["old", "both", "new", "result"])
+    old, both, new, result = await notes.put("t", ["old", "both", "new", "result"])
     config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     for named in ((old, both), (both, new)):
         values = {"read": {f"note {name}": 1 for name in named}, "findings": {"note": named[0]}}

@@ -64,8 +64,8 @@ def fill(rows: Rows, threads: int = 2) -> None:
 
 def content(rows: Rows) -> dict[str, list[dict[str, object]]]:
     """Everything, checked in every way there is."""
-    rows.check_heads()
-    for scope, owner in rows.scopes():
+    rows.heads.check_all()
+    for scope, owner in rows.heads.list_scopes():
         rows.check(scope, owner, deep=True)
     return {table.name: rows.read(table, "ORDER BY " + ", ".join(table.key)) for table in ALL_TABLES}
 
@@ -200,7 +200,7 @@ def test_rows_from_before_there_were_seals_are_sealed_once(
     }  # fmt: skip
     assert found["runs"][0]["question"] == "How hot?"
     assert found["calls"][0]["answer"] == "hot"
-    assert rows.scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
+    assert rows.heads.list_scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
     execute(old, "UPDATE documents SET seal = ''")
     ensure_seals(rows)
     with pytest.raises(IntegrityError, match="row documents h"):

@@ -108,7 +108,7 @@ class Lab:
         self.sources: list[Source] = [DemoSource(self.documents)]
         self.reasoner = StubReasoner(embedder, FeatureSupportScorer(embedder), open_companies(), **script)
         self.account = FreeAccount()
-        self.thinking = SingleReasonerFactory(self.reasoner, self.account)
+        self.reasoners = SingleReasonerFactory(self.reasoner, self.account)
         runner = Runner(
             settings=settings,
             threads=self.threads,
@@ -119,7 +119,7 @@ class Lab:
             notes=self.notes,
             pages=self.pages,
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
-            thinking=self.thinking,
+            reasoners=self.reasoners,
             support=FeatureSupportScorer(embedder),
             checkpointer=self.checkpointer,
             locks=MemoryLocks(),

@@ -98,7 +98,7 @@ async def test_another_process_stops_a_run(process: Callable[[], Any], lake: Lak
 
     assert asked.status is RunStatus.RUNNING, "it was asked, and had not stopped yet"
     assert outcome.run.status is RunStatus.CANCELLED
-    with pytest.raises(UsageError, match="nothing is at work"):
+    with pytest.raises(UsageError, match="nothing is running"):
         await other.stop(run.thread)
     lake.gate.set()
     await other.resume(run.thread)
@@ -123,7 +123,7 @@ async def test_a_run_that_a_person_drains_ends_its_step_and_goes_on_when_a_perso
     left = [event async for event in mine.events(run.id)]
 
     assert outcome.run.status is RunStatus.CANCELLED
-    assert any("after the step" in str(event.data.get("text")) for event in left if event.kind == "notice")
+    assert any("after its current step" in str(event.data.get("text")) for event in left if event.kind == "notice")
     assert [event.stage for event in left if event.kind == "leave"][-1] == "search"
     assert await other.resume_abandoned() == await mine.resume_abandoned() == [], (
         "what a person has stopped is left alone"
@@ -174,7 +174,7 @@ async def test_what_a_person_has_asked_for_holds_also_if_the_process_stops_befor
 async def test_a_run_that_is_stopped_while_another_process_tries_for_it_is_left_alone(
     process: Callable[[], Any], lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.PAUSE", 1.0)
+    monkeypatch.setattr("openassay.engine.runner.LOCK_RETRY_SECONDS", 1.0)
     mine, other = await process(), await process()
     run = await begun(mine, lake)
 
@@ -195,7 +195,7 @@ async def test_a_run_that_has_ended_is_not_stopped_for_the_next_one_on_its_threa
     second = await engine.start(QUESTION, ResearchOptions(source="lake", depth=Depth.QUICK), thread=first.thread)
     await asyncio.wait_for(lake.reached.wait(), 20)
 
-    with pytest.raises(UsageError, match="nothing is at work"):
+    with pytest.raises(UsageError, match="nothing is running"):
         await engine.stop(first.thread, run=first.id)
 
     assert engine.list_running() == [second.id]
@@ -290,7 +290,7 @@ async def test_what_was_left_is_taken_up_a_few_at_a_time(
     assert (await engine.threads.run(hopeless.id)).status is RunStatus.QUEUED
     [told] = [record.getMessage() for record in caplog.records]
     assert hopeless.thread in told
-    assert "cannot go on" in told
+    assert "cannot be resumed" in told
 
 
 async def test_a_run_that_somebody_works_on_is_not_taken_up(process: Callable[[], Any], lake: Lake) -> None:
@@ -319,7 +319,7 @@ async def test_a_run_of_another_process_is_followed_to_its_end(process: Callable
 async def test_whoever_follows_a_dead_process_is_let_go(
     process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.resume.SILENCE", 0.2)
+    monkeypatch.setattr("openassay.engine.resume.SILENCE_SECONDS", 0.2)
     engine = await process()
     run = await engine.queue(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.threads.update(run.id, status=RunStatus.RUNNING)

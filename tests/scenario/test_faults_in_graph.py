@@ -70,7 +70,7 @@ async def left(here: Lab, outcome: RunOutcome) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.requirement("F-11", "W-16")
-@pytest.mark.parametrize("step", ["plan", "claims", "write"])
+@pytest.mark.parametrize("step", ["plan", "extract_claims", "write"])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
 async def test_a_step_that_fails_ends_the_run_and_is_all_that_is_done_again(
     lab: Make, error: OpenAssayError, step: str
@@ -128,7 +128,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits between two tries."""
     real = asyncio.sleep
     monkeypatch.setattr("langgraph.pregel._retry.asyncio.sleep", lambda _: real(0))
-    monkeypatch.setattr("openassay.engine.runner.SETBACKS", (0, 0))
+    monkeypatch.setattr("openassay.engine.runner.STORAGE_RETRY_SECONDS", (0, 0))
 
 
 @pytest.mark.requirement("F-11", "W-16")
@@ -162,7 +162,7 @@ async def test_a_run_whose_storage_stays_away_waits_to_be_taken_up(lab: Make, hu
     assert waiting.run.status is RunStatus.QUEUED
     assert waiting.run.error is None
     [*_, last] = [event for event in await here.log(waiting.run.id) if event.kind == "notice"]
-    assert "waits to be taken up" in str(last.data["text"])
+    assert "waits to be resumed" in str(last.data["text"])
     await here.engine.resume(waiting.run.thread)
     assert (await here.settled(waiting.run.id)).run.status is RunStatus.DONE
     assert [name for name, _ in here.reasoner.calls].count("plan") == 13

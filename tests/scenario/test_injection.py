@@ -243,7 +243,7 @@ async def researched(
     def opened(run: Run, emit: Emit) -> Any:
         return LLMReasoner(model, here.reasoner, emit, today=run.started.date()), here.account
 
-    here.thinking.open = opened  # type: ignore[method-assign]
+    here.reasoners.open = opened  # type: ignore[method-assign]
     source = SearchEngine(MemoryDocuments(), pages)
     here.sources = [source]
     for document in pages:
@@ -296,7 +296,7 @@ async def attacked(
 
 def _without_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     for reader in (language_reading, embedded_reading):
-        monkeypatch.setattr(reader, "instructions", lambda text: ())
+        monkeypatch.setattr(reader, "find_instructions", lambda text: ())
         monkeypatch.setattr(reader, "is_order", lambda sentence: False)
 
 

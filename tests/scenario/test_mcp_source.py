@@ -124,7 +124,7 @@ async def test_it_is_listed_and_private_documents_keep_it_out(tmp_path: Path) ->
     assert (listed["available"], listed["remote"], listed["types"], listed["usd"]) == (True, True, ["web"], 0.01)
 
     (tmp_path / "own.txt").write_text("Lake Marrow is cold.", encoding="utf-8")
-    with pytest.raises(UsageError, match="notes would be asked about your documents"):
+    with pytest.raises(UsageError, match="notes would receive queries about your documents"):
         await outcome(
             tmp_path, ResearchOptions(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path)
         )

@@ -86,7 +86,7 @@ async def test_a_source_that_is_avoided_is_not_asked_and_the_report_says_so(lab:
     assert unwanted.asked == []
     assert wanted.asked
     told = [event.data["text"] for event in of(await bench.log(outcome.run.id), "notice", "dispatch")]
-    assert told == ["Not asked, since you want to avoid it: exa."]
+    assert told == ["Not searched, because you avoid it: exa."]
     assert told[0] in outcome.report.notices
 
 
@@ -112,7 +112,7 @@ async def test_where_nobody_is_left_to_ask_the_person_is_told_why(lab: Make) -> 
     assert outcome.report.status == "no_data"
     errors = of(await bench.log(outcome.run.id), "error", "search")
     assert any("what you avoid" in str(event.data["message"]) for event in errors)
-    assert any("you want to avoid it: exa" in notice for notice in outcome.report.notices)
+    assert any("because you avoid it: exa" in notice for notice in outcome.report.notices)
 
 
 async def test_what_one_person_avoids_another_does_not(lab: Make) -> None:

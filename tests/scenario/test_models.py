@@ -271,7 +271,7 @@ def _pauses_are_not_waited_out(here: World) -> None:
     async def at_once(seconds: float) -> None:
         await asyncio.sleep(0)
 
-    here.engine._runner.thinking._router.sleep = at_once  # type: ignore[attr-defined]
+    here.engine._runner.reasoners._router.sleep = at_once  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

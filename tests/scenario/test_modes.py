@@ -140,7 +140,7 @@ async def test_an_ambiguous_question_turns_auto_into_plan_and_the_signals_are_re
 async def test_an_expensive_question_is_asked_about(lab: Make, usd: float, flips: bool) -> None:
     here = lab()
     here.holds(*LAKE)
-    here.engine._runner.thinking = SingleReasonerFactory(here.reasoner, here.account, usd=usd)
+    here.engine._runner.reasoners = SingleReasonerFactory(here.reasoner, here.account, usd=usd)
 
     outcome = await here.ask(QUESTION, mode="auto", interactive=True)
 

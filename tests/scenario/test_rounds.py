@@ -295,10 +295,10 @@ async def test_a_sub_question_whose_searches_cost_much_leaves_the_others_theirs(
     )
     hit = Hit(provider="paid", query="", rank=1, url=SURVEY.url, title=SURVEY.title, document=SURVEY.hash, start=0,
               end=len(SURVEY.text), host=SURVEY.host)  # fmt: skip
-    await here.documents.add_test(SURVEY)
+    await here.documents.put(SURVEY)
     here.sources = [FakeRemote("paid", [hit], micros=10_000)]
     account = RunAccount("r1", ledger := MemoryLedger(), Caps(micros=100_000, tokens=10**9, requests=1000), silent)
-    here.engine._runner.thinking = SingleReasonerFactory(
+    here.engine._runner.reasoners = SingleReasonerFactory(
         here.reasoner, account
     )  # the purse is the one thing that is real
 

@@ -107,7 +107,7 @@ async def test_everything_a_run_writes_stands_behind_its_fence(
 async def test_a_run_whose_thread_was_taken_over_ends_quietly_and_writes_nothing(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.LOOK", PATIENCE)  # it finds out only when it writes
+    monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", PATIENCE)  # it finds out only when it writes
     reached, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(query: str) -> None:
@@ -140,7 +140,7 @@ async def test_a_line_of_the_journal_that_comes_late_goes_nowhere(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process may be stopped when the database has accepted something and its journal has not been told."""
-    monkeypatch.setattr("openassay.engine.runner.LOOK", PATIENCE)
+    monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", PATIENCE)
     reached, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(query: str) -> None:

@@ -114,7 +114,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
         raise StorageError("database is locked")
 
     monkeypatch.setattr(here.reviews, "pending", pending)
-    monkeypatch.setattr("openassay.engine.answers.LOOK", 0.01)
+    monkeypatch.setattr("openassay.engine.answers.TIMER_POLL_SECONDS", 0.01)
     keeper = asyncio.create_task(here.engine.run_deadlines())
     await asyncio.sleep(0.2)
     alive = not keeper.done()
@@ -132,7 +132,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 async def test_a_thread_that_is_at_work_elsewhere_takes_no_answer_and_nothing_is_changed(
     lab: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("openassay.engine.runner.LOCK_WAIT_SECONDS", 0.1)
     here, waiting = await asked(lab)
     here.engine._runner.locks.acquire(waiting.run.thread)
     before = (await here.threads.run(waiting.run.id)).options

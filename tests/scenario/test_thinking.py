@@ -265,8 +265,8 @@ async def test_verifying_takes_two_calls_and_writing_one_at_most(lab: Make) -> N
 
     report = await here.report(QUESTION)
 
-    calls = [name for name in methods(here) if name in ("claims", "judge", "write", "critique")]
-    assert calls == ["claims", "judge", "write", "judge", "critique"]
+    calls = [name for name in methods(here) if name in ("extract_claims", "judge", "write", "critique")]
+    assert calls == ["extract_claims", "judge", "write", "judge", "critique"]
     judged = [arguments[0] for name, arguments in here.reasoner.calls if name == "judge"][1]
     told = [claim for claim in report.claims if claim.verdict == "supported"]
     assert len(judged) == len({text for text, _ in judged}) >= len(told)
@@ -511,7 +511,7 @@ async def test_what_would_take_half_the_cap_is_asked_about_first(
     lab: Make, usd: float, cap: float | None, waits: bool
 ) -> None:
     here = lab()
-    here.thinking.usd = usd
+    here.reasoners.usd = usd
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION, interactive=True, usd=cap)

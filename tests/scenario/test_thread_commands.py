@@ -241,7 +241,7 @@ def test_a_run_whose_process_is_gone_is_told_from_one_at_work(typed: Typed, thre
 def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
     typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.runner.PATIENCE", 0.1)
+    monkeypatch.setattr("openassay.engine.runner.LOCK_WAIT_SECONDS", 0.1)
     with (data / "locks" / f"{thread}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ThreadBusyError, match="your question was not asked"):

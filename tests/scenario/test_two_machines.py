@@ -53,8 +53,8 @@ class Site:
 
     @asynccontextmanager
     async def machine(self, name: str, **settings: Any) -> AsyncIterator[ServerResources]:
-        async with open_server_resources(self.settings(name, **settings)) as premises:
-            yield premises
+        async with open_server_resources(self.settings(name, **settings)) as resources:
+            yield resources
 
 
 @pytest.fixture
@@ -62,16 +62,16 @@ def site(tmp_path: Path, postgres_address: str, monkeypatch: pytest.MonkeyPatch)
     return Site(tmp_path, postgres_address, monkeypatch)
 
 
-async def upload(premises: ServerResources, text: str) -> Upload:
-    file = await premises.uploads.new_folder() / "notes.md"
+async def upload(resources: ServerResources, text: str) -> Upload:
+    file = await resources.uploads.new_folder() / "notes.md"
     file.write_text(text, encoding="utf-8")
-    [given] = await premises.uploads.add("ann", [(file, "text/markdown")], ROOM)
+    [given] = await resources.uploads.add("ann", [(file, "text/markdown")], ROOM)
     return given
 
 
-async def documents(premises: ServerResources, outcome: RunOutcome) -> dict[str, str]:
-    hashes = await premises.engine._runner.documents.list_hashes(outcome.run.thread)
-    return {hash: (await premises.engine.document(hash)).text for hash in hashes}
+async def documents(resources: ServerResources, outcome: RunOutcome) -> dict[str, str]:
+    hashes = await resources.engine._runner.documents.list_hashes(outcome.run.thread)
+    return {hash: (await resources.engine.document(hash)).text for hash in hashes}
 
 
 @pytest.mark.slow

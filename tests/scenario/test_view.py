@@ -195,7 +195,7 @@ async def test_long_lists_and_texts_are_cut_and_counted() -> None:
     """An abstract can be as long as a book, and a thread may have been searched for days."""
     documents = MemoryDocuments()
     long = make_document("word " * 10_000, title="Long", url="https://long.example/")
-    await documents.add_test(long)
+    await documents.put(long)
     hits = [hit(long, url=f"https://long.example/{n}", rank=n).model_dump(mode="json") for n in range(1, 1001)]
     places = [{"document": long.hash, "start": n, "end": n + 5_000} for n in range(100)]
     values = {

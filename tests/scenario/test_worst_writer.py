@@ -106,7 +106,7 @@ class Everything(FakeSource):
         self.queries.append(query)
         hits: list[Hit] = []
         for document in self._documents:
-            await self._store.add_test(document)
+            await self._store.put(document)
             for passage in split_passages(document.hash, document.text):
                 hit = self._build_hit(query, len(hits) + 1, 1, document, passage)
                 hits.append(hit.model_copy(update={"url": f"{hit.url}?part={passage.start}"}))

@@ -166,7 +166,7 @@ def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> No
     assert "Overdue: openassay review timers --once settles them." in listed.err
     before = state(thread)
     late = refuses(thread, "approve", "the time for an answer ended, on ")
-    assert late == f"Let the clock decide: openassay resume {thread}"
+    assert late == f"The default applies now: openassay resume {thread}"
     assert state(thread) == before
 
     settled = openassay("review", "timers", "--once")

@@ -110,8 +110,8 @@ def verify(
     if json:
         manifest = found.manifest
         about = manifest.plain() if manifest else None
-        if about and manifest and manifest.signed:
-            about["fingerprint"] = compute_fingerprint(manifest.signed.key)
+        if about and manifest and manifest.signature:
+            about["fingerprint"] = compute_fingerprint(manifest.signature.key)
         checks = [row._asdict() for row in found.rows]
         result = {"file": str(file), "ok": not found.refused, "reason": found.reason or None, "checks": checks}
         print_json({**result, "manifest": about})
@@ -145,7 +145,7 @@ def verify_bundle(path: Path, signer: str | None = None) -> Verification:
 
 
 def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
-    signed = manifest.signed
+    signed = manifest.signature
     if signed is None:
         missing = ("nobody has signed it",) if signer else ()
         return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody vouches for it")
@@ -259,8 +259,8 @@ def bundle(
     print_message(f"Bundle written to {target}")
     if made.manifest is not None:
         print_message(f"digest {made.manifest.digest}")
-        if made.manifest.signed is not None:
-            print_message(f"signed by {compute_fingerprint(made.manifest.signed.key)}")
+        if made.manifest.signature is not None:
+            print_message(f"signed by {compute_fingerprint(made.manifest.signature.key)}")
 
 
 # -- showing ------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def _show_bundle(path: Path, found: Verification, *, port: int, browser: bool) -
             help=f"See all of it with: openassay verify {path}",
         )
     if found.manifest is not None:
-        signed = found.manifest.signed
+        signed = found.manifest.signature
         signature = f"signed by {compute_fingerprint(signed.key)}" if signed else "not signed"
         print_message(f"Checked: digest {found.manifest.digest[:16]}…, {signature}.")
     report, documents = read_bundle(path)

@@ -77,12 +77,12 @@ def worker(
         with wait_for_stop(STOPPING) as stopping:
             async with open_worker(settings, concurrency) as worker:
                 print_message(f"Working on runs of {worker.database}, {worker.concurrency} at a time. Ctrl-C stops it.")
-                if worker.figures:
-                    print_message(f"Its metrics are at {worker.figures}/metrics.")
+                if worker.metrics_url:
+                    print_message(f"Its metrics are at {worker.metrics_url}/metrics.")
                 await worker.run(stopping, until_idle=until_idle)
         idle = "Nothing was under way." if stopping.is_set() else "Nothing is left to do."
-        requeued = f"Queued again, for another worker: {pluralize(worker.left, 'run')}."
-        print_message(f"Stopped. {requeued if worker.left else idle}")
+        requeued = f"Queued again, for another worker: {pluralize(worker.interrupted, 'run')}."
+        print_message(f"Stopped. {requeued if worker.interrupted else idle}")
 
     with configure_logs(settings, worker=f"{socket.gethostname()}-{os.getpid()}"):
         asyncio.run(run())

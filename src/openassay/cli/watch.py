@@ -102,7 +102,7 @@ class SourceRereader:
         if not path.exists():
             return RereadResult(reason="the file is no longer there", gone=True)
         try:
-            return RereadResult(self._resources.world.sources.reader.read(path).text)
+            return RereadResult(self._resources.sources.reader.read(path).text)
         except ReadError as error:
             return RereadResult(reason=error.message)
 
@@ -114,7 +114,7 @@ class SourceRereader:
         for given in self._docs:
             if given.startswith(SCHEME) and given.endswith(f"/{id}"):
                 try:
-                    return self._read_file(self._resources.world.files.locate(given) / unquote(name))
+                    return self._read_file(self._resources.files.locate(given) / unquote(name))
                 except NotFoundError:
                     break
         return RereadResult(reason="the upload was deleted", gone=True)

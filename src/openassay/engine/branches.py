@@ -24,9 +24,9 @@ from openassay.models.thread import (
     BranchChanges,
     BranchTree,
     CheckpointInfo,
+    ResearchOptions,
     RestartPoint,
     Run,
-    ResearchOptions,
     SourceVeto,
     Thread,
     read_options,
@@ -158,7 +158,9 @@ def change_plan(plan: Plan, changes: BranchChanges) -> Plan:
 # The options ------------------------------------------------------------------------------------------
 
 
-def derive_options(before: ResearchOptions, run: str, changes: BranchChanges, interactive: bool | None) -> ResearchOptions:
+def derive_options(
+    before: ResearchOptions, run: str, changes: BranchChanges, interactive: bool | None
+) -> ResearchOptions:
     """What the branch's run goes by; sources that were changed are chosen anew."""
     update: dict[str, object] = {
         name: value
@@ -319,7 +321,9 @@ class BranchService:
     def _max_usd(self, options: ResearchOptions) -> float:
         return options.max_usd(self._runner.settings.budget.usd)
 
-    async def _apply_plan(self, options: ResearchOptions, plan: Plan, before: Plan, changes: BranchChanges) -> ResearchOptions:
+    async def _apply_plan(
+        self, options: ResearchOptions, plan: Plan, before: Plan, changes: BranchChanges
+    ) -> ResearchOptions:
         """What a plan says of money, length and sources holds for the run."""
         options = options.with_plan(plan, before)
         if plan.sources == before.sources or changes.affects_sources:
@@ -333,8 +337,8 @@ class BranchService:
     ) -> tuple[ResearchOptions, list[Source], dict[str, str]]:
         options = options.model_copy(update={"veto": ()}) if anew else options
         sources, notices = await asyncio.to_thread(self._sources, options)
-        notices = notices | await asyncio.to_thread(self._runner.thinking.notices, options)
-        options = await asyncio.to_thread(self._runner.thinking.pin_options, options)
+        notices = notices | await asyncio.to_thread(self._runner.reasoners.notices, options)
+        options = await asyncio.to_thread(self._runner.reasoners.pin_options, options)
         if options.source == "auto" and not options.sources:
             options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
         return options, sources, notices

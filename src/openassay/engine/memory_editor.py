@@ -9,7 +9,7 @@ from openassay.errors import NotFoundError, UsageError
 from openassay.models.user import MemoryFact, Preferences
 from openassay.nodes.preferences import language_code
 from openassay.protocols import Memory
-from openassay.search.base import parse_host_or_source
+from openassay.search.registry import parse_host_or_source
 from openassay.settings import load
 from openassay.text.words import is_readable
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from openassay.errors import AnswerError, QuestionError
 from openassay.models.base import Record
 from openassay.models.plan import LONGEST, Mode, Plan, apply_edits, clean_line, parse_edits, replace_plan
-from openassay.models.thread import Decision, OnTimeout, Review, Run, ResearchOptions
+from openassay.models.thread import Decision, OnTimeout, ResearchOptions, Review, Run
 from openassay.nodes.gate import ALL, CUSTOM, NOBODY
 from openassay.settings import Settings
 from openassay.text.urls import parse_url as address

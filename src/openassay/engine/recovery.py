@@ -32,7 +32,7 @@ from openassay.engine.journal import (
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, StorageError, UsageError
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.evidence import Document
-from openassay.models.thread import Branch, Run, ResearchOptions, Thread, is_id
+from openassay.models.thread import Branch, ResearchOptions, Run, Thread, is_id
 from openassay.protocols import DocumentStore, EventLog, Ledger, NoteStore, ThreadStore
 from openassay.state import StateCompactor, evidence_values, note_names
 from openassay.storage.events import find_documents
@@ -566,7 +566,7 @@ async def restore_run(found: RunRecords, stores: JournalStores, now: datetime) -
         await stores.ledger.restore(rows)
     if before is None:
         await _begin_run(found, stores, now)
-    await stores.notes.add_test(run.thread, list(kept.notes.values()))
+    await stores.notes.put(run.thread, list(kept.notes.values()))
     for event in found.events[len(await stores.log.since(run.id, 0)) :]:
         await stores.log.append(event)
     last = list(kept.checkpoints)[-1:]
@@ -574,7 +574,7 @@ async def restore_run(found: RunRecords, stores: JournalStores, now: datetime) -
         results = kept.results if label in last else []  # those before have become part of the next
         await restore_checkpoint(stores.checkpointer, run.thread, content, results)
     for document in found.documents:  # last: by now the thread uses them, so nobody takes them for what no thread does
-        await stores.documents.add_test(document)
+        await stores.documents.put(document)
     for remark in (f"Restored from its journal in {kept.folder.name}.", *kept.remarks):
         await stores.log.append(Event(run=run.id, time=now, kind="notice", data={"text": remark}))
     await stores.threads.update(run.id, status=run.status, stage=run.stage, error=run.error or "")

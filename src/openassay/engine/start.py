@@ -1,8 +1,9 @@
-"""A question that becomes a run: all that can be refused is refused before anything is written."""
+"""Turns a question into a run: whatever can be refused is refused before anything is written."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 from uuid import uuid4
 
 from openassay.engine.lock import ThreadLock
@@ -12,17 +13,25 @@ from openassay.errors import StorageError
 from openassay.llm.selection import is_private
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
-from openassay.models.thread import Run, ResearchOptions, Thread, read_options
+from openassay.models.thread import ResearchOptions, Run, Thread, read_options
 from openassay.protocols import ChooseSources, Source
 from openassay.storage.threads import active_run_error
 from openassay.text.redaction import GONE
 
 UNTITLED = "Untitled"
-TAKEN_OUT = "A secret of the settings stood in your question and was taken out."
+REDACTED = "Your question contained a secret of the settings, which was removed."
+
+
+class PreparedRun(NamedTuple):
+    """A run with its sources, and notices about it that the person must see."""
+
+    run: Run
+    sources: list[Source]
+    notices: dict[str, str]
 
 
 class RunStarter:
-    """`sources` chooses those of a run, with notices about the choice that the person must see."""
+    """Creates runs. `sources` chooses those of a run."""
 
     def __init__(self, runner: Runner, sources: ChooseSources) -> None:
         self._runner = runner
@@ -32,100 +41,90 @@ class RunStarter:
     @asynccontextmanager
     async def open_run(
         self, question: str, options: ResearchOptions, thread: str | None, status: RunStatus, id: str | None = None
-    ) -> AsyncIterator[tuple[Run, list[Source], dict[str, str], ThreadLock]]:
-        """A run that is written down, on a thread that is held."""
+    ) -> AsyncIterator[tuple[PreparedRun, ThreadLock]]:
+        """Store a new run, on a new thread unless one is named, and keep its thread locked."""
         question = validate_question(question, options)
-        if thread is None:  # it need not be held before there is one
-            asked = run, *_ = await self._prepare_run(question, options, uuid4().hex[:12], status, id)
-            async with self._runner.lock_thread(run.thread) as hold:
-                await self._threads.fork(
-                    self.build_thread(run.thread, make_title(run.question), _thread_mode(options), options.user), run
-                )
-                yield *asked, hold
+        mode = options.mode if options.interactive else None  # a thread keeps what a person said, not what a job did
+        if thread is None:  # it need not be locked before it exists
+            prepared = await self._prepare_run(question, options, uuid4().hex[:12], status, id)
+            run = prepared.run
+            async with self._runner.lock_thread(run.thread) as lock:
+                title = make_title(run.question)
+                await self._threads.fork(self.build_thread(run.thread, title, mode, options.user), run)
+                yield prepared, lock
             return
         await self._threads.get(thread)
-        async with self._runner.lock_thread(thread) as hold:
-            options = await self._inherit_options(thread, options)
+        async with self._runner.lock_thread(thread) as lock:
+            runs = await self._threads.runs(thread)
+            options = _inherit_options(options, read_options(runs[-1]) if runs else options)
             await self._runner.check(thread)
-            asked = run, *_ = await self._prepare_run(question, options, thread, status, id)
-            await self._add_follow_up(run, _thread_mode(options))
-            yield *asked, hold
+            prepared = await self._prepare_run(question, options, thread, status, id)
+            run = prepared.run
+            # One question after the other. A thread without a title is called after its first.
+            if runs and runs[-1].active:
+                raise active_run_error(run.id, thread)
+            if not runs and (await self._threads.get(thread)).title == UNTITLED:
+                await self._threads.rename(thread, make_title(run.question))
+            if mode:
+                await self._threads.set_mode(thread, mode)
+            await self._threads.begin(run)
+            yield prepared, lock
 
     async def _prepare_run(
         self, question: str, options: ResearchOptions, thread: str, status: RunStatus, id: str | None = None
-    ) -> tuple[Run, list[Source], dict[str, str]]:
-        """All that can be refused is refused here, before anything is written."""
-        question, options, cleaned = self._redact_question(question, options)
-        options, remembered = await self._load_preferences(options.model_copy(update={"private": is_private(options)}))
+    ) -> PreparedRun:
+        clean, reasoners = self._runner.redaction.redact_secrets, self._runner.reasoners
+        question = clean(question)
+        options = options.model_copy(update={"context": clean(options.context), "private": is_private(options)})
+        remembered = {}
+        try:
+            preferences = await self._runner.memory.preferences(options.user)
+            options = options.model_copy(update={"preferences": preferences})
+        except StorageError as error:
+            remembered["memory"] = f"Your preferences could not be read and were left out: {error.message}"
         sources, notices = await asyncio.to_thread(self._sources, options)
-        notices |= (
-            cleaned
-            | remembered
-            | list_skipped_approvals(options, self._runner.settings)
-            | await asyncio.to_thread(self._runner.thinking.notices, options)
-        )
-        options = await asyncio.to_thread(self._runner.thinking.pin_options, options)
+        notices = {
+            **notices,
+            **secret_notice(question, options),
+            **remembered,
+            **list_skipped_approvals(options, self._runner.settings),
+            **await asyncio.to_thread(reasoners.notices, options),
+        }
+        options = await asyncio.to_thread(reasoners.pin_options, options)
         if options.source == "auto":
             options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
-        return self.build_run(thread, question, options, status, id), sources, notices
-
-    def _redact_question(self, question: str, options: ResearchOptions) -> tuple[str, ResearchOptions, dict[str, str]]:
-        """A secret of the settings is nobody's own words."""
-        clean = self._runner.redaction.redact_secrets
-        question, options = clean(question), options.model_copy(update={"context": clean(options.context)})
-        return question, options, secret_notice(question, options)
+        return PreparedRun(self.build_run(thread, question, options, status, id), sources, notices)
 
     def build_run(
         self, thread: str, question: str, options: ResearchOptions, status: RunStatus, id: str | None = None
     ) -> Run:
         return Run(
-            id=id or uuid4().hex[:12], thread=thread, question=question, status=status, started=self._runner.now(),
-            settings=self._runner.settings.fingerprint(), options=options.plain(),
-        )  # fmt: skip
-
-    async def _add_follow_up(self, run: Run, mode: Mode | None) -> None:
-        """One question after the other. A thread without a title is called after its first; a mode that was said for
-        one is the thread's."""
-        before = await self._threads.runs(run.thread)
-        if before and before[-1].active:
-            raise active_run_error(run.id, run.thread)
-        if not before and (await self._threads.get(run.thread)).title == UNTITLED:
-            await self._threads.rename(run.thread, make_title(run.question))
-        if mode:
-            await self._threads.set_mode(run.thread, mode)
-        await self._threads.begin(run)
+            id=id or uuid4().hex[:12],
+            thread=thread,
+            question=question,
+            status=status,
+            started=self._runner.now(),
+            settings=self._runner.settings.fingerprint(),
+            options=options.plain(),
+        )
 
     def build_thread(self, id: str, title: str, mode: Mode | None, owner: str) -> Thread:
         now = self._runner.now()
         return Thread(id=id, title=title or UNTITLED, created=now, updated=now, mode=mode, owner=owner)
 
-    async def _inherit_options(self, thread: str, options: ResearchOptions) -> ResearchOptions:
-        """A follow-up asks the documents its thread was started on, unless it names its own or another source."""
-        runs = await self._threads.runs(thread)
-        before = read_options(runs[-1]) if runs else options
-        # What was said about documents stays as private as they are, whatever is asked next.
-        options = options.model_copy(update={"private": before.private or options.private})
-        if options.docs or options.source != "auto":
-            return options
-        web = options.web or before.web
-        return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
 
-    async def _load_preferences(self, options: ResearchOptions) -> tuple[ResearchOptions, dict[str, str]]:
-        """What the person prefers, as it is when the run begins."""
-        try:
-            known = await self._runner.memory.preferences(options.user)
-        except StorageError as error:
-            return options, {"memory": f"What is remembered of you could not be read and was left out: {error.message}"}
-        return options.model_copy(update={"preferences": known}), {}
+def _inherit_options(options: ResearchOptions, before: ResearchOptions) -> ResearchOptions:
+    """Let a follow-up ask the documents of the question before, unless it names its own or another source. What was
+    said about documents stays as private as they are, whatever is asked next."""
+    options = options.model_copy(update={"private": before.private or options.private})
+    if options.docs or options.source != "auto":
+        return options
+    web = options.web or before.web
+    return options.model_copy(update={"docs": before.docs, "source": before.source, "web": web})
 
 
 def secret_notice(question: str, options: ResearchOptions) -> dict[str, str]:
-    return {"secret": TAKEN_OUT} if GONE in question + options.context else {}
-
-
-def _thread_mode(options: ResearchOptions) -> Mode | None:
-    """A thread keeps what a person said, not what a job did."""
-    return options.mode if options.interactive else None
+    return {"secret": REDACTED} if GONE in question + options.context else {}
 
 
 def make_title(question: str) -> str:

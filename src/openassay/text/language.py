@@ -87,21 +87,18 @@ def _detect_by_script(text: str) -> str | None:
         rest, characters = re.subn(script, "", text)
         written = characters * (DENSE if code in _DENSE else 1)
         if written >= FEWEST and written >= MOSTLY * (written + sum(map(str.isalpha, rest))):
-            return _resolve_script(code, text)
+            # Of the languages that share a script the one it is taken for, unless there are signs of another.
+            if code == "ru" and _UKRAINIAN.search(text):
+                return None if _RUSSIAN.search(text) else "uk"
+            return None if code in _OTHERS and re.search(_OTHERS[code], text) else code
     return None
-
-
-def _resolve_script(code: str, text: str) -> str | None:
-    """Of the languages that share a script the one it is taken for, unless there are signs of another."""
-    if code == "ru" and _UKRAINIAN.search(text):
-        return None if _RUSSIAN.search(text) else "uk"
-    return None if code in _OTHERS and re.search(_OTHERS[code], text) else code
 
 
 def _detect_by_words(words: list[str]) -> str | None:
     said = [word.casefold() for place, word in enumerate(words) if place == 0 or word.islower()]
     english = [word for word in said if word in _ENGLISH]
-    points = {code: _score_words(set(said), code) for code in _OWN}
+    distinct = set(said)
+    points = {code: 2 * len(distinct & own) + len(distinct & _COMMON[code] - own) for code, own in _OWN.items()}
     best = max(points, key=lambda code: points[code])
     next_best = max(points[code] for code in points if code != best)
     known = [word for word in said if word in _OWN[best] or word in _COMMON[best]]
@@ -110,7 +107,3 @@ def _detect_by_words(words: list[str]) -> str | None:
     told = any(word in _OWN[best] for word in known)
     sure = points[best] >= 3 and points[best] >= next_best + AHEAD and len(known) >= SHARE * len(words)
     return best if told and sure else None
-
-
-def _score_words(said: set[str], code: str) -> int:
-    return 2 * len(said & _OWN[code]) + len(said & _COMMON[code] - _OWN[code])

@@ -41,37 +41,42 @@ class Period(NamedTuple):
 
 def parse_period(text: str, today: date) -> Period:
     """What is published outside it does not count. "In 2019" confines nothing: much on 2019 was written later."""
-    return Period(_parse_since(text, today), _parse_until(text))
-
-
-def _parse_since(text: str, today: date) -> date | None:
+    since = until = None
     if ago := _AGO.search(text):
         count, unit = (ago[1] or "1").lower(), ago[2].lower()
         number = int(count) if count.isdecimal() else NUMBER_WORDS[count]
-        return today - timedelta(days=round(number * _DAYS[unit]))
-    if since := _SINCE_YEAR.search(text):
-        year = int(since[1]) + ("after" in since[0].lower())
-        return date(year, 1, 1) if year <= today.year else None
-    return None
-
-
-def _parse_until(text: str) -> date | None:
-    until = _UNTIL_DATE.search(text)
-    if until is None:
-        return None
-    year = int(until[1])
-    if until[2]:
-        try:
-            return date(year, int(until[2]), int(until[3]))
-        except ValueError:
-            return None
-    return date(year - 1, 12, 31) if until[0].lower().startswith("before") else date(year, 12, 31)
+        since = today - timedelta(days=round(number * _DAYS[unit]))
+    elif found := _SINCE_YEAR.search(text):
+        year = int(found[1]) + ("after" in found[0].lower())
+        since = date(year, 1, 1) if year <= today.year else None
+    if found := _UNTIL_DATE.search(text):
+        year = int(found[1])
+        until = date(year - 1, 12, 31) if found[0].lower().startswith("before") else date(year, 12, 31)
+        if found[2]:
+            try:
+                until = date(year, int(found[2]), int(found[3]))
+            except ValueError:
+                until = None
+    return Period(since, until)
 
 
 def needs_recent_sources(question: str, today: date) -> bool:
     """Whether what is asked about is still changing, so that newer pages tell more."""
     years = [int(year) for year in _ANY_YEAR.findall(question)]
     return bool(_NOW.search(question)) or _AGO.search(question) is not None or max(years, default=0) >= today.year - 2
+
+
+MOVING = timedelta(days=730)  # how old a source may be where a question asks for what is current and says no more
+
+
+def find_cutoff(question: str, today: date) -> date | None:
+    """Return the day before which a source is too old for the question, or None where it may be of any age."""
+    if since := parse_period(question, today).since:
+        return since
+    if not needs_recent_sources(question, today):
+        return None
+    recent = [year for year in map(int, _ANY_YEAR.findall(question)) if today.year - 2 <= year <= today.year]
+    return date(max(recent), 1, 1) if recent else today - MOVING
 
 
 AnswerKind = Literal["figures", "date", "reason"]

@@ -76,7 +76,7 @@ class Site:
         """The secret of a new person's token; from then on the server asks everybody for one."""
 
         async def issued() -> str:
-            users = self.served.service.premises.users
+            users = self.served.service.resources.users
             await users.add(User(name=name, created=self.served.service.now()))
             return (await users.issue(name, scopes=USUAL))[1]
 

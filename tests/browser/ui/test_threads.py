@@ -241,7 +241,7 @@ def test_who_may_only_read_is_offered_no_more_until_the_token_is_revoked(look: O
     site = own_site()
     ada = site.token("ada")
     thread = site.call("POST", "/api/threads", {"title": "Ada's thread"}, token=ada)["id"]
-    users = site.served.service.premises.users
+    users = site.served.service.resources.users
     issued = asyncio.run_coroutine_threadsafe(users.issue("ada", scopes=[Scope.READ]), site._loop)
     token, secret = issued.result(10)
     page = look(site, "/", token=secret)

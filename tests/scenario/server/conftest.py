@@ -53,7 +53,7 @@ async def http() -> AsyncIterator[Http]:
 
 async def token_of(server: RunningServer, name: str, *scopes: Scope, **more: Any) -> str:
     """The secret of a new token; the user is added if there is none. From then on tokens are asked for."""
-    users = server.service.premises.users
+    users = server.service.resources.users
     if name not in [user.name for user in await users.all()]:
         await users.add(User(name=name, created=server.service.now()))
     server.service.open_to_all = False

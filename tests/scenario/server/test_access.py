@@ -116,7 +116,7 @@ def routes(listed: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if hasattr(route, "original_router"):
             yield from routes(route.original_router.routes)
         else:
-            yield from ((method, route.path) for method in route.usable_methods - {"HEAD"})
+            yield from ((method, route.path) for method in route.methods - {"HEAD"})
 
 
 async def test_every_route_has_a_row(serve: Open) -> None:
@@ -168,15 +168,15 @@ async def settled(server: RunningServer, http: Http) -> Ada:
 
 
 async def everybody_else(server: RunningServer, http: Http, ada: Ada) -> dict[str, httpx2.AsyncClient]:
-    users, now = server.service.premises.users, server.service.now()
+    users, now = server.service.resources.users, server.service.now()
     expired = await token_of(server, "ada", expires=now + timedelta(milliseconds=1))
     revoked, disabled = await token_of(server, "ada"), await token_of(server, "eve")
     await users.revoke(revoked.split("_")[1])
     await users.change("eve", disabled=True)
     other = await server.service.engine.create_thread("somebody's", owner="bob")
-    _, elsewhere = await server.service.premises.shares.create(other.id, timedelta(days=1))
-    gone, taken_back = await server.service.premises.shares.create(ada.names["threadId"], timedelta(days=1))
-    await server.service.premises.shares.revoke(ada.names["threadId"], gone.id)
+    _, elsewhere = await server.service.resources.shares.create(other.id, timedelta(days=1))
+    gone, taken_back = await server.service.resources.shares.create(ada.names["threadId"], timedelta(days=1))
+    await server.service.resources.shares.revoke(ada.names["threadId"], gone.id)
     secrets = {
         "anonymous": "",
         "expired": expired,
@@ -256,9 +256,9 @@ async def test_a_stream_ends_with_the_token_that_opened_it(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also with the link, the person, and when the first user is added to a server that asked nobody."""
-    monkeypatch.setattr(middleware, "LOOK", 0.1)
+    monkeypatch.setattr(middleware, "RECHECK_SECONDS", 0.1)
     server = await serve()
-    users, shares = server.service.premises.users, server.service.premises.shares
+    users, shares = server.service.resources.users, server.service.resources.shares
     anybody = http(server)
     thread = (await asked(anybody, modeOverride="plan", depth="standard"))["threadId"]
     await standing(anybody, thread)
@@ -301,7 +301,7 @@ async def test_a_token_is_looked_at_once_for_all_its_streams(
             raise RuntimeError("nobody foresaw this")
         return await is_still_valid(*given)
 
-    monkeypatch.setattr(middleware, "LOOK", 0.1)
+    monkeypatch.setattr(middleware, "RECHECK_SECONDS", 0.1)
     monkeypatch.setattr(middleware, "is_still_valid", look)
     server = await serve()
     token = await token_of(server, "ada")
@@ -317,7 +317,7 @@ async def test_a_token_is_looked_at_once_for_all_its_streams(
     await asyncio.sleep(1)
     assert not any(stream.done() for stream in streams)
     assert 4 <= looks <= 12
-    await server.service.premises.users.revoke(token.split("_")[1])
+    await server.service.resources.users.revoke(token.split("_")[1])
     assert all(await asyncio.gather(*streams))
     before = looks
     await asyncio.sleep(0.3)
@@ -342,7 +342,7 @@ async def test_the_first_user_closes_an_open_server(serve: Open, http: Http) -> 
     assert (await client.get("/api/account")).json()["user"] == "local"
     assert (await http(server, "any-key-a-client-wants").get("/api/threads")).status_code == 200
     assert (await http(server, f"openassay_0_{'x' * 43}").get("/api/threads")).status_code == 401
-    users = server.service.premises.users
+    users = server.service.resources.users
     token = await token_of(server, "ada")
     server.service.open_to_all = True  # as it is where another process has added her
     assert (await client.get("/api/account")).status_code == 401

@@ -45,9 +45,9 @@ async def test_the_same_request_is_carried_out_once_and_answered_alike_also_afte
 async def test_who_comes_while_it_is_under_way_is_told_to_come_back(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))
-    replies = server.service.premises.replies
+    replies = server.service.resources.replies
     started = (await ann.post("/api/threads/start", json=START, headers=keyed("k"))).json()
-    with server.service.premises.world.rows.open_writer("") as writer:
+    with server.service.resources.rows.open_writer("") as writer:
         writer.connection.execute("DELETE FROM replies")
     sent = ann.build_request("POST", "/api/threads/start", json=START)
     request = hashlib.sha256(b"\n".join([b"POST", b"/api/threads/start", sent.content])).hexdigest()
@@ -79,7 +79,7 @@ async def test_who_was_refused_may_correct_the_request_and_use_the_key_again(ser
 
 async def test_a_run_is_gone_on_with_once_also_if_the_server_dies_before_it_says_so(serve: Open, http: Http) -> None:
     server = await serve(server={"start_seconds": 0})
-    client, replies = http(server), server.service.premises.replies
+    client, replies = http(server), server.service.resources.replies
     address = f"/api/threads/{(await asked(client, depth='standard'))['threadId']}"
     assert (await client.post(f"{address}/cancel")).json()["status"] == "cancelled"
     sent = client.build_request("POST", f"{address}/resume", json={})

@@ -31,13 +31,13 @@ async def thinking(monkeypatch: pytest.MonkeyPatch, latency: float = 0.0) -> Asy
 
 async def limited(server: RunningServer, name: str, **limits: Any) -> str:
     token = await token_of(server, name)
-    await server.service.premises.users.change(name, **limits)
+    await server.service.resources.users.change(name, **limits)
     return token
 
 
 def cap_of(server: RunningServer, run: str) -> float:
     """What a run may cost, as the books have it."""
-    account = server.service.premises.world.rows.find(ACCOUNTS, run)
+    account = server.service.resources.rows.find(ACCOUNTS, run)
     assert account is not None
     return float(account["cap_micros"]) / MICRO
 
@@ -127,7 +127,7 @@ async def test_a_month_has_an_end_and_deleting_brings_no_money_back(
         assert (await ada.delete(f"/api/threads/{thread}")).status_code == 204
         assert (await ada.get("/api/account")).json()["budget"] == spent
 
-        await server.service.premises.users.change("ada", usd=spent["spent"])
+        await server.service.resources.users.change("ada", usd=spent["spent"])
         refused = await ada.post(START, json={"goal": QUESTION})
         assert refused.status_code == 402
         assert refused.json()["type"] == "urn:openassay:problem:budget"
@@ -140,7 +140,7 @@ async def test_a_month_has_an_end_and_deleting_brings_no_money_back(
 
         server.service.now = lambda: datetime.now(UTC) + timedelta(days=32)
         assert (await ada.get("/api/account")).json()["budget"]["spent"] == 0
-        await server.service.premises.users.change("ada", usd=0.9)
+        await server.service.resources.users.change("ada", usd=0.9)
         await researched(ada)
 
 
@@ -159,7 +159,7 @@ async def test_what_is_promised_at_once_is_not_more_than_there_is(
 
         stopped = runs[-1].thread
         await ada.post(f"/api/threads/{stopped}/cancel")
-        await server.service.premises.users.change("ada", usd=0.5)
+        await server.service.resources.users.change("ada", usd=0.5)
         assert (await ada.post(f"/api/threads/{stopped}/resume", json={})).status_code == 402, "the others hold it all"
         for run in runs:
             await ada.post(f"/api/threads/{run.thread}/cancel")

@@ -81,7 +81,7 @@ async def test_two_servers_admit_no_more_runs_than_one(pair: Pair, http: Http, s
     body = {"goal": QUESTION, "depth": "quick"}
     answers = await asyncio.gather(*(clients[number % 2].post(START, json=body) for number in range(10)))
     assert sorted(answer.status_code for answer in answers) == [200] + [429] * 9
-    assert await SqlSpending(one.service.premises.world.rows).count_active("ada") == 1
+    assert await SqlSpending(one.service.resources.rows).count_active("ada") == 1
     await _cancel_all(clients[0])
 
 
@@ -115,7 +115,7 @@ async def test_a_run_of_another_process_is_heard_of(
     postgres_address: str, carrier: str, serve: Open, http: Http, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody looks by itself here within a minute: whatever arrives was heard of."""
-    for name in ("QUICK", "SLOW", "SURE"):
+    for name in ("MIN_POLL_SECONDS", "MAX_POLL_SECONDS", "SIGNALLED_POLL_SECONDS"):
         monkeypatch.setattr(stream, name, 60.0)
     there = {"backend": "postgres", "connection_string": postgres_address}
     client = http(await serve(tmp_path / "one", persistence=there))
@@ -146,7 +146,7 @@ async def test_a_valkey_that_goes_and_comes_back_costs_no_run(
         }
         server = await serve(tmp_path / "one", **settings, server={"start_seconds": 0})
         client = http(server, await token_of(server, "ada"))
-        signals = server.service.premises.world.commons.signals
+        signals = server.service.resources.shared.signals
         thread = str((await asked(client))["threadId"])
         following = asyncio.create_task(transcript(client, thread))
         async with asyncio.timeout(30):

@@ -68,7 +68,7 @@ async def test_every_span_of_a_report_opens_the_passage_it_names(serve: Open, ht
     own = await researched(stranger, "What's happening with Apple and its stock?")
     assert (await stranger.get(f"/api/threads/{own}/documents/{span.document}")).status_code == 404, "of another thread"
 
-    _, secret = await server.service.premises.shares.create(thread, timedelta(hours=1))
+    _, secret = await server.service.resources.shares.create(thread, timedelta(hours=1))
     visitor = http(server, secret)
     assert (await visitor.get(f"/api/threads/{thread}/report")).json()["claims"] == answer.json()["claims"]
     cited = await visitor.get(address, params={"start": span.start, "end": span.end})
@@ -133,7 +133,7 @@ async def test_the_report_of_an_earlier_run_stays_readable(serve: Open, http: Ht
         assert (await got("report", none), await got("sources", none)) == (404, 404), none
     assert await got("report", "../x") == 422
 
-    _, secret = await server.service.premises.shares.create(thread, timedelta(hours=1))
+    _, secret = await server.service.resources.shares.create(thread, timedelta(hours=1))
     visitor = http(server, secret)
     assert (await got("report", second, visitor))["sections"] == latest["sections"]
     assert len((await got("sources", second, visitor))["sources"]) == len(latest["sources"])

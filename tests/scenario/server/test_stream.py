@@ -210,8 +210,8 @@ async def latest(server: RunningServer, thread: str) -> str:
 
 @pytest.mark.slow
 async def test_who_is_far_behind_reads_the_log_again(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openassay.server.stream.KEPT", 5)
-    monkeypatch.setattr("openassay.server.stream.PAGE", 4)
+    monkeypatch.setattr("openassay.server.stream.MAX_RECENT", 5)
+    monkeypatch.setattr("openassay.server.stream.PAGE_SIZE", 4)
     async with thinking(monkeypatch, latency=0.05) as settings:
         server = await serve(**settings)
         client = http(server)
@@ -273,8 +273,8 @@ async def test_a_token_that_is_taken_back_ends_its_streams(serve: Open, http: Ht
     async with asyncio.timeout(10), listening(client, thread) as events:
         async for heard in events:
             if heard.name == "interrupt":
-                [token] = await server.service.premises.users.tokens("ann")
-                await server.service.premises.users.revoke(token.id)
+                [token] = await server.service.resources.users.tokens("ann")
+                await server.service.resources.users.revoke(token.id)
     assert (await client.get(f"/api/stream/{thread}")).status_code == 401
 
 

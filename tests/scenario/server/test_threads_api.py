@@ -122,7 +122,7 @@ async def test_a_run_that_is_stopped_after_its_step_waits_until_somebody_goes_on
             await asyncio.sleep(0.001)
     assert (await client.post(f"{address}/cancel", json={"drain": True})).json()["status"] == "cancelled"
     text = (await client.get(f"/api/stream/{started['threadId']}")).text
-    assert "Stopped after the step it was at" in text
+    assert "Stopped after its current step" in text
     assert (await client.post(f"{address}/resume", json={})).status_code == 200
     assert (await standing(client, started["threadId"]))["status"] == "done"
 
