@@ -35,15 +35,15 @@ def test_the_database_of_one_machine(openassay: Command) -> None:
 def test_a_database_is_looked_at_and_brought_up_to_date(openassay: Command, postgres_server: PostgresServer) -> None:
     address = postgres_server.create("")
     shared = on(openassay, address)
-    before = shared("db", "status", "--json").json
+    before = shared("admin", "db", "status", "--json").json
     assert (before["applied"], before["pending"], before["tables"]) == ([], KNOWN, [])
     assert not before["queue"]
 
-    done = shared("db", "migrate")
+    done = shared("admin", "db", "migrate")
     assert done.code == 0
     assert all(name in done.err for name in KNOWN)
     assert "queue of the workers is ready" in done.err
-    shown = shared("db", "status")
+    shown = shared("admin", "db", "status")
     assert f"schema       {KNOWN[-1]} ({len(KNOWN)} applied)" in shown.out
     assert "queue        ready for workers" in shown.out
     assert "missing      nothing" in shown.out
@@ -52,7 +52,7 @@ def test_a_database_is_looked_at_and_brought_up_to_date(openassay: Command, post
 
     with closing(psycopg.connect(address, autocommit=True)) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (%s, 'tomorrow', '')", (len(KNOWN) + 1,))
-    shared("db", "migrate").refused(2, "newer OpenAssay", "Upgrade this process")
+    shared("admin", "db", "migrate").refused(2, "newer OpenAssay", "Upgrade this process")
     postgres_server.drop(address)
 
 

@@ -35,7 +35,7 @@ def test_a_detached_run_goes_on_by_itself_and_can_be_followed(openassay: Command
     thread = started.out.strip()
     assert started.code == 0, started.err
     assert openassay.threads() == [thread]
-    for command in ("follow", "stop", "threads show"):
+    for command in ("threads follow", "threads stop", "threads show"):
         assert f"openassay {command} {thread}" in started.err
 
     followed = openassay("threads", "follow", thread, "--json")

@@ -89,7 +89,7 @@ def test_what_cannot_be_exported_is_refused_in_a_line(office: Command, tides: Ra
 def test_bytes_are_not_shown_to_a_terminal_and_text_is(office: Command, tides: Ran) -> None:
     thread = thread_of(tides)
     with office.typed("threads", "export", thread, "-f", "pdf", "--out", "-") as terminal:
-        terminal.expect("nothing a terminal can show")
+        terminal.expect("a terminal cannot show pdf")
         assert terminal.ends() == 2
     with office.typed("threads", "export", thread, "-f", "ris", "--out", "-") as terminal:
         terminal.expect("TY  - ")

@@ -115,7 +115,7 @@ def test_a_run_is_stopped_from_another_terminal(openassay: Command) -> None:
     assert process.returncode == 130
     assert openassay.statuses(thread) == ["cancelled"]
     assert f"openassay resume {thread}" in err.decode()
-    assert f"Stopped by a person, and left: {thread}" in openassay("resume", "--all").err
+    assert f"Stopped by a person, and not resumed: {thread}" in openassay("resume", "--all").err
 
 
 @pytest.mark.slow
