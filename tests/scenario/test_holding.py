@@ -178,7 +178,7 @@ async def test_what_was_put_aside_and_stopped_since_stays_so(processes: tuple[En
     run = await mine.queue(APPLE, QUICK)
     await other.stop(run.thread)
 
-    with pytest.raises(UsageError, match="taken up any more"):
+    with pytest.raises(UsageError, match="no longer queued"):
         await mine.resume(run.thread, queued=True)
 
     assert (await mine.threads.run(run.id)).status is RunStatus.CANCELLED
