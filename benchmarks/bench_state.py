@@ -112,7 +112,7 @@ def _stored(data: Path, thread: str, checkpoint: str, notes: set[str]) -> int:
 
 def wide(data: Path, per_question: int) -> Settings:
     """So many pages a sub-question, even above what OpenAssay allows."""
-    search.MOST_HITS = max(search.MOST_HITS, per_question)
+    search.MAX_HITS = max(search.MAX_HITS, per_question)
     chosen = load(data_dir=data, budget={"requests": 100_000})
     harvest = chosen.harvest.model_copy(update={"pages_per_question": per_question})
     limits = {"documents_per_question": per_question, "passages_per_question": 4 * per_question}

@@ -1,6 +1,7 @@
 """What every test gets: no way out to the network, a clean environment, and a record of what it proves.
 
-Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial run leaves
+Any whole run (no paths, no -k, no -m but "not slow") leaves `.requirements.json` for tests/traceability.py; a partial
+run leaves
 the last record alone unless --requirements-record names a file.
 """
 
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
@@ -174,6 +176,31 @@ class PostgresServer:
         name = f"test_{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name} {like}")
         return self.address(name)
+
+    @cached_property
+    def computes_distances(self) -> bool:
+        """Whether pgvector runs here: the wheel's was compiled for newer processors; on an older one the server dies at
+        the first distance."""
+        import psycopg
+
+        with closing(psycopg.connect(self.create(), autocommit=True)) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            try:
+                connection.execute("SELECT '[1,2]'::vector <=> '[2,1]'::vector")
+            except psycopg.OperationalError:
+                self._await_recovery()
+                return False
+        return True
+
+    def _await_recovery(self) -> None:
+        import psycopg
+
+        for _ in range(100):
+            try:
+                return self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                sleep(0.1)
+        raise AssertionError("PostgreSQL did not come back")
 
     def drop(self, address: str) -> None:
         name = address.split("?")[0].rsplit("/", 1)[1]

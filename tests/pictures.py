@@ -7,7 +7,6 @@
 The last two are the compiled graph and together all of it.
 """
 
-import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache

@@ -41,7 +41,9 @@ async def aresearch(
     return outcome.report
 
 
-def _build_options(settings: Settings, docs: Sequence[str | Path], model: str | None, usd: float | None) -> ResearchOptions:
+def _build_options(
+    settings: Settings, docs: Sequence[str | Path], model: str | None, usd: float | None
+) -> ResearchOptions:
     try:
         return ResearchOptions(
             depth=settings.depth, mode=Mode.AUTO, user=settings.user,

@@ -26,7 +26,7 @@ from openassay.llm.router import ModelRouter
 from openassay.llm.selection import EMBEDDED, PRIVATE, ModelSelection, is_private, needs_model_consent, select_models
 from openassay.llm.tracing import is_on as traced
 from openassay.models.spend import MICRO, Caps, CostEstimate
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.models.user import SCHEME
 from openassay.protocols import (
     Cache,

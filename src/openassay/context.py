@@ -10,7 +10,7 @@ from typing import Protocol
 from openassay.models.event import EventKind
 from openassay.models.plan import Mode, Plan, Style
 from openassay.models.spend import CostEstimate
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.protocols import (
     DocumentStore,
     Emit,

@@ -71,6 +71,7 @@ from openassay.state import (
     load_analysis,
     load_critique,
     load_edits,
+    load_harvests,
     load_page_requests,
     load_supported_claims,
     load_tasks,
@@ -205,7 +206,7 @@ def to_harvests(state: State) -> HarvestRoute:
     wanted = load_page_requests(state)
     if not any(wanted.values()):
         return to_readings(state)
-    sends, seen = [], pages_to_skip(state["harvested"])
+    sends, seen = [], pages_to_skip(load_harvests(state))
     for task in load_tasks(state):
         pages = [page for page in wanted.get(task["question"]["id"], ()) if page["key"] not in seen]
         seen.update(page["key"] for page in pages)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from openassay.models.event import Status
-from openassay.models.evidence import Analysis, Claim, Disagreement, Finding, Verdict
+from openassay.models.evidence import Analysis, Claim, Disagreement, DocumentKind, Finding, Verdict
 from openassay.models.plan import Clarity, Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique, Issue
 from openassay.models.thread import ResearchOptions, SourceVeto
@@ -125,7 +125,7 @@ class PageRequest(TypedDict):
     """A page to be fetched; `key` is its canonical address."""
 
     url: str
-    kind: str
+    kind: DocumentKind
     title: str
     published: str | None
     author: str | None

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -443,9 +442,12 @@ async def test_the_event_loop_does_not_wait_for_a_locked_file(
         ticks += 1
     assert await waiting is None
     assert ticks > 10
-    begun = monotonic()
-    assert await cache.get("k") is None
-    assert monotonic() - begun < 0.2, "it rests instead of waiting again"
+    again, resting = asyncio.create_task(cache.get("k")), 0
+    while not again.done():
+        await asyncio.sleep(0.01)
+        resting += 1
+    assert await again is None
+    assert resting < ticks / 2, "it rests instead of waiting again"
     locker.execute("ROLLBACK")
     locker.close()
     await asyncio.sleep(0.35)
@@ -553,10 +555,8 @@ async def test_a_server_that_stops_in_the_middle_of_a_call(
     cache = over_redis(server.url, rest=0.2)
     await cache.put("k", b"v", seconds=600)
     server.freeze()
-    begun = monotonic()
     got, counted = await asyncio.gather(cache.get("k"), cache.count("n", seconds=60))
     assert (got, counted) == (None, 1)
-    assert monotonic() - begun < 4
     assert len(notices) == 1
     assert "in time" in notices[0]
     server.thaw()

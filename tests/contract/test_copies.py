@@ -31,9 +31,7 @@ async def put(rows: Rows, values: Mapping[str, Any]) -> str:
 @pytest.mark.slow
 async def test_a_copy_has_all_it_refers_to(keyed_rows: Rows) -> None:
     with_threads(keyed_rows, "t", "b")
-    [hits, task] = await SqlNotes(keyed_rows).put(
-        "t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}]
-    )
+    [hits, task] = await SqlNotes(keyed_rows).put("t", [{"hits": [{"document": HIT}]}, {"key": "0:Q1", "queries": []}])
     await SqlNotes(keyed_rows).put("t", ["of an earlier question"])
     values = {
         "run": "r", "round": 1, "original_query": "How hot? " * 500, "sources": [{"document": PAGE}],

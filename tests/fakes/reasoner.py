@@ -63,7 +63,8 @@ class StubReasoner(RuleReasoner):
     """
 
     METHODS = frozenset(
-        "understand questions plan queries read analyse claims judge disagreements write critique condense".split()
+        "understand propose_questions plan propose_queries read analyse extract_claims judge find_disagreements "
+        "write critique condense".split()
     )
 
     def __init__(

@@ -189,7 +189,7 @@ async def test_the_status_of_a_run_is_current_at_every_step(lab: Make) -> None:
 
         return step
 
-    steps = ("understand", "plan", "queries", "read", "analyse", "claims", "judge", "write")
+    steps = ("understand", "plan", "propose_queries", "read", "analyse", "extract_claims", "judge", "write")
     here = lab(
         settings={"max_iterations": 2},
         critique=noting("critique", always_revise),
@@ -200,8 +200,9 @@ async def test_the_status_of_a_run_is_current_at_every_step(lab: Make) -> None:
     outcome = await here.ask(QUESTION)
 
     assert dict(during[:-2]) | {"critique": Status.REVIEWING, "write": Status.WRITING} == {
-        "understand": Status.PLANNING, "plan": Status.PLANNING, "queries": Status.SEARCHING, "read": Status.SEARCHING,
-        "analyse": Status.ANALYZING, "claims": Status.ANALYZING, "judge": Status.ANALYZING,
+        "understand": Status.PLANNING, "plan": Status.PLANNING, "propose_queries": Status.SEARCHING,
+        "read": Status.SEARCHING,
+        "analyse": Status.ANALYZING, "extract_claims": Status.ANALYZING, "judge": Status.ANALYZING,
         "write": Status.WRITING, "critique": Status.REVIEWING,
     }  # fmt: skip
     assert during[-4:] == [

@@ -127,7 +127,7 @@ async def test_a_report_sent_back_comes_back_whatever_the_review_says_of_it(lab:
 
     again = await here.answer(waiting, {"decision": "modify", "fixes": ["Say more about the ferry."]})
 
-    assert again.questions[0].question == "The review does not approve it. Publish all the same?"
+    assert again.questions[0].question == "The review does not approve it. Publish anyway?"
     outcome = await here.answer(again, "approve")
     assert outcome.report is not None
     assert outcome.report.status == "complete"
@@ -231,7 +231,7 @@ async def test_claims_are_struck_out_before_anything_is_written(lab: Make) -> No
     assert outcome.report is not None
     assert supported[0]["id"] not in [claim.id for claim in outcome.report.claims]
     assert supported[0]["text"] not in everything(outcome)
-    assert "A person left 1 statement out at a review." in outcome.report.notices
+    assert "A reviewer left out 1 statement." in outcome.report.notices
 
 
 # A critical issue
@@ -394,7 +394,7 @@ async def test_the_price_of_a_harvest_is_that_of_its_pages(lab: Make, monkeypatc
     for pages in (1, 2):
         here = lab(settings={"breakpoints": {"before_harvest": True}, "auto_gate": False})
         on_the_web(here, FakeRemote("exa", [hit(SURVEY), hit(GAZETTE)][:pages]))
-        monkeypatch.setattr(here.reasoners, "quote", lambda options: quote)
+        monkeypatch.setattr(here.reasoners, "estimate", lambda options: quote)
         waiting = await here.ask(QUESTION, interactive=True)
         plan = (await here.state(waiting))["plan"]
         prices.append(waiting.questions[0].shown["usd"])
@@ -616,7 +616,7 @@ async def test_an_answer_that_was_taken_but_not_acted_on_is_applied_on_resume(la
     here, waiting = await asked(lab, PLAN)
     [question] = waiting.questions
     taken = validate_answer(question, "approve")
-    await here.reviews.take(question.id, taken, "person", here.engine._runner.now())
+    await here.reviews.accept_answer(question.id, taken, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
 

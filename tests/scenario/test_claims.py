@@ -49,7 +49,7 @@ async def test_every_claim_has_a_passage_that_bears_it_out_or_says_what_is_wrong
         "Lake Marrow did not cover 412 square kilometres in 2019.": Verdict.CONTRADICTED,
         "The duke of Ostrey breeds falcons for sale.": Verdict.NOT_FOUND,
     }
-    here = lab(claims=stating(*((text, "412") for text in wrong)))
+    here = lab(extract_claims=stating(*((text, "412") for text in wrong)))
     here.holds(*LAKE)
 
     report = await here.report(QUESTION)
@@ -71,7 +71,7 @@ async def test_every_claim_has_a_passage_that_bears_it_out_or_says_what_is_wrong
 @pytest.mark.requirement("W-09", "S-09")
 async def test_a_claim_bound_to_the_wrong_passage_is_found_in_the_right_one_in_the_same_calls(lab: Make) -> None:
     right = "A long drought dried up the river Tamsel, so Lake Marrow shrank."
-    here = lab(claims=stating((right, "412")))
+    here = lab(extract_claims=stating((right, "412")))
     here.holds(SURVEY, GUIDE)
 
     report = await here.report(QUESTION)
@@ -81,14 +81,14 @@ async def test_a_claim_bound_to_the_wrong_passage_is_found_in_the_right_one_in_t
     assert not any("412" in span.quote for span in claim.spans)
     if claim.verdict is Verdict.SUPPORTED:
         assert "found in another passage than the one it named" in claim.reasons
-    asked = [name for name, _ in here.reasoner.calls if name in ("claims", "judge", "write")]
-    assert asked[:3] == ["claims", "judge", "write"]
+    asked = [name for name, _ in here.reasoner.calls if name in ("extract_claims", "judge", "write")]
+    assert asked[:3] == ["extract_claims", "judge", "write"]
 
 
 @pytest.mark.requirement("S-09")
 async def test_all_that_verification_found_is_in_the_report(lab: Make) -> None:
     wrong = "Lake Marrow covered 999 square kilometres in 2019."
-    here = lab(claims=stating((wrong, "412")))
+    here = lab(extract_claims=stating((wrong, "412")))
     here.holds(*LAKE)
 
     report = json.loads((await here.report(QUESTION)).model_dump_json())

@@ -178,7 +178,7 @@ async def test_a_run_that_is_stopped_while_another_process_tries_for_it_is_left_
     mine, other = await process(), await process()
     run = await begun(mine, lake)
 
-    trying = asyncio.create_task(other.take_up(run))
+    trying = asyncio.create_task(other.claim(run))
     await asyncio.sleep(0.3)  # it was busy, and is tried for again
     await mine.stop(run.thread)
 
@@ -198,7 +198,7 @@ async def test_a_run_that_has_ended_is_not_stopped_for_the_next_one_on_its_threa
     with pytest.raises(UsageError, match="nothing is running"):
         await engine.stop(first.thread, run=first.id)
 
-    assert engine.running() == [second.id]
+    assert engine.list_running() == [second.id]
 
 
 async def test_a_step_that_takes_too_long_is_not_waited_for(process: Callable[[], Any], lake: Lake) -> None:

@@ -209,7 +209,7 @@ async def test_a_failed_run_goes_on_from_where_it_broke(lab: Make) -> None:
             raise RuntimeError("out of memory")
         return await real(*args)
 
-    here = lab(claims=claims)
+    here = lab(extract_claims=claims)
     source = here.holds(*LAKE)
     first = await here.ask(QUESTION)
     asked = len(source.queries)

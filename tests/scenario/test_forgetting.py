@@ -35,13 +35,13 @@ async def test_who_comes_just_in_time_keeps_the_thread(
     here = lab(settings={"persistence": {"ttl_hours": 24}})
     thread = await here.engine.create_thread("Kilns")
     here.ahead += timedelta(hours=25)
-    untouched = here.threads.untouched
+    untouched = here.threads.list_idle
 
     async def listed(since: datetime, *, limit: int) -> list[str]:
         found: list[str] = await untouched(since, limit=limit)
         here.threads._threads[thread.id] = thread.model_copy(update={"updated": since})
         return found
 
-    monkeypatch.setattr(here.threads, "untouched", listed)
+    monkeypatch.setattr(here.threads, "list_idle", listed)
     assert await here.engine.expire() == []
     assert (await here.threads.get(thread.id)).title == "Kilns"

@@ -296,7 +296,7 @@ async def attacked(
 
 def _without_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     for reader in (language_reading, embedded_reading):
-        monkeypatch.setattr(reader, "instructions", lambda text: ())
+        monkeypatch.setattr(reader, "find_instructions", lambda text: ())
         monkeypatch.setattr(reader, "is_order", lambda sentence: False)
 
 

@@ -85,7 +85,7 @@ async def test_a_source_that_is_avoided_is_not_asked_and_the_report_says_so(lab:
     assert unwanted.asked == []
     assert wanted.asked
     told = [event.data["text"] for event in of(await bench.log(outcome.run.id), "notice", "dispatch")]
-    assert told == ["Not asked, since you want to avoid it: exa."]
+    assert told == ["Not searched, because you avoid it: exa."]
     assert told[0] in outcome.report.notices
 
 

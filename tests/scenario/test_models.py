@@ -199,9 +199,9 @@ async def test_a_model_without_a_price_refuses_to_start_and_says_how(world: Make
 @pytest.mark.requirement("X-06")
 async def test_a_quote_costs_nothing_and_follows_depth_and_model(world: Make) -> None:
     async with world() as here:
-        quick = await here.engine.quote(TESLA, ResearchOptions(depth="quick"))  # type: ignore[arg-type]
-        deep = await here.engine.quote(TESLA, ResearchOptions(depth="comprehensive", usd=5))  # type: ignore[arg-type]
-        free = await here.engine.quote(TESLA, ResearchOptions(model="embedded"))
+        quick = await here.engine.estimate(TESLA, ResearchOptions(depth="quick"))  # type: ignore[arg-type]
+        deep = await here.engine.estimate(TESLA, ResearchOptions(depth="comprehensive", usd=5))  # type: ignore[arg-type]
+        free = await here.engine.estimate(TESLA, ResearchOptions(model="embedded"))
         assert 0 < quick.usd < deep.usd <= deep.most_usd == 5
         assert quick.calls < deep.calls
         assert (free.usd, free.calls, free.model) == (0, 0, "embedded")

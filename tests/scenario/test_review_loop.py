@@ -11,8 +11,7 @@ from openassay.errors import SourceError
 from openassay.export.report import Report
 from openassay.models.evidence import Judgement, Verdict
 from openassay.models.report import Critique, Issue
-from openassay.reasoning.base import Draft, DraftSection, DraftSentence, JudgementBatch
-from openassay.reasoning.rules.critique import recommend
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, JudgementBatch, recommend
 from openassay.testing import make_document
 from tests.scenario.conftest import Lab, LibraryRun
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY

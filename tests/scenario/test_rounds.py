@@ -46,7 +46,7 @@ async def test_no_source_is_asked_the_same_twice_and_what_was_left_out_is_told(l
         refined = {"Q1": ("survey lake marrow", "lake marrow sonar"), "Q2": ("Sonar: Lake Marrow",)}
         return made.model_copy(update={"refinements": refined, "confidence": 0.1})
 
-    here = lab(queries=queries, analyse=analyse)
+    here = lab(propose_queries=queries, analyse=analyse)
     source = here.holds(*LAKE)
 
     outcome = await here.ask(TWO_PARTS)
@@ -72,7 +72,7 @@ async def test_what_one_asks_for_another_is_read_for_both(lab: Make) -> None:
     async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         return []
 
-    here = lab(plan=plan, queries=queries, settings={"max_gap_searches": 0})
+    here = lab(plan=plan, propose_queries=queries, settings={"max_gap_searches": 0})
     source = here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION)
@@ -290,7 +290,9 @@ async def test_a_sub_question_whose_searches_cost_much_leaves_the_others_theirs(
     async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
         return [TypedQuery(text=f"{request.question.id} number {n}") for n in range(5)] if not request.tried else []
 
-    here = lab(queries=queries, settings={"max_gap_searches": 0, "max_search_iterations": 20, "query_variations": 5})
+    here = lab(
+        propose_queries=queries, settings={"max_gap_searches": 0, "max_search_iterations": 20, "query_variations": 5}
+    )
     hit = Hit(provider="paid", query="", rank=1, url=SURVEY.url, title=SURVEY.title, document=SURVEY.hash, start=0,
               end=len(SURVEY.text), host=SURVEY.host)  # fmt: skip
     await here.documents.put(SURVEY)
@@ -316,7 +318,7 @@ async def test_queries_are_made_out_of_the_share_of_their_sub_question(lab: Make
 
     await here.ask(QUESTION)
 
-    requests = [arguments[0] for name, arguments in here.reasoner.calls if name in ("queries", "read")]
+    requests = [arguments[0] for name, arguments in here.reasoner.calls if name in ("propose_queries", "read")]
     assert {round(request.share, 4) for request in requests} == {round(1 / 3, 4)}
     assert isinstance(here.account, FreeAccount)
 

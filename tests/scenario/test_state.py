@@ -244,7 +244,7 @@ async def test_numbers_given_in_one_round_stay_in_the_next(lab: Make) -> None:
         texts = {"text": "ferry train fishermen"}
         return made.model_copy(update={"queries": tuple(q.model_copy(update=texts) for q in made.queries)})
 
-    here = lab(analyse=analyse, queries=queries, plan=plan)
+    here = lab(analyse=analyse, propose_queries=queries, plan=plan)
     here.holds(GUIDE, GAZETTE, SURVEY.model_copy(update={"title": "Sonar"}))
 
     outcome = await here.ask("How large is Lake Marrow according to the sonar survey?")

@@ -57,7 +57,7 @@ async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: 
     here, waiting = await asked(lab)
     [question] = waiting.questions
     answer = validate_answer(question, EDITS)
-    await here.reviews.take(question.id, answer, "person", here.engine._runner.now())
+    await here.reviews.accept_answer(question.id, answer, "person", here.engine._runner.now())
 
     outcome = await here.settled((await here.engine.resume(waiting.run.thread)).id)
 
@@ -69,7 +69,9 @@ async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: 
 async def test_an_answer_nobody_acted_on_is_found_by_whoever_keeps_time(lab: Make) -> None:
     here, waiting = await asked(lab)
     [question] = waiting.questions
-    await here.reviews.take(question.id, validate_answer(question, "approve"), "person", here.engine._runner.now())
+    await here.reviews.accept_answer(
+        question.id, validate_answer(question, "approve"), "person", here.engine._runner.now()
+    )
 
     [run] = await here.engine.answer_overdue()
 

@@ -149,7 +149,7 @@ async def test_few_results_are_asked_for_in_other_words(lab: Make) -> None:
         requests.append(request)
         return [TypedQuery(text=request.tried[0].query.text), TypedQuery(text="area of Lake Marrow")]
 
-    here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0})
+    here = lab(propose_queries=queries, plan=planless, settings={"max_gap_searches": 0})
     source = here.holds(*LAKE)
 
     outcome = await here.ask("How large is Lake Marrow?", depth="quick")
@@ -179,7 +179,7 @@ async def test_other_words_are_bounded_in_turns_and_queries(lab: Make, limit: in
         made.append(request)
         return [TypedQuery(text=f"zzz turn{len(made)} {n}") for n in range(3)]
 
-    here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0, "max_search_iterations": limit})
+    here = lab(propose_queries=queries, plan=planless, settings={"max_gap_searches": 0, "max_search_iterations": limit})
     source = here.holds(*LAKE)
 
     await here.ask("How large is Lake Marrow?", depth="quick")
@@ -197,7 +197,7 @@ async def test_another_kind_of_source_is_asked_only_what_is_meant_for_it(lab: Ma
             return []
         return [TypedQuery(text="marrow lake treatise", type="academic"), TypedQuery(text="marrow gossip", type="news")]
 
-    here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0})
+    here = lab(propose_queries=queries, plan=planless, settings={"max_gap_searches": 0})
     web = FakeSource(here.documents, [], name="web")
     scholars = FakeSource(here.documents, LAKE, name="scholars")
     scholars.types = ("academic",)  # type: ignore[attr-defined]  # what a source says of itself, where it does
@@ -222,7 +222,7 @@ async def test_what_a_search_asked_by_itself_is_not_asked_in_a_later_round(lab: 
         return analysis.model_validate({**analysis.plain(), "refinements": refinements})
 
     asked: list[tuple[str, ...]] = []
-    here = lab(queries=queries, plan=planless, analyse=analyse, settings={"max_gap_searches": 1})
+    here = lab(propose_queries=queries, plan=planless, analyse=analyse, settings={"max_gap_searches": 1})
     source = here.holds(*LAKE)
 
     await here.ask("How large is Lake Marrow?", depth="quick")
@@ -237,7 +237,7 @@ async def test_a_model_keeps_queries_in_hand_for_other_words(lab: Make) -> None:
         mark = "tried" if request.tried else "first"
         return [TypedQuery(text=f"zzz {mark} {n}") for n in range(request.count)]
 
-    here = lab(queries=queries, plan=planless, settings={"max_gap_searches": 0})
+    here = lab(propose_queries=queries, plan=planless, settings={"max_gap_searches": 0})
     here.reasoner.name = "some:model"
     source = here.holds(*LAKE)
 
@@ -265,8 +265,8 @@ async def test_verifying_takes_two_calls_and_writing_one_at_most(lab: Make) -> N
 
     report = await here.report(QUESTION)
 
-    calls = [name for name in methods(here) if name in ("claims", "judge", "write", "critique")]
-    assert calls == ["claims", "judge", "write", "judge", "critique"]
+    calls = [name for name in methods(here) if name in ("extract_claims", "judge", "write", "critique")]
+    assert calls == ["extract_claims", "judge", "write", "judge", "critique"]
     judged = [arguments[0] for name, arguments in here.reasoner.calls if name == "judge"][1]
     told = [claim for claim in report.claims if claim.verdict == "supported"]
     assert len(judged) == len({text for text, _ in judged}) >= len(told)
@@ -311,7 +311,7 @@ async def test_an_opinion_lowers_credibility_and_never_raises_it(lab: Make) -> N
         }
         return own.model_copy(update={"credibility": opinions})
 
-    plain, here = lab(), lab(claims=claims)
+    plain, here = lab(), lab(extract_claims=claims)
     for one in (plain, here):
         one.holds(*LAKE)
 
@@ -375,7 +375,7 @@ async def test_in_the_last_round_analysing_and_verifying_run_side_by_side(lab: M
             await met.wait()
         return await real(*args)
 
-    here = lab(analyse=together, claims=together, settings={"max_gap_searches": 0})
+    here = lab(analyse=together, extract_claims=together, settings={"max_gap_searches": 0})
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION)
@@ -409,7 +409,7 @@ async def test_variations_of_all_sub_questions_are_thought_of_at_once(lab: Make)
             await met.wait()
         return await real(request)
 
-    here = lab(queries=queries, settings={"max_gap_searches": 0})
+    here = lab(propose_queries=queries, settings={"max_gap_searches": 0})
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION)

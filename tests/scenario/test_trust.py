@@ -124,7 +124,7 @@ async def test_a_quote_from_a_passage_that_was_not_given_costs_only_itself(lab: 
 @pytest.mark.parametrize("about", ["nothing that was ever found", "carries 60 passengers"])
 async def test_a_statement_without_a_span_that_says_it_is_not_found(lab: Make, about: str) -> None:
     text = "Lake Marrow holds the oldest salt of the continent."
-    here = lab(claims=claiming(text, about=about))
+    here = lab(extract_claims=claiming(text, about=about))
     here.holds(*LAKE)
 
     report = await here.report("How large is Lake Marrow, and who runs the ferry that carries passengers?")
@@ -161,7 +161,7 @@ async def test_a_sentence_bound_to_what_is_not_supported_or_not_known_is_dropped
     def unknown(claims: Sequence[Claim]) -> DraftSentence:
         return DraftSentence(text="Lake Marrow is bottomless.", claims=("C999",))
 
-    here = lab(claims=claiming(wrong, about="412"), write=writing(unsupported, unknown), judge=believes)
+    here = lab(extract_claims=claiming(wrong, about="412"), write=writing(unsupported, unknown), judge=believes)
     here.holds(*LAKE)
 
     report = await here.report(QUESTION)
@@ -194,7 +194,7 @@ async def test_verdicts_are_typed_and_coverage_counts_what_was_dropped(lab: Make
     plain.holds(*LAKE)
     before = (await plain.report(QUESTION)).coverage
     wrong = "Lake Marrow covered 999 square kilometres in 2019."
-    here = lab(claims=claiming(wrong, about="412"))
+    here = lab(extract_claims=claiming(wrong, about="412"))
     here.holds(*LAKE)
 
     report = await here.report(QUESTION)
@@ -236,7 +236,7 @@ async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make
     def bound(text: str) -> Callable[[Sequence[Claim]], DraftSentence]:
         return lambda claims: DraftSentence(text=text, claims=(next(c.id for c in claims if c.text == text),))
 
-    here = lab(claims=claims, write=writing(*map(bound, wrong)))
+    here = lab(extract_claims=claims, write=writing(*map(bound, wrong)))
     here.holds(*LAKE)
 
     report = await here.report(QUESTION)
@@ -267,7 +267,7 @@ async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make
 async def test_a_false_figure_name_or_negation_is_caught_though_the_judge_believes_it(
     lab: Make, text: str, about: str, verdict: Verdict
 ) -> None:
-    here = lab(claims=claiming(text, about=about), judge=believes)
+    here = lab(extract_claims=claiming(text, about=about), judge=believes)
     here.holds(SURVEY, GUIDE)
 
     report = await here.report("How large is Lake Marrow, why did it shrink, and did the survey find a leak?")
@@ -280,7 +280,7 @@ async def test_a_false_figure_name_or_negation_is_caught_though_the_judge_believ
 @pytest.mark.requirement("X-03")
 async def test_the_same_statement_without_the_fault_is_published(lab: Make) -> None:
     text = "Lake Marrow covered 412 square kilometres in the year 2019."
-    here = lab(claims=claiming(text, about="412"), judge=believes)
+    here = lab(extract_claims=claiming(text, about="412"), judge=believes)
     here.holds(SURVEY, GUIDE)
 
     report = await here.report(QUESTION)

@@ -15,7 +15,7 @@ from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 pytestmark = pytest.mark.requirement("X-09")
 
 Make = Callable[..., Lab]
-STEPS = ("understand", "plan", "queries", "read", "analyse", "claims", "write", "critique", "condense")
+STEPS = ("understand", "plan", "propose_queries", "read", "analyse", "extract_claims", "write", "critique", "condense")
 
 
 def source(report: Report, title: str) -> str:

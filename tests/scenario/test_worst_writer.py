@@ -170,8 +170,8 @@ def as_documents(chosen: Sequence[Source]) -> list[Document]:
 async def test_no_false_sentence_comes_through_the_engine(lab: Make, material: list[Source]) -> None:
     chosen = Random(5).sample([source for source in material if len(source.sentences) >= FULL], DOCUMENTS)
     hand = Hand(chosen)
-    here = lab(settings=ROOMY, read=reads_all, claims=claims_all, judge=believes, write=hand,
-               disagreements=lambda real, claims, *conflicts: (), critique=approves)  # fmt: skip
+    here = lab(settings=ROOMY, read=reads_all, extract_claims=claims_all, judge=believes, write=hand,
+               find_disagreements=lambda real, claims, *conflicts: (), critique=approves)  # fmt: skip
     here.sources = [Everything(here.documents, as_documents(chosen))]
 
     report = await here.report("What is reported about people, towns, films and companies?")
@@ -374,7 +374,7 @@ async def test_a_judge_who_believes_everything_verifies_no_wrong_claim(lab: Make
             own.append(DraftClaim(wordings=(text,), findings=findings, questions=("Q1",), relevance=1.0))
         return ClaimExtraction(claims=(*own, *(await real(plan, evidence)).claims))
 
-    here = lab(read=reads_sentences, claims=claims, judge=believes)
+    here = lab(read=reads_sentences, extract_claims=claims, judge=believes)
     here.holds(*LAKE)
 
     report = await here.report(QUESTION)
@@ -392,7 +392,7 @@ async def test_nor_publishes_a_wrong_sentence(lab: Make) -> None:
         section = DraftSection(title=request.plan.sections[0], sentences=tuple(sentences))
         return Draft(title=request.plan.goal, sections=(section,))
 
-    here = lab(read=reads_sentences, claims=claims_all, judge=believes, write=write)
+    here = lab(read=reads_sentences, extract_claims=claims_all, judge=believes, write=write)
     here.holds(*LAKE)
 
     report = await here.report(QUESTION)

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -84,14 +83,12 @@ def _told(process: subprocess.Popen[bytes], request: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("how", ["stdin is closed", "a signal"])
 def test_it_ends_and_puts_aside_what_is_under_way(openassay: Command, how: str) -> None:
     with begun(openassay) as (process, thread):
-        began = time.monotonic()
         if how == "a signal":
             process.send_signal(signal.SIGTERM)
             process.wait(20)
             out, err = process.stdout.read(), process.stderr.read()  # type: ignore[union-attr]
         else:
             out, err = process.communicate(timeout=20)
-        assert time.monotonic() - began < 10
         assert process.returncode == 0, err
         assert out == b""
         assert f"openassay resume {thread}".encode() in err

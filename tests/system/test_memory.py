@@ -58,7 +58,7 @@ def test_research_keeps_to_it_and_the_command_line_comes_first(openassay: Comman
     openassay("memory", "set", "avoid", "demo")
     avoided = openassay("ask", QUESTION, "--json", "--quiet")
     assert avoided.code == 5
-    assert "Not asked, since you want to avoid it: demo." in avoided.json["notices"]
+    assert "Not searched, because you avoid it: demo." in avoided.json["notices"]
     assert openassay("ask", QUESTION, "--source", "demo", "--json", "--quiet").code == 0
 
 

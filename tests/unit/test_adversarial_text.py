@@ -3,8 +3,8 @@
 import pytest
 
 from openassay.fetch.formats import ContentFormat, detect_format, reflow
-from openassay.reasoning.rules.small_talk import is_small_talk
 from openassay.text.sentences import split_sentences
+from openassay.text.small_talk import is_small_talk
 
 # Before they were mended, each of these would have gone on for longer than anybody lives.
 pytestmark = [pytest.mark.timeout(20), pytest.mark.requirement("W-17")]

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.evaluation.ramdocs import MEASURES
 from openassay.models.evidence import Claim, Disagreement, Document, QuoteSpan, Verdict
 from openassay.models.report import ShortAnswer
-from openassay.nodes.report import MOST_ANSWER_WORDS, build_answers, select_answers
+from openassay.nodes.report import MAX_ANSWER_WORDS, build_answers, select_answers
 from openassay.reasoning.base import DisputeContext, DocumentOrigin, DraftAnswer, Quote
 from openassay.reasoning.rules.analyse import find_disagreements
 from openassay.reasoning.rules.short_answers import add_answer_quotes, find_answer_quotes, find_answers
@@ -221,7 +221,7 @@ def test_copies_of_one_text_are_no_majority() -> None:
 def test_an_answer_has_at_most_twelve_words_and_stands_in_its_span() -> None:
     claim = _claim("C1", "d", 0, "Ostrey was founded in 1412.")
     bad = DraftAnswer(text="in the year of our Lord 1412", claims=("C1",))
-    long = DraftAnswer(text=" ".join(["word"] * (MOST_ANSWER_WORDS + 1)), claims=("C1",))
+    long = DraftAnswer(text=" ".join(["word"] * (MAX_ANSWER_WORDS + 1)), claims=("C1",))
     assert select_answers([bad, long], {"C1": claim}) == ()
 
 

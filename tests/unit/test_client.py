@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -182,9 +181,7 @@ async def test_types_that_are_not_read(
 
 async def test_a_type_is_refused_before_the_body_is_read(web: FakeWeb, client: FetchClient) -> None:
     web.add_handler(f"{SITE}/", send_slowly(b"a", 60.0, head=b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n"))
-    began = monotonic()
-    await failure(client)
-    assert monotonic() - began < 1.0
+    assert "which is not read" in (await failure(client)).message, "the body takes a minute, and the client 20 s"
 
 
 async def test_an_unknown_type_is_taken_where_it_is_asked_for(web: FakeWeb, client: FetchClient) -> None:
@@ -320,9 +317,8 @@ async def test_a_retry_waits_as_asked_but_not_long(web: FakeWeb, client: FetchCl
 
 async def test_no_retry_that_would_take_too_long(web: FakeWeb, client: FetchClient) -> None:
     web.add_page(f"{SITE}/", status=503, headers={"Retry-After": "4"})
-    began = monotonic()
     assert (await failure(client, seconds=2.0)).message == "answered 503"
-    assert monotonic() - began < 1.0
+    assert len(web.requests) == 1
 
 
 async def test_a_broken_connection_is_tried_again(web: FakeWeb, client: FetchClient) -> None:
@@ -430,10 +426,8 @@ async def test_a_body_of_countless_empty_parts(web: FakeWeb, client: FetchClient
 )
 async def test_slow_sites_are_cut_off(web: FakeWeb, client: FetchClient, play: Any) -> None:
     web.add_handler(f"{SITE}/", play)
-    began = monotonic()
     error = await failure(client, seconds=0.4)
     assert (error.message, error.retryable) == ("took longer than 0.4 s", True)
-    assert monotonic() - began < 1.5
 
 
 async def test_cancelling_leaves_the_client_usable(web: FakeWeb, client: FetchClient) -> None:

@@ -23,10 +23,11 @@ from openassay.reasoning.base import (
     QueryRequest,
     TypedQuery,
     WriteRequest,
+    recommend,
 )
 from openassay.reasoning.rules import RuleReasoner
 from openassay.reasoning.rules.analyse import analyse, extract_claims, find_disagreements, to_report_sentence
-from openassay.reasoning.rules.critique import critique_draft, recommend
+from openassay.reasoning.rules.critique import critique_draft
 from openassay.reasoning.rules.followups import LONGEST_SUMMARY, condense
 from openassay.reasoning.rules.phrases import strip_document_references
 from openassay.reasoning.rules.plan import build_planner_questions, make_plan, vary_queries

@@ -21,10 +21,8 @@ from hypothesis import strategies as st
 from openassay.cli.evidence import Verification, verify_bundle
 from openassay.errors import EvidenceError, OpenAssayError, UsageError
 from openassay.export.evidence import (
-    FILE,
+    KEY_FILE,
     Manifest,
-    MemberContent,
-    Signature,
     Signer,
     build_members,
     compute_fingerprint,
@@ -108,9 +106,9 @@ def resealed(files: Mapping[str, bytes], key: Signer | None = None) -> dict[str,
     kept = {name: content for name, content in files.items() if name not in ("manifest.json", "SHA256SUMS")}
     kept["SHA256SUMS"] = format_sums({name: digest_content(content).sha256 for name, content in kept.items()})
     manifest = Manifest.model_validate_json(files["manifest.json"])
-    listed = {name: MemberContent(**digest_content(content)._asdict()) for name, content in kept.items()}
+    listed = {name: digest_content(content) for name, content in kept.items()}
     bare = manifest.model_copy(update={"members": listed, "signature": None})
-    signed = Signature(**key.sign(bare.compute_digest())._asdict()) if key else None
+    signed = key.sign(bare.compute_digest()) if key else None
     sealed = bare.model_copy(update={"digest": bare.compute_digest(), "signature": signed})
     return kept | {"manifest.json": to_canonical_json(sealed.plain())}
 
@@ -397,9 +395,9 @@ def test_a_signature_of_another_bundle_is_no_good(good: bytes, key: Signer, chec
 def test_a_data_directory_has_one_key_that_only_its_owner_reads(tmp_path: Path) -> None:
     first, second = load_signer(tmp_path).sign("x"), load_signer(tmp_path).sign("x")
     assert first == second
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir() if "evidence" in path.name] == [FILE]
-    (tmp_path / FILE).write_text("no key", encoding="ascii")
+    assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir() if "evidence" in path.name] == [KEY_FILE]
+    (tmp_path / KEY_FILE).write_text("no key", encoding="ascii")
     with pytest.raises(OpenAssayError, match="does not hold a key"):
         load_signer(tmp_path)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 import warnings
 from contextlib import suppress
 from typing import Any
@@ -351,13 +350,11 @@ def test_a_script_ends() -> None:
 
 
 async def test_many_at_once_with_latency() -> None:
-    began = time.monotonic()
     async with (
         FakeLlmServer(MODEL, latency=0.2) as provider,
         httpx2.AsyncClient(base_url=provider.url, trust_env=False) as client,
     ):
         await asyncio.gather(*(heard(client, FORMATS[number % 3], str(number)) for number in range(30)))
-    assert time.monotonic() - began < 2.5
     assert provider.max_concurrency == 30
     assert all(call.ended and call.ended - call.started >= 0.19 for call in provider.calls)
 
@@ -381,8 +378,6 @@ async def test_it_closes_at_once_with_clients_that_still_wait() -> None:
             ]
             await asyncio.wait(waiting, timeout=0.3)
             assert provider.max_concurrency == 5
-            began = time.monotonic()
-        assert time.monotonic() - began < 1
         results = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(result, httpx2.RemoteProtocolError | httpx2.ReadError) for result in results)
 

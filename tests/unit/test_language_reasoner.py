@@ -37,7 +37,8 @@ from openassay.reasoning.base import (
 )
 from openassay.reasoning.llm import STEPS, LLMReasoner
 from openassay.reasoning.llm.forms import Number, Numbers, OutputForm, Score, Text, build_schema, parse_form
-from openassay.reasoning.llm.step import TextValueParser, TokenStream, estimate_tokens
+from openassay.reasoning.llm.step import estimate_tokens
+from openassay.reasoning.llm.stream import TextValueParser, TokenStream
 from openassay.reasoning.rules import RuleReasoner
 from tests.fakes.reasoner import FakeCompanies
 
@@ -107,7 +108,7 @@ class Events(list[tuple[str, str, dict[str, object]]]):
     async def __call__(self, kind: str, stage: str, data: dict[str, object]) -> None:
         self.append((kind, stage, data))
 
-    def task_budget(self, kind: str) -> list[dict[str, object]]:
+    def of_kind(self, kind: str) -> list[dict[str, object]]:
         return [data for known, _, data in self if known == kind]
 
 
@@ -265,11 +266,11 @@ async def test_a_good_answer_is_taken_at_once(step: str) -> None:
     mind, models, events = reasoner(GOOD[step])
     assert await take(step, mind) != await take(step, FLOOR)
     assert len(models.prompts) == 1
-    [thought] = events.task_budget("think")
+    [thought] = events.of_kind("think")
     assert thought["step"] == step
     assert thought["by"] == "test:one"
     assert thought["repaired"] is False
-    assert not events.task_budget("notice")
+    assert not events.of_kind("notice")
     asked = models.prompts[0]
     known = next(known for known in STEPS if known.name == step)
     assert (asked.step, asked.role, asked.purpose) == (step, known.role, known.purpose)
@@ -301,10 +302,10 @@ async def test_an_unusable_answer_is_mended_once_and_then_the_floor_s(step: str,
     assert second.text.startswith(first.text)
     assert second.system.startswith(first.system)
     assert second.text.count("</answer>") == 1, "a bad answer is a quotation that cannot close its tag"
-    notice = events.task_budget("notice")[-1]
+    notice = events.of_kind("notice")[-1]
     assert notice["step"] == step
     assert "so the embedded reasoner made it" in str(notice["text"])
-    thought = events.task_budget("think")[-1]
+    thought = events.of_kind("think")[-1]
     assert (thought["by"], thought["repaired"]) == ("embedded", False)
 
 
@@ -312,15 +313,15 @@ async def test_ten_megabytes_are_refused_quickly() -> None:
     mind, models, events = reasoner(HUGE)
     assert await mind.plan(PLAN_REQUEST) == await FLOOR.plan(PLAN_REQUEST)
     assert all(len(prompt.text) < 20_000 for prompt in models.prompts)
-    assert "far too long" in str(events.task_budget("notice")[0]["reason"])
+    assert "far too long" in str(events.of_kind("notice")[0]["reason"])
 
 
 @pytest.mark.parametrize("step", NAMES)
 async def test_a_mended_answer_is_the_model_s(step: str) -> None:
     mind, models, events = reasoner("no JSON here", GOOD[step])
     assert await take(step, mind) != await take(step, FLOOR)
-    assert events.task_budget("think")[0]["repaired"] is True
-    assert not events.task_budget("notice")
+    assert events.of_kind("think")[0]["repaired"] is True
+    assert not events.of_kind("notice")
     assert models.prompts[1].avoid == ("json_schema",), "no JSON at all: to be asked in another way"
 
 
@@ -346,21 +347,21 @@ async def test_without_a_model_the_step_is_the_floor_s(step: str, fault: Excepti
     mind, models, events = reasoner(fault)
     assert await take(step, mind) == await take(step, FLOOR)
     assert len(models.prompts) == 1, "the router owns all retries"
-    assert str(fault) in str(events.task_budget("notice")[0]["reason"])
-    assert events.task_budget("think")[0]["by"] == "embedded"
+    assert str(fault) in str(events.of_kind("notice")[0]["reason"])
+    assert events.of_kind("think")[0]["by"] == "embedded"
 
 
 async def test_an_error_while_mending_is_the_floor_s_turn_too() -> None:
     mind, _, events = reasoner("prose", BudgetError("the budget is spent"))
     assert await mind.plan(PLAN_REQUEST) == await FLOOR.plan(PLAN_REQUEST)
-    assert events.task_budget("notice")[0]["reason"] == "the budget is spent"
+    assert events.of_kind("notice")[0]["reason"] == "the budget is spent"
 
 
 async def test_a_refusal_is_not_argued_with() -> None:
     mind, models, events = reasoner(ModelReply(text="I cannot help with that", model="m", finish="refusal"))
     assert await mind.plan(PLAN_REQUEST) == await FLOOR.plan(PLAN_REQUEST)
     assert len(models.prompts) == 1
-    assert "declined" in str(events.task_budget("notice")[0]["reason"])
+    assert "declined" in str(events.of_kind("notice")[0]["reason"])
 
 
 async def test_of_an_answer_that_was_cut_off_the_whole_items_count() -> None:
@@ -415,10 +416,10 @@ async def test_a_prompt_that_is_too_long_is_asked_with_fewer_then_shorter_source
     assert sources == [40, 20, 10, 10, 10]
     sentences = [prompt.text.count("is about a lake.") for prompt in models.prompts]
     assert sentences == [600, 300, 150, 80, 40]
-    assert [str(notice["text"]).rpartition("given ")[2] for notice in events.task_budget("notice")] == [
+    assert [str(notice["text"]).rpartition("given ")[2] for notice in events.of_kind("notice")] == [
         "fewer sources: 20 of 40", "fewer sources: 10 of 20", "shorter sources", "shorter sources",
     ]  # fmt: skip
-    assert events.task_budget("think")[0]["by"] == "test:one"
+    assert events.of_kind("think")[0]["by"] == "test:one"
 
 
 @pytest.mark.requirement("F-11")
@@ -427,7 +428,7 @@ async def test_a_prompt_that_stays_too_long_is_the_floor_s(step: str) -> None:
     mind, models, events = reasoner(ContextOverflowError("too long"))
     assert await take(step, mind) == await take(step, FLOOR)
     assert len(models.prompts) <= 5
-    assert events.task_budget("think")[0]["by"] == "embedded"
+    assert events.of_kind("think")[0]["by"] == "embedded"
 
 
 @pytest.mark.slow
@@ -924,7 +925,7 @@ async def test_pairs_without_a_verdict_are_judged_by_the_floor() -> None:
     floor = await FLOOR.judge(pairs)
     assert judged.judgements[0].verdict is Verdict.NOT_FOUND is not floor.judgements[0].verdict
     assert judged.judgements[1:] == floor.judgements[1:]
-    assert "judged 1 of 2" in str(events.task_budget("notice")[0]["text"])
+    assert "judged 1 of 2" in str(events.of_kind("notice")[0]["text"])
 
 
 async def test_a_verdict_nobody_is_sure_of_is_none() -> None:
@@ -943,7 +944,7 @@ async def test_a_small_model_is_not_asked_about_what_stands_in_its_quote_word_fo
     assert judged.judgements[0] == (await FLOOR.judge(pairs)).judgements[0]
     assert judged.judgements[1].verdict is Verdict.CONTRADICTED
     assert "is large" not in models.prompts[0].text
-    assert not events.task_budget("notice")
+    assert not events.of_kind("notice")
 
 
 @pytest.mark.parametrize(("quote", "verdict"), [("the big lake", Verdict.SUPPORTED), ("a boat", Verdict.PARTLY)])
@@ -969,7 +970,7 @@ async def test_judging_takes_as_few_calls_as_there_is_room_for(room: int, calls:
     assert len(judged.judgements) == 30
     assert all(judgement.verdict is Verdict.SUPPORTED for judgement in judged.judgements)
     assert [prompt.task for prompt in models.prompts] == [str(n) for n in range(1, calls + 1)]
-    assert not events.task_budget("notice")
+    assert not events.of_kind("notice")
 
 
 async def test_conflicts_become_open_disagreements() -> None:
@@ -1155,7 +1156,7 @@ async def test_without_a_supported_claim_nobody_is_asked() -> None:
 async def test_the_draft_is_heard_while_it_is_written() -> None:
     mind, _, events = reasoner(WRITTEN)
     await mind.write(WRITE_REQUEST)
-    heard = events.task_budget("token")
+    heard = events.of_kind("token")
     texts = [str(sentence["text"]) for sentence in WRITTEN["sentences"]]
     assert "".join(str(token["text"]) for token in heard).splitlines() == texts
     assert all(token["draft"] is True for token in heard)
@@ -1216,12 +1217,12 @@ async def test_batches_are_sent_by_length_or_by_time() -> None:
     assert not events
     clock[0] = 0.2
     await on_text(" and")
-    assert [data["text"] for data in events.task_budget("token")] == ["short and"]
+    assert [data["text"] for data in events.of_kind("token")] == ["short and"]
     await on_text(" " + "x" * 50)
-    assert len(events.task_budget("token")) == 2
+    assert len(events.of_kind("token")) == 2
     await on_text('."}')
     await tokens.flush()
-    assert events.task_budget("token")[-1]["text"] == ".\n"
+    assert events.of_kind("token")[-1]["text"] == ".\n"
 
 
 # Reviewing --------------------------------------------------------------------------------------------
@@ -1326,7 +1327,7 @@ async def test_a_number_out_of_this_world_never_fails_the_run(number: str) -> No
     mind, _, events = reasoner(json.dumps(SCORES).replace("}", f', "style": {number}}}'))
     critique = await mind.critique(CRITIQUE_REQUEST)
     assert 0 <= critique.score <= 10
-    assert events.task_budget("think")
+    assert events.of_kind("think")
 
 
 async def test_a_small_model_cannot_call_anything_critical() -> None:
@@ -1390,7 +1391,7 @@ def test_control_characters_and_line_breaks_are_no_text() -> None:
 @given(st.text() | st.recursive(st.none() | st.floats() | st.text(), st.lists, max_leaves=5).map(json.dumps))
 def test_any_text_is_an_answer_or_a_reasoning_error(text: str) -> None:
     with contextlib.suppress(ReasoningError):
-        assert parse_form(text, Rows, cut=len(text) % 2 == 0).rows is not None
+        assert parse_form(text, Rows, is_cut=len(text) % 2 == 0).rows is not None
 
 
 def test_a_form_leaves_out_what_is_not_asked_for() -> None:

@@ -56,11 +56,10 @@ async def test_a_pause_between_starts() -> None:
 async def test_the_site_may_ask_for_more_but_not_for_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "MAX_HOST_PAUSE", 0.08)
     log = Log(HostLimiter(at_once=9, at_once_per_host=9, host_pause=0.02))
-    began = monotonic()
     await asyncio.gather(*(log.visit(host, pause=pause) for host, pause in (("a", 0.001), ("b", 999.0)) for _ in "123"))
     assert log.shortest_pause("a") >= 0.019
     assert log.shortest_pause("b") >= 0.079
-    assert monotonic() - began < 2.0
+    assert log.shortest_pause("b") < 999, "no longer than a site may ask for"
 
 
 async def test_a_slow_host_keeps_nobody_else_waiting() -> None:

@@ -2,11 +2,11 @@
 
 import json
 from pathlib import Path
-from time import process_time
 
 import pytest
 
 from openassay.fetch import quality
+from tests.growth import LINEAR, growth
 
 FIRST = "The harbour office measured tides of 14.5 metres at Saint John in 2020, and nobody has explained it so far."
 SECOND = (
@@ -83,6 +83,5 @@ def test_no_true_body_of_a_real_page_scores_low(eval_data: Path) -> None:
 
 @pytest.mark.requirement("W-08")
 def test_a_page_of_one_endless_line_takes_no_longer_than_any_other() -> None:
-    began = process_time()
     assert quality.score("word and more " * 140_000) < 0.3
-    assert process_time() - began < 3  # 0.3 s; it was hours
+    assert growth(lambda size: quality.score("word and more " * size), 35_000) < LINEAR  # it was hours

@@ -8,8 +8,8 @@ import pytest
 from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion
 from openassay.models.report import Critique, Issue, SourceCard
-from openassay.reasoning.base import CritiqueRequest, Draft, DraftAnswer, DraftSection, DraftSentence
-from openassay.reasoning.rules.critique import WEIGHTS, critique_draft, estimate_potential, recommend
+from openassay.reasoning.base import CritiqueRequest, Draft, DraftAnswer, DraftSection, DraftSentence, recommend
+from openassay.reasoning.rules.critique import WEIGHTS, critique_draft, estimate_potential
 
 TODAY = date(2026, 6, 1)
 SAID: dict[str, tuple[str, ...]] = {

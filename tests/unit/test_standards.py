@@ -3,7 +3,14 @@
 import pytest
 
 from openassay.models.report import Critique, Issue
-from openassay.nodes.standards import DISCLAIMERS, MOST, StandardFailure, apply_standards, detect_fields, is_bare_advice
+from openassay.nodes.standards import (
+    DISCLAIMERS,
+    MAX_SCORE,
+    StandardFailure,
+    apply_standards,
+    detect_fields,
+    is_bare_advice,
+)
 
 SENSITIVE = {
     "medical": [
@@ -108,7 +115,7 @@ def test_what_a_writer_can_mend_goes_back_and_is_never_of_high_confidence(
     review = Critique(scores={}, score=9.5, recommendation="approve")
     assert apply_standards(review, [], 2) is review
     judged = apply_standards(review, [unmet(mendable=mendable)], revisions)
-    assert (judged.recommendation, judged.score) == (expected, MOST)
+    assert (judged.recommendation, judged.score) == (expected, MAX_SCORE)
     assert [issue.description for issue in judged.issues] == ["too few"]
 
 

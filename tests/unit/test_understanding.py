@@ -9,8 +9,8 @@ from openassay.models.plan import ThreadMessage, Understanding
 from openassay.protocols import CompanyResolver
 from openassay.reasoning.base import Conversation
 from openassay.reasoning.rules.followups import condense
-from openassay.reasoning.rules.small_talk import choose_reply
 from openassay.reasoning.rules.understand import classify_question, extract_topic, understand
+from openassay.text.small_talk import choose_reply
 from tests.fakes.reasoner import FakeCompanies
 
 COMPANIES: CompanyResolver = FakeCompanies(

@@ -150,7 +150,7 @@ def _check_seal(bundle: EvidenceBundle, signer: str | None) -> Iterator[Verifica
 
 
 def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
-    signed = manifest.signed
+    signed = manifest.signature
     if signed is None:
         missing = ("nobody has signed it",) if signer else ()
         return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody vouches for it")
@@ -224,8 +224,8 @@ def _describe_manifest(manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _verification_to_dict(path: Path, found: Verification) -> dict[str, Any]:
     manifest = found.manifest
     about = manifest.plain() if manifest else None
-    if about and manifest and manifest.signed:
-        about["fingerprint"] = compute_fingerprint(manifest.signed.key)
+    if about and manifest and manifest.signature:
+        about["fingerprint"] = compute_fingerprint(manifest.signature.key)
     return {
         "file": str(path), "ok": not found.refused, "reason": found.reason or None,
         "checks": [row._asdict() for row in found.rows], "manifest": about,
@@ -247,8 +247,8 @@ def create_bundle(thread: str, *, run: str | None, out: Path | None, unsigned: b
     print_message(f"Bundle written to {target}")
     if made.manifest is not None:
         print_message(f"digest {made.manifest.digest}")
-        if made.manifest.signed is not None:
-            print_message(f"signed by {compute_fingerprint(made.manifest.signed.key)}")
+        if made.manifest.signature is not None:
+            print_message(f"signed by {compute_fingerprint(made.manifest.signature.key)}")
 
 
 async def _collect_files(settings: Settings, thread: str, run: str | None, key: Signer | None) -> dict[str, bytes]:
@@ -375,7 +375,7 @@ def show_bundle(path: Path, *, port: int, browser: bool) -> None:
             help=f"See all of it with: openassay verify {path}",
         )
     if found.manifest is not None:
-        signed = found.manifest.signed
+        signed = found.manifest.signature
         print_message(
             f"Checked: digest {found.manifest.digest[:16]}…, {_describe_signature(signed.key if signed else None)}."
         )

@@ -30,7 +30,7 @@ from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.plan import Depth, Mode, Style
 from openassay.models.report import ReportStatus
 from openassay.models.spend import CostEstimate
-from openassay.models.thread import Consequences, Run, ResearchOptions
+from openassay.models.thread import Consequences, ResearchOptions, Run
 from openassay.settings import Settings, load
 from openassay.text.words import fold, pluralize
 

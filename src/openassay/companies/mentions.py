@@ -132,11 +132,12 @@ class Descriptions:
 
 def _split_words(text: str) -> list[DescriptionWord]:
     found = ((match.group(), *match.span()) for match in _WORD.finditer(text))
-    return [DescriptionWord(said := fold_name(word), _to_singular(said), start, end) for word, start, end in found]
-
-
-def _to_singular(word: str) -> str:
-    return to_singular(word.removesuffix("'s").removesuffix("’s"), least=4)
+    return [
+        DescriptionWord(
+            said := fold_name(word), to_singular(said.removesuffix("'s").removesuffix("’s"), least=4), start, end
+        )
+        for word, start, end in found
+    ]
 
 
 def _phrase_key(text: str) -> tuple[str, ...]:
@@ -163,7 +164,9 @@ def find_comparisons(register: "CompanyRegister", text: str) -> Iterator[Company
     for at in range(len(words)):
         if at >= read and (start := _comparison_start(register, text, words, at)) is not None:
             found, read = _read_sides(register, text, words, max(start, read))
-            if words[at].word != _ANYTHING or any(_is_unmistakable_side(register, text, side) for side in found):
+            if words[at].word != _ANYTHING or any(
+                register.nicknames.is_unmistakable(parse_name(text[side.start : side.end])) for side in found
+            ):
                 yield from found
 
 
@@ -187,7 +190,7 @@ def _read_sides(
         at = end
         while at < len(words) and words[at].word in _JOINS:
             at += 1
-        if at == end and not _continues_list(text, words, end):
+        if at == end and not (end < len(words) and text[words[end - 1].end : words[end].start].strip() == ","):
             return found if len(found) > 1 and _can_end(text, words, end) else [], end
     return [], at
 
@@ -207,14 +210,6 @@ def _match_nickname(register: "CompanyRegister", text: str, words: list[NameToke
     if words[-1].word in _JOINS:  # "ford and": no part of a name counts at its end
         return None
     return register.nicknames.places.get(parse_name(strip_possessive(text[words[0].start : words[-1].end])).key)
-
-
-def _is_unmistakable_side(register: "CompanyRegister", text: str, side: CompanySpan) -> bool:
-    return register.nicknames.is_unmistakable(parse_name(text[side.start : side.end]))
-
-
-def _continues_list(text: str, words: list[NameToken], end: int) -> bool:
-    return end < len(words) and text[words[end - 1].end : words[end].start].strip() == ","
 
 
 def _can_end(text: str, words: list[NameToken], end: int) -> bool:
@@ -406,10 +401,33 @@ class _NameScanner:
         capitals = all(token.capital or token.word in _SMALL for token in window)
         place = self._find_place(name)
         if place is None:
-            return _match_typo(register, name, capitals)
+            # A known company's name with a slip in it: where the word is none, and several words are written as
+            # a name.
+            wrong = [word for word in name.core if not is_word(word)]
+            if (
+                not wrong
+                or len(name.squashed) < 4
+                or name.key in names_outside_register()
+                or any(map(str.isdigit, name.squashed))
+            ):
+                return None
+            if len(name.core) > 1 and (not capitals or any(len(word) < 2 for word in name.core)):
+                return None
+            near = register.nicknames.match_typo(name)
+            return near.pop() if len(near) == 1 else None
         if register.nicknames.is_unmistakable(name):
-            elsewhere = _means_something_else(name, self._tokens, at, end)
-            return place if _is_unmistakable_form(name, written) and not elsewhere else None
+            # "An apple", "the Amazon basin".
+            tokens = self._tokens
+            before, behind = _ELSEWHERE.get(name.key, ("", ""))
+            small = tokens[at].text.islower() or name.key == "tesla"
+            elsewhere = (small and at > 0 and tokens[at - 1].word in before.split()) or (
+                end < len(tokens) and tokens[end].word in behind.split()
+            )
+            return (
+                place
+                if (len(name.squashed) > 2 or (written.isupper() and "." not in written)) and not elsewhere
+                else None
+            )
         if not capitals:
             alone = len(name.core) == 1 and not name.forms and len(name.squashed) > 3
             return place if alone and register.is_well_known(place) and not _has_dictionary_word(name) else None
@@ -419,20 +437,6 @@ class _NameScanner:
             known = name.key in register.nicknames.places or name.forms or register.is_well_known(place)
             return place if known or not all(map(is_common, name.core)) else None
         return place if _is_standalone_name(register, name, self._tokens, at, end) else None
-
-
-def _is_unmistakable_form(name: CompanyName, written: str) -> bool:
-    """ "GE" in small letters may be anything."""
-    return len(name.squashed) > 2 or (written.isupper() and "." not in written)
-
-
-def _means_something_else(name: CompanyName, tokens: list[NameToken], at: int, end: int) -> bool:
-    """ "An apple", "the Amazon basin"."""
-    before, behind = _ELSEWHERE.get(name.key, ("", ""))
-    small = tokens[at].text.islower() or name.key == "tesla"
-    return (small and at > 0 and tokens[at - 1].word in before.split()) or (
-        end < len(tokens) and tokens[end].word in behind.split()
-    )
 
 
 def _is_standalone_name(
@@ -468,19 +472,3 @@ def _precedes_company(register: "CompanyRegister", behind: list[NameToken]) -> b
     """ "Visa and Mastercard": a word beside a company's name is a name too."""
     joined = len(behind) == 2 and behind[0].word in ("and", "or", "vs", "versus") and behind[1].capital
     return joined and parse_name(strip_possessive(behind[1].text)).key in register.nicknames.places
-
-
-def _match_typo(register: "CompanyRegister", name: CompanyName, capitals: bool) -> int | None:
-    """A known company's name with a slip in it: where the word is none, and several words are written as a name."""
-    wrong = [word for word in name.core if not is_word(word)]
-    if (
-        not wrong
-        or len(name.squashed) < 4
-        or name.key in names_outside_register()
-        or any(map(str.isdigit, name.squashed))
-    ):
-        return None
-    if len(name.core) > 1 and (not capitals or any(len(word) < 2 for word in name.core)):
-        return None
-    near = register.nicknames.match_typo(name)
-    return near.pop() if len(near) == 1 else None

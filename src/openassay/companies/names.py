@@ -143,16 +143,12 @@ def _join_initials(words: list[str]) -> list[str]:
 
 def normalize_words(core: tuple[str, ...]) -> tuple[str, ...]:
     """Abbreviations written out, plurals undone."""
-    return tuple(_normalize_word(word) for word in core)
+    return tuple(to_singular(_SHORT_FORMS.get(word, word)) for word in core)
 
 
 def distinctive_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """Without "Group" and "Holdings", if anything is left."""
     return tuple(word for word in words if word not in GENERIC) or words
-
-
-def _normalize_word(word: str) -> str:
-    return to_singular(_SHORT_FORMS.get(word, word))
 
 
 def to_singular(word: str, least: int = 5) -> str:
@@ -239,12 +235,10 @@ def _load_entries() -> tuple[CompanyProfile, ...]:
 
 def _parse_entry(line: str) -> CompanyProfile:
     ticker, short, names, makes, phrases, people = (part.strip() for part in line.split(";"))
-    called = tuple(_parse_nickname(name) for name in (short, *_split_list(names)) if name)
+    called = tuple(
+        Nickname(name.removeprefix("="), name.startswith("=")) for name in (short, *_split_list(names)) if name
+    )
     return CompanyProfile(ticker, called, _split_list(makes), _split_list(phrases), _split_list(people))
-
-
-def _parse_nickname(name: str) -> Nickname:
-    return Nickname(name.removeprefix("="), name.startswith("="))
 
 
 def _split_list(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from openassay.models.evidence import Analysis, Document, DocumentKind, Mark
 from openassay.models.plan import Clarity, Mode, ThreadMessage
 from openassay.models.report import ReportClaim, ReportSpan, Section, Sentence
 from openassay.nodes.dispatch import list_queries
-from openassay.nodes.report import MOST_CITATIONS, SURENESS
+from openassay.nodes.report import MAX_CITATIONS, SURENESS
 from openassay.protocols import DocumentStore
 from openassay.state import Plain
 from openassay.text.urls import canonicalize_url
@@ -301,7 +301,7 @@ def _to_sections(draft: Plain, claims: Mapping[str, ClaimSupport], reader: State
                     text=sentence["text"],
                     kind="fact",
                     claims=names,
-                    citations=tuple(_list_citations(names, claims))[:MOST_CITATIONS],
+                    citations=tuple(_list_citations(names, claims))[:MAX_CITATIONS],
                     mark=min(marks, key=SURENESS.index) if marks else Mark.SINGLE,
                     opens=opens,
                 )

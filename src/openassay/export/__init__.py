@@ -1,4 +1,7 @@
-"""Renderings of a report. The structure in `model.report` is the report; everything here is a view of it."""
+"""Renders reports for people and programs: the list of formats, and the writing of files.
+
+The structure in `models.report` is the report; everything here is a view of it.
+"""
 
 import os
 import re
@@ -12,13 +15,116 @@ from typing import BinaryIO, Literal, NamedTuple, get_args
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from openassay.errors import PathError, UsageError
+from openassay.export.citations import to_bibtex, to_csl, to_ris
+from openassay.export.html import render_page
+from openassay.export.markdown import render_markdown, render_obsidian, render_quarto
+from openassay.export.pages import find_pandoc, list_caveats, render_docx, render_pdf, require_typst
+from openassay.export.tables import render_claims_csv
 from openassay.models.report import ReportData
 
-# A file for people: complete and with their usual rights, or not there at all.
+FormatName = Literal["md", "obsidian", "quarto", "html", "pdf", "docx", "json", "bibtex", "ris", "csl", "csv"]
+MAX_STEM = 80  # characters of a file's name
+
+
+class ExportFormat(NamedTuple):
+    """A format that a report is exported in.
+
+    `is_slow` formats are rendered by another program. `caveats` lists what a reader of the file would miss, and `need`
+    raises ConfigurationError where something is not installed.
+    """
+
+    name: FormatName
+    ending: str
+    media: str
+    about: str
+    render: Callable[[ReportData], str | bytes]
+    is_text: bool = True
+    is_slow: bool = False
+    caveats: Callable[[ReportData], Sequence[str]] = lambda report: ()
+    need: Callable[[], object] = lambda: None
+
+    def write(self, report: ReportData) -> bytes:
+        """Return the content of the file."""
+        content = self.render(report)
+        return content.encode() if isinstance(content, str) else content
+
+
+def render_json(report: ReportData) -> str:
+    """Render a report as data."""
+    return f"{report.model_dump_json(indent=2)}\n"
+
+
+_MARKDOWN = "text/markdown; charset=utf-8"
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_RIS = "application/x-research-info-systems; charset=utf-8"
+_CSL = "application/vnd.citationstyles.csl+json"
+_CSV = "text/csv; charset=utf-8; header=present"
+_ALL = (
+    ExportFormat("md", ".md", _MARKDOWN, "Markdown", render_markdown),
+    ExportFormat("obsidian", ".md", _MARKDOWN, "a note for an Obsidian vault", render_obsidian),
+    ExportFormat("quarto", ".qmd", _MARKDOWN, "a Quarto document with its bibliography", render_quarto),
+    ExportFormat("html", ".html", "text/html; charset=utf-8", "one page that needs nothing else", render_page),
+    ExportFormat(
+        "pdf",
+        ".pdf",
+        "application/pdf",
+        "for print, with the passages as footnotes",
+        render_pdf,
+        is_text=False,
+        is_slow=True,
+        caveats=list_caveats,
+        need=require_typst,
+    ),
+    ExportFormat(
+        "docx",
+        ".docx",
+        _DOCX,
+        "a Word document, with the passages as footnotes",
+        render_docx,
+        is_text=False,
+        is_slow=True,
+        need=find_pandoc,
+    ),
+    ExportFormat("json", ".json", "application/json", "the report as data", render_json),
+    ExportFormat("bibtex", ".bib", "text/x-bibtex; charset=utf-8", "the sources for LaTeX", to_bibtex),
+    ExportFormat("ris", ".ris", _RIS, "the sources for EndNote and others", to_ris),
+    ExportFormat("csl", ".csl.json", _CSL, "the sources for Zotero and pandoc", to_csl),
+    ExportFormat("csv", ".csv", _CSV, "the statements, with what each rests on", render_claims_csv),
+)
+FORMATS: dict[str, ExportFormat] = {format.name: format for format in _ALL}
+# Of two formats with the same ending, the first has it.
+_ENDINGS = {".htm": "html", ".markdown": "md", ".txt": "md", "": "md"} | {
+    format.ending: format.name for format in reversed(_ALL)
+}
+ZIP = "zip"  # everything of a thread, which is more than a report
+
+
+def get_format(name: str) -> ExportFormat:
+    """Return the format of this name. UsageError where there is none."""
+    if name in FORMATS:
+        return FORMATS[name]
+    near = get_close_matches(name.lower(), [*FORMATS, ZIP], n=1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    raise UsageError(f"there is no format “{name}”", help=f"{hint}Formats: {', '.join([*FORMATS, ZIP])}.")
+
+
+def get_file_format(path: Path) -> ExportFormat:
+    """Return the format that a file's ending stands for. PathError where it stands for none."""
+    ending = ".csl.json" if path.name.lower().endswith(".csl.json") else path.suffix.lower()
+    if ending not in _ENDINGS:
+        endings = dict.fromkeys(FORMATS[name].ending for name in get_args(FormatName))
+        raise PathError(f"{path}: OpenAssay writes {', '.join(endings)}", help="Choose one of these endings for --out.")
+    return FORMATS[_ENDINGS[ending]]
+
+
+def to_file_stem(title: str) -> str:
+    """Return a title as a file name that every system accepts."""
+    name = re.sub(r"[^\w ()+,.-]+", " ", unicodedata.normalize("NFC", title))
+    return " ".join(name.split())[:MAX_STEM].strip(" .-") or "report"
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """A device or a pipe is written to, never replaced."""
+    """Write a file that is complete or not there at all. A device or a pipe is written to, never replaced."""
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
@@ -28,7 +134,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A file beside it, which takes its place at the end, unless something was wrong with it. A link stays a link."""
+    """Open a file beside `path` that takes its place at the end, unless an error was raised. A link stays a link."""
     path = path.resolve()
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=".openassay-", suffix=".part")
     os.close(handle)
@@ -37,23 +143,17 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(part).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_read_umask())
+        umask = os.umask(0)  # it can only be read by setting it
+        os.umask(umask)
+        Path(part).chmod(path.stat().st_mode if path.exists() else 0o666 & ~umask)
         os.replace(part, path)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(part)
 
 
-def _read_umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-# Several files in one: a zip that is complete or not there at all.
-
-
 def write_zip(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write several files as one zip that is complete or not there at all."""
     try:
         with open_atomically(path) as file, ZipFile(file, "w", ZIP_DEFLATED) as bundle:
             for name, content in files.items():
@@ -63,189 +163,5 @@ def write_zip(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def make_write_error(path: Path, error: OSError) -> PathError:
+    """Return the error for a file that cannot be written."""
     return PathError(f"cannot write {path}: {error.strerror}", help="Choose another file with --out.")
-
-
-# What a file is called that has no name yet.
-
-LONGEST = 80  # characters
-
-
-def to_file_stem(title: str) -> str:
-    """The title, as far as every system takes it for a file's name."""
-    name = re.sub(r"[^\w ()+,.-]+", " ", unicodedata.normalize("NFC", title))
-    return " ".join(name.split())[:LONGEST].strip(" .-") or "report"
-
-
-# Every format a report is exported in: one list, which the command line, the server and the pages go by.
-#
-# A format is a pure function of the report. What it needs is imported when it is asked for.
-
-FormatName = Literal["md", "obsidian", "quarto", "html", "pdf", "docx", "json", "bibtex", "ris", "csl", "csv"]
-
-
-class ExportFormat(NamedTuple):
-    """`ending` is that of its files. A slow one takes a program of its own, and its time. `caveats` tells what a reader
-    of this file would miss; `need` refuses where something is not installed."""
-
-    name: FormatName
-    ending: str
-    media: str
-    about: str
-    write: Callable[[ReportData], bytes]
-    is_text: bool = True
-    is_slow: bool = False
-    caveats: Callable[[ReportData], Sequence[str]] = lambda report: ()
-    need: Callable[[], object] = lambda: None
-
-
-def _to_markdown(report: ReportData) -> bytes:
-    from openassay.export.markdown import render_markdown
-
-    return render_markdown(report).encode()
-
-
-def _to_obsidian(report: ReportData) -> bytes:
-    from openassay.export.markdown import render_obsidian
-
-    return render_obsidian(report).encode()
-
-
-def _to_quarto(report: ReportData) -> bytes:
-    from openassay.export.markdown import render_quarto
-
-    return render_quarto(report).encode()
-
-
-def _to_html(report: ReportData) -> bytes:
-    from openassay.export.html import render_page
-
-    return render_page(report).encode()
-
-
-def _to_pdf(report: ReportData) -> bytes:
-    from openassay.export.pages import render_pdf
-
-    return render_pdf(report)
-
-
-def _list_pdf_caveats(report: ReportData) -> Sequence[str]:
-    from openassay.export.pages import list_caveats
-
-    return list_caveats(report)
-
-
-def _need_typst() -> None:
-    from openassay.export.pages import require_typst
-
-    require_typst()
-
-
-def _to_docx(report: ReportData) -> bytes:
-    from openassay.export.pages import render_docx
-
-    return render_docx(report)
-
-
-def _need_pandoc() -> None:
-    from openassay.export.pages import find_pandoc
-
-    find_pandoc()
-
-
-def _to_json(report: ReportData) -> bytes:
-    return f"{report.model_dump_json(indent=2)}\n".encode()
-
-
-def _to_bibtex(report: ReportData) -> bytes:
-    from openassay.export.citations import to_bibtex
-
-    return to_bibtex(report).encode()
-
-
-def _to_ris(report: ReportData) -> bytes:
-    from openassay.export.citations import to_ris
-
-    return to_ris(report).encode()
-
-
-def _to_csl(report: ReportData) -> bytes:
-    from openassay.export.citations import to_csl
-
-    return to_csl(report).encode()
-
-
-def _to_csv(report: ReportData) -> bytes:
-    from openassay.export.markdown import as_csv, build_claims_table
-
-    return as_csv(build_claims_table(report)).encode()
-
-
-_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_UTF8 = "; charset=utf-8"
-_ALL = (
-    ExportFormat("md", ".md", f"text/markdown{_UTF8}", "Markdown", _to_markdown),
-    ExportFormat("obsidian", ".md", f"text/markdown{_UTF8}", "a note for an Obsidian vault", _to_obsidian),
-    ExportFormat("quarto", ".qmd", f"text/markdown{_UTF8}", "a Quarto document with its bibliography", _to_quarto),
-    ExportFormat("html", ".html", f"text/html{_UTF8}", "one page that needs nothing else", _to_html),
-    ExportFormat(
-        "pdf",
-        ".pdf",
-        "application/pdf",
-        "for print, with the passages as footnotes",
-        _to_pdf,
-        is_text=False,
-        is_slow=True,
-        caveats=_list_pdf_caveats,
-        need=_need_typst,
-    ),
-    ExportFormat(
-        "docx",
-        ".docx",
-        _DOCX,
-        "a Word document, with the passages as footnotes",
-        _to_docx,
-        is_text=False,
-        is_slow=True,
-        need=_need_pandoc,
-    ),
-    ExportFormat("json", ".json", "application/json", "the report as data", _to_json),
-    ExportFormat("bibtex", ".bib", f"text/x-bibtex{_UTF8}", "the sources for LaTeX", _to_bibtex),
-    ExportFormat(
-        "ris", ".ris", f"application/x-research-info-systems{_UTF8}", "the sources for EndNote and others", _to_ris
-    ),
-    ExportFormat(
-        "csl", ".csl.json", "application/vnd.citationstyles.csl+json", "the sources for Zotero and pandoc", _to_csl
-    ),
-    ExportFormat("csv", ".csv", f"text/csv{_UTF8}; header=present", "the statements, with what each rests on", _to_csv),
-)
-FORMATS: dict[str, ExportFormat] = {format.name: format for format in _ALL}
-_ENDINGS = {".htm": "html", ".markdown": "md", ".txt": "md", "": "md"} | {
-    format.ending: format.name
-    for format in reversed(_ALL)  # of two with the same ending it is the first
-}
-ZIP = "zip"  # everything of a thread, which is more than a report
-
-
-def get_format(name: str) -> ExportFormat:
-    """UsageError where there is no such format."""
-    if name in FORMATS:
-        return FORMATS[name]
-    near = get_close_matches(name.lower(), [*FORMATS, ZIP], n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
-    raise UsageError(f"there is no format “{name}”", help=f"{hint}Formats: {', '.join([*FORMATS, ZIP])}.")
-
-
-def get_file_format(path: Path) -> ExportFormat:
-    """By the ending of its name; PathError where that is none of ours."""
-    name = path.name.lower()
-    ending = next((ending for ending in (".csl.json", path.suffix.lower()) if ending and name.endswith(ending)), "")
-    if ending not in _ENDINGS:
-        raise PathError(
-            f"{path}: OpenAssay writes {', '.join(list_endings())}", help="Choose one of these endings for --out."
-        )
-    return FORMATS[_ENDINGS[ending]]
-
-
-def list_endings() -> list[str]:
-    return list(dict.fromkeys(FORMATS[name].ending for name in get_args(FormatName)))

@@ -1,19 +1,21 @@
-"""What every rendering of a report shows: paragraphs, the legend, who stands behind what, how it was made."""
+"""What every rendering of a report shows, before it is markup: paragraphs, disputes, searches, scores, metadata."""
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from openassay.models.evidence import Mark
-from openassay.models.report import Basis, DisputeSide, OpenSubQuestion, ReportData, Section, Sentence, SourceCard
+from openassay.models.report import Basis, ReportData, Section, Sentence, ShortAnswer, SourceCard
 
 LEGEND = {
     Mark.CORROBORATED: "two or more independent sources agree",
     Mark.VERIFIED: "one credible source",
     Mark.SINGLE: "one source only",
 }
-SHOWN = 4  # titles behind one side of a dispute
-HEAPED = 5  # marks above and below one letter; no script has more
+FIGURE_COLUMNS = ("What", "Value", "When", "Source")
+MAX_TITLES = 4  # behind one side of a dispute
+MAX_ACCENTS = 5  # above and below one letter; no script has more
 # What no page can show, XML may not hold, or turns the text around it: controls, halves of characters, directions.
 _UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\ufeff]"
@@ -27,45 +29,100 @@ _BASES: dict[Basis, str] = {
 }
 
 
+class DisputeView(NamedTuple):
+    """One side of an open dispute: who is behind it, with the sources to name and a word about the others."""
+
+    label: str
+    sources: list[SourceCard]
+    others: str
+
+
 def split_paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-    part: list[Sentence] = []
+    """Group sentences into paragraphs."""
+    paragraph: list[Sentence] = []
     for sentence in sentences:
-        if sentence.opens and part:
-            yield part
-            part = []
-        part.append(sentence)
-    if part:
-        yield part
+        if sentence.opens and paragraph:
+            yield paragraph
+            paragraph = []
+        paragraph.append(sentence)
+    if paragraph:
+        yield paragraph
+
+
+def split_answers(report: ReportData) -> tuple[list[ShortAnswer], list[ShortAnswer]]:
+    """Return the answers that are asserted, and those that sources disagree on: no side of these comes first."""
+    asserted = [answer for answer in report.answers if not answer.disputed]
+    return asserted, [answer for answer in report.answers if answer.disputed]
+
+
+def sort_sections(report: ReportData) -> list[Section]:
+    """Return the sections with notices first."""
+    return sorted(report.sections, key=lambda section: section.role != "notice")
 
 
 def ends_body(section: Section, report: ReportData) -> bool:
-    """Whether the table of figures comes next: after the last section of the body, else after the first of all."""
+    """Tell whether the key figures come next: after the last section of the body, else after the first of all."""
     bodies = [own for own in report.sections if own.role == "body"]
     return section is (bodies[-1] if bodies else report.sections[0])
 
 
+def list_dispute_sides(report: ReportData) -> Iterator[DisputeView]:
+    """Yield each side of the disputes that are not resolved; copies of one text count as one source."""
+    cards = {card.id: card for card in report.sources}
+    disputes = [dispute for dispute in report.disputes if not dispute.resolved]
+    for number, dispute in enumerate(disputes, 1):
+        for position, side in enumerate(dispute.sides, 1):
+            name = f"Point {number}, view {position}" if len(disputes) > 1 else f"View {position}"
+            support = f"{len(side.groups)} independent source{'s' * (len(side.groups) != 1)}"
+            known = [cards[source] for source in side.sources if source in cards]
+            others = f" and {len(known) - MAX_TITLES} more" if len(known) > MAX_TITLES else ""
+            yield DisputeView(f"{name}: {support}: ", known[:MAX_TITLES], others)
+
+
+def list_searches(
+    paragraph: Sequence[Sentence], section: Section, report: ReportData, escape: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield what was done to answer the sub-questions that a paragraph says were not answered."""
+    for missing in report.not_found if section.role == "not_found" else ():
+        if any(sentence.kind == "frame" and f"“{missing.question}”" in sentence.text for sentence in paragraph):
+            queries = ", ".join(f"“{escape(query)}”" for query in missing.queries) or "nothing"
+            read = f"{missing.documents} document{'s' * (missing.documents != 1)} read for it"
+            reason = f"; {escape(missing.reason)}" if missing.reason else ""
+            yield f"Searched for: {queries}; {read}{reason}."
+
+
+def list_scores(report: ReportData) -> list[tuple[str, str]]:
+    """Return the criteria of the review with their scores; empty where there was no review."""
+    review = report.review
+    if review is None or not review.scores:
+        return []
+    return [
+        *((name, f"{score:.1f} of 10") for name, score in review.scores.items()),
+        ("all", f"{review.score:.1f} of 10"),
+        ("improvement potential", f"{review.improvement_potential:.2f} of 1"),
+    ]
+
+
 def to_printable(text: str) -> str:
-    """One line that can be set on paper."""
+    """Return the text as one line that can be set on paper."""
     line = " ".join(_UNPRINTABLE.sub("", " ".join(text.split())).split())
-    return line if line.isascii() else "".join(_limit_accents(line))
-
-
-def _limit_accents(text: str) -> Iterator[str]:
-    """Without marks that are heaped on a letter until they cover the lines around it."""
-    heaped = 0
-    for character in text:
-        heaped = heaped + 1 if unicodedata.category(character) == "Mn" else 0
-        if heaped <= HEAPED:
-            yield character
+    if line.isascii():
+        return line
+    characters, accents = [], 0
+    for character in line:  # accents that are heaped on a letter would cover the lines around it
+        accents = accents + 1 if unicodedata.category(character) == "Mn" else 0
+        if accents <= MAX_ACCENTS:
+            characters.append(character)
+    return "".join(characters)
 
 
 def get_web_address(card: SourceCard) -> str:
-    """Where a page of the web is; empty for all else, whatever it calls itself."""
+    """Return the address of a web page; empty for every other source, whatever it calls itself."""
     return card.url if card.url.startswith(("https://", "http://")) else ""
 
 
 def describe_source(card: SourceCard) -> list[str]:
-    """What it is, how old, and how much it can be relied on."""
+    """Say what a source is, how old, and how much it can be relied on."""
     return [
         card.kind,
         "primary" if card.primary else "secondary",
@@ -75,21 +132,8 @@ def describe_source(card: SourceCard) -> list[str]:
     ]
 
 
-def format_support(side: DisputeSide) -> str:
-    """How many stand behind it; copies of one text count once."""
-    count = len(side.groups)
-    return f"{count} independent source{'s' * (count != 1)}"
-
-
-def format_searches(missing: OpenSubQuestion, shown: Callable[[str], str]) -> str:
-    """What was done to find an answer."""
-    queries = ", ".join(f"“{shown(query)}”" for query in missing.queries) or "nothing"
-    read = f"{missing.documents} document{'s' * (missing.documents != 1)} read for it"
-    return f"{queries}; {read}{f'; {shown(missing.reason)}' if missing.reason else ''}."
-
-
 def describe_quality(report: ReportData) -> dict[str, str]:
-    """How sure it is and how it was made, always."""
+    """Say how sure a report is and how it was made."""
     data, made = report.metadata, report.provenance
     return {
         "Status": report.status,

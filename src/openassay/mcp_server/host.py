@@ -8,7 +8,7 @@ from openassay.bootstrap import ServerResources
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.base import Record
 from openassay.models.event import Event
-from openassay.models.thread import Run, ResearchOptions, Thread, is_id
+from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.models.user import Scope
 
 

@@ -31,7 +31,7 @@ from openassay.mcp_server.host import ToolCaller, ToolHost, get_own_thread
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.evidence import Claim, Document, Hit, Passage, QuoteSpan, SearchRequest, Verdict
 from openassay.models.plan import MOST_USD, Depth, Mode
-from openassay.models.thread import Run, ResearchOptions, ThreadSummary
+from openassay.models.thread import ResearchOptions, Run, ThreadSummary
 from openassay.models.user import Scope
 from openassay.nodes.verify import ClaimWording, decide_claims
 from openassay.protocols import RemoteSource, Source
@@ -456,7 +456,9 @@ async def search_sources(house: ToolHost, guest: ToolCaller, query: str, limit: 
         raise QuestionError("there is nothing to search for", help="Give a few words.")
     resources = house.resources
     settings = resources.engine.settings
-    sources, notices = await asyncio.to_thread(resources.sources, ResearchOptions(source=settings.source, user=guest.user))
+    sources, notices = await asyncio.to_thread(
+        resources.sources, ResearchOptions(source=settings.source, user=guest.user)
+    )
     paid = [
         source for source in sources if not guest.is_local and isinstance(source, RemoteSource) and source.terms.usd
     ]
@@ -480,9 +482,7 @@ async def _query_source(source: Source, query: str, limit: int) -> SourceHits:
 
 async def _remember_hit(house: ToolHost, guest: ToolCaller, hit: Hit) -> SearchMatch:
     id = hit.document or hashlib.sha256(hit.url.encode()).hexdigest()[:24]
-    await house.resources.cache.put(
-        _cache_key(guest, id), hit.model_dump_json().encode(), seconds=KEPT_SECONDS
-    )
+    await house.resources.cache.put(_cache_key(guest, id), hit.model_dump_json().encode(), seconds=KEPT_SECONDS)
     return SearchMatch(id=id, title=hit.title, url=hit.url, snippet=hit.snippet, source=hit.provider)
 
 

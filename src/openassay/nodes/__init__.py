@@ -3,5 +3,5 @@
 understand clarify gate question plan approve dispatch search fuse harvest select read consolidate analyse verify
 write review publish fallback; and withdraw, which takes sources out of a report
 
-What several nodes need stands beside them, in files named after what they own.
+What several nodes share stands beside them: preferences, failures, report and standards.
 """

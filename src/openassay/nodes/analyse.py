@@ -1,58 +1,56 @@
-"""Validator: how sure each section is, what is missing, and whether another round is worth it."""
+"""Validate what was found: how sure each section is, what is missing, and whether another round is worth it."""
 
 from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import Analysis, Finding
-from openassay.models.plan import Depth, Plan
+from openassay.models.evidence import Analysis
+from openassay.models.plan import Depth
 from openassay.nodes.dispatch import list_queries
 from openassay.reasoning.base import AnalysisRequest, Evidence
 from openassay.settings import Settings
-from openassay.state import State
+from openassay.state import State, load_analysis, load_findings, load_plan, load_sources
 
 SURE = {Depth.QUICK: 0.6, Depth.STANDARD: 0.85, Depth.COMPREHENSIVE: 0.85}
 SMALL_GAIN = 0.05
 
 
 async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
-    deps = runtime.context
-    plan = Plan.model_validate(state["plan"])
-    previous = Analysis.model_validate(state["analysis"]) if state["analysis"] else None
-    analysis = await deps.reasoner.analyse(
-        AnalysisRequest(plan=plan, evidence=load_evidence(state), coverage=state["coverage"], previous=previous,
-                        asked=tuple(line.partition(" ")[2] for line in list_queries(state)))
-    )  # fmt: skip
-    reason = stop_reason(analysis, previous, state["round"], plan.depth, deps.settings, len(state["failures"]))
-    analysis = analysis.model_copy(update={"stop_reason": reason})
-    await deps.emit(
-        "notice", "analyse", text=reason or analysis.feedback, confidence=analysis.confidence, gaps=len(analysis.gaps)
+    context, plan, previous = runtime.context, load_plan(state), load_analysis(state)
+    analysis = await context.reasoner.analyse(
+        AnalysisRequest(
+            plan=plan,
+            evidence=load_evidence(state),
+            coverage=state["coverage"],
+            previous=previous,
+            asked=tuple(line.partition(" ")[2] for line in list_queries(state)),
+        )
     )
+    reason = stop_reason(analysis, previous, state["round"], plan.depth, context.settings, len(state["failures"]))
+    analysis = analysis.model_copy(update={"stop_reason": reason})
+    text, gaps = reason or analysis.feedback, len(analysis.gaps)
+    await context.emit("notice", "analyse", text=text, confidence=analysis.confidence, gaps=gaps)
     return {
         "analysis": analysis.plain(),
-        "validation_result": "sufficient" if not analysis.gaps else "insufficient",
+        "validation_result": "insufficient" if gaps else "sufficient",
         "validation_feedback": analysis.feedback,
         "current_agent": "validator",
     }
 
 
 def load_evidence(state: State) -> tuple[Evidence, ...]:
-    """Findings with the titles and dates of their documents."""
-    cards = {source["document"]: source for source in state["sources"]}
-    findings = [Finding.model_validate(item) for item in state["findings"]]
+    """Return the findings with the titles and dates of their documents."""
+    sources = {source["document"]: source for source in load_sources(state)}
     return tuple(
-        Evidence(
-            finding=finding,
-            title=cards[finding.span.document]["title"],
-            published=cards[finding.span.document]["published"],
-        )
-        for finding in findings
+        Evidence(finding=finding, title=source["title"], published=source["published"])
+        for finding in load_findings(state)
+        if (source := sources[finding.span.document])
     )
 
 
 def stop_reason(
     analysis: Analysis, previous: Analysis | None, rounds: int, depth: Depth, settings: Settings, failures: int
 ) -> str | None:
-    """Why research ends here, or None when another round is worth it."""
+    """Say why research ends here, or return None when another round is worth it."""
     if reason := limit_reason(rounds, settings, failures):
         return reason
     if not analysis.gaps:
@@ -71,7 +69,7 @@ def stop_reason(
 
 
 def limit_reason(rounds: int, settings: Settings, failures: int) -> str | None:
-    """Why this round is the last, whatever the analysis finds."""
+    """Say why this round is the last, whatever the analysis finds, or return None."""
     if rounds >= max_rounds(settings):
         return f"stopped after {rounds} rounds"
     return f"stopped after {failures} failed searches" if failures >= settings.max_search_errors else None

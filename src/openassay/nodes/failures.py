@@ -1,7 +1,7 @@
-"""What becomes of a node that failed (requirement F-11), once whoever asked the world has tried as often as it may.
+"""What becomes of a node that failed (requirement F-11), once the client, router or reasoner has given up retrying.
 
-    category          tried again by                                      then, in a fan-out        elsewhere
-    rate_limit        the router: 10, 20, 40 s, or when it is told        the embedded reasoner does the step
+    category          retried by                                          then, in a fan-out        elsewhere
+    rate_limit        the router: 10, 20, 40 s, or as Retry-After says    the embedded reasoner does the step
     timeout           the router and the client, twice                    the same
     api               the router and the client, by their own pauses      the same; a source or page is skipped
     context_overflow  the reasoner: fewer sources, then shorter ones      the embedded reasoner does the step
@@ -9,7 +9,7 @@
     validation        nobody                                              its sub-question is lost  the run fails
     internal          nobody, but for storage that was busy: the graph    its sub-question is lost  the run fails
 
-A run that failed goes on from its last checkpoint when it is resumed. A handler has no edge of its own: when every task
+A failed run continues from its last checkpoint when it is resumed. A handler has no edge of its own: when every task
 fails, its destination is all that keeps the run going.
 """
 
@@ -25,8 +25,8 @@ from openassay.state import SearchTask, State, Task
 
 
 def is_transient(error: Exception) -> bool:
-    """A database that another process keeps busy, or whose server restarts, is there again in a moment. Everything else
-    was tried again where it was asked, and would be multiplied here."""
+    """Tell whether the graph should retry: a database that another process keeps busy, or whose server restarts, is
+    back in a moment. Everything else is retried where it is asked, and would be multiplied here."""
     return isinstance(error, StorageError) and error.retryable
 
 
@@ -53,9 +53,9 @@ async def handle_read_failure(
     return Command(update=await _record_failure("read", task, error, runtime.context), goto="consolidate")
 
 
-async def _record_failure(stage: str, task: Task, error: NodeError, deps: ResearchContext) -> State:
-    task = cast("Task", await deps.notes.expand(task))
+async def _record_failure(node: str, task: Task, error: NodeError, context: ResearchContext) -> State:
+    task = cast("Task", await context.notes.expand(task))
     cause = error.error
     reason = cause.message if isinstance(cause, OpenAssayError) else f"{type(cause).__name__}: {cause}"
-    await deps.emit("error", stage, question=task["question"]["id"], message=reason)
-    return {"failures": {f"{stage} {task['key']}": reason}}
+    await context.emit("error", node, question=task["question"]["id"], message=reason)
+    return {"failures": {f"{node} {task['key']}": reason}}

@@ -1,4 +1,4 @@
-"""Whom a person wants searched and whom not: what is remembered of them, and what the question itself says.
+"""Which sources and hosts a person prefers or avoids: what is remembered of them, and what the question itself says.
 
 What a question or the command line names is wanted now, whatever was said once. A name with a dot is a host and stands
 for its subdomains too; any other is a source.
@@ -16,9 +16,9 @@ from openassay.protocols import Source
 from openassay.text.urls import canonicalize_url, host_of, is_within_domain, registrable_domain, unwrap_url
 
 # A page passes this many others at most: recency is worth seven places at the top of a list and authority nine, so a
-# wish decides between equals and outweighs neither; of eight pages fetched for a sub-question it changes three.
+# preference decides between equals and outweighs neither; of eight pages fetched for a sub-question it changes three.
 LIFT = 3
-MOST_HOSTS = 5  # in one request: each takes words or characters from the query where a provider has no filter
+MAX_HOSTS = 5  # in one request: each takes words or characters from the query where a provider has no filter
 
 # As people write hosts, in small letters: ASP.NET is none. A few endings are those of files far more often.
 _HOST = re.compile(r"(?<![\w@./-])(https?://|www\.)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)")
@@ -42,19 +42,22 @@ class SourcePreferences(NamedTuple):
 
     @property
     def sites(self) -> list[str]:
-        """Hosts worth a search of their own."""
-        return [name for name in self.prefer if "." in name and not self.avoid_rule_for(name)][:MOST_HOSTS]
+        """The preferred hosts, which are worth a search of their own."""
+        return [name for name in self.prefer if "." in name and not self.avoid_rule_for(name)][:MAX_HOSTS]
 
     @property
     def without(self) -> list[str]:
-        """Hosts a provider need not look at. One below which something is wanted is looked at all the same."""
-        wanted = [
-            name for name in self.avoid if "." in name and not any(is_within_domain(one, name) for one in self.named)
-        ]
-        return [name for name in wanted if self.avoid_rule_for(name)][:MOST_HOSTS]
+        """The hosts a provider need not search. One below which something is wanted is searched all the same."""
+        return [
+            host
+            for host in self.avoid
+            if "." in host
+            and self.avoid_rule_for(host)
+            and not any(is_within_domain(name, host) for name in self.named)
+        ][:MAX_HOSTS]
 
     def avoid_rule_for(self, name: str) -> str | None:
-        """What was said that rules out a host or a source."""
+        """Return the name that rules out a host or a source, if any does."""
         if any(_covers(one, name) for one in self.named):
             return None
         return next((one for one in self.avoid if _covers(one, name)), None)
@@ -63,67 +66,63 @@ class SourcePreferences(NamedTuple):
         return any(_covers(one, name) for one in self.prefer for name in (hit.provider, *_hosts_of(hit)))
 
     def filter_hits(self, hits: Iterable[Hit]) -> tuple[list[Hit], Counter[str]]:
-        """The hits that may be read, and how many of which host may not."""
-        kept, left_out = [], Counter[str]()
+        """Return the hits that may be read, and how many hits of which host may not."""
+        kept, avoided = [], Counter[str]()
         if not self.avoid:
-            return list(hits), left_out
+            return list(hits), avoided
         for hit in hits:
             if name := next((name for host in _hosts_of(hit) if (name := self.avoid_rule_for(host))), None):
-                left_out[name] += 1
-                continue
-            elsewhere = hit.fulltext and self.avoid_rule_for(host_of(hit.fulltext))
-            kept.append(hit.model_copy(update={"fulltext": None}) if elsewhere else hit)
-        return kept, left_out
+                avoided[name] += 1
+            elif hit.fulltext and self.avoid_rule_for(host_of(hit.fulltext)):
+                kept.append(hit.model_copy(update={"fulltext": None}))
+            else:
+                kept.append(hit)
+        return kept, avoided
 
     def promote_hits(self, hits: Sequence[Hit]) -> list[Hit]:
-        """What is preferred comes a few places earlier."""
+        """Move preferred hits up by a few places."""
         if not self.prefer:
             return list(hits)
-        liked = [self.prefers(hit) for hit in hits]
-        order = sorted(range(len(hits)), key=lambda place: (place - LIFT * liked[place], not liked[place]))
-        return [hits[place] for place in order]
+        preferred = [self.prefers(hit) for hit in hits]
+        order = sorted(range(len(hits)), key=lambda rank: (rank - LIFT * preferred[rank], not preferred[rank]))
+        return [hits[rank] for rank in order]
 
 
 def source_preferences(question: str, options: ResearchOptions) -> SourcePreferences:
     prefer, avoid = (
-        tuple(map(_normalize_name, names)) for names in (options.preferences.prefer, options.preferences.avoid)
+        tuple(name.strip().lower().removeprefix("www.") for name in names)
+        for names in (options.preferences.prefer, options.preferences.avoid)
     )
-    given = [*options.source.split(","), *(["documents"] if options.docs else [])]
-    return SourcePreferences(prefer, avoid, (*find_sites(question), *(name.strip() for name in given)) if avoid else ())
+    chosen = [*options.source.split(","), *(["documents"] if options.docs else [])]
+    named = (*find_sites(question), *(name.strip() for name in chosen)) if avoid else ()
+    return SourcePreferences(prefer, avoid, named)
 
 
 def find_sites(question: str) -> list[str]:
-    """Hosts a question names."""
-    found = _HOST.findall(question)
-    return list(
-        dict.fromkeys(host for named, host in found if (named or not _FILE.search(host)) and registrable_domain(host))
-    )
+    """List the hosts a question names."""
+    hosts = [host for prefix, host in _HOST.findall(question) if prefix or not _FILE.search(host)]
+    return list(dict.fromkeys(host for host in hosts if registrable_domain(host)))
 
 
 def language_code(preferences: Preferences) -> str | None:
-    """The two letters of the language a person prefers; None for one that is not known here."""
+    """Return the two-letter code of the language a person prefers, or None for one that is not listed here."""
     name = (preferences.language or "").strip().lower()
     return LANGUAGES.get(name) or LANGUAGES.get(re.split("[-_]", name)[0])
 
 
-def select_sources(sources: Sequence[Source], planned: Sequence[str], taste: SourcePreferences) -> list[Source]:
-    """The sources a plan names; where it names none, all that are not avoided. A plan is made without those: one that
-    names them was changed by a person who wants them now."""
+def select_sources(sources: Sequence[Source], planned: Sequence[str], preferences: SourcePreferences) -> list[Source]:
+    """Return the sources a plan names; where it names none, all that are not avoided. A plan is made without those:
+    one that names them was changed by a person who wants them now."""
     if planned:
         return [source for source in sources if source.name in planned]
-    return [source for source in sources if not taste.avoid_rule_for(source.name)]
+    return [source for source in sources if not preferences.avoid_rule_for(source.name)]
 
 
-def _normalize_name(name: str) -> str:
-    return name.strip().lower().removeprefix("www.")
-
-
-def _covers(said: str, name: str) -> bool:
-    return is_within_domain(name, said) if "." in said else said == name
+def _covers(rule: str, name: str) -> bool:
+    return is_within_domain(name, rule) if "." in rule else rule == name
 
 
 def _hosts_of(hit: Hit) -> list[str]:
-    """By every name of its address: behind a redirect, and as youtube.com for youtu.be."""
-    return list(
-        dict.fromkeys(host for url in (unwrap_url(hit.url), canonicalize_url(hit.url)) if (host := host_of(url)))
-    )
+    """List every host of an address: behind a redirect, and youtube.com for youtu.be."""
+    urls = (unwrap_url(hit.url), canonicalize_url(hit.url))
+    return list(dict.fromkeys(host for url in urls if (host := host_of(url))))

@@ -1,17 +1,16 @@
-"""Turning the state into the report that leaves the graph."""
+"""Turn the state into the report that leaves the graph."""
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
 from openassay.context import ResearchContext
 from openassay.models.evidence import ANSWERED, Claim, Disagreement, Document, Mark, QuoteSpan, Verdict
-from openassay.models.plan import Plan, QueryType, SearchQuery, SubQuestion
+from openassay.models.plan import Plan, QueryType, SubQuestion
 from openassay.models.report import (
     Coverage,
-    Critique,
     Dispute,
     DisputeSide,
     Issue,
@@ -29,11 +28,29 @@ from openassay.models.report import (
     ShortAnswer,
     SourceCard,
 )
-from openassay.models.spend import Spend
 from openassay.nodes.dispatch import available_types, list_queries
 from openassay.nodes.harvest import failure_notices
-from openassay.reasoning.base import Draft, DraftAnswer, DraftSentence
-from openassay.state import Plain, State
+from openassay.nodes.read import load_documents
+from openassay.reasoning.base import Draft, DraftAnswer
+from openassay.state import (
+    NumberedSource,
+    Plain,
+    State,
+    load_analysis,
+    load_claims,
+    load_critique,
+    load_disagreements,
+    load_draft,
+    load_edits,
+    load_issues,
+    load_plan,
+    load_plan_if_any,
+    load_question,
+    load_searches,
+    load_sources,
+    load_supported_claims,
+    load_vetoes,
+)
 from openassay.text.quantities import Quantity, find_quantities
 from openassay.text.questions import (
     answer_kinds,
@@ -50,213 +67,375 @@ from openassay.verification.quotes import find_quote
 from openassay.verification.sources import assess_credibility, group_documents
 from openassay.verification.terms import collect_words, mask_unverified_terms
 
-# The short answers of a report: in words of a passage that bears the claim out, asserted only if undisputed.
+SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
+MAX_CITATIONS = 4  # behind one sentence or figure; the claim keeps all its spans
+CONSIDERATION_PREFIX = "Taken into account:"  # marks a notice in the person's own words
 
-MOST_ANSWER_WORDS = 12  # words
-SEVERAL = 2  # independent sources
+
+async def compose_report(
+    state: State, context: ResearchContext, sections: Sequence[Section], status: ReportStatus
+) -> ReportData:
+    """Compose the report of `sections`, which are already checked; everything else comes from the state."""
+    claims, disagreements = load_claims(state), load_disagreements(state)
+    by_id = {claim.id: claim for claim in claims}
+    plan, draft, critique, edits = load_plan_if_any(state), load_draft(state), load_critique(state), load_edits(state)
+    if plan:
+        plan = _add_query_status(plan, state, available_types(context.sources))
+    cards = await _build_cards(state, claims, context)
+    ids = {card.document: card.id for card in cards}
+    score = critique.score if critique else 0.0
+    coverage = compute_coverage(claims, state["statements"])
+    spend, steps = await context.account.get_spend(), await context.tally()
+    notices = [*state["notices"].values(), *list_considerations(state, plan, context), *failure_notices(state)]
+    if embedded := steps.get("embedded", 0):
+        notices.append(
+            f"{embedded} of {sum(steps.values())} reasoning steps were done by the embedded reasoner because the model "
+            "failed, refused or the budget was spent; the run log says which and why."
+        )
+    if spend.unconfirmed_usd:
+        usd = f"${spend.unconfirmed_usd:.4f}"
+        notices.append(f"{usd} of the spend could not be confirmed and is booked at its worst case.")
+    finished = context.now()
+    title = edits.get("title") or (draft.title if draft else "") or load_question(state)  # a person's own words first
+    report = ReportData(
+        question=load_question(state),
+        title=title.strip() or "No question",
+        status=status,
+        confidence=confidence_level(score, status),
+        confidence_score=round(state["confidence"] / 10, 2),
+        plan=plan,
+        answers=build_answers(draft.answers, by_id, ids, disagreements) if draft else (),
+        sections=tuple(sections),
+        figures=build_key_figures(draft, by_id, ids) if draft else (),
+        disputes=build_disputes(disagreements, by_id, cards),
+        not_found=list_gaps(state),
+        claims=tuple(
+            ReportClaim(
+                id=claim.id,
+                text=claim.text,
+                verdict=claim.verdict,
+                confidence=claim.confidence,
+                mark=claim.mark,
+                spans=_build_spans(claim.spans, ids),
+                against=_build_spans(claim.against, ids),
+                reasons=claim.reasons,
+                questions=claim.questions,
+                disputed_by=claim.disputed_by,
+                superseded_by=claim.superseded_by,
+            )
+            for claim in claims
+        ),
+        sources=tuple(cards),
+        coverage=coverage,
+        hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
+        review=critique,
+        issues=tuple(load_issues(state)),
+        notices=tuple(notices) if status is not ReportStatus.CANCELLED else (),
+        spend=spend,
+        metadata=Metadata(
+            iterations=state["iteration"],
+            rounds=state["round"],
+            score=score,
+            sources=len(cards),
+            words=sum(len(sentence.text.split()) for section in sections for sentence in section.sentences),
+            started=context.started.isoformat(timespec="seconds"),
+            finished=finished.isoformat(timespec="seconds"),
+            seconds=round((finished - context.started).total_seconds(), 2),
+            settings=context.settings.fingerprint(),
+            version=version("openassay"),
+            reasoning=steps,
+        ),
+        provenance=Provenance(
+            question=state["original_query"],
+            sub_questions=tuple(question.text for question in plan.questions) if plan else (),
+            queries=tuple(dict.fromkeys(line.partition(" ")[2] for line in list_queries(state))),
+            checkpoints=await context.checkpoints(),
+            thread=context.thread,
+            run=context.run,
+        ),
+    )
+    return mask_unverified_text(report)
+
+
+def _build_spans(spans: Iterable[QuoteSpan], ids: Mapping[str, str]) -> tuple[ReportSpan, ...]:
+    return tuple(ReportSpan(source=ids[span.document], **span.model_dump()) for span in spans)
+
+
+def _add_query_status(plan: Plan, state: State, types: Collection[QueryType]) -> Plan:
+    """Add to the plan what became of its queries: of a search that was lost as a whole, none was answered, and of a
+    type without a source none was asked, though its words may have been asked elsewhere."""
+    lost = {key.partition(":")[2] for key in state["failures"] if key.startswith("search ")}
+    outcomes = {
+        (result["question"], query["text"]): query["status"]
+        for result in load_searches(state).values()
+        for query in result["queries"]
+    }
+    queries = []
+    for query in plan.queries:
+        status = outcomes.get((query.question, query.text), "failed" if query.question in lost else "pending")
+        queries.append(query.model_copy(update={"status": status if query.type in types else "pending"}))
+    warnings = plan.warnings
+    if missing := dict.fromkeys(query.type for query in plan.queries if query.type not in types):
+        warnings = (*warnings, f"No {' or '.join(missing)} source is configured: these queries were not asked.")
+    return plan.model_copy(update={"queries": tuple(queries), "warnings": warnings})
+
+
+def compute_coverage(claims: Sequence[Claim], statements: Mapping[str, int]) -> Coverage:
+    """Count every statement drafted: each claim, and each sentence that says it in other words."""
+    supported = sum(claim.verdict is Verdict.SUPPORTED for claim in claims)
+    retold, failed = statements.get("retold", 0), statements.get("failed", 0)
+    return Coverage(checked=supported + retold - failed, total=len(claims) + retold)
+
+
+def confidence_level(score: float, status: ReportStatus) -> Level:
+    if status is not ReportStatus.COMPLETE:
+        return "low"
+    return "high" if score >= 8.0 else "medium"
+
+
+def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[NumberedSource]) -> tuple[Section, ...]:
+    """Add citations and marks to every statement of fact in a draft."""
+    by_id = {claim.id: claim for claim in claims}
+    ids = {source["document"]: source["id"] for source in sources}
+    sections = []
+    for section in draft.sections:
+        sentences = []
+        for drafted in section.sentences:
+            bound = [by_id[name] for name in drafted.claims]
+            cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
+            marks = [claim.mark for claim in bound if claim.mark] or [Mark.SINGLE]
+            sentences.append(
+                Sentence(
+                    text=drafted.text,
+                    kind="fact" if bound else "frame",
+                    opens=drafted.opens,
+                    claims=drafted.claims,
+                    citations=tuple(cited)[:MAX_CITATIONS],
+                    mark=min(marks, key=SURENESS.index) if bound else None,
+                )
+            )
+        sections.append(Section(title=section.title, role=section.role, sentences=tuple(sentences)))
+    return tuple(sections)
+
+
+async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchContext) -> list[SourceCard]:
+    """Describe the sources that a claim rests on, under the numbers they were given when they were found."""
+    used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
+    documents = await load_documents((source["document"] for source in load_sources(state)), context)
+    groups = await asyncio.to_thread(group_documents, documents.values())  # of all, as the marks were given
+    cards = []
+    for source in load_sources(state):
+        if (name := source["document"]) in used:
+            behind = [claim.id for claim in claims if any(span.document == name for span in claim.spans)]
+            why = f"supports {len(behind)} statement{'s' * (len(behind) != 1)}: {', '.join(behind[:8])}"
+            cards.append(build_card(source, documents[name], groups, why, state["credibility"].get(name)))
+    return [
+        card.model_copy(update={"same_as": tuple(o.id for o in cards if o.group == card.group and o.id != card.id)})
+        for card in cards
+    ]
+
+
+def build_card(
+    source: NumberedSource,
+    document: Document,
+    groups: Mapping[str, str],
+    why_used: str = "",
+    opinion: Plain | None = None,
+) -> SourceCard:
+    """Describe a source; `opinion` is what lowers its credibility."""
+    credibility = assess_credibility(document)
+    if opinion:
+        credibility = credibility.with_lower_score(opinion["score"], opinion["reason"])
+    return SourceCard(
+        id=source["id"],
+        title=document.title,
+        url=document.url,
+        document=document.hash,
+        group=groups[document.hash],
+        why_used=why_used,
+        host=document.host,
+        kind=document.kind,
+        author=document.author,
+        published=document.published.isoformat() if document.published else None,
+        primary=credibility.primary,
+        credibility=credibility.score,
+        credibility_reasons=credibility.reasons,
+    )
+
+
+# Short answers: in words of a passage that supports the claim, asserted only if undisputed.
+
+MAX_ANSWER_WORDS = 12
+MIN_BACKING = 2  # independent sources behind an answer that others contradict
 
 
 def select_answers(answers: Sequence[DraftAnswer], claims: Mapping[str, Claim]) -> tuple[DraftAnswer, ...]:
-    """Those whose words stand in a span of every claim they name; all such claims are supported."""
-    return tuple(answer for answer in answers if _is_verbatim_answer(answer, claims))
-
-
-def _is_verbatim_answer(answer: DraftAnswer, claims: Mapping[str, Claim]) -> bool:
-    bound = [claims.get(name) for name in answer.claims]
-    return (
-        bool(bound)
-        and len(answer.text.split()) <= MOST_ANSWER_WORDS
-        and all(
-            claim is not None
-            and claim.verdict is Verdict.SUPPORTED
-            and any(find_quote(answer.text, span.quote) for span in claim.spans)
+    """Keep the answers whose words stand in a span of every claim they name; all such claims are supported."""
+    selected = []
+    for answer in answers:
+        bound = [claims[name] for name in answer.claims if name in claims]
+        if not bound or len(bound) < len(answer.claims) or len(answer.text.split()) > MAX_ANSWER_WORDS:
+            continue
+        if all(
+            claim.verdict is Verdict.SUPPORTED and any(find_quote(answer.text, span.quote) for span in claim.spans)
             for claim in bound
-        )
-    )
+        ):
+            selected.append(answer)
+    return tuple(selected)
 
 
 def build_answers(
     answers: Sequence[DraftAnswer],
     claims: Mapping[str, Claim],
     ids: Mapping[str, str],
-    matters: Sequence[Disagreement] = (),
+    disagreements: Sequence[Disagreement] = (),
 ) -> tuple[ShortAnswer, ...]:
-    """`ids` are the sources' by document; `matters` say how many independent sources stand on each side."""
-    return tuple(_build_answer(answer, [claims[name] for name in answer.claims], ids, matters) for answer in answers)
+    """Build the answers. `ids` are the sources' by document; `disagreements` say how many independent sources stand on
+    each side."""
+    built = []
+    for answer in answers:
+        bound = [claims[name] for name in answer.claims]
+        built.append(
+            ShortAnswer(
+                text=answer.text,
+                about=answer.about,
+                claims=answer.claims,
+                citations=tuple(dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)),
+                mark=bound[0].mark,
+                disputed=_is_disputed(bound, disagreements),
+            )
+        )
+    return tuple(built)
 
 
-def _build_answer(
-    answer: DraftAnswer, bound: Sequence[Claim], ids: Mapping[str, str], matters: Sequence[Disagreement]
-) -> ShortAnswer:
-    return ShortAnswer(
-        text=answer.text,
-        about=answer.about,
-        claims=answer.claims,
-        citations=tuple(dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)),
-        mark=bound[0].mark,
-        disputed=_is_disputed(bound, matters),
-    )
-
-
-def _is_disputed(bound: Sequence[Claim], matters: Sequence[Disagreement]) -> bool:
-    """One that several independent sources give is asserted against fewer; all others that somebody contradicts are
-    only shown. A contradiction nobody has weighed counts as one."""
+def _is_disputed(bound: Sequence[Claim], disagreements: Sequence[Disagreement]) -> bool:
+    """An answer that several independent sources give is asserted against fewer; all others that somebody contradicts
+    are only shown. A contradiction nobody has weighed counts as one."""
     names = {claim.id for claim in bound}
     weighed: set[str] = set()
-    for matter in matters:
+    for matter in disagreements:
         for side, own in enumerate(matter.sides):
-            if not matter.resolved and names & set(own):
-                if not _prevails(matter, side):
-                    return True
-                weighed |= {name for other in matter.sides if other is not own for name in other}
+            if matter.resolved or not names & set(own):
+                continue
+            if len(matter.backing) != len(matter.sides) or matter.backing[side] < MIN_BACKING:
+                return True
+            if matter.backing[side] <= max(count for at, count in enumerate(matter.backing) if at != side):
+                return True
+            weighed |= {name for other in matter.sides if other is not own for name in other}
     return any(claim.superseded_by or set(claim.disputed_by) - weighed for claim in bound)
 
 
-def _prevails(matter: Disagreement, side: int) -> bool:
-    if len(matter.backing) != len(matter.sides):
-        return False
-    others = [count for at, count in enumerate(matter.backing) if at != side]
-    return matter.backing[side] >= SEVERAL and matter.backing[side] > max(others)
+def list_considerations(state: State, plan: Plan | None, context: ResearchContext) -> list[str]:
+    """Say in one notice what a person said, now or once, that shaped a report, so that nobody has to guess."""
+    lines: list[str] = []
+    if plan:
+        lines += [line.rstrip(".") for line in plan.constraints]
+        lines += [line.rstrip(".") for line in plan.reasoning if plan.edited and line.startswith("You ")]
+        # Preferences that decided where nothing else did; the others stand in the plan.
+        known, options = context.options.preferences, context.options
+        if known.style and not (options.style or plan.style):
+            lines.append(f"remembered: {known.style} style")
+        if known.words and not (options.words or plan.words):
+            lines.append(f"remembered: {known.words} words")
+        if known.avoid:
+            lines.append(f"remembered: avoid {', '.join(known.avoid)}")
+        if known.prefer:
+            lines.append(f"remembered: prefer {', '.join(known.prefer)}")
+    edits = load_edits(state)
+    lines += [f"you left out the section “{title}”" for title in edits.get("drop", ())]
+    if edits.get("title"):
+        lines.append("you changed the title")
+    lines += [f"you vetoed “{veto.title or veto.url}”" for veto in load_vetoes(state)]
+    return [f"{CONSIDERATION_PREFIX} {'; '.join(dict.fromkeys(lines))}."] if lines else []
 
 
-# What a person said, now or once, that shaped a report: it is told in the report, so that nobody has to guess.
-
-CONSIDERATION_PREFIX = "Taken into account:"  # such a notice is of the person's own saying
-
-
-def list_considerations(state: State, plan: Plan | None, deps: ResearchContext) -> list[str]:
-    """One notice, or none."""
-    said = [*_plan_considerations(plan), *_memory_considerations(plan, deps), *_edit_considerations(state)]
-    return [f"{CONSIDERATION_PREFIX} {'; '.join(dict.fromkeys(said))}."] if said else []
-
-
-def _plan_considerations(plan: Plan | None) -> list[str]:
-    """Answers to planning questions, what was clarified, and the changes a person made."""
-    if plan is None:
-        return []
-    edits = [line.rstrip(".") for line in plan.reasoning if plan.edited and line.startswith("You ")]
-    return [*(line.rstrip(".") for line in plan.constraints), *edits]
-
-
-def _memory_considerations(plan: Plan | None, deps: ResearchContext) -> list[str]:
-    """Preferences that decided where nothing else did; the others stand in the plan."""
-    if plan is None:
-        return []
-    known, options = deps.options.preferences, deps.options
-    style = f"remembered: {known.style} style" if known.style and not (options.style or plan.style) else ""
-    words = f"remembered: {known.words} words" if known.words and not (options.words or plan.words) else ""
-    avoid = f"remembered: avoid {', '.join(known.avoid)}" if known.avoid else ""
-    prefer = f"remembered: prefer {', '.join(known.prefer)}" if known.prefer else ""
-    return [line for line in (style, words, avoid, prefer) if line]
-
-
-def _edit_considerations(state: State) -> list[str]:
-    edits = state.get("edits") or {}
-    dropped = [f"you left out the section “{title}”" for title in edits.get("drop", ())]
-    vetoed = [f"you vetoed “{source['title'] or source['url']}”" for source in state.get("vetoed") or ()]
-    return [*dropped, *(["you gave it another title"] if edits.get("title") else []), *vetoed]
-
-
-# Which sub-questions a report has no answer to: one list for the writer, the reviewer and the reader.
+# Sub-questions that a report has no answer to: one list for the writer, the reviewer and the reader.
 
 SURE_CLAIM = 0.6  # confidence of a claim that one source alone may answer with
 TO_THE_POINT = 0.5  # relevance of one
 
 
 def list_open_questions(state: State) -> tuple[str, ...]:
-    """Those no supported claim speaks to, and those that were found wanting and have no claim that answers: what was
-    verified since may have settled what the analysis missed."""
-    plan = Plan.model_validate(state["plan"])
-    claims = [Claim.model_validate(item) for item in state["claims"] if item["verdict"] == Verdict.SUPPORTED]
-    wanting = set((state["analysis"] or {}).get("unanswered", ()))
-    return tuple(question.text for question in plan.questions if not _has_answer(question, claims, wanting, state))
-
-
-def _has_answer(question: SubQuestion, claims: Sequence[Claim], wanting: set[str], state: State) -> bool:
-    own = [claim for claim in claims if question.id in claim.questions]
-    weak = question.text in wanting or state["coverage"].get(question.id, 1.0) < ANSWERED
-    return any(_is_answer(question, claim) for claim in own) if weak else bool(own)
+    """List the sub-questions no supported claim speaks to, and those that were found wanting and have no claim that
+    answers: what was verified since may have settled what the analysis missed."""
+    claims, analysis = load_supported_claims(state), load_analysis(state)
+    unanswered = []
+    for question in load_plan(state).questions:
+        own = [claim for claim in claims if question.id in claim.questions]
+        wanting = analysis is not None and question.text in analysis.unanswered
+        if wanting or state["coverage"].get(question.id, 1.0) < ANSWERED:
+            own = [claim for claim in own if _is_answer(question, claim)]
+        if not own:
+            unanswered.append(question.text)
+    return tuple(unanswered)
 
 
 def _is_answer(question: SubQuestion, claim: Claim) -> bool:
-    """Well borne out, to the point, and with the kind of answer, the names and the years that are asked for."""
+    """Tell whether a claim is well supported, to the point, and has the kind of answer, the names and the years that
+    are asked for."""
     sure = claim.mark is Mark.CORROBORATED or claim.confidence >= SURE_CLAIM
-    said = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
-    asked, told = find_year_range(question.in_context), find_years(claim.text)
+    known = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
+    years = find_year_range(question.in_context)
     return (
         sure
         and claim.relevance >= TO_THE_POINT
         and all(has_answer_kind(kind, claim.text) for kind in answer_kinds(question.text))
-        and all(has_name(distinctive_stems(name), said) for name in find_question_names(question.text))
-        and (asked is None or asked.overlaps(told))
-    )
-
-
-# What a report says of disagreements and of what was looked for in vain, as data.
-
-
-def build_disputes(state: State, claims: Mapping[str, Claim], cards: Sequence[SourceCard]) -> tuple[Dispute, ...]:
-    by_document = {card.document: card for card in cards}
-    matters = [Disagreement.model_validate(item) for item in state["disagreements"]]
-    return tuple(
-        Dispute(
-            about=matter.about,
-            resolved=matter.resolved,
-            resolution=matter.resolution,
-            sides=tuple(_build_side([claims[id] for id in side if id in claims], by_document) for side in matter.sides),
-        )
-        for matter in matters
-    )
-
-
-def _build_side(claims: Sequence[Claim], cards: Mapping[str, SourceCard]) -> DisputeSide:
-    behind = [cards[span.document] for claim in claims for span in claim.spans if span.document in cards]
-    return DisputeSide(
-        claims=tuple(claim.id for claim in claims),
-        sources=tuple(dict.fromkeys(card.id for card in behind)),
-        groups=tuple(dict.fromkeys(card.group for card in behind)),
+        and all(has_name(distinctive_stems(name), known) for name in find_question_names(question.text))
+        and (years is None or years.overlaps(find_years(claim.text)))
     )
 
 
 def list_gaps(state: State) -> tuple[OpenSubQuestion, ...]:
+    """Describe what was searched in vain for each open sub-question."""
     if not state["plan"]:
         return ()
-    plan = Plan.model_validate(state["plan"])
-    open_questions = set(list_open_questions(state))
+    unanswered = list_open_questions(state)
     lines = [line.partition(" ") for line in list_queries(state)]
-    return tuple(
-        OpenSubQuestion(
-            question=question.text,
-            queries=tuple(text for id, _, text in lines if id == question.id),
-            documents=len(_documents_for(state, question.id)),
-            reason="nothing read speaks to it"
-            if question.id not in _questions_with_findings(state)
-            else "what was read is too weak",
+    with_findings = {finding["question"] for finding in state["findings"]}
+    gaps = []
+    for question in load_plan(state).questions:
+        if question.text in unanswered:
+            read = [places for key, places in state["perused"].items() if key.partition(":")[2] == question.id]
+            gaps.append(
+                OpenSubQuestion(
+                    question=question.text,
+                    queries=tuple(text for id, _, text in lines if id == question.id),
+                    documents=len({document for places in read for document, _ in places}),
+                    reason="what was read is too weak" if question.id in with_findings else "nothing read speaks to it",
+                )
+            )
+    return tuple(gaps)
+
+
+def build_disputes(
+    disagreements: Sequence[Disagreement], claims: Mapping[str, Claim], cards: Sequence[SourceCard]
+) -> tuple[Dispute, ...]:
+    by_document = {card.document: card for card in cards}
+    disputes = []
+    for matter in disagreements:
+        sides = []
+        for side in matter.sides:
+            documents = [span.document for id in side if id in claims for span in claims[id].spans]
+            behind = [by_document[name] for name in documents if name in by_document]
+            sides.append(
+                DisputeSide(
+                    claims=tuple(id for id in side if id in claims),
+                    sources=tuple(dict.fromkeys(card.id for card in behind)),
+                    groups=tuple(dict.fromkeys(card.group for card in behind)),
+                )
+            )
+        resolution = matter.resolution
+        disputes.append(
+            Dispute(about=matter.about, resolved=matter.resolved, resolution=resolution, sides=tuple(sides))
         )
-        for question in plan.questions
-        if question.text in open_questions
-    )
-
-
-def _documents_for(state: State, question: str) -> set[str]:
-    return {
-        document
-        for key, places in state["perused"].items()
-        if key.partition(":")[2] == question
-        for document, _ in places
-    }
-
-
-def _questions_with_findings(state: State) -> set[str]:
-    return {finding["question"] for finding in state["findings"]}
+    return tuple(disputes)
 
 
 # The table of key figures: one row a fact, every value spelled as in the passage it comes from.
 
-MOST, FEWEST = 12, 2
-MOST_FIGURE_CITATIONS = 4
-MOST_WORDS = 4  # of a value in a table
-MOST_LABEL_WORDS = 12  # words that say what a figure is of
+MAX_ROWS, MIN_ROWS = 12, 2
+MAX_VALUE_WORDS = 4
+MAX_LABEL_WORDS = 12  # words that say what a figure is of
 ONE_FACT = 0.5  # rows with one value whose words are more alike than this
 SURER = 0.1  # of relevance
 
@@ -284,78 +463,71 @@ class FigureRow(NamedTuple):
 
 
 def build_key_figures(draft: Draft, claims: Mapping[str, Claim], ids: Mapping[str, str]) -> tuple[KeyFigure, ...]:
-    """From what the draft tells, in its order; `ids` are the sources' by document. One figure alone makes no table."""
-    told = dict.fromkeys(id for section in draft.sections for sentence in section.sentences for id in sentence.claims)
-    bound = [claims[id] for id in told if id in claims]
-    rows = list(
-        _iter_rows([claim for claim in bound if claim.verdict is Verdict.SUPPORTED and not claim.superseded_by])
-    )
-    best = sorted(rows, key=lambda row: (-_claim_worth(row.claim), row.claim.id))
-    chosen = _distinct_rows(best)[:MOST]
-    if len(chosen) < FEWEST:
+    """Build the table from what the draft says, in its order; `ids` are the sources' by document. One figure alone
+    makes no table."""
+    names = dict.fromkeys(id for section in draft.sections for sentence in section.sentences for id in sentence.claims)
+    bound = [claims[id] for id in names if id in claims]
+    rows = list(_iter_rows(claim for claim in bound if claim.verdict is Verdict.SUPPORTED and not claim.superseded_by))
+    chosen: list[FigureRow] = []
+    worth = {row: row.claim.relevance + SURER * (row.claim.mark is Mark.CORROBORATED) for row in rows}
+    for row in sorted(rows, key=lambda row: (-worth[row], row.claim.id)):
+        if not any(row.value == other.value and jaccard(row.what, other.what) >= ONE_FACT for other in chosen):
+            chosen.append(row)
+    chosen = chosen[:MAX_ROWS]
+    if len(chosen) < MIN_ROWS:
         return ()
-    return tuple(_build_figure(row, ids) for row in rows if row in chosen)
-
-
-def _claim_worth(claim: Claim) -> float:
-    return claim.relevance + SURER * (claim.mark is Mark.CORROBORATED)
-
-
-def _distinct_rows(rows: Sequence[FigureRow]) -> list[FigureRow]:
-    kept: list[FigureRow] = []
+    figures = []
     for row in rows:
-        if not any(row.value == other.value and jaccard(row.what, other.what) >= ONE_FACT for other in kept):
-            kept.append(row)
-    return kept
+        if row in chosen:
+            spans = [span for span in row.claim.spans if row.value in " ".join(span.quote.split())]
+            cited = dict.fromkeys(ids[span.document] for span in spans if span.document in ids)
+            figures.append(
+                KeyFigure(
+                    what=row.what,
+                    value=row.value,
+                    when=row.when,
+                    claims=(row.claim.id,),
+                    citations=tuple(cited)[:MAX_CITATIONS],
+                    mark=row.claim.mark,
+                    disputed=bool(row.claim.disputed_by),
+                )
+            )
+    return tuple(figures)
 
 
-def _iter_rows(claims: Sequence[Claim]) -> Iterator[FigureRow]:
+def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
     for claim in claims:
-        row = _row_from_table(claim) if is_table_row(claim.text) else _row_from_sentence(claim)
+        row = None
+        if is_table_row(claim.text):
+            # The first figure of a row of a table, under its heading.
+            head, dash, cells = claim.text.partition(" — ")
+            label, colon, rest = (cells if dash else claim.text).partition(": ")
+            value = rest.partition(";")[0].rstrip(".").strip()
+            if colon and len(head.split()) <= MAX_LABEL_WORDS and len(value.split()) <= MAX_VALUE_WORDS:
+                dated = dash and any(quantity.kind in ("year", "date") for quantity in find_quantities(label))
+                when = label if dated and _is_in_quotes(label, claim) else ""
+                row = FigureRow(claim, (head if dash else label).strip(), value, when)
+        elif figure := find_main_figure(claim.text):
+            # With the whole of its unit, or with what it counts where it has none.
+            more = (_COUNTED if figure.counts else _COMPOUND).match(claim.text, figure.end)
+            value = claim.text[figure.start : more.end() if more else figure.end].strip()
+            row = FigureRow(claim, _figure_label(claim.text, figure), value, _nearest_date(claim, figure))
         if row and row.what and any(letter.isdigit() for letter in row.value) and _is_in_quotes(row.value, claim):
             yield row
-
-
-def _row_from_sentence(claim: Claim) -> FigureRow | None:
-    found = find_main_figure(claim.text)
-    return (
-        FigureRow(claim, _figure_label(claim.text, found), _value_text(claim.text, found), _nearest_date(claim, found))
-        if found
-        else None
-    )
-
-
-def _row_from_table(claim: Claim) -> FigureRow | None:
-    """The first figure of a row of a table, under its heading."""
-    head, dash, cells = claim.text.partition(" — ")
-    label, colon, rest = (cells if dash else claim.text).partition(": ")
-    value = rest.partition(";")[0].rstrip(".").strip()
-    if not colon or len(head.split()) > MOST_LABEL_WORDS or len(value.split()) > MOST_WORDS:
-        return None
-    dated = any(quantity.kind in ("year", "date") for quantity in find_quantities(label))
-    if dash:
-        return FigureRow(claim, head.strip(), value, label if dated and _is_in_quotes(label, claim) else "")
-    return FigureRow(claim, label.strip(), value, "")
-
-
-def _value_text(text: str, found: MainFigure) -> str:
-    """With the whole of its unit, or with what it counts where it has none."""
-    more = (_COUNTED if found.counts else _COMPOUND).match(text, found.end)
-    return text[found.start : more.end() if more else found.end].strip()
 
 
 def _is_in_quotes(value: str, claim: Claim) -> bool:
     return any(value in " ".join(span.quote.split()) for span in claim.spans)
 
 
-def _figure_label(text: str, found: MainFigure) -> str:
-    """The words that lead up to a figure, else those that follow it."""
-    before = _CLAUSE.split(text[: found.start])[-1].strip()
+def _figure_label(text: str, figure: MainFigure) -> str:
+    """Return the words that lead up to a figure, else those that follow it."""
+    before = _CLAUSE.split(text[: figure.start])[-1].strip()
     before = _trim_label(_OPENING.sub("", before))
     if len(content_words(before)) >= 2:
         words = before.split()
-        return before if len(words) <= MOST_LABEL_WORDS else f"… {' '.join(words[-MOST_LABEL_WORDS:])}"
-    after = _AFTER.match(text[found.end :])
+        return before if len(words) <= MAX_LABEL_WORDS else f"… {' '.join(words[-MAX_LABEL_WORDS:])}"
+    after = _AFTER.match(text[figure.end :])
     return _trim_label(f"{before} {after[1]}".strip()) if after else ""
 
 
@@ -365,296 +537,64 @@ def _trim_label(text: str) -> str:
     return text.strip(" ,(")
 
 
-def _nearest_date(claim: Claim, found: MainFigure) -> str:
-    """The date nearest to the figure in its own sentence, as it is spelled."""
-    own = next((p for p in split_sentences(claim.text) if p.start <= found.start < p.end), None)
+def _nearest_date(claim: Claim, figure: MainFigure) -> str:
+    """Return the date nearest to the figure in its own sentence, as it is spelled."""
+    own = next((p for p in split_sentences(claim.text) if p.start <= figure.start < p.end), None)
     start, end = (own.start, own.end) if own else (0, len(claim.text))
-    dated = [q for q in find_quantities(claim.text) if q.kind in ("year", "date", "decade")]
-    dates = [q for q in dated if start <= q.start < end]
+    dates = [
+        quantity
+        for quantity in find_quantities(claim.text)
+        if quantity.kind in ("year", "date", "decade") and start <= quantity.start < end
+    ]
 
-    def apart(date: Quantity) -> int:
-        return min(abs(date.start - found.end), abs(found.start - date.end))
+    def distance(date: Quantity) -> int:
+        return min(abs(date.start - figure.end), abs(figure.start - date.end))
 
-    nearest = min(dates, key=apart, default=None)
+    nearest = min(dates, key=distance, default=None)
     spelled = claim.text[nearest.start : nearest.end].strip() if nearest else ""
     return spelled if spelled and _is_in_quotes(spelled, claim) else ""
 
 
-def _build_figure(row: FigureRow, ids: Mapping[str, str]) -> KeyFigure:
-    claim = row.claim
-    spelled = [span for span in claim.spans if row.value in " ".join(span.quote.split())]
-    return KeyFigure(
-        what=row.what,
-        value=row.value,
-        when=row.when,
-        claims=(claim.id,),
-        citations=tuple(dict.fromkeys(ids[span.document] for span in spelled if span.document in ids))[
-            :MOST_FIGURE_CITATIONS
-        ],
-        mark=claim.mark,
-        disputed=bool(claim.disputed_by),
-    )
-
-
-# The words of a report that no passage stands behind: refused statements, a reviewer's remarks, opinions on sources.
-#
-# They are told, since a reader may want them, but a page that got a model to repeat something must not get it further.
-
-TextMask = Callable[[str], str]
-
-
 def mask_unverified_text(report: ReportData) -> ReportData:
-    known = collect_words(
-        report.question, report.title, report.plan.model_dump_json() if report.plan else "", *_public_texts(report)
-    )
+    """Mask the words of a report that no passage supports: refused statements, a reviewer's remarks, opinions on
+    sources. A reader may want them, but a page that got a model to repeat something must not get it further."""
+    sentences = [sentence.text for section in report.sections for sentence in section.sentences]
+    quotes = [span.quote for claim in report.claims for span in claim.spans if claim.verdict is Verdict.SUPPORTED]
+    cards = [f"{card.title} {card.host} {card.kind}" for card in report.sources]
+    plan = report.plan.model_dump_json() if report.plan else ""
+    known = collect_words(report.question, report.title, plan, *sentences, *quotes, *cards)
 
-    def tame(text: str) -> str:
+    def mask(text: str) -> str:
         return mask_unverified_terms(text, known)
+
+    def mask_issues(issues: Iterable[Issue]) -> tuple[Issue, ...]:
+        fields = ("location", "description", "fix")
+        return tuple(
+            issue.model_copy(update={field: mask(getattr(issue, field)) for field in fields}) for issue in issues
+        )
 
     return report.model_copy(
         update={
-            "claims": tuple(_mask_claim(claim, tame) for claim in report.claims),
-            "sources": tuple(_mask_card(card, tame) for card in report.sources),
-            "disputes": tuple(one.model_copy(update={"about": tame(one.about)}) for one in report.disputes),
-            "review": _mask_review(report.review, tame),
-            "issues": tuple(_mask_issue(issue, tame) for issue in report.issues),
+            "claims": tuple(
+                claim
+                if claim.verdict is Verdict.SUPPORTED
+                else claim.model_copy(update={"text": mask(claim.text), "reasons": tuple(map(mask, claim.reasons))})
+                for claim in report.claims
+            ),
+            # Only an opinion is a model's; the other reasons are ours, and may name a publication.
+            "sources": tuple(
+                card.model_copy(
+                    update={
+                        "credibility_reasons": tuple(
+                            mask(reason) if reason.startswith("judged lower") else reason
+                            for reason in card.credibility_reasons
+                        )
+                    }
+                )
+                for card in report.sources
+            ),
+            "disputes": tuple(one.model_copy(update={"about": mask(one.about)}) for one in report.disputes),
+            "review": report.review and report.review.model_copy(update={"issues": mask_issues(report.review.issues)}),
+            "issues": mask_issues(report.issues),
         }
-    )
-
-
-def _public_texts(report: ReportData) -> list[str]:
-    sentences = [sentence.text for section in report.sections for sentence in section.sentences]
-    quotes = [span.quote for claim in report.claims for span in claim.spans if claim.verdict is Verdict.SUPPORTED]
-    return [*sentences, *quotes, *(f"{card.title} {card.host} {card.kind}" for card in report.sources)]
-
-
-def _mask_claim(claim: ReportClaim, tame: TextMask) -> ReportClaim:
-    if claim.verdict is Verdict.SUPPORTED:
-        return claim
-    return claim.model_copy(update={"text": tame(claim.text), "reasons": tuple(map(tame, claim.reasons))})
-
-
-def _mask_card(card: SourceCard, tame: TextMask) -> SourceCard:
-    """Only an opinion is a model's; the other reasons are ours, and may name a publication."""
-    reasons = tuple(tame(text) if text.startswith("judged lower") else text for text in card.credibility_reasons)
-    return card.model_copy(update={"credibility_reasons": reasons})
-
-
-def _mask_review(review: Critique | None, tame: TextMask) -> Critique | None:
-    if review is None:
-        return None
-    return review.model_copy(update={"issues": tuple(_mask_issue(issue, tame) for issue in review.issues)})
-
-
-def _mask_issue(issue: Issue, tame: TextMask) -> Issue:
-    return issue.model_copy(
-        update={"location": tame(issue.location), "description": tame(issue.description), "fix": tame(issue.fix)}
-    )
-
-
-SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
-MOST_CITATIONS = 4  # citations behind one sentence; the claim keeps all its spans
-
-
-async def compose_report(
-    state: State, deps: ResearchContext, sections: Sequence[Section], status: ReportStatus
-) -> ReportData:
-    """`sections` are already checked; everything else is gathered from the state."""
-    claims = [Claim.model_validate(item) for item in state["claims"]]
-    types = available_types(deps.sources)
-    plan = _add_query_status(Plan.model_validate(state["plan"]), state, types) if state["plan"] else None
-    cards = await _build_cards(state, claims, deps)
-    ids = {card.document: card.id for card in cards}
-    score = float((state["critique"] or {}).get("score", 0.0))
-    coverage = compute_coverage(claims, state["statements"])
-    by_id = {claim.id: claim for claim in claims}
-    matters = [Disagreement.model_validate(item) for item in state["disagreements"]]
-    draft = Draft.model_validate(state["draft"]) if state["draft"] else None
-    spend, steps = await deps.account.get_spend(), await deps.tally()
-    notices = (
-        *state["notices"].values(),
-        *list_considerations(state, plan, deps),
-        *failure_notices(state),
-        *_fallback_notice(steps),
-        *_spend_notice(spend),
-    )
-    report = ReportData(
-        question=(state["understanding"] or {}).get("question") or state["original_query"],
-        title=report_title(state),
-        status=status,
-        confidence=confidence_level(score, status),
-        confidence_score=round(state["confidence"] / 10, 2),
-        plan=plan,
-        answers=build_answers(draft.answers, by_id, ids, matters) if draft else (),
-        sections=tuple(sections),
-        figures=build_key_figures(draft, by_id, ids) if draft else (),
-        disputes=build_disputes(state, by_id, cards),
-        not_found=list_gaps(state),
-        claims=tuple(_build_claim(claim, ids) for claim in claims),
-        sources=tuple(cards),
-        coverage=coverage,
-        hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
-        review=Critique.model_validate(state["critique"]) if state["critique"] else None,
-        issues=tuple(Issue.model_validate(issue) for issue in state["issues"]),
-        notices=notices if status is not ReportStatus.CANCELLED else (),
-        spend=spend,
-        metadata=_build_metadata(state, deps, sections, cards, score).model_copy(update={"reasoning": steps}),
-        provenance=_build_provenance(state, deps, plan, await deps.checkpoints()),
-    )
-    return mask_unverified_text(report)
-
-
-def _fallback_notice(steps: Mapping[str, int]) -> list[str]:
-    """Said where the embedded reasoner stood in for a model."""
-    stood_in, total = steps.get("embedded", 0), sum(steps.values())
-    if not stood_in:
-        return []
-    return [
-        f"{stood_in} of {total} reasoning steps were done by the embedded reasoner because the model failed, refused "
-        "or the budget was spent; the run log says which and why."
-    ]
-
-
-def _spend_notice(spend: Spend) -> list[str]:
-    if not spend.unconfirmed_usd:
-        return []
-    return [f"${spend.unconfirmed_usd:.4f} of the spend could not be confirmed and is booked at its worst case."]
-
-
-def _add_query_status(plan: Plan, state: State, types: Collection[QueryType]) -> Plan:
-    """The plan with what became of its queries: of a search that was lost as a whole, none was answered, and of a
-    type without a source none was asked, though its words may have been asked elsewhere."""
-    lost = [key.partition(":")[2] for key in state["failures"] if key.startswith("search ")]
-    became: dict[tuple[str, str | None], str] = {(question, None): "failed" for question in lost}
-    for result in state["searched"].values():
-        became |= {(result["question"], query["text"]): query["status"] for query in result["queries"]}
-
-    def status(query: SearchQuery) -> str:
-        if query.type not in types:
-            return "pending"
-        return became.get((query.question, query.text), became.get((query.question, None), "pending"))
-
-    queries = tuple(query.model_copy(update={"status": status(query)}) for query in plan.queries)
-    return plan.model_copy(update={"queries": queries, "warnings": (*plan.warnings, *_type_warnings(plan, types))})
-
-
-def _type_warnings(plan: Plan, types: Collection[QueryType]) -> list[str]:
-    missing = dict.fromkeys(query.type for query in plan.queries if query.type not in types)
-    return [f"No {' or '.join(missing)} source is configured: these queries were not asked."] if missing else []
-
-
-def compute_coverage(claims: Sequence[Claim], retold: dict[str, int]) -> Coverage:
-    """Every statement drafted counts: each claim, and each sentence that says it in other words."""
-    supported = sum(claim.verdict is Verdict.SUPPORTED for claim in claims)
-    drafted, failed = retold.get("retold", 0), retold.get("failed", 0)
-    return Coverage(checked=supported + drafted - failed, total=len(claims) + drafted)
-
-
-def report_title(state: State) -> str:
-    question = (state["understanding"] or {}).get("question") or state["original_query"]
-    named = state["edits"].get("title") or (state["draft"] or {}).get("title")  # a person's own words come first
-    return str(named or question).strip() or "No question"
-
-
-def confidence_level(score: float, status: ReportStatus) -> Level:
-    if status is not ReportStatus.COMPLETE:
-        return "low"
-    return "high" if score >= 8.0 else "medium"
-
-
-def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[dict[str, str]]) -> tuple[Section, ...]:
-    """The draft with citations and marks on every statement of fact."""
-    by_id = {claim.id: claim for claim in claims}
-    ids = {source["document"]: source["id"] for source in sources}
-    return tuple(
-        Section(title=section.title, role=section.role,
-                sentences=tuple(_build_sentence(s, [by_id[name] for name in s.claims], ids) for s in section.sentences))
-        for section in draft.sections
-    )  # fmt: skip
-
-
-def _build_sentence(drafted: DraftSentence, bound: Sequence[Claim], ids: dict[str, str]) -> Sentence:
-    if not bound:
-        return Sentence(text=drafted.text, kind="frame", opens=drafted.opens)
-    cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
-    marks = [claim.mark for claim in bound if claim.mark]
-    return Sentence(
-        text=drafted.text,
-        kind="fact",
-        opens=drafted.opens,
-        claims=tuple(claim.id for claim in bound),
-        citations=tuple(list(cited)[:MOST_CITATIONS]),
-        mark=min(marks, key=SURENESS.index) if marks else Mark.SINGLE,
-    )
-
-
-def _build_claim(claim: Claim, ids: dict[str, str]) -> ReportClaim:
-    return ReportClaim(
-        id=claim.id, text=claim.text, verdict=claim.verdict, confidence=claim.confidence, mark=claim.mark,
-        spans=_build_spans(claim.spans, ids), against=_build_spans(claim.against, ids), reasons=claim.reasons,
-        questions=claim.questions, disputed_by=claim.disputed_by, superseded_by=claim.superseded_by,
-    )  # fmt: skip
-
-
-def _build_spans(spans: Iterable[QuoteSpan], ids: dict[str, str]) -> tuple[ReportSpan, ...]:
-    return tuple(
-        ReportSpan(source=ids[s.document], document=s.document, start=s.start, end=s.end, quote=s.quote) for s in spans
-    )
-
-
-async def _build_cards(state: State, claims: Sequence[Claim], deps: ResearchContext) -> list[SourceCard]:
-    """Sources that a claim rests on, under the numbers they were given when they were found."""
-    used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
-    chosen = [source for source in state["sources"] if source["document"] in used]
-    documents = {source["document"]: await deps.documents.get(source["document"]) for source in state["sources"]}
-    together = await asyncio.to_thread(group_documents, documents.values())  # of all, as the marks were given
-    cards = [
-        _build_card(source["id"], documents[source["document"]], together, claims, state["credibility"])
-        for source in chosen
-    ]
-    return [
-        card.model_copy(update={"same_as": tuple(o.id for o in cards if o.group == card.group and o.id != card.id)})
-        for card in cards
-    ]
-
-
-def _build_card(
-    id: str, document: Document, together: dict[str, str], claims: Sequence[Claim], opinions: Mapping[str, Plain]
-) -> SourceCard:
-    credibility = assess_credibility(document)
-    if opinion := opinions.get(document.hash):
-        credibility = credibility.with_lower_score(opinion["score"], opinion["reason"])
-    behind = [claim.id for claim in claims if any(span.document == document.hash for span in claim.spans)]
-    return SourceCard(
-        id=id, title=document.title, url=document.url, document=document.hash, group=together[document.hash],
-        why_used=f"supports {len(behind)} statement{'s' * (len(behind) != 1)}: {', '.join(behind[:8])}",
-        host=document.host, kind=document.kind, author=document.author,
-        published=document.published.isoformat() if document.published else None,
-        primary=credibility.primary, credibility=credibility.score, credibility_reasons=credibility.reasons,
-    )  # fmt: skip
-
-
-def _build_metadata(
-    state: State, deps: ResearchContext, sections: Sequence[Section], cards: Sequence[SourceCard], score: float
-) -> Metadata:
-    finished = deps.now()
-    return Metadata(
-        iterations=state["iteration"], rounds=state["round"], score=score, sources=len(cards),
-        words=sum(len(sentence.text.split()) for section in sections for sentence in section.sentences),
-        started=deps.started.isoformat(timespec="seconds"), finished=finished.isoformat(timespec="seconds"),
-        seconds=round((finished - deps.started).total_seconds(), 2),
-        settings=deps.settings.fingerprint(), version=version("openassay"),
-    )  # fmt: skip
-
-
-def _build_provenance(
-    state: State, deps: ResearchContext, plan: Plan | None, checkpoints: tuple[str, ...]
-) -> Provenance:
-    return Provenance(
-        question=state["original_query"],
-        sub_questions=tuple(question.text for question in plan.questions) if plan else (),
-        queries=tuple(dict.fromkeys(line.partition(" ")[2] for line in list_queries(state))),
-        checkpoints=checkpoints,
-        thread=deps.thread,
-        run=deps.run,
     )

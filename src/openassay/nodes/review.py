@@ -1,128 +1,105 @@
-"""The reviewer's scores, the gate's standards, and which version of the report goes on."""
+"""Review the draft: the reviewer's scores, the standards it must meet, and which version of the report goes on."""
 
 import asyncio
 import hashlib
 import json
-from typing import Any
 
 from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.event import Status
-from openassay.models.evidence import Claim, Disagreement
-from openassay.models.plan import Plan
-from openassay.models.report import Critique, SourceCard
-from openassay.nodes.report import list_open_questions
-from openassay.nodes.standards import apply_standards, check_standards, question_text
-from openassay.reasoning.base import CritiqueRequest, Draft
-from openassay.reasoning.rules.critique import recommend
-from openassay.state import Plain, State
-from openassay.verification.sources import assess_credibility, group_documents
+from openassay.models.report import Critique
+from openassay.nodes.read import load_documents
+from openassay.nodes.report import build_card, list_open_questions
+from openassay.nodes.standards import apply_standards, check_standards
+from openassay.reasoning.base import CritiqueRequest, Draft, recommend
+from openassay.state import (
+    Plain,
+    State,
+    load_claims,
+    load_disagreements,
+    load_edits,
+    load_plan,
+    load_question,
+    load_sources,
+)
+from openassay.verification.sources import group_documents
 
 
 async def review(state: State, runtime: Runtime[ResearchContext]) -> State:
-    deps = runtime.context
-    draft, stuck = Draft.model_validate(state["draft"]), state["stuck"] or _is_repeat(state)
-    revisions = 0 if stuck else count_revisions(state, deps)
-    critique = await deps.reasoner.critique(await build_review_request(state, draft, revisions, deps))
-    failed = check_standards(state, draft, deps)
-    critique = apply_standards(critique, failed, revisions)
-    for one in failed:
-        await deps.emit("notice", "review", text=f"standards: {one.issue.description}")
-    await deps.emit(
-        "notice", "review", text=f"review: {critique.score:.1f} of 10, {critique.recommendation}", score=critique.score
-    )
-    return {**await _choose_version(state, critique, revisions, deps), "stuck": stuck}
-
-
-def count_revisions(state: State, deps: ResearchContext) -> int:
-    """A revision that changed nothing was the last one."""
-    return 0 if state["stuck"] else max(0, deps.settings.max_iterations - state["iteration"])
-
-
-async def build_review_request(state: State, draft: Draft, revisions: int, deps: ResearchContext) -> CritiqueRequest:
-    plan = Plan.model_validate(state["plan"])
-    return CritiqueRequest(
-        plan=plan,
-        draft=draft,
-        claims=tuple(Claim.model_validate(item) for item in state["claims"]),
-        unanswered=list_open_questions(state),
-        dropped=state["statements"]["dropped"],
-        banned=deps.settings.banned_words,
-        words=deps.max_words(plan),
-        question=question_text(state),
-        subjects=tuple((state["understanding"] or {}).get("subjects") or ()),
-        sources=await _build_cards(state, deps),
-        disagreements=tuple(Disagreement.model_validate(item) for item in state["disagreements"]),
-        confidence=state["confidence"],
-        today=deps.now().date(),
-        revisions=revisions,
-    )
-
-
-async def _build_cards(state: State, deps: ResearchContext) -> tuple[SourceCard, ...]:
-    documents = [await deps.documents.get(source["document"]) for source in state["sources"]]
-    together = await asyncio.to_thread(group_documents, documents)
-    return tuple(
-        SourceCard(
-            id=source["id"], title=document.title, url=document.url, document=document.hash, host=document.host,
-            group=together[document.hash], why_used="", kind=document.kind, published=source["published"],
-            primary=assess_credibility(document).primary, credibility=assess_credibility(document).score,
-        )
-        for source, document in zip(state["sources"], documents, strict=True)
-    )  # fmt: skip
-
-
-async def _choose_version(state: State, critique: Critique, revisions: int, deps: ResearchContext) -> State:
-    """This version, unless the loop ends here and an earlier one was better."""
-    best = _best_version(state)
+    context, draft = runtime.context, Draft.model_validate(state["draft"])
+    digest = hashlib.sha256(json.dumps((state["draft"] or {})["sections"], sort_keys=True).encode()).hexdigest()[:16]
+    best = state.get("best")
+    # Once a person has sent a report back, no version that they have seen comes again.
+    turn = str(load_edits(state).get("back") or "").rpartition(":")[2]
+    if best and turn.isdecimal() and best["iteration"] < int(turn):
+        best = None
+    seen: list[str] = best["seen"] if best else []
+    # A revision that goes back to a version reviewed before would go round in circles.
+    stuck = state["stuck"] or digest in seen
+    revisions = 0 if stuck else count_revisions(state, context)
+    critique = await context.reasoner.critique(await build_review_request(state, draft, revisions, context))
+    failures = check_standards(state, draft, context)
+    critique = apply_standards(critique, failures, revisions)
+    for failure in failures:
+        await context.emit("notice", "review", text=f"standards: {failure.issue.description}")
+    text = f"review: {critique.score:.1f} of 10, {critique.recommendation}"
+    await context.emit("notice", "review", text=text, score=critique.score)
+    # This version goes on, unless the loop ends here and an earlier one was better.
     version: Plain = {
         "draft": state["draft"],
         "statements": state["statements"],
         "critique": critique.plain(),
         "iteration": state["iteration"],
     }
-    seen = [*(best["seen"] if best else ()), _draft_digest(state)]
-    if best is None or _critique_rank(best["critique"]) <= _critique_rank(version["critique"]):
+    earlier = Critique.model_validate(best["critique"]) if best else None
+    if best is None or earlier is None or _critique_rank(earlier) <= _critique_rank(critique):
         best = version
     elif critique.recommendation != "revise" or not revisions:
-        await deps.emit("notice", "review", text=f"version {best['iteration']} was reviewed better and is taken")
-        version = {**best, "critique": _finalize_critique(best["critique"])}
+        await context.emit("notice", "review", text=f"version {best['iteration']} was reviewed better and is used")
+        # It was reviewed while revisions were left; now there are none.
+        recommendation = recommend(earlier.score, earlier.issues)
+        critique = earlier.model_copy(update={"recommendation": recommendation})
+        version = {**best, "critique": critique.plain()}
     return {
         "draft": version["draft"],
         "statements": version["statements"],
         "critique": version["critique"],
         "issues": version["critique"]["issues"],
-        "best": {**best, "seen": seen},
-        "status": Status.REVISING if version["critique"]["recommendation"] == "revise" else Status.REVIEWING,
+        "best": {**best, "seen": [*seen, digest]},
+        "status": Status.REVISING if critique.recommendation == "revise" else Status.REVIEWING,
         "current_agent": "review",
+        "stuck": stuck,
     }
 
 
-def _best_version(state: State) -> Plain | None:
-    """The best version so far. Once a person has sent a report back, none that they have seen comes again."""
-    best, back = state.get("best"), str(state["edits"].get("back") or "")
-    turn = back.rpartition(":")[2]
-    return None if best is None or (turn.isdecimal() and best["iteration"] < int(turn)) else best
+def count_revisions(state: State, context: ResearchContext) -> int:
+    """Count the revisions left. One that changed nothing was the last."""
+    return 0 if state["stuck"] else max(0, context.settings.max_iterations - state["iteration"])
 
 
-def _is_repeat(state: State) -> bool:
-    """Whether a revision has gone back to a version that was reviewed before: the next would go round in circles."""
-    best = _best_version(state)
-    return best is not None and _draft_digest(state) in best["seen"]
+async def build_review_request(state: State, draft: Draft, revisions: int, context: ResearchContext) -> CritiqueRequest:
+    plan, sources = load_plan(state), load_sources(state)
+    documents = await load_documents((source["document"] for source in sources), context)
+    groups = await asyncio.to_thread(group_documents, documents.values())
+    return CritiqueRequest(
+        plan=plan,
+        draft=draft,
+        claims=tuple(load_claims(state)),
+        unanswered=list_open_questions(state),
+        dropped=state["statements"]["dropped"],
+        banned=context.settings.banned_words,
+        words=context.max_words(plan),
+        question=load_question(state),
+        subjects=tuple((state["understanding"] or {}).get("subjects") or ()),
+        sources=tuple(build_card(source, documents[source["document"]], groups) for source in sources),
+        disagreements=tuple(load_disagreements(state)),
+        confidence=state["confidence"],
+        today=context.now().date(),
+        revisions=revisions,
+    )
 
 
-def _draft_digest(state: State) -> str:
-    told = json.dumps((state["draft"] or {})["sections"], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-
-def _critique_rank(critique: Any) -> tuple[bool, bool, float]:
-    critical = any(issue["severity"] == "critical" for issue in critique["issues"])
-    return critique["recommendation"] == "approve", not critical, critique["score"]
-
-
-def _finalize_critique(critique: Plain) -> Plain:
-    """A review made while revisions were left, now that there are none."""
-    judged = Critique.model_validate(critique)
-    return judged.model_copy(update={"recommendation": recommend(judged.score, judged.issues)}).plain()
+def _critique_rank(critique: Critique) -> tuple[bool, bool, float]:
+    critical = any(issue.severity == "critical" for issue in critique.issues)
+    return critique.recommendation == "approve", not critical, critique.score

@@ -1,4 +1,4 @@
-"""One sub-question's search: every query at every source for it, in parallel. A failing source stops nobody else.
+"""Search for one sub-question: every query at every source for it, in parallel. A failing source stops no other.
 
 Where that brings little, the reasoner may offer other words, or another kind of source.
 """
@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from langgraph.runtime import Runtime
 
@@ -22,17 +22,16 @@ from openassay.nodes.preferences import language_code, source_preferences
 from openassay.protocols import Budget, RemoteSource, SearchAnswer, Source
 from openassay.reasoning.base import QueryAttempt, QueryRequest, TypedQuery
 from openassay.search.ranking import fuse
-from openassay.state import Plain, SearchTask, State
+from openassay.state import Plain, SearchOutcome, SearchTask, State
 from openassay.text.language import detect_language
 from openassay.text.questions import needs_recent_sources, parse_period
 from openassay.text.words import query_key
 
-SHOWN = 200  # characters of a snippet that stay where nothing was stored, for people to see what was found
-MOST_HITS = 80  # per sub-question and round: what is kept in the state
-ENOUGH = 3  # documents; with fewer, other words are worth a try
-MOST_TURNS = 2  # of other words
-SEVERAL = 3
-
+SNIPPET_LENGTH = 200  # characters kept where nothing was stored, for people to see what was found
+MAX_HITS = 80  # per sub-question and round: what is kept in the state
+ENOUGH_DOCUMENTS = 3  # with fewer, other words are worth a try
+MAX_RETRIES = 2  # in other words
+STAND_IN_QUERIES = 3  # to a slow source where no other searches the web
 
 _SITE = re.compile(r"(?<!\S)(-?)site:([\w.-]+)", re.I)
 
@@ -49,48 +48,72 @@ class QueryResult(NamedTuple):
 
     query: Plain
     source: str
-    answer: SearchAnswer | SourceError
+    hits: Sequence[Hit] = ()
+    cached: bool = False
+    error: SourceError | None = None
     avoided: Counter[str] = Counter()  # hosts of hits that were left out
-
-    @property
-    def hits(self) -> list[Hit]:
-        return [] if isinstance(self.answer, SourceError) else self.answer.hits
 
 
 async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
-    deps = runtime.context
-    results = await _ask_all(task["queries"], task, deps)
-    _raise_on_outage(results)
-    for _ in range(MOST_TURNS):
-        others = await _find_other_queries(results, task, deps)
-        if not others:
-            break
-        results += await _ask_all(others, task, deps)
-    return {"searched": {task["key"]: _summarize_search(task, results, deps), **_share_results(task, results, deps)}}
-
-
-async def _ask_all(queries: Sequence[Plain], task: SearchTask, deps: ResearchContext) -> list[QueryResult]:
-    jobs = [(query, source) for source in _select_sources(task, deps) for query in _queries_for(source, queries)]
-    results = await asyncio.gather(*(_ask(query, source, task, deps) for query, source in jobs))
-    await _report_failures(results, task, deps)
-    return list(results)
-
-
-def _select_sources(task: SearchTask, deps: ResearchContext) -> list[Source]:
-    """None is an outage too: an empty report would not say why."""
+    context = runtime.context
     names = task.get("sources")  # runs that began before a plan named them have none
-    found = [source for source in deps.sources if names is None or source.name in names]
-    if not found:
+    sources = [source for source in context.sources if names is None or source.name in names]
+    if not sources:  # an outage too: an empty report would not say why
         raise SourceError(
-            "no source is left to ask: the plan and what you avoid rule out all of this run's",
+            "there is no source to search: the plan and what you avoid rule out all sources of this run",
             help="Look at what is remembered: openassay memory. Or name a source: --source NAME.",
         )
-    return found
+    results = await _ask_all(task["queries"], sources, task, context)
+    if results and all(result.error for result in results):
+        # An outage is not an empty result: when no source answered, the sub-question has failed.
+        error = next(result.error for result in results if result.error)
+        raise SourceError(f"no source could be searched: {error.message}", help=error.help, retryable=error.retryable)
+    for _ in range(MAX_RETRIES):
+        if not (others := await _find_other_queries(results, sources, task, context)):
+            break
+        results += await _ask_all(others, sources, task, context)
+    outcomes = {task["key"]: _summarize_search(results, task, context)}
+    # Other sub-questions get what was asked for them too.
+    for query in task["queries"]:
+        best = fuse([result.hits for result in results if result.query is query], context.started.date())
+        shared = {other["question"]: other["text"] for other in reversed(query.get("also", ()))}
+        shared.pop(task["question"]["id"], None)
+        for question, text in shared.items():
+            key = f"{task['key']} for {question}: {text}"
+            outcomes[key] = result_from_hits(question, text, query["text"], _dump_hits(best))
+    return {"searched": {key: dict(outcome) for key, outcome in outcomes.items()}}
+
+
+async def _ask_all(
+    queries: Sequence[Plain], sources: Sequence[Source], task: SearchTask, context: ResearchContext
+) -> list[QueryResult]:
+    jobs = [(query, source) for source in sources for query in _queries_for(source, queries)]
+    results = await asyncio.gather(*(_ask(query, source, task, context) for query, source in jobs))
+    # A source that is down is reported once, not once a query.
+    failed: dict[tuple[str, str], list[QueryResult]] = {}
+    for result in results:
+        if result.error:
+            failed.setdefault((result.source, result.error.message), []).append(result)
+    for (source, message), same in failed.items():
+        if error := same[0].error:
+            await context.emit(
+                "error",
+                "search",
+                source=source,
+                query=same[0].query["text"],
+                queries=len(same),
+                message=message,
+                retryable=error.retryable,
+                help=error.help,
+                question=task["question"]["id"],
+                category=error.category,
+            )
+    return results
 
 
 def _queries_for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
-    """The queries of the source's types, or of none in particular, unless it is for code alone. One that allows for few
-    requests gets the first, and a few where nobody else searches the web."""
+    """Return the queries of the source's types, or of none in particular, unless it is for code alone. A slow source
+    gets the first, and a few where no other searches the web."""
     types = set(query_types_of(source))
     suited = [query for query in queries if types & set(query["types"]) or (not query["types"] and types != {"code"})]
     unscoped = [query for query in suited if not _SITE.search(query["text"])]
@@ -98,204 +121,155 @@ def _queries_for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
         return unscoped
     if "web" in types and source.terms.per_minute >= FAST_RATE:
         return suited
-    return suited[:SEVERAL] if getattr(source, "stands_in", False) else (unscoped or suited)[:1]
+    return suited[:STAND_IN_QUERIES] if getattr(source, "stands_in", False) else (unscoped or suited)[:1]
 
 
-async def _ask(query: Plain, source: Source, task: SearchTask, deps: ResearchContext) -> QueryResult:
-    inquiry = build_request(query["text"], task["understanding"], deps)
-    wishes = source_preferences(task["understanding"]["question"], deps.options)
+async def _ask(query: Plain, source: Source, task: SearchTask, context: ResearchContext) -> QueryResult:
+    question = task["question"]["id"]
+    request = build_request(query["text"], task["understanding"], context)
+    latency: dict[str, object] = {"remote": False}
     began = monotonic()
     try:
         if isinstance(source, RemoteSource):
-            answer = await source.ask(inquiry, _task_budget(task, deps))
+            account = context.account
+            # Paid searches of one sub-question must not use up what the others need.
+            budget = account.task_budget(question, task["share"]) if isinstance(account, BudgetSplitter) else account
+            answer = await source.ask(request, budget)
+            # What the provider took; where it does not say so, how long the search waited for it.
+            waited = 0.0 if answer.cached else monotonic() - began
+            seconds = waited if answer.seconds is None else answer.seconds
+            latency = {"remote": True, **({"seconds": round(seconds, 3)} if seconds else {})}
         else:
-            answer = SearchAnswer(await source.search(inquiry.query, limit=inquiry.limit))
+            answer = SearchAnswer(await source.search(request.query, limit=request.limit))
     except SourceError as error:
-        return QueryResult(query, source.name, error)
+        return QueryResult(query, source.name, error=error)
     except BudgetError as error:
-        return QueryResult(
-            query, source.name, SourceError(f"{source.name} was not asked: {error.message}", help=error.help)
-        )
+        refused = SourceError(f"{source.name} was not asked: {error.message}", help=error.help)
+        return QueryResult(query, source.name, error=refused)
     except Exception as error:
         if is_transient(error):  # our database is away for a moment: that is no fault of the source
             raise
-        return QueryResult(query, source.name, SourceError(f"{source.name} failed: {type(error).__name__}"))
-    hits, avoided = wishes.filter_hits(answer.hits)
-    await deps.emit(
-        "search", "search", question=task["question"]["id"], query=query["text"], source=source.name,
-        hits=len(hits), cached=answer.cached, **_latency(source, answer, monotonic() - began),
-    )  # fmt: skip
-    return QueryResult(query, source.name, SearchAnswer(hits, answer.cached), avoided)
-
-
-def _latency(source: Source, answer: SearchAnswer, waited: float) -> dict[str, object]:
-    """What somebody outside took, as far as they were asked; who does not say it is taken by how long it was waited."""
-    if not isinstance(source, RemoteSource):
-        return {"remote": False}
-    took = answer.seconds if answer.seconds is not None else 0.0 if answer.cached else waited
-    return {"remote": True, **({"seconds": round(took, 3)} if took else {})}
-
-
-def _task_budget(task: SearchTask, deps: ResearchContext) -> Budget:
-    """Paid searches of one sub-question must not use up what the others need."""
-    account = deps.account
-    return (
-        account.task_budget(task["question"]["id"], task["share"]) if isinstance(account, BudgetSplitter) else account
+        return QueryResult(query, source.name, error=SourceError(f"{source.name} failed: {type(error).__name__}"))
+    hits, avoided = source_preferences(task["understanding"]["question"], context.options).filter_hits(answer.hits)
+    await context.emit(
+        "search",
+        "search",
+        question=question,
+        query=query["text"],
+        source=source.name,
+        hits=len(hits),
+        cached=answer.cached,
+        **latency,
     )
+    return QueryResult(query, source.name, hits, answer.cached, avoided=avoided)
 
 
-async def _report_failures(results: Sequence[QueryResult], task: SearchTask, deps: ResearchContext) -> None:
-    """A source that is down is told of once, not once a query."""
-    failed: dict[tuple[str, str], list[str]] = {}
-    for result in results:
-        if isinstance(result.answer, SourceError):
-            failed.setdefault((result.source, result.answer.message), []).append(result.query["text"])
-    by_message = {result.answer.message: result.answer for result in results if isinstance(result.answer, SourceError)}
-    for (source, message), queries in failed.items():
-        error = by_message[message]
-        await deps.emit(
-            "error", "search", source=source, query=queries[0], queries=len(queries), message=message,
-            retryable=error.retryable, help=error.help, question=task["question"]["id"], category=error.category,
-        )  # fmt: skip
-
-
-def build_request(text: str, understanding: Plain, deps: ResearchContext) -> SearchRequest:
-    """A query with its filters: hosts it is scoped to (`site:`), those the person avoids, the period the question
-    confines itself to, and its language; where that is English or not plain, the one the person prefers."""
+def build_request(text: str, understanding: Plain, context: ResearchContext) -> SearchRequest:
+    """Build a search with its filters: hosts it is scoped to (`site:`), those the person avoids, the period the
+    question confines itself to, and its language; where that is English or not plain, the one the person prefers."""
+    question = understanding["question"]
     scopes = [(minus, host.lower()) for minus, host in _SITE.findall(text)]
     only = tuple(host for minus, host in scopes if not minus)
-    avoided = () if only else source_preferences(understanding["question"], deps.options).without
-    spoken = detect_language(understanding["question"])
-    if spoken in (None, "en"):
-        spoken = language_code(deps.options.preferences)
-    time = parse_period(f"{understanding['question']} {understanding.get('temporal_scope') or ''}", deps.started.date())
+    avoided = () if only else source_preferences(question, context.options).without
+    language = detect_language(question)
+    if language in (None, "en"):
+        language = language_code(context.options.preferences)
+    period = parse_period(f"{question} {understanding.get('temporal_scope') or ''}", context.started.date())
     return SearchRequest(
         query=" ".join(_SITE.sub(" ", text).split()) or text,
-        limit=deps.settings.results_per_query,
-        since=time.since,
-        until=time.until,
+        limit=context.settings.results_per_query,
+        since=period.since,
+        until=period.until,
         sites=only,
         without=(*(host for minus, host in scopes if minus), *avoided),
-        language=None if spoken == "en" else spoken,
+        language=None if language == "en" else language,
     )
 
 
-def _raise_on_outage(results: Sequence[QueryResult]) -> None:
-    """An outage is not an empty result: when no source answered, the sub-question has failed."""
-    failed = [result.answer for result in results if isinstance(result.answer, SourceError)]
-    if failed and len(failed) == len(results):
-        raise SourceError(
-            f"no source could be searched: {failed[0].message}", help=failed[0].help, retryable=failed[0].retryable
-        )
-
-
-async def _find_other_queries(results: Sequence[QueryResult], task: SearchTask, deps: ResearchContext) -> list[Plain]:
-    """Queries not asked yet, where those that were brought little and there is room for more."""
-    if not task["queries"]:  # others ask for it
+async def _find_other_queries(
+    results: Sequence[QueryResult], sources: Sequence[Source], task: SearchTask, context: ResearchContext
+) -> list[Plain]:
+    """Ask the reasoner for other queries, where those so far brought little and there is room for more."""
+    if not task["queries"]:  # other sub-questions ask for it
         return []
-    tried = _summarize_attempts(results)
-    room = deps.settings.max_search_iterations - len(tried)
+    hits: Counter[str] = Counter()
+    for result in results:
+        hits[result.query["text"]] += len(result.hits)
+    queries = {result.query["text"]: result.query for result in results}
+    tried = tuple(
+        QueryAttempt(query=TypedQuery(text=text, type=(query["types"] or ["web"])[0]), hits=hits[text])
+        for text, query in queries.items()
+    )
+    room = context.settings.max_search_iterations - len(tried)
     documents = {hit.document or hit.url for result in results for hit in result.hits}
-    if room < 1 or len(documents) >= ENOUGH:
+    if room < 1 or len(documents) >= ENOUGH_DOCUMENTS:
         return []
-    before = {query_key(text) for text in task["before"]}
-    known = {(query_key(item.query.text), item.query.type) for item in tried}
-    offered = {
-        (query_key(query.text), query.type): query
-        for query in reversed(await _suggest_queries(tried, room, task, deps))
-    }
-    chosen = [query for key, query in reversed(offered.items()) if key[0] not in before and key not in known][:room]
-    if chosen:
-        texts = [query.text for query in chosen]
-        note = f"few results for “{task['question']['text']}”, so it was asked in other words: {'; '.join(texts)}"
-        await deps.emit("notice", "search", text=note, question=task["question"]["id"], queries=texts)
-    return [{"text": query.text, "types": [query.type]} for query in chosen]
-
-
-async def _suggest_queries(
-    tried: Sequence[QueryAttempt], room: int, task: SearchTask, deps: ResearchContext
-) -> list[TypedQuery]:
-    types = available_types(_select_sources(task, deps))
+    types = available_types(sources)
     request = QueryRequest(
         question=SubQuestion.model_validate(task["question"]),
         understanding=Understanding.model_validate(task["understanding"]),
-        count=min(room, deps.settings.query_variations),
-        tried=tuple(tried),
+        count=min(room, context.settings.query_variations),
+        tried=tried,
         types=types,
         share=task["share"],
     )
     try:
-        return [query for query in await deps.reasoner.propose_queries(request) if query.type in types]
+        offered = [query for query in await context.reasoner.propose_queries(request) if query.type in types]
     except ReasoningError:  # what was found stays
         return []
+    earlier = {query_key(text) for text in task["before"]}
+    known = {(query_key(attempt.query.text), attempt.query.type) for attempt in tried}
+    fresh: dict[tuple[object, str], TypedQuery] = {}
+    for query in offered:
+        key = query_key(query.text), query.type
+        if key[0] not in earlier and key not in known:
+            fresh.setdefault(key, query)
+    chosen = list(fresh.values())[:room]
+    if chosen:
+        texts = [query.text for query in chosen]
+        note = f"few results for “{task['question']['text']}”, so it was asked in other words: {'; '.join(texts)}"
+        await context.emit("notice", "search", text=note, question=task["question"]["id"], queries=texts)
+    return [{"text": query.text, "types": [query.type]} for query in chosen]
 
 
-def _summarize_attempts(results: Sequence[QueryResult]) -> list[QueryAttempt]:
-    """Each query once, with what all its sources brought."""
-    queries = {result.query["text"]: result.query for result in results}
-    hits = dict.fromkeys(queries, 0)
-    for result in results:
-        hits[result.query["text"]] += len(result.hits)
-    return [
-        QueryAttempt(query=TypedQuery(text=text, type=(query["types"] or ["web"])[0]), hits=hits[text])
-        for text, query in queries.items()
-    ]
-
-
-def _summarize_search(task: SearchTask, results: Sequence[QueryResult], deps: ResearchContext) -> Plain:
-    answers = [result.answer for result in results if not isinstance(result.answer, SourceError)]
-    answered = {result.query["text"] for result in results if not isinstance(result.answer, SourceError)}
-    texts = dict.fromkeys(result.query["text"] for result in results)
-    moving = needs_recent_sources(task["understanding"]["question"], deps.started.date())
-    best = fuse([answer.hits for answer in answers], deps.started.date(), moving=moving)[:MOST_HITS]
+def _summarize_search(results: Sequence[QueryResult], task: SearchTask, context: ResearchContext) -> SearchOutcome:
+    question = task["question"]["id"]
+    answers = [result for result in results if not result.error]
+    answered = {result.query["text"] for result in answers}
+    # Other words of the same sub-question that mean the same share the outcome of the query that was asked.
+    alike = {
+        query["text"]: [other["text"] for other in query.get("also", ()) if other["question"] == question]
+        for query in task["queries"]
+    }
+    queries = []
+    for text in dict.fromkeys(result.query["text"] for result in results):
+        status = "completed" if text in answered else "failed"
+        queries += [{"text": text, "status": status}]
+        queries += [{"text": same, "as": text, "status": status} for same in alike.get(text, ())]
+    today = context.started.date()
+    recent = needs_recent_sources(task["understanding"]["question"], today)
+    failed = [(result.source, result.error) for result in results if result.error]
+    counts = Counter(source for source, _ in failed)
     return {
-        "question": task["question"]["id"],
-        "queries": [line for text in texts for line in _query_outcomes(text, text in answered, task)],
-        "hits": _rank_hits([hit.model_dump(mode="json") for hit in best]),
+        "question": question,
+        "queries": queries,
+        "hits": _dump_hits(fuse([result.hits for result in answers], today, moving=recent)),
         "completed": len(answers),
-        "failed": len(results) - len(answers),
-        "cached": sum(answer.cached for answer in answers),
+        "failed": len(failed),
+        "cached": sum(result.cached for result in answers),
         "avoided": dict(sum((result.avoided for result in results), Counter())),
-        "errors": _count_errors(results),
+        "errors": {source: [error.message, counts[source]] for source, error in failed},
     }
 
 
-def _query_outcomes(text: str, answered: bool, task: SearchTask) -> list[Plain]:
-    """What came of a query, and of those of its sub-question that ask the same in other words."""
-    status = "completed" if answered else "failed"
-    alike = [other["text"] for query in task["queries"] if query["text"] == text for other in query.get("also", ())
-             if other["question"] == task["question"]["id"]]  # fmt: skip
-    return [{"text": text, "status": status}, *({"text": same, "as": text, "status": status} for same in alike)]
-
-
-def _share_results(task: SearchTask, results: Sequence[QueryResult], deps: ResearchContext) -> dict[str, Plain]:
-    """What was asked for other sub-questions too is theirs as well."""
-    found = {}
-    for query in task["queries"]:
-        hits = [result.hits for result in results if result.query is query]
-        best = [hit.model_dump(mode="json") for hit in fuse(hits, deps.started.date())[:MOST_HITS]]
-        for other in _other_questions(query, task):
-            key = f"{task['key']} for {other['question']}: {other['text']}"
-            found[key] = result_from_hits(other["question"], other["text"], query["text"], _rank_hits(best))
-    return found
-
-
-def _other_questions(query: Plain, task: SearchTask) -> list[Plain]:
-    """For whom else a query is asked, each once."""
-    others = [other for other in query.get("also", ()) if other["question"] != task["question"]["id"]]
-    return list({other["question"]: other for other in reversed(others)}.values())
-
-
-def _rank_hits(hits: Sequence[Plain]) -> list[Plain]:
-    """Its place in the fused list is what a hit is worth from here on, not its rank at one provider."""
+def _dump_hits(hits: Sequence[Hit]) -> list[Plain]:
+    """Return the best hits as plain data. From here on a hit counts by its place in the fused list, not by its rank at
+    one provider."""
     return [
-        {**hit, "snippet": "" if hit["document"] else hit["snippet"][:SHOWN], "rank": rank}
-        for rank, hit in enumerate(hits, 1)
+        {
+            **hit.model_dump(mode="json"),
+            "snippet": "" if hit.document else hit.snippet[:SNIPPET_LENGTH],
+            "rank": rank,
+        }
+        for rank, hit in enumerate(hits[:MAX_HITS], 1)
     ]
-
-
-def _count_errors(results: Sequence[QueryResult]) -> dict[str, list[Any]]:
-    """Source -> what it said, and how often it failed."""
-    failed = [(result.source, result.answer) for result in results if isinstance(result.answer, SourceError)]
-    counts = Counter(source for source, _ in failed)
-    return {source: [error.message, counts[source]] for source, error in failed}

@@ -1,29 +1,24 @@
-"""The gate before a report leaves (W-10): enough citations, recent enough sources, no bare advice, and disclaimers.
+"""The standards of a report (W-10): enough citations, recent enough sources, no bare advice, and disclaimers.
 
-What fails is an issue and goes back to the writer, where verified statements are left that would mend it. What no
-writer can mend is told in the report, which then counts as less sure; nothing passes in silence.
+What fails is an issue and goes back to the writer, where verified statements are left that would fix it. What no writer
+can fix is said in the report, which then counts as less sure; nothing passes in silence.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import Claim, Verdict
-from openassay.models.plan import Plan
+from openassay.models.evidence import Verdict
 from openassay.models.report import Critique, Issue
-from openassay.reasoning.base import Draft, DraftSentence
-from openassay.reasoning.rules.critique import find_cutoff, parse_dates, recommend
-from openassay.settings import ReportStandards
-from openassay.state import State
+from openassay.reasoning.base import Draft, recommend
+from openassay.state import State, load_claims, load_plan_if_any, load_question, load_sources
+from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, stem, words
 
-# Fields in which a reader may come to harm by acting on a report: health, law and money.
-#
-# Told by words of the question. One that belongs to the field alone is enough; of those that are also used elsewhere
-# (treatment of water, chemical bonds, a tennis court) it takes two.
-
+# Fields in which a reader may come to harm by acting on a report. A word of the question that belongs to one field is
+# enough; of words that are also used elsewhere (treatment of water, chemical bonds, a tennis court) it takes two.
 Field = Literal["medical", "legal", "financial"]
 
 DISCLAIMERS: dict[Field, str] = {
@@ -76,16 +71,96 @@ _HEDGED = re.compile(
 )
 
 
+MAX_SCORE = 7.9  # of a report that does not meet them all: it is not of high confidence
+
+
+class StandardFailure(NamedTuple):
+    """What the writer is asked to fix, and what the reader is told if that fails."""
+
+    issue: Issue
+    caveat: str
+    mendable: bool  # by saying something else of what was verified
+
+
+def check_standards(state: State, draft: Draft, context: ResearchContext) -> list[StandardFailure]:
+    """List the standards that a draft does not meet."""
+    standards, claims = context.settings.standards, load_claims(state)
+    facts = [
+        (section.title, sentence) for section in draft.sections for sentence in section.sentences if sentence.claims
+    ]
+    if not facts:
+        return []
+    bound = {id for _, sentence in facts for id in sentence.claims}
+    usable = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED and not claim.superseded_by]
+    cited = {span.document for claim in claims if claim.id in bound for span in claim.spans}
+    available = {span.document for claim in usable for span in claim.spans}
+    failures = []
+    if len(cited) < standards.min_citations:
+        count = f"{len(cited)} source{'s are' if len(cited) != 1 else ' is'} cited"
+        wanted = f"{count} where at least {standards.min_citations}"
+        issue = Issue(
+            category="citation",
+            severity="major",
+            location="whole report",
+            description=f"{wanted} are wanted",
+            fix="cite more of the sources that support the statements",
+        )
+        caveat = f"This report cites fewer sources than it should: {wanted} were wanted."
+        failures.append(StandardFailure(issue, caveat, mendable=len(available) > len(cited)))
+    failures += _check_recency(cited, available, state, context)
+    advice = [(place, sentence.text) for place, sentence in facts if is_bare_advice(sentence.text)]
+    if advice and find_sensitive_fields(state, context):
+        place, text = advice[0]
+        issue = Issue(
+            category="methodology",
+            severity="major",
+            location=place,
+            description=f"advice as if nobody in particular had given it ({len(advice)}): {text[:80]}",
+            fix="say whose advice it is, or leave it out",
+        )
+        caveat = (
+            "Where a statement tells the reader what to do, it is the advice of the source cited for it, "
+            "not of this report."
+        )
+        failures.append(StandardFailure(issue, caveat, mendable=True))
+    return failures
+
+
+def _check_recency(
+    cited: Collection[str], available: Collection[str], state: State, context: ResearchContext
+) -> list[StandardFailure]:
+    """Check how old the sources are. Those without a date are of no known age and do not meet a configured limit."""
+    today, days = context.now().date(), context.settings.standards.recency_days
+    cutoff = today - timedelta(days=days) if days else find_cutoff(load_question(state), today)
+    dates = {
+        source["document"]: date.fromisoformat(source["published"][:10])
+        for source in load_sources(state)
+        if source["published"]
+    }
+    known = [dates[document] for document in cited if document in dates]
+    if cutoff is None or any(day >= cutoff for day in known) or not (known or days):
+        return []
+    issue = Issue(
+        category="methodology",
+        severity="major",
+        location="sources",
+        description="no source cited is as recent as it should be",
+        fix="use newer sources, if there are any",
+    )
+    caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
+    mendable = any(dates[document] >= cutoff for document in available if document in dates)
+    return [StandardFailure(issue, caveat, mendable)]
+
+
 def detect_fields(question: str, domains: Sequence[str] = ()) -> tuple[Field, ...]:
-    said = {stem(word) for word in words(" ".join((question, *domains)))}
-    return tuple(field for field in DISCLAIMERS if _belongs(field, said, fold(question)))
-
-
-def _belongs(field: Field, said: set[str], question: str) -> bool:
-    return (
-        bool(said & _stem_set(_ALONE[field]))
-        or len(said & _stem_set(_WITH_ANOTHER[field])) > 1
-        or re.search(rf"\b(?:{_PHRASES[field]})\b", question) is not None
+    """Find the fields of a question in which a reader may come to harm."""
+    asked = {stem(word) for word in words(" ".join((question, *domains)))}
+    return tuple(
+        field
+        for field in DISCLAIMERS
+        if asked & _stem_set(_ALONE[field])
+        or len(asked & _stem_set(_WITH_ANOTHER[field])) > 1
+        or re.search(rf"\b(?:{_PHRASES[field]})\b", fold(question))
     )
 
 
@@ -93,128 +168,33 @@ def _stem_set(listed: str) -> set[str]:
     return {stem(word) for word in listed.split()}
 
 
+def find_sensitive_fields(state: State, context: ResearchContext) -> tuple[Field, ...]:
+    """Find them by the question, the fields the person named, and the sub-questions they added."""
+    plan = load_plan_if_any(state)
+    added = [question.text for question in plan.questions] if plan and plan.edited else []
+    return detect_fields(" ".join([load_question(state), *added]), context.options.domains)
+
+
 def is_bare_advice(sentence: str) -> bool:
-    """Whether it tells the reader what to do, as if nobody in particular had said so."""
+    """Tell whether a sentence tells the reader what to do, as if nobody in particular had said so."""
     return bool(_ADVICE.search(sentence)) and not _HEDGED.search(sentence)
 
 
-MOST = 7.9  # score of a report that does not meet them all: it is not of high confidence
-
-
-class StandardFailure(NamedTuple):
-    """What the writer is asked to mend, and what the reader is told if that is in vain."""
-
-    issue: Issue
-    caveat: str
-    mendable: bool  # by saying something else of what was verified
-
-
-Facts = Sequence[tuple[str, DraftSentence]]  # with the section each stands in
-Dates = Sequence[str | None]
-
-
-def check_standards(state: State, draft: Draft, deps: ResearchContext) -> list[StandardFailure]:
-    standards = deps.settings.standards
-    facts: Facts = [
-        (section.title, sentence) for section in draft.sections for sentence in section.sentences if sentence.claims
-    ]
-    if not facts:
-        return []
-    told = {id for _, sentence in facts for id in sentence.claims}
-    cited, there = _documents_behind(state, told), _documents_behind(state, None)
-    return [
-        *_check_citations(len(cited), len(there), standards),
-        *_check_recency(
-            _publication_dates(state, cited),
-            _publication_dates(state, there),
-            question_text(state),
-            deps.now().date(),
-            standards,
-        ),
-        *(_check_advice(facts) if find_sensitive_fields(state, deps) else ()),
-    ]
-
-
-def _documents_behind(state: State, told: set[str] | None) -> set[str]:
-    """Those behind the claims named, or behind all that may be told."""
-    claims = [Claim.model_validate(item) for item in state["claims"]]
-    usable = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED and not claim.superseded_by]
-    chosen = usable if told is None else [claim for claim in claims if claim.id in told]
-    return {span.document for claim in chosen for span in claim.spans}
-
-
-def _publication_dates(state: State, documents: set[str]) -> list[str | None]:
-    return [source["published"] for source in state["sources"] if source["document"] in documents]
-
-
-def question_text(state: State) -> str:
-    return str((state["understanding"] or {}).get("question") or state["original_query"])
-
-
-def find_sensitive_fields(state: State, deps: ResearchContext) -> tuple[Field, ...]:
-    """By the question, the fields the person named, and the sub-questions they added."""
-    plan = Plan.model_validate(state["plan"]) if state["plan"] else None
-    added = [question.text for question in plan.questions] if plan and plan.edited else []
-    return detect_fields(" ".join([question_text(state), *added]), deps.options.domains)
-
-
-def _check_citations(cited: int, there: int, standards: ReportStandards) -> Iterator[StandardFailure]:
-    if cited < standards.min_citations:
-        told = f"{cited} source{'s are' if cited != 1 else ' is'} cited where at least {standards.min_citations}"
-        issue = Issue(category="citation", severity="major", location="whole report", description=f"{told} are wanted",
-                      fix="cite more of the sources that bear the statements out")  # fmt: skip
-        caveat = f"This report cites fewer sources than it should: {told} were wanted."
-        yield StandardFailure(issue, caveat, mendable=there > cited)
-
-
-def _check_recency(
-    cited: Dates, there: Dates, question: str, today: date, standards: ReportStandards
-) -> Iterator[StandardFailure]:
-    """Sources without a date are of no known age: a threshold somebody has set is not met by them."""
-    days = standards.recency_days
-    wanted = today - timedelta(days=days) if days else find_cutoff(question, today)
-    known = parse_dates(cited)
-    if wanted is None or any(day >= wanted for day in known) or not (known or days):
-        return
-    issue = Issue(category="methodology", severity="major", location="sources",
-                  description="no source cited is as recent as it should be",
-                  fix="use newer sources, if there are any")  # fmt: skip
-    caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
-    yield StandardFailure(issue, caveat, mendable=any(day >= wanted for day in parse_dates(there)))
-
-
-def _check_advice(facts: Facts) -> Iterator[StandardFailure]:
-    bare = [(place, sentence.text) for place, sentence in facts if is_bare_advice(sentence.text)]
-    if bare:
-        place, text = bare[0]
-        issue = Issue(category="methodology", severity="major", location=place,
-                      description=f"advice as if nobody in particular had given it ({len(bare)}): {text[:80]}",
-                      fix="say whose advice it is, or leave it out")  # fmt: skip
-        caveat = (
-            "Where a statement tells the reader what to do, it is the advice of the source cited for it, "
-            "not of this report."
-        )
-        yield StandardFailure(issue, caveat, mendable=True)
-
-
-def apply_standards(critique: Critique, failed: Sequence[StandardFailure], revisions: int) -> Critique:
-    """The review with what the gate adds to it; a draft that would be approved is revised first where it can be."""
-    if not failed:
+def apply_standards(critique: Critique, failures: Sequence[StandardFailure], revisions: int) -> Critique:
+    """Add the failures to the review; a draft that would be approved is revised first where it can be."""
+    if not failures:
         return critique
-    issues = (*critique.issues, *(one.issue for one in failed))
-    score = min(critique.score, MOST)
-    advised = recommend(score, issues, revisions) if critique.recommendation == "approve" else critique.recommendation
-    again = advised == "approve" and revisions and any(one.mendable for one in failed)
-    update = {"issues": issues, "score": score, "recommendation": "revise" if again else advised}
-    return critique.model_copy(update=update)
+    issues = (*critique.issues, *(failure.issue for failure in failures))
+    score = min(critique.score, MAX_SCORE)
+    advice = recommend(score, issues, revisions) if critique.recommendation == "approve" else critique.recommendation
+    if advice == "approve" and revisions and any(failure.mendable for failure in failures):
+        advice = "revise"
+    return critique.model_copy(update={"issues": issues, "score": score, "recommendation": advice})
 
 
-def reader_notes(state: State, draft: Draft | None, deps: ResearchContext) -> list[str]:
-    """What a reader is told below the report: that it is no advice, and which standards it does not meet."""
-    told = [one.caveat for one in check_standards(state, draft, deps)] if draft else []
-    warned = (
-        [DISCLAIMERS[field] for field in find_sensitive_fields(state, deps)]
-        if deps.settings.standards.disclaimers
-        else []
-    )
-    return [*told, *warned]
+def reader_notes(state: State, draft: Draft | None, context: ResearchContext) -> list[str]:
+    """Write what stands below a report: which standards it does not meet, and that it is no advice."""
+    caveats = [failure.caveat for failure in check_standards(state, draft, context)] if draft else []
+    if not context.settings.standards.disclaimers:
+        return caveats
+    return [*caveats, *(DISCLAIMERS[field] for field in find_sensitive_fields(state, context))]

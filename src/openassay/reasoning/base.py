@@ -7,7 +7,7 @@ spans, plans are validated. It raises ReasoningError when it has no usable answe
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import Field
 
@@ -252,9 +252,29 @@ class Reasoner(Protocol):
 
     async def write(self, request: WriteRequest) -> Draft: ...
 
+    async def write_verbatim(self, request: WriteRequest) -> Draft:
+        """Write the report in its claims' own words, without a language model and at no cost."""
+        ...
+
     async def critique(self, request: CritiqueRequest) -> Critique: ...
 
+    async def score_draft(self, request: CritiqueRequest) -> Critique:
+        """Review what can be counted of a draft, without a language model and at no cost."""
+        ...
+
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str: ...
+
+
+APPROVE, REVISE = 7.5, 5.0  # the least scores for a draft to be approved, and to be worth a revision
+MAX_MAJOR_ISSUES = 3  # in a draft that is approved
+
+
+def recommend(score: float, issues: Sequence[Issue], revisions: int = 0) -> Literal["approve", "revise", "reject"]:
+    """Say what should become of a draft; while `revisions` are left, a poor one is revised rather than rejected."""
+    severities = [issue.severity for issue in issues]
+    if score >= APPROVE and "critical" not in severities and severities.count("major") <= MAX_MAJOR_ISSUES:
+        return "approve"
+    return "revise" if score >= REVISE or revisions else "reject"
 
 
 # Words a query of a later round may have: those of the question and the plan, and a few of our own.

@@ -18,7 +18,7 @@ from openassay.bootstrap import ServerResources
 from openassay.mcp_server.host import ToolCaller
 from openassay.mcp_server.tools import create_server
 from openassay.models.event import Event
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server.auth import Principal, authenticate, require_person
 from openassay.server.problems import UnknownCallerError
 from openassay.server.redact import hide_file_urls, hide_paths

@@ -153,7 +153,7 @@ def build_problem(
         "requestId": request_id.get(),
         **{name: value for name, value in more.items() if value},
     }
-    clean = request.app.state.service.redaction.plain(body)
+    clean = request.app.state.service.redaction.redact_data(body)
     return Response(json.dumps(clean), status, headers=dict(headers or {}), media_type=PROBLEM)
 
 

@@ -13,7 +13,7 @@ from openassay.errors import ConfigurationError, LateAnswerError
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.plan import Depth, Mode
 from openassay.models.spend import ModelRole
-from openassay.models.thread import BranchChanges, OnTimeout, Run, ResearchOptions, read_options
+from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run, read_options
 from openassay.server.auth import Principal
 from openassay.server.bodies import Body
 from openassay.server.redact import hide_file_urls, hide_paths
@@ -108,7 +108,9 @@ async def fork(
 
 async def veto(service: Service, caller: Principal, thread: str, document: str) -> Run:
     last = (await service.engine.threads.runs(thread))[-1:]
-    async with service.limits.admit(caller, read_options(last[0]) if last else ResearchOptions(user=caller.user)) as allowed:
+    async with service.limits.admit(
+        caller, read_options(last[0]) if last else ResearchOptions(user=caller.user)
+    ) as allowed:
         run = await service.engine.veto(thread, [document], usd=allowed.usd, queued=True)
     service.dispatcher.announce(run.id)
     return run

@@ -341,7 +341,7 @@ def _json_response(
     request: Request, status: int, body: dict[str, Any], headers: Mapping[str, str] | None = None
 ) -> Response:
     """In ASCII: what was malformed may be no text that could be sent back."""
-    clean = request.app.state.service.redaction.plain(body)
+    clean = request.app.state.service.redaction.redact_data(body)
     return Response(json.dumps(clean), status, headers=dict(headers or {}), media_type="application/json")
 
 

@@ -42,9 +42,7 @@ class Service:
     def _create_dispatcher(self) -> RunDispatcher:
         if not self.has_workers:
             return LocalDispatcher(self.engine)
-        return QueueDispatcher(
-            self.engine, RunQueue(self.resources.rows.database, self.settings.fleet.lease_seconds)
-        )
+        return QueueDispatcher(self.engine, RunQueue(self.resources.rows.database, self.settings.fleet.lease_seconds))
 
     @property
     def has_workers(self) -> bool:

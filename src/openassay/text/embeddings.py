@@ -335,11 +335,9 @@ class CrossEncoder:
             return empty_rows(ENTAILMENT_OUTPUTS)
         model = load_model(self._data, ENTAILMENT_FILE, self._threads, ENTAILMENT_TOKENS, "only_second")
         encodings = [
-            model.tokenizer.encode(_truncate_statement(statement), replace_surrogates(evidence))
+            model.tokenizer.encode(
+                " ".join(replace_surrogates(statement).split()[:STATEMENT_WORDS]), replace_surrogates(evidence)
+            )
             for statement, evidence in pairs
         ]
         return run_model(model, encodings, ENTAILMENT_OUTPUTS, ENTAILMENT_BATCH)
-
-
-def _truncate_statement(statement: str) -> str:
-    return " ".join(replace_surrogates(statement).split()[:STATEMENT_WORDS])

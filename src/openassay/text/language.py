@@ -87,15 +87,11 @@ def _detect_by_script(text: str) -> str | None:
         rest, characters = re.subn(script, "", text)
         written = characters * (DENSE if code in _DENSE else 1)
         if written >= FEWEST and written >= MOSTLY * (written + sum(map(str.isalpha, rest))):
-            return _resolve_script(code, text)
+            # Of the languages that share a script the one it is taken for, unless there are signs of another.
+            if code == "ru" and _UKRAINIAN.search(text):
+                return None if _RUSSIAN.search(text) else "uk"
+            return None if code in _OTHERS and re.search(_OTHERS[code], text) else code
     return None
-
-
-def _resolve_script(code: str, text: str) -> str | None:
-    """Of the languages that share a script the one it is taken for, unless there are signs of another."""
-    if code == "ru" and _UKRAINIAN.search(text):
-        return None if _RUSSIAN.search(text) else "uk"
-    return None if code in _OTHERS and re.search(_OTHERS[code], text) else code
 
 
 def _detect_by_words(words: list[str]) -> str | None:

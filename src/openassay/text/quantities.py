@@ -569,7 +569,9 @@ def _link_neighbours(text: str, found: list[_QuantityWithScale]) -> Iterator[Qua
         if _ERROR.fullmatch(gap):
             items[index] = _complete_range_start(first, second, found[index + 1].scale)
             items[index + 1] = replace(second, kind="uncertainty")
-        elif _can_form_range(first, second) and (_RANGE.fullmatch(gap) or _is_between(text, first, gap)):
+        elif _can_form_range(first, second) and (
+            _RANGE.fullmatch(gap) or (gap == " and " and _follows_word(text, first, "between"))
+        ):
             ranged = not _follows_word(text, first, "from") and first.kind != "year"
             items[index] = replace(_complete_range_start(first, second, found[index + 1].scale), ranged=ranged)
             items[index + 1] = replace(_add_currency(first, second), ranged=ranged, approximate=first.approximate)
@@ -581,10 +583,6 @@ def _can_form_range(first: Quantity, second: Quantity) -> bool:
     if first.kind == "year" and abs(second.value) > _FARTHEST * first.value:
         return False
     return first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)
-
-
-def _is_between(text: str, first: Quantity, gap: str) -> bool:
-    return gap == " and " and _follows_word(text, first, "between")
 
 
 def _follows_word(text: str, quantity: Quantity, word: str) -> bool:

@@ -74,6 +74,19 @@ def needs_recent_sources(question: str, today: date) -> bool:
     return bool(_NOW.search(question)) or _AGO.search(question) is not None or max(years, default=0) >= today.year - 2
 
 
+MOVING = timedelta(days=730)  # how old a source may be where a question asks for what is current and says no more
+
+
+def find_cutoff(question: str, today: date) -> date | None:
+    """Return the day before which a source is too old for the question, or None where it may be of any age."""
+    if since := parse_period(question, today).since:
+        return since
+    if not needs_recent_sources(question, today):
+        return None
+    recent = [year for year in map(int, _ANY_YEAR.findall(question)) if today.year - 2 <= year <= today.year]
+    return date(max(recent), 1, 1) if recent else today - MOVING
+
+
 AnswerKind = Literal["figures", "date", "reason"]
 
 _FORMS: dict[AnswerKind, re.Pattern[str]] = {

@@ -114,7 +114,12 @@ class MainFigure(NamedTuple):
 def relate(left: str, right: str) -> Relation | None:
     """How `left` stands to `right`; None when they speak of different things or nothing can be told."""
     a, b = find_main_figure(left), find_main_figure(right)
-    if _are_contradictory(left, right) or has_value_conflict(left, right):
+    if (
+        not is_table_row(left)
+        and not is_table_row(right)
+        and find_years(left) == find_years(right)
+        and are_contradictory(left, right)
+    ) or has_value_conflict(left, right):
         return "disagree"
     if a is None or b is None:
         return "same" if a is b and _is_rewording(left, right) else None
@@ -123,15 +128,6 @@ def relate(left: str, right: str) -> Relation | None:
     if math.isclose(a.value, b.value, rel_tol=1e-9):
         return "same" if _is_rewording(left, right) or _has_same_figure(left, right, a, b) else None
     return _compare_values(left, right, a, b) if _matter_overlap(a, b) >= SAME_MATTER else None
-
-
-def _are_contradictory(left: str, right: str) -> bool:
-    return (
-        not is_table_row(left)
-        and not is_table_row(right)
-        and find_years(left) == find_years(right)
-        and are_contradictory(left, right)
-    )
 
 
 def _is_rewording(left: str, right: str) -> bool:

@@ -383,7 +383,7 @@ def _simplify_url(text: str) -> str:
     if work:
         return work
     host, path, query = _expand_video_url(host, path, query)
-    path = path if host in _NAMES_LAST else _strip_amp(path)
+    path = path if host in _NAMES_LAST else _AMP_START.sub("", _AMP_END.sub("", path))
     port = "" if address.port in (None, 80, 443) else f":{address.port}"
     fragment = f"#{address.fragment}" if address.fragment.startswith("!") else ""  # the address of a page in a script
     return f"https://{host}{port}{path.rstrip('/')}{'?' if query else ''}{query}{fragment}"
@@ -432,10 +432,6 @@ def _normalize_path(path: str) -> str:
 def _decode_plain(code: str) -> str:
     value = int(code[1:], 16)
     return chr(value) if value in _PLAIN else code.upper()
-
-
-def _strip_amp(path: str) -> str:
-    return _AMP_START.sub("", _AMP_END.sub("", path))
 
 
 # Queries ---------------------------------------------------------------------------------------------

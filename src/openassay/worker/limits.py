@@ -10,7 +10,7 @@ from openassay.errors import ConfigurationError
 from openassay.llm.prices import find_price
 from openassay.llm.selection import is_private, select_models
 from openassay.models.spend import MICRO
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.protocols import RemoteSource, ThreadStore
 from openassay.settings import Settings
 from openassay.storage.ledger import OpenRun, SqlSpending
@@ -113,5 +113,11 @@ def build_spending_limits(
     paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
     engine = resources.engine
     return SpendingLimits(
-        engine.settings, SqlSpending(resources.rows), resources.users, engine.threads, paid, resources.shared.turnstile, now
+        engine.settings,
+        SqlSpending(resources.rows),
+        resources.users,
+        engine.threads,
+        paid,
+        resources.shared.turnstile,
+        now,
     )

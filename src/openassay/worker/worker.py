@@ -122,7 +122,9 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
         resources = await stack.enter_async_context(open_server_resources(settings))
         await asyncio.to_thread(prepare_tables, resources.rows.database)
         resources.engine.set_cost_limit(build_spending_limits(resources).limit_run)
-        shown = open_engine_endpoint(resources.engine, resources.folder, resources.rows.database, resources.sources.list_sources())
+        shown = open_engine_endpoint(
+            resources.engine, resources.folder, resources.rows.database, resources.sources.list_sources()
+        )
         figures = await stack.enter_async_context(shown)
         connector = _create_connector(database_address(settings), settings.fleet.lease_seconds)
         app = App(connector=connector)

@@ -11,7 +11,7 @@ from playwright.sync_api import CDPSession, Locator, Page, Route, expect
 from tests.browser.ui import large
 from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, shot
-from tests.browser.ui.pace import QUICK
+from tests.browser.ui.pace import Pace
 from tests.browser.ui.site import Site
 
 PICTURES = {"evidence": "Evidence graph", "coverage": "Coverage", "spend": "Steps over time", "graph": "Research graph"}
@@ -256,7 +256,7 @@ def test_a_very_large_report_shows_its_most_connected_part(look: Opened, site: S
     expect(pane).to_contain_text("The text states facts in 3,000 sentences of 30 sections")
     took = min(switched(page) for _ in range(3))
     expect(pane).to_contain_text("2,970 claims of 3,000 and 476 sources of 500 are left out")
-    assert took < QUICK
+    assert took < Pace(page).limit
     assert pane.locator(".node").count() < 60
     pane.get_by_label("Section", exact=True).select_option(index=3)
     expect(pane).to_contain_text("70 claims of 100")

@@ -1,8 +1,8 @@
-"""What a model answered: JSON taken out of its text, and checked leniently where leniency does no harm."""
+"""Parses what a model answered: takes JSON out of its text, and checks it leniently where leniency does no harm."""
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -11,21 +11,22 @@ from pydantic_core import from_json
 
 from openassay.errors import ReasoningError
 
-LONGEST_ANSWER = 400_000  # characters; no step asks for a tenth of it
-MOST_ITEMS = 200
-LONGEST_TEXT = 4000
-LARGEST_NUMBER = 10**9  # of a number: all that is counted or scored is far smaller
+MAX_ANSWER = 400_000  # characters; no step asks for a tenth of it
+MAX_ITEMS = 200
+MAX_TEXT = 4000  # characters
+MAX_NUMBER = 10**9  # all that is counted or scored is far smaller
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _FENCE = re.compile(r"^```[\w-]*\s*|\s*```$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_SCHEMA_KEYWORDS = ("type", "enum", "minimum", "maximum", "maxLength")
 
 
 class NotJSONError(ReasoningError):
-    """No JSON object at all: another way of asking may bring one."""
+    """Raised where there is no JSON object at all: another way of asking may bring one."""
 
 
-# Fields -----------------------------------------------------------------------------------------------
+# Fields.
 
 
 def _clean_text(value: Any) -> Any:
@@ -35,76 +36,70 @@ def _clean_text(value: Any) -> Any:
         value = str(value)
     if not isinstance(value, str):
         return value
-    return unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", value).split()))[:LONGEST_TEXT]
+    return unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", value).split()))[:MAX_TEXT]
 
 
 def _find_number(value: Any) -> float | None:
-    """8, "8", "8/10" and "[8]" are all 8."""
+    """Read 8, "8", "8/10" and "[8]" as 8."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
         match = _NUMBER.search(value[:40])
         value = float(match.group()) if match else None
-    if not isinstance(value, int | float) or not -LARGEST_NUMBER < value < LARGEST_NUMBER:  # nor what is not a number
+    if not isinstance(value, int | float) or not -MAX_NUMBER < value < MAX_NUMBER:  # false for NaN, too
         return None
     return float(value)
 
 
-def _parse_score(value: Any) -> Any:
-    """0 to 10; a share such as 0.85 is taken as one of ten."""
-    number = _find_number(value)
-    if number is None:
-        return None
-    number = number * 10 if 0 < number < 1 else number
-    return min(10.0, max(0.0, number))
-
-
-def _parse_integer(value: Any) -> Any:
+def _parse_integer(value: Any) -> int | None:
     number = _find_number(value)
     return None if number is None else int(number)
 
 
-def _parse_numbers(value: Any) -> Any:
-    values = value if isinstance(value, list) else [value]
-    found = (_find_number(item) for item in values[:MOST_ITEMS])
-    return list(dict.fromkeys(int(number) for number in found if number is not None))
+def _parse_score(value: Any) -> float | None:
+    """Read a score from 0 to 10; a share such as 0.85 is taken as one of ten."""
+    number = _find_number(value)
+    if number is None:
+        return None
+    return min(10.0, max(0.0, number * 10 if 0 < number < 1 else number))
 
 
-def _parse_texts(value: Any) -> Any:
-    values = value if isinstance(value, list) else [value]
-    found = (_clean_text(item) for item in values[:MOST_ITEMS])
-    return list(dict.fromkeys(item for item in found if isinstance(item, str) and item))
+def _list_of(parse: Callable[[Any], Any]) -> BeforeValidator:
+    """Read a list, or a single value, without duplicates and without items that cannot be read."""
+
+    def parse_list(value: Any) -> list[str | int]:
+        values = value if isinstance(value, list) else [value]
+        items = (parse(item) for item in values[:MAX_ITEMS])
+        return list(dict.fromkeys(item for item in items if isinstance(item, str | int) and item != ""))
+
+    return BeforeValidator(parse_list)
 
 
-# How long a text may be is told to servers that hold a model to its form: a small one may never end a text otherwise.
+# Servers that hold a model to its form are told how long a text may be: a small model may never end it otherwise.
 Text = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "string", "maxLength": 1600})]
 Line = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "string", "maxLength": 400})]
 Phrase = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "string", "maxLength": 120})]
-Texts = Annotated[
-    list[str],
-    BeforeValidator(_parse_texts),
-    WithJsonSchema({"type": "array", "items": {"type": "string", "maxLength": 400}}),
-]
+_LINES_SCHEMA = WithJsonSchema({"type": "array", "items": {"type": "string", "maxLength": 400}})
+Texts = Annotated[list[str], _list_of(_clean_text), _LINES_SCHEMA]
 Number = Annotated[int, BeforeValidator(_parse_integer)]
-Numbers = Annotated[list[int], BeforeValidator(_parse_numbers)]
-Score = Annotated[
-    float, BeforeValidator(_parse_score), WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 10})
-]  # fmt: skip
-
-
-def choice_field(options: Sequence[str]) -> Any:
-    """A text that should be one of these; the first where nothing is said."""
-    return Field(default=options[0], json_schema_extra={"enum": list(options)})
-
-
+Numbers = Annotated[list[int], _list_of(_parse_integer)]
+_SCORE_SCHEMA = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 10})
+Score = Annotated[float, BeforeValidator(_parse_score), _SCORE_SCHEMA]
 Option = TypeVar("Option", bound=str)
 
 
+def choice_field(options: Sequence[str]) -> Any:
+    """Return a text field that should be one of these; the first where nothing is said."""
+    return Field(default=options[0], json_schema_extra={"enum": list(options)})
+
+
 def match_option(value: str, options: Sequence[Option], default: Option) -> Option:
-    return next((option for option in options if option == value.lower().replace(" ", "_").replace("-", "_")), default)
+    """Return the option that a text names, however it is spelled."""
+    name = value.lower().replace(" ", "_").replace("-", "_")
+    return next((option for option in options if option == name), default)
 
 
-# Forms ------------------------------------------------------------------------------------------------
+# Forms.
 
 
 class OutputForm(BaseModel):
@@ -117,18 +112,30 @@ class OutputForm(BaseModel):
     def _drop_unreadable_items(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        kept = dict(data)
+        fields = dict(data)
         for name, item in list_item_forms(cls).items():
             values = data.get(name)
             values = [values] if isinstance(values, dict) else values
             if isinstance(values, list):
-                readable = [value for value in values[:MOST_ITEMS] if _is_valid(item, value)]
-                kept[name] = readable if readable else values[:MOST_ITEMS]
-        return kept
+                readable = [value for value in values[:MAX_ITEMS] if item.is_readable(value)]
+                fields[name] = readable or values[:MAX_ITEMS]
+        return fields
+
+    @classmethod
+    def is_readable(cls, value: Any) -> bool:
+        """Tell whether a value can be read as this form."""
+        try:
+            cls.model_validate(value)
+        except ValidationError:
+            return False
+        return True
+
+
+A = TypeVar("A", bound=OutputForm)
 
 
 def list_item_forms(form: type[OutputForm]) -> dict[str, type[OutputForm]]:
-    """The lists of a form that hold forms."""
+    """Return the lists of a form that hold forms."""
     return {
         name: item
         for name, field in form.model_fields.items()
@@ -138,48 +145,39 @@ def list_item_forms(form: type[OutputForm]) -> dict[str, type[OutputForm]]:
     }
 
 
-def _is_valid(form: type[OutputForm], value: Any) -> bool:
-    try:
-        form.model_validate(value)
-    except ValidationError:
-        return False
-    return True
-
-
 def build_schema(
     form: type[OutputForm],
     title: str,
     most: Mapping[str, int] | None = None,
     choices: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """The form as a JSON schema without references: every field required, lists of `most` items (0: not asked for),
-    texts of `choices`."""
-    raw = _model_schema(form)
-    made = _inline_refs(raw, raw.get("$defs", {}))
-    _apply_limits(made, most or {}, choices or {})
-    return {"title": title, **made}
+    """Build the JSON schema of a form, without references and with every field required.
+
+    Lists have at most `most` items (0: the field is left out), and texts are one of their `choices`.
+    """
+    raw = _get_model_schema(form)
+    schema = _inline_references(raw, raw.get("$defs", {}))
+    _apply_limits(schema, most or {}, choices or {})
+    return {"title": title, **schema}
 
 
 @cache  # pydantic takes 2 ms to make one, and a step asks for its form again and again
-def _model_schema(form: type[OutputForm]) -> dict[str, Any]:
+def _get_model_schema(form: type[OutputForm]) -> dict[str, Any]:
     return form.model_json_schema()
 
 
-_KEYWORDS = ("type", "enum", "minimum", "maximum", "maxLength")
-
-
-def _inline_refs(node: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def _inline_references(node: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in node:
-        return _inline_refs(known[node["$ref"].rpartition("/")[2]], known)
-    kept: dict[str, Any] = {key: node[key] for key in _KEYWORDS if key in node}
-    if "enum" in kept:
-        kept.pop("maxLength", None)
+        return _inline_references(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    inlined: dict[str, Any] = {key: node[key] for key in _SCHEMA_KEYWORDS if key in node}
+    if "enum" in inlined:
+        inlined.pop("maxLength", None)
     if "items" in node:
-        kept["items"] = _inline_refs(node["items"], known)
+        inlined["items"] = _inline_references(node["items"], definitions)
     if "properties" in node:
-        kept["properties"] = {name: _inline_refs(field, known) for name, field in node["properties"].items()}
-        kept |= {"required": list(kept["properties"]), "additionalProperties": False}
-    return kept
+        fields = {name: _inline_references(field, definitions) for name, field in node["properties"].items()}
+        inlined |= {"properties": fields, "required": list(fields), "additionalProperties": False}
+    return inlined
 
 
 def _apply_limits(node: dict[str, Any], most: Mapping[str, int], choices: Mapping[str, Sequence[str]]) -> None:
@@ -197,53 +195,37 @@ def _apply_limits(node: dict[str, Any], most: Mapping[str, int], choices: Mappin
             _apply_limits(field["items"], most, choices)
 
 
-# Parsing ----------------------------------------------------------------------------------------------
-
-A = TypeVar("A", bound=OutputForm)
+# Answers.
 
 
-def parse_form(text: str, form: type[A], *, cut: bool = False) -> A:
-    """The answer in its form. Of one that was `cut` off, the whole items count; raises ReasoningError saying what is
-    wrong with it."""
-    data = _load_object(text, cut)
-    try:
-        return form.model_validate(data)
-    except ValidationError as error:
-        raise ReasoningError(_explain_errors(error)) from error
-
-
-def _load_object(text: str, cut: bool) -> dict[str, Any]:
-    if len(text) > LONGEST_ANSWER:
+def parse_form(text: str, form: type[A], *, is_cut: bool = False) -> A:
+    """Read an answer; of one that was cut off, its whole items count. ReasoningError says what is wrong with it."""
+    if len(text) > MAX_ANSWER:
         raise NotJSONError("the answer is far too long")
     text = _FENCE.sub("", text.rpartition("</think>")[2].strip())
     first, last = text.find("{"), text.rfind("}")
-    candidates = [text, text[first : last + 1]] if 0 <= first < last else [text]
-    for candidate in candidates:
-        try:
-            data = from_json(candidate, allow_inf_nan=False)
-        except ValueError:
-            continue
-        if isinstance(data, dict):
-            return data
-    if cut and first >= 0:
-        return _load_whole_items(text[first:])
-    raise NotJSONError("the answer is empty" if not text else "the answer is not a JSON object")
-
-
-def _load_whole_items(text: str) -> dict[str, Any]:
-    """What had been said in full when the answer was cut off: the last item of the last list may not be."""
+    data = _load_object(text)
+    if data is None and 0 <= first < last:
+        data = _load_object(text[first : last + 1])
+    if data is None and is_cut and first >= 0:
+        data = _load_object(text[first:], is_partial=True)
+        if not data:
+            raise NotJSONError("the answer was cut off")
+        last_value = data[list(data)[-1]]
+        if isinstance(last_value, list) and last_value:
+            last_value.pop()  # it may not be whole
+    if data is None:
+        raise NotJSONError("the answer is empty" if not text else "the answer is not a JSON object")
     try:
-        data = from_json(text, allow_inf_nan=False, allow_partial=True)
-    except ValueError as error:
-        raise NotJSONError("the answer was cut off") from error
-    if not isinstance(data, dict) or not data:
-        raise NotJSONError("the answer was cut off")
-    last = data[list(data)[-1]]
-    if isinstance(last, list) and last:
-        last.pop()
-    return data
+        return form.model_validate(data)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, problem['loc'])) or 'answer'}: {problem['msg']}" for problem in error.errors()]
+        raise ReasoningError("; ".join(problems[:3])) from error
 
 
-def _explain_errors(error: ValidationError) -> str:
-    problems = [f"{'.'.join(map(str, problem['loc'])) or 'answer'}: {problem['msg']}" for problem in error.errors()]
-    return "; ".join(problems[:3])
+def _load_object(text: str, *, is_partial: bool = False) -> dict[str, Any] | None:
+    try:
+        data = from_json(text, allow_inf_nan=False, allow_partial=is_partial)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) else None

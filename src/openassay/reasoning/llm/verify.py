@@ -1,6 +1,9 @@
-"""Whether quotes support statements, and which statements contradict each other: the second of two calls."""
+"""Prompts that verify: atomic claims from the evidence, then whether quotes support statements.
 
-from collections.abc import Iterable, Mapping, Sequence
+`baseline` is what the rules made of the same input.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import model_validator
@@ -33,17 +36,42 @@ from openassay.reasoning.llm.step import Job, ReasoningStep, wrap_tag
 from openassay.text.relations import is_same_fact
 from openassay.text.words import fold
 
-# Atomic claims from the evidence, and how far each source can be relied on: the first of two calls that verify.
-
-CLAIMS_STEP = ReasoningStep("claims", stage="verify", role="judge", thing="list of claims",
-            variables=("questions", "sources", "most", "credibility"), purpose="finish")  # fmt: skip
-MOST_CLAIMS, MOST_CLAIMS_SMALL = 40, 8
-MOST_QUOTES, MOST_QUOTES_SMALL = 6, 2  # a small model takes all it was shown for one vague claim
-WORDS_EACH = 20  # of an answer: a claim with its numbers
+CLAIMS_STEP = ReasoningStep(
+    "claims",
+    stage="verify",
+    role="judge",
+    output="list of claims",
+    variables=("questions", "sources", "most", "credibility"),
+    purpose="finish",
+)
+JUDGE_STEP = ReasoningStep(
+    "judge", stage="verify", role="judge", output="verdicts", variables=("pairs", "wanted"), purpose="finish"
+)
+MAX_CLAIMS, MAX_CLAIMS_SMALL = 40, 8
+MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all it was shown for one vague claim
+WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
+MAX_PAIRS, MAX_PAIRS_SMALL = 60, 8  # of a statement and its quotes, a call
+MIN_SURE = 2  # of 10; a verdict less sure than this is none, and the rules judge
+MAX_QUOTE_TEXT = 1200  # characters of all quotes of a pair
+SUPPORT_WEIGHTS = {"supported": 1.0, "partly": 0.6}  # of the confidence; other verdicts lend no support
+VERDICTS = ("not_found", "supported", "partly", "contradicted")
+SHORT_VERDICTS = {"yes": "supported", "partly": "partly", "no": "not_found"}
 CREDIBILITY = (
     "\n\nsources: for each source its number, a score from 0 (not to be relied on) to 10 (original study, official "
     "data), and the reason in a few words."
 )
+FULL_INSTRUCTIONS = """Each statement is followed by numbered quotes: [1], [2], ... For every number give:
+- pair: the number
+- verdict: supported (the quote says all of it), partly (it says a part, or less exactly), contradicted (it gives \
+another figure, date or name for the same thing, or says the opposite), not_found (it speaks of something else)
+- sure: 0 to 10, how sure you are of this verdict
+
+conflicts: numbers of two statements that cannot both be true, with what they differ about. An empty list if there are \
+none."""
+# A model of 1.5B parameters that was asked as above called each of 20 pairs contradicted, at 0 of 10. Asked like this
+# it was right on 6 of 8; the checks see to the rest.
+SHORT_INSTRUCTIONS = """For each number answer yes if the quote says what the statement says, partly if it says only a \
+part of it, no if it says something else or gives another figure, date or name."""
 
 
 class ClaimForm(OutputForm):
@@ -69,95 +97,87 @@ class ClaimListForm(OutputForm):
 def build_claims_job(
     plan: Plan, evidence: Sequence[Evidence], small: bool, words: int
 ) -> Job[ClaimListForm, Evidence, ClaimExtraction]:
-    most = MOST_CLAIMS_SMALL if small else max(MOST_CLAIMS_SMALL, min(MOST_CLAIMS, words // WORDS_EACH))
+    """Ask for atomic claims, and how far each source can be relied on."""
+    most = MAX_CLAIMS_SMALL if small else max(MAX_CLAIMS_SMALL, min(MAX_CLAIMS, words // WORDS_PER_CLAIM))
+    quotes = MAX_QUOTES_SMALL if small else MAX_QUOTES
+    documents = len({item.finding.span.document for item in evidence})
 
     def build(shown: Sequence[Evidence]) -> dict[str, str]:
-        credibility = "" if small else CREDIBILITY
-        return {"questions": format_questions(plan), "sources": format_sources(shown, plan), "most": str(most),
-                "credibility": credibility}  # fmt: skip
+        return {
+            "questions": format_questions(plan),
+            "sources": format_sources(shown, plan),
+            "most": str(most),
+            "credibility": "" if small else CREDIBILITY,
+        }
 
-    quotes = MOST_QUOTES_SMALL if small else MOST_QUOTES
-    documents = len({item.finding.span.document for item in evidence})
     lists = {"claims": most, "quotes": quotes, "sources": 0 if small else min(documents, 30)}
     return Job(
-        CLAIMS_STEP, ClaimListForm, build_schema(ClaimListForm, "Claims", lists), build,
-        lambda answer, shown: convert_claims(answer, list_evidence(shown), plan, evidence, quotes),
-        sources=balance_evidence(evidence), shorten=halve_quote,
-    )  # fmt: skip
+        CLAIMS_STEP,
+        ClaimListForm,
+        build_schema(ClaimListForm, "Claims", lists),
+        build,
+        convert=lambda answer, shown: convert_claims(answer, list_evidence(shown), plan, evidence, quotes),
+        sources=balance_evidence(evidence),
+        shorten=halve_quote,
+    )
 
 
 def convert_claims(
     answer: ClaimListForm, shown: EvidenceList, plan: Plan, evidence: Sequence[Evidence], quotes: int
 ) -> ClaimExtraction:
-    made: dict[str, DraftClaim] = {}
+    """Return the claims that name a quote; other evidence that says the same is added to them."""
+    claims: dict[str, DraftClaim] = {}
     for item in answer.claims:
         behind = shown.find(item.quotes)[:quotes]
-        if item.text and behind:
-            made.setdefault(fold(item.text), _to_draft_claim(item, behind, plan, evidence))
-    if not made:
+        if not item.text or not behind or fold(item.text) in claims:
+            continue
+        witnesses = [other for other in evidence if is_same_fact(item.text, other.finding.span.quote)]
+        asked = [plan.questions[item.question - 1].id] if 1 <= item.question <= len(plan.questions) else []
+        claims[fold(item.text)] = DraftClaim(
+            wordings=(item.text,),
+            findings=tuple(dict.fromkeys(other.finding.id for other in (*behind, *witnesses))),
+            questions=tuple(dict.fromkeys([*asked, *(other.finding.question for other in behind)])),
+            relevance=item.relevance / 10,
+        )
+    if not claims:
         raise ReasoningError(f"no claim names a quote; quotes are numbered 1 to {len(shown.items)}")
     credibility = {
         shown.documents[item.source - 1]: SourceRating(score=item.score / 10, reason=item.reason)
         for item in answer.sources
         if 1 <= item.source <= len(shown.documents)
     }
-    return ClaimExtraction(claims=tuple(made.values())[:MOST_CLAIMS], credibility=credibility)
+    return ClaimExtraction(claims=tuple(claims.values())[:MAX_CLAIMS], credibility=credibility)
 
 
-def _to_draft_claim(
-    item: ClaimForm, behind: Sequence[Evidence], plan: Plan, evidence: Sequence[Evidence]
-) -> DraftClaim:
-    """Evidence elsewhere that says the same bears witness too, whether or not the model named it."""
-    witnesses = [other for other in evidence if is_same_fact(item.text, other.finding.span.quote)]
-    asked = [plan.questions[item.question - 1].id] if 1 <= item.question <= len(plan.questions) else []
-    return DraftClaim(
-        wordings=(item.text,),
-        findings=tuple(dict.fromkeys(other.finding.id for other in (*behind, *witnesses))),
-        questions=tuple(dict.fromkeys([*asked, *(other.finding.question for other in behind)])),
-        relevance=item.relevance / 10,
-    )
-
-
-def add_missing_claims(made: ClaimExtraction, floor: ClaimExtraction, small: bool) -> ClaimExtraction:
-    """Sub-questions the model left out keep the claims the floor draws from their evidence; in little room so does all
-    evidence that no claim of the model's speaks of."""
-    spoken = {question for claim in made.claims for question in claim.questions}
-    said = [claim.wordings[0] for claim in made.claims]
+def add_missing_claims(extraction: ClaimExtraction, baseline: ClaimExtraction, small: bool) -> ClaimExtraction:
+    """Add the baseline's claims on sub-questions the model left out; for a small model all that it does not mention."""
+    covered = {question for claim in extraction.claims for question in claim.questions}
+    texts = [claim.wordings[0] for claim in extraction.claims]
     missing = [
         claim
-        for claim in floor.claims
-        if not spoken & set(claim.questions)
-        or (small and not any(is_same_fact(text, claim.wordings[0]) for text in said))
+        for claim in baseline.claims
+        if not covered & set(claim.questions)
+        or (small and not any(is_same_fact(text, claim.wordings[0]) for text in texts))
     ]
-    return made.model_copy(update={"claims": (*made.claims, *missing)[: max(MOST_CLAIMS, len(made.claims))]})
-
-
-JUDGE_STEP = ReasoningStep("judge", stage="verify", role="judge", thing="verdicts",
-            variables=("pairs", "wanted"), purpose="finish")  # fmt: skip
-FULL_INSTRUCTIONS = """Each statement is followed by numbered quotes: [1], [2], ... For every number give:
-- pair: the number
-- verdict: supported (the quote says all of it), partly (it says a part, or less exactly), contradicted (it gives \
-another figure, date or name for the same thing, or says the opposite), not_found (it speaks of something else)
-- sure: 0 to 10, how sure you are of this verdict
-
-conflicts: numbers of two statements that cannot both be true, with what they differ about. An empty list if there are \
-none."""
-# A model of 1.5B parameters that was asked as above called each of 20 pairs contradicted, at 0 of 10. Asked like this
-# it was right on 6 of 8; the checks see to the rest.
-SHORT_INSTRUCTIONS = """For each number answer yes if the quote says what the statement says, partly if it says only a \
-part of it, no if it says something else or gives another figure, date or name."""
-SHORT_VERDICTS = {"yes": "supported", "partly": "partly", "no": "not_found"}
-VERDICTS = ("not_found", "supported", "partly", "contradicted")
-MOST_PAIRS, MOST_PAIRS_SMALL = 60, 8  # pairs a call
-UNSURE = 2  # of 10; a verdict less sure than this is none, and the floor judges
-LONGEST_QUOTE = 1200  # characters of all quotes of a pair
-WEIGHT = {"supported": 1.0, "partly": 0.6}  # of the confidence, as support; other verdicts lend none
+    most = max(MAX_CLAIMS, len(extraction.claims))
+    return extraction.model_copy(update={"claims": (*extraction.claims, *missing)[:most]})
 
 
 class StatementQuotes(NamedTuple):
-    number: int  # among all that are to be judged
+    """A statement and its quotes; `number` is its place among all that are to be judged."""
+
+    number: int
     statement: str
     quotes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the quotes as one line."""
+        return " … ".join(" ".join(quote.split()) for quote in self.quotes)[:MAX_QUOTE_TEXT]
+
+    def halve(self) -> "StatementQuotes":
+        """Return the pair with the first half of each quote."""
+        return self._replace(quotes=tuple(quote[: max(1, len(quote) // 2)] for quote in self.quotes))
 
 
 class VerdictForm(OutputForm):
@@ -180,16 +200,16 @@ class VerdictsForm(OutputForm):
     @model_validator(mode="before")
     @classmethod
     def _expand_short_answers(cls, data: Any) -> Any:
-        """answer1: yes, answer2: no, ... as a small model is asked."""
+        """Read answer1: yes, answer2: no, ... as a small model is asked."""
         if not isinstance(data, dict) or "verdicts" in data:
             return data
-        answers = {name.removeprefix("answer"): str(said).lower() for name, said in data.items()}
-        given = [
-            {"pair": int(number), "verdict": SHORT_VERDICTS[said]}
-            for number, said in answers.items()
-            if number.isdecimal() and said in SHORT_VERDICTS
+        answers = {name.removeprefix("answer"): str(value).lower() for name, value in data.items()}
+        verdicts = [
+            {"pair": int(number), "verdict": SHORT_VERDICTS[value]}
+            for number, value in answers.items()
+            if number.isdecimal() and value in SHORT_VERDICTS
         ]
-        return {"verdicts": given} if given else data
+        return {"verdicts": verdicts} if verdicts else data
 
 
 class JudgementPart(NamedTuple):
@@ -200,134 +220,155 @@ class JudgementPart(NamedTuple):
     failed: bool = False
 
 
+JudgeJob = Job[VerdictsForm, StatementQuotes, JudgementPart]
+
+
+def split_batches(
+    pairs: Sequence[StatementQuotes], small: bool, fits: Callable[[JudgeJob, Sequence[StatementQuotes]], bool]
+) -> list[tuple[list[StatementQuotes], list[str]]]:
+    """Split pairs into as few calls as there is room for.
+
+    The first is shown the statements of the others too, as far as they fit, so that contradictions are found.
+    """
+    most = MAX_PAIRS_SMALL if small else MAX_PAIRS
+    batches: list[list[StatementQuotes]] = []
+    for pair in pairs:
+        grown = [*batches[-1], pair] if batches else [pair]
+        if batches and len(grown) <= most and fits(build_judge_job(grown, "", small=small), grown):
+            batches[-1].append(pair)
+        else:
+            batches.append([pair])
+    later = [] if small else list(dict.fromkeys(pair.statement for batch in batches[1:] for pair in batch))
+    while later and not fits(build_judge_job(batches[0], "", later), batches[0]):
+        later = later[: len(later) // 2]
+    return [(batch, [] if number else later) for number, batch in enumerate(batches)]
+
+
 def build_judge_job(
     pairs: Sequence[StatementQuotes], task: str, others: Sequence[str] = (), *, small: bool = False
-) -> Job[VerdictsForm, StatementQuotes, JudgementPart]:
-    """`others` are statements judged elsewhere, told so that contradictions are found across calls."""
+) -> JudgeJob:
+    """Ask whether quotes support statements. `others` are statements of other calls, shown for contradictions."""
     if small:
-        return _build_short_job(pairs, task)
+        return _build_short_judge_job(pairs, task)
+
+    def build(shown: Sequence[StatementQuotes]) -> dict[str, str]:
+        blocks, number = [], 0
+        for position, (statement, group) in enumerate(_group_by_statement(shown).items(), 1):
+            lines = [f"Statement {position}: {statement}"]
+            for pair in group:
+                number += 1
+                lines.append(f"[{number}] {pair.text}")
+            blocks.append(wrap_tag("source", "\n".join(lines)))
+        if others:
+            lines = [f"Statement {position}: {text}" for position, text in enumerate(others, len(blocks) + 1)]
+            blocks.append("Only for conflicts:\n" + wrap_tag("source", "\n".join(lines)))
+        return {"pairs": "\n".join(blocks), "wanted": FULL_INSTRUCTIONS}
+
     statements = len({pair.statement for pair in pairs}) + len(others)
     most = {"verdicts": len(pairs), "conflicts": 0 if statements < 2 else min(10, statements)}
     return Job(
         JUDGE_STEP,
         VerdictsForm,
         build_schema(VerdictsForm, "Verdicts", most),
-        lambda shown: {"pairs": _format_statements(shown, others), "wanted": FULL_INSTRUCTIONS},
-        lambda answer, shown: convert_verdicts(answer, shown, others),
+        build,
+        convert=lambda answer, shown: convert_verdicts(answer, shown, others),
         sources=tuple(pairs),
-        shorten=_halve_quotes,
+        shorten=StatementQuotes.halve,
         task=task,
     )
 
 
-def _build_short_job(pairs: Sequence[StatementQuotes], task: str) -> Job[VerdictsForm, StatementQuotes, JudgementPart]:
-    """A field for each pair: a small model keeps to names better than to the order of a list."""
+def _build_short_judge_job(pairs: Sequence[StatementQuotes], task: str) -> JudgeJob:
+    """Ask with a field for each pair: a small model keeps to names better than to the order of a list."""
     names = [f"answer{number}" for number in range(1, len(pairs) + 1)]
-    form = {
+    schema = {
         "title": "Verdicts",
         "type": "object",
         "properties": {name: {"type": "string", "enum": list(SHORT_VERDICTS)} for name in names},
         "required": names,
         "additionalProperties": False,
     }
+
+    def build(shown: Sequence[StatementQuotes]) -> dict[str, str]:
+        blocks = [
+            wrap_tag("source", f"[{number}] Statement: {pair.statement}\nQuote: {pair.text}")
+            for number, pair in enumerate(shown, 1)
+        ]
+        return {
+            "pairs": "\n".join([*blocks, "Does each quote say what its statement says?"]),
+            "wanted": SHORT_INSTRUCTIONS,
+        }
+
     return Job(
         JUDGE_STEP,
         VerdictsForm,
-        form,
-        lambda shown: {"pairs": _format_pairs(shown), "wanted": SHORT_INSTRUCTIONS},
-        _convert_short_verdicts,
+        schema,
+        build,
+        convert=convert_short_verdicts,
         sources=tuple(pairs),
-        shorten=_halve_quotes,
+        shorten=StatementQuotes.halve,
         task=task,
     )
 
 
-def _format_pairs(pairs: Sequence[StatementQuotes]) -> str:
-    blocks = [
-        wrap_tag("source", f"[{number}] Statement: {pair.statement}\nQuote: {_format_quotes(pair)}")
-        for number, pair in enumerate(pairs, 1)
-    ]
-    return "\n".join([*blocks, "Does each quote say what its statement says?"])
-
-
-def _convert_short_verdicts(answer: VerdictsForm, shown: Sequence[StatementQuotes]) -> JudgementPart:
-    judged = {
-        shown[item.pair - 1].number: _to_judgement(item) for item in answer.verdicts if 1 <= item.pair <= len(shown)
-    }
-    if not judged:
-        raise ReasoningError(f"no answer names a pair; pairs are numbered 1 to {len(shown)}")
-    return JudgementPart(judged)
-
-
-def _format_quotes(pair: StatementQuotes) -> str:
-    return " … ".join(" ".join(quote.split()) for quote in pair.quotes)[:LONGEST_QUOTE]
-
-
 def _group_by_statement(pairs: Iterable[StatementQuotes]) -> dict[str, list[StatementQuotes]]:
-    """Pairs by statement: each statement is told once."""
+    """Group pairs, so that each statement is shown once."""
     groups: dict[str, list[StatementQuotes]] = {}
     for pair in pairs:
         groups.setdefault(pair.statement, []).append(pair)
     return groups
 
 
-def _format_statements(pairs: Sequence[StatementQuotes], others: Sequence[str]) -> str:
-    blocks, number = [], 0
-    for at, (statement, group) in enumerate(_group_by_statement(pairs).items(), 1):
-        lines = [f"Statement {at}: {statement}"]
-        for pair in group:
-            number += 1
-            lines.append(f"[{number}] {_format_quotes(pair)}")
-        blocks.append(wrap_tag("source", "\n".join(lines)))
-    if others:
-        first = len(blocks) + 1
-        lines = [f"Statement {at}: {statement}" for at, statement in enumerate(others, first)]
-        blocks.append("Only for conflicts:\n" + wrap_tag("source", "\n".join(lines)))
-    return "\n".join(blocks)
-
-
-def _halve_quotes(pair: StatementQuotes) -> StatementQuotes:
-    return pair._replace(quotes=tuple(quote[: max(1, len(quote) // 2)] for quote in pair.quotes))
+def convert_short_verdicts(answer: VerdictsForm, shown: Sequence[StatementQuotes]) -> JudgementPart:
+    """Return the judgements of a small model."""
+    judgements = {
+        shown[item.pair - 1].number: _to_judgement(item) for item in answer.verdicts if 1 <= item.pair <= len(shown)
+    }
+    if not judgements:
+        raise ReasoningError(f"no answer names a pair; pairs are numbered 1 to {len(shown)}")
+    return JudgementPart(judgements)
 
 
 def convert_verdicts(
     answer: VerdictsForm, shown: Sequence[StatementQuotes], others: Sequence[str] = ()
 ) -> JudgementPart:
+    """Return the judgements that are sure, and the conflicts between statements."""
     groups = _group_by_statement(shown)
-    in_order = [pair for group in groups.values() for pair in group]
-    judged = {
-        in_order[item.pair - 1].number: _to_judgement(item)
+    pairs = [pair for group in groups.values() for pair in group]
+    judgements = {
+        pairs[item.pair - 1].number: _to_judgement(item)
         for item in reversed(answer.verdicts)  # of two verdicts on a pair the first counts
-        if 1 <= item.pair <= len(in_order) and item.sure >= UNSURE
+        if 1 <= item.pair <= len(pairs) and item.sure >= MIN_SURE
     }
-    if not judged:
-        raise ReasoningError(f"no verdict is sure and names a pair; pairs are numbered 1 to {len(in_order)}")
-    return JudgementPart(judged, tuple(_find_conflicts(answer, [*groups, *others])))
+    if not judgements:
+        raise ReasoningError(f"no verdict is sure and names a pair; pairs are numbered 1 to {len(pairs)}")
+    statements, conflicts = [*groups, *others], []
+    for item in answer.conflicts:
+        if 1 <= item.first <= len(statements) and 1 <= item.second <= len(statements) and item.first != item.second:
+            first, second = statements[item.first - 1], statements[item.second - 1]
+            conflicts.append(Conflict(first=first, second=second, about=item.about))
+    return JudgementPart(judgements, tuple(conflicts))
 
 
 def _to_judgement(item: VerdictForm) -> Judgement:
     verdict = match_option(item.verdict, VERDICTS, "not_found")
-    score = round(WEIGHT.get(verdict, 0.0) * item.sure / 10, 4)
+    score = round(SUPPORT_WEIGHTS.get(verdict, 0.0) * item.sure / 10, 4)
     return Judgement(verdict=Verdict(verdict), score=score, reason=f"judged {verdict} by the model")
 
 
 def is_verbatim(statement: str, quotes: Iterable[str]) -> bool:
-    """Whether a statement is a quote's own words, so that nobody has to be asked."""
-    said = " ".join(statement.split()).rstrip(" .")
-    return any(said in " ".join(quote.split()) for quote in quotes)
+    """Tell whether a statement is a quote's own words, so that no model has to be asked."""
+    text = " ".join(statement.split()).rstrip(" .")
+    return any(text in " ".join(quote.split()) for quote in quotes)
 
 
-def discount_judgement(given: Judgement, counted: Judgement) -> Judgement:
-    """A small model's word together with the floor's: it is not believed where no words of the statement stand in the
-    quote, and half as sure as it says."""
-    if given.verdict is not Verdict.SUPPORTED:
-        return given
+def discount_judgement(judgement: Judgement, counted: Judgement) -> Judgement:
+    """Weigh a small model's support with what the rules count.
+
+    It is not believed where no words of the statement are in the quote, and it is half as sure as it says.
+    """
+    if judgement.verdict is not Verdict.SUPPORTED:
+        return judgement
     verdict = Verdict.PARTLY if counted.verdict is Verdict.NOT_FOUND else Verdict.SUPPORTED
-    score = round((given.score + counted.score) / 2, 4)
-    return Judgement(verdict=verdict, score=score, reason=f"{given.reason}; {counted.reason}")
-
-
-def _find_conflicts(answer: VerdictsForm, statements: Sequence[str]) -> Iterable[Conflict]:
-    for item in answer.conflicts:
-        if 1 <= item.first <= len(statements) and 1 <= item.second <= len(statements) and item.first != item.second:
-            yield Conflict(first=statements[item.first - 1], second=statements[item.second - 1], about=item.about)
+    score = round((judgement.score + counted.score) / 2, 4)
+    return Judgement(verdict=verdict, score=score, reason=f"{judgement.reason}; {counted.reason}")

@@ -104,7 +104,13 @@ class RuleReasoner:
     async def write(self, request: WriteRequest) -> Draft:
         return await asyncio.to_thread(_write_draft, request)
 
+    async def write_verbatim(self, request: WriteRequest) -> Draft:
+        return await asyncio.to_thread(write, request)
+
     async def critique(self, request: CritiqueRequest) -> Critique:
+        return await self.score_draft(request)
+
+    async def score_draft(self, request: CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
 
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str:

@@ -7,7 +7,7 @@ rests on single sources of unknown credit stays below 8 however well it reads; o
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from functools import cached_property
 from itertools import pairwise
 from math import floor
@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 from openassay.models.evidence import Claim, Mark, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import Critique, Issue, SectionRole, SourceCard
-from openassay.reasoning.base import CritiqueRequest, DraftSentence
+from openassay.reasoning.base import CritiqueRequest, DraftSentence, recommend
 from openassay.text.language import detect_language
-from openassay.text.questions import needs_recent_sources, parse_period
+from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, jaccard, stem, stems, words
 
 # A draft laid out for its reviewer: each statement with the claims, passages and sources behind it.
@@ -547,20 +547,7 @@ def check_evidence(case: ReviewCase) -> Iterator[DraftFault]:
 
 # How recent sources must be for a question, and whether they are.
 
-MOVING = timedelta(days=730)  # where a question asks for what is current and says no more
 OUTSIDE = 0.5
-
-_YEAR = re.compile(r"\b20\d\d\b")
-
-
-def find_cutoff(question: str, today: date) -> date | None:
-    """The day before which a source is too old for the question; None where it may be of any age."""
-    if asked := parse_period(question, today).since:
-        return asked
-    if not needs_recent_sources(question, today):
-        return None
-    recent = [int(year) for year in _YEAR.findall(question) if today.year - 2 <= int(year) <= today.year]
-    return date(max(recent), 1, 1) if recent else today - MOVING
 
 
 def parse_dates(published: Sequence[str | None]) -> list[date]:
@@ -699,7 +686,6 @@ WEIGHTS = {
 CHECKS: tuple[Callable[[ReviewCase], Iterator[DraftFault]], ...] = (
     check_evidence, check_accuracy, check_completeness, check_coherence, check_citation, check_methodology, check_style,
 )  # fmt: skip
-APPROVE, REVISE, MOST_MAJOR = 7.5, 5.0, 3
 EVIDENCE_CRITERIA = ("accuracy", "citation")  # what a ceiling is held by
 FAULT_SHARE = 0.25  # of what faults take counts below a ceiling too
 _RANK = {"critical": 0, "major": 1, "minor": 2, "suggestion": 3}
@@ -746,13 +732,6 @@ def cap_scores(scores: Mapping[str, float], most: float) -> dict[str, float]:
 
 def weigh_scores(scores: Mapping[str, float]) -> float:
     return round(sum(weight * scores[name] for name, weight in WEIGHTS.items()), 2)
-
-
-def recommend(score: float, issues: Sequence[Issue], revisions: int = 0) -> Literal["approve", "revise", "reject"]:
-    """`revisions` are those still allowed: while there are any, a poor draft is revised rather than rejected."""
-    if score >= APPROVE and not _count_severity(issues, "critical") and _count_severity(issues, "major") <= MOST_MAJOR:
-        return "approve"
-    return "revise" if score >= REVISE or revisions else "reject"
 
 
 def estimate_potential(score: float, issues: Sequence[Issue]) -> float:

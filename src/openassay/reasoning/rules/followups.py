@@ -23,8 +23,8 @@ from openassay.reasoning.rules.references import (
     resolve_former_latter,
     resolve_references,
 )
-from openassay.reasoning.rules.small_talk import is_cancellation, is_gibberish, is_indifferent, is_small_talk
 from openassay.text.sentences import split_sentences
+from openassay.text.small_talk import is_cancellation, is_gibberish, is_indifferent, is_small_talk
 from openassay.text.words import STOP_WORDS, content_words, fold, stems, words
 
 # A question with the answers to clarifying questions worked in.

@@ -30,7 +30,7 @@ from openassay.reasoning.rules.phrases import (
     strip_document_references,
 )
 from openassay.reasoning.rules.references import PRONOUN, THAT_COMPANY, Discourse, needs_context
-from openassay.reasoning.rules.small_talk import is_cancellation, is_gibberish, is_indifferent, is_small_talk
+from openassay.text.small_talk import is_cancellation, is_gibberish, is_indifferent, is_small_talk
 from openassay.text.words import STOP_WORDS, content_words, fold
 
 # Questions a person might ask instead, or next.

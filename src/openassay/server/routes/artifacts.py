@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from openassay.engine.artifacts import CurrentArtifact
 from openassay.errors import NotFoundError, UsageError
-from openassay.export.markdown import as_csv, as_markdown
+from openassay.export.tables import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
 from openassay.server.auth import OwnThread, WritableThread, Writer
 from openassay.server.bodies import Body, ReadableText, refusals

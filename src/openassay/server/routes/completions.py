@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.server import completions
 from openassay.server.auth import Principal, Reader, Writer
 from openassay.server.completions import (

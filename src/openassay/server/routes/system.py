@@ -147,7 +147,9 @@ def _get_readiness(request: Request, service: ServiceDep) -> Readiness:
     state = request.app.state
     if not hasattr(state, "readiness"):
         resources = service.resources
-        needs = list_checks(service.settings, resources.folder, resources.rows.database, resources.sources.list_sources())
+        needs = list_checks(
+            service.settings, resources.folder, resources.rows.database, resources.sources.list_sources()
+        )
         state.readiness = Readiness(needs)
     found: Readiness = state.readiness
     return found
