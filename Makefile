@@ -72,7 +72,7 @@ requirements: dev ## writes docs/traceability.md; fails where a requirement has 
 	@$(BIN)/python tests/traceability.py --write --strict
 
 bench: dev ## take every figure of docs/quality.md again (hours)
-	@status=0; $(BIN)/openassay eval --out docs/quality.md || status=1; \
+	@status=0; $(BIN)/python -m benchmarks.evaluation --out docs/quality.md || status=1; \
 	for file in benchmarks/bench_*.py benchmarks/arena.py; do \
 		echo "== $$file"; FIGURES=docs/quality.md PYTHONPATH=. $(BIN)/python "$$file" || status=1; done; exit $$status
 

@@ -38,7 +38,7 @@ def main(cases: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         given = environment(folder)
         made = subprocess.run(
-            [openassay, "users", "add", "ada", "--json"], env=given, check=True, capture_output=True, text=True
+            [openassay, "admin", "users", "add", "ada", "--json"], env=given, check=True, capture_output=True, text=True
         )
         token = _secret(made.stdout)
         server = subprocess.Popen([openassay, "serve"], env=given, stdout=subprocess.PIPE, text=True)

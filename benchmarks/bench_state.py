@@ -70,7 +70,7 @@ async def reading(settings: Settings, web: LargeRemote, question: str) -> Readin
         readable.put(page.url, page)
 
     @asynccontextmanager
-    async def pages(settings: Settings, cache: Cache) -> AsyncIterator[PageReader]:
+    async def pages(settings: Settings, cache: Cache | None = None) -> AsyncIterator[PageReader]:
         yield readable
 
     real, bootstrap.open_pages = bootstrap.open_pages, pages

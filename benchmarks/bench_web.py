@@ -96,7 +96,7 @@ async def from_web(
         addresses = serve(web, bodies, hosts, log)
         robots = Robots(client, settings.user_agent)
         visits = PageFetcher(settings, client=client, robots=robots)
-        pages = WebPages(settings, visits=visits, cache=NullCache(), workshop=workshop)
+        pages = WebPages(settings, fetcher=visits, cache=NullCache(), pool=workshop)
         began = time.perf_counter()
         found = await asyncio.gather(*map(pages.read, addresses))
         wall = time.perf_counter() - began

@@ -22,7 +22,7 @@ from openassay.engine.engine import Engine
 from openassay.errors import ThreadBusyError
 from openassay.models.event import RunStatus
 from openassay.models.spend import LedgerCall
-from openassay.models.thread import Run, ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import Settings, load
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.threads import SqlThreads

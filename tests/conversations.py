@@ -76,7 +76,7 @@ EXAMPLES = (
             Step('openassay research "How did Apple change?" --mode plan --depth quick'),
             Step("openassay review answer THREAD 1"),
             Step('openassay review answer THREAD "The last three years"'),
-            Step("openassay mode THREAD auto"),
+            Step("openassay threads mode THREAD auto"),
         ),
     ),
 )

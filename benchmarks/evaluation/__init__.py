@@ -1,1 +1,1 @@
-"""How well OpenAssay does, in figures, on data that nobody here wrote: `openassay eval`."""
+"""How well OpenAssay does, in figures, on data that nobody here wrote: `python -m benchmarks.evaluation`."""

@@ -191,7 +191,9 @@ async def _write_report(search: str, provider: str) -> Report:
             reading={"documents_per_question": 50, "passages_per_question": 200},
         )  # fmt: skip
         async with open_engine(settings) as engine:
-            options = ResearchOptions.model_validate({"source": "searxng", "depth": "standard", "words": 900, "usd": 50})
+            options = ResearchOptions.model_validate(
+                {"source": "searxng", "depth": "standard", "words": 900, "usd": 50}
+            )
             begun = await engine.start(QUESTION, options)
             outcome = await engine.wait(begun.id)
             if outcome.report is None:
@@ -249,7 +251,7 @@ def disable_order_detection() -> Iterator[None]:
     """No sentence is taken for an order."""
     with ExitStack() as stack:
         for reader in (language_reading, embedded_reading):
-            stack.enter_context(patch.object(reader, "instructions", lambda text: ()))
+            stack.enter_context(patch.object(reader, "find_instructions", lambda text: ()))
             stack.enter_context(patch.object(reader, "is_order", lambda sentence: False))
         yield
 

@@ -272,7 +272,7 @@ def load_measure(name: str) -> EvalMeasure:
     if name not in MEASURE_MODULES:
         near = get_close_matches(name, MEASURE_MODULES, n=1, cutoff=0.5)
         meant = f"Did you mean {near[0]}? " if near else ""
-        raise NotFoundError(f"no measure is called {name!r}", help=f"{meant}See: openassay eval --list")
+        raise NotFoundError(f"no measure is called {name!r}", help=f"{meant}--list names them.")
     found: dict[str, EvalMeasure] = import_module(f"benchmarks.evaluation.{MEASURE_MODULES[name]}").MEASURES
     return found[name]
 

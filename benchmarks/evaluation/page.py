@@ -248,7 +248,7 @@ def _describe_environment(taken: MeasureResult) -> str:
 
 
 def _render_notes(measure: EvalMeasure, taken: MeasureResult, common: str) -> str:
-    how = f"openassay eval {measure.name}{' --quick' if taken.quick else ''}"
+    how = f"python -m benchmarks.evaluation {measure.name}{' --quick' if taken.quick else ''}"
     otherwise = f", with {_describe_environment(taken)}" if _describe_environment(taken) != common else ""
     more = f" More detail: `{measure.command}`." if measure.command else ""
     data = ", ".join(f"`{name}/`" for name in measure.needs)

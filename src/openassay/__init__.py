@@ -13,8 +13,7 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 if TYPE_CHECKING:
     from openassay.api import aresearch, research
-    from openassay.client.aio import AsyncClient
-    from openassay.client.sync import Client
+    from openassay.client.clients import AsyncClient, Client
     from openassay.errors import OpenAssayError
     from openassay.export.report import Report
 

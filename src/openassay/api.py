@@ -14,7 +14,7 @@ from openassay.export.report import Report
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
 from openassay.models.thread import ResearchOptions
-from openassay.settings import Settings, load
+from openassay.settings import load
 
 
 async def aresearch(
@@ -31,30 +31,34 @@ async def aresearch(
 ) -> Report:
     """Research a question and return the report. Never asks back: defaults are taken and noted in the report."""
     chosen = load(depth=depth, source=source, **settings)
-    options = _build_options(chosen, docs, model, budget_usd).model_copy(update={"web": web})
+    try:
+        options = ResearchOptions(
+            depth=chosen.depth,
+            mode=Mode.AUTO,
+            user=chosen.user,
+            docs=_resolve_paths(docs),
+            source=chosen.source,
+            web=web,
+            model=model,
+            usd=budget_usd,
+        )
+    except ValidationError as error:
+        raise UsageError("budget_usd or model is not valid", help="A budget is 0 to 10,000, a model a name.") from error
     async with open_engine(chosen) as engine:
         run = await engine.start(question, options, thread=thread)
         outcome = await engine.wait(run.id)
     if outcome.report is None:
         reason = outcome.run.error or f"the run ended as {RunStatus(outcome.run.status)}"
-        raise OpenAssayError(reason, help=f"Go on with: openassay resume {run.thread}")
+        raise OpenAssayError(reason, help=f"Resume it with: openassay resume {run.thread}")
     return outcome.report
 
 
-def _build_options(
-    settings: Settings, docs: Sequence[str | Path], model: str | None, usd: float | None
-) -> ResearchOptions:
-    try:
-        return ResearchOptions(
-            depth=settings.depth, mode=Mode.AUTO, user=settings.user,
-            docs=tuple(str(Path(path).absolute()) for path in docs), source=settings.source, model=model, usd=usd,
-        )  # fmt: skip
-    except ValidationError as error:
-        raise UsageError("budget_usd or model is not valid", help="A budget is 0 to 10,000, a model a name.") from error
+def _resolve_paths(paths: Sequence[str | Path]) -> tuple[str, ...]:
+    return tuple(str(Path(path).absolute()) for path in paths)
 
 
 def research(question: str, **options: Any) -> Report:
-    """`aresearch` for code that does not await; in a notebook, whose event loop is taken, it runs in a thread."""
+    """Research a question from code that does not await; in a notebook, whose event loop runs already, in a thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

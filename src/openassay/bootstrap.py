@@ -53,7 +53,7 @@ from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
 from openassay.storage.artifacts import SqlArtifacts, SqlPins
-from openassay.storage.cache import ClosableCache
+from openassay.storage.cache import CacheLayer, NullCache
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -278,7 +278,7 @@ class Resources:
     embedder: EmbeddingCache
     sources: SourceFactory
     pages: PageReader
-    cache: ClosableCache
+    cache: CacheLayer
     shared: SharedServices
 
 
@@ -297,7 +297,7 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         server = database_address(settings) if settings.persistence.backend == "postgres" else None
         shared = await stack.enter_async_context(open_shared_services(settings, folder, server, _log.warning))
         cache = shared.cache
-        http = ProviderClient(rates=shared.between, at_once=settings.search.at_once)
+        http = ProviderClient(rates=shared.shared_rates, at_once=settings.search.at_once)
         stack.push_async_callback(http.close)
         links = McpConnectionPool()
         stack.push_async_callback(links.close)
@@ -341,7 +341,7 @@ async def open_server_resources(
         embedded = RuleReasoner(base.embedder, support, LazyCompanyRegister())
         journal = open_journal(settings, rows, base.folder)
         stores = journal.stores
-        reasoners = ReasonerFactory(settings, stores.ledger, embedded, base.shared.between)
+        reasoners = ReasonerFactory(settings, stores.ledger, embedded, base.shared.shared_rates)
         stack.push_async_callback(reasoners.close)
         runner = Runner(
             settings=settings,
@@ -424,9 +424,9 @@ async def _open_memory(rows: Rows, folder: Path) -> AsyncIterator[UserMemory]:
 
 def open_journal(settings: Settings, rows: Rows, folder: Path) -> JournalRecorder:
     """The journal, with the stores it is a copy of. Where nothing outlives the process it is not written."""
-    ledger = SqlLedger(rows, tell=lambda row: journal.record_call(row))
+    ledger = SqlLedger(rows, on_change=lambda row: journal.record_call(row))
     stores = JournalStores(
-        threads=SqlThreads(rows), log=SqlEvents(rows, tell=lambda event: journal.append_event(event)),
+        threads=SqlThreads(rows), log=SqlEvents(rows, on_append=lambda event: journal.append_event(event)),
         documents=SqlDocuments(rows), notes=SqlNotes(rows), ledger=ledger, checkpointer=SqlCheckpointSaver(rows),
     )  # fmt: skip
     is_kept = settings.persistence.journal and settings.persistence.backend != "memory"
@@ -435,7 +435,7 @@ def open_journal(settings: Settings, rows: Rows, folder: Path) -> JournalRecorde
 
 
 @asynccontextmanager
-async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageReader]:
+async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIterator[PageReader]:
     """The web, as far as the guarded client lets anybody."""
     from openassay.fetch.browser import open_browser
     from openassay.fetch.client import FetchClient
@@ -445,7 +445,12 @@ async def open_pages(settings: Settings, cache: Cache) -> AsyncIterator[PageRead
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:
         robots = Robots(client, options.user_agent)
-        pages = WebPages(options, visits=PageFetcher(options, client=client, robots=robots), cache=cache, render=render)
+        pages = WebPages(
+            options,
+            fetcher=PageFetcher(options, client=client, robots=robots),
+            cache=cache or NullCache(),
+            render=render,
+        )
         try:
             yield pages
         finally:

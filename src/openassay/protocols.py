@@ -31,7 +31,7 @@ from openassay.models.thread import (
     Thread,
     ThreadSummary,
 )
-from openassay.models.user import MemoryFact, Preferences
+from openassay.models.user import USUAL, ApiToken, MemoryFact, Preferences, Scope, User
 
 if TYPE_CHECKING:
     import numpy as np
@@ -681,3 +681,24 @@ class RunDispatcher(Protocol):
     async def run(self) -> None:
         """Until it is cancelled."""
         ...
+
+
+# People who may use a server, and their tokens.
+
+
+class UserStore(Protocol):
+    async def add(self, user: User) -> None: ...
+
+    async def all(self) -> list[User]: ...
+
+    async def change(self, name: str, **changes: Any) -> User: ...
+
+    async def tokens(self, owner: str) -> list[ApiToken]: ...
+
+    async def issue(
+        self, owner: str, *, label: str = "", scopes: Sequence[Scope] = USUAL, expires: datetime | None = None
+    ) -> tuple[ApiToken, str]:
+        """Make a token; its secret is known this once."""
+        ...
+
+    async def revoke(self, id: str) -> ApiToken: ...

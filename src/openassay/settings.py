@@ -391,7 +391,7 @@ class Keys(BaseSettings):
     redis_url: SecretStr | None = None
     database_url: SecretStr | None = None
     openassay_storage_key: SecretStr | None = None  # seals what is stored, and encrypts it where that is asked for
-    openassay_storage_key_before: SecretStr | None = None  # the one that `openassay storage seal` replaces
+    openassay_storage_key_before: SecretStr | None = None  # the one that `openassay admin seal` replaces
 
 
 class Settings(BaseSettings):
@@ -495,7 +495,7 @@ def config_file() -> Path:
 
 
 def eval_data() -> Path | None:
-    """Where the data lie that `openassay eval` measures on; it is no setting of a run."""
+    """Where the data lie that `python -m benchmarks.evaluation` measures on; it is no setting of a run."""
     named = _read_variable("OPENASSAY_EVAL_DATA")
     return Path(named) if named else None
 
@@ -538,9 +538,11 @@ _HELP = "See docs/reference/settings.md for every key and its values."
 
 
 def _refuse_unknown_variables() -> None:
-    """A misspelt OPENASSAY_DETPH would otherwise be ignored without a word."""
+    """Refuse a misspelt OPENASSAY_DETPH, and an ASSAY_DEPTH of version 0.1, which would be ignored silently."""
     known = {f"OPENASSAY_{name}".upper() for name in Settings.model_fields}
     for variable in sorted({*os.environ, *dotenv_values(".env")}):
         stem = variable.upper().split("__")[0]
+        if variable.startswith("ASSAY_") and (f"OPEN{stem}" in known or f"OPEN{variable}" in NOT_SETTINGS):
+            raise ConfigurationError(f"{variable} is a name of version 0.1", help=f"Rename it to OPEN{variable}.")
         if variable.startswith("OPENASSAY_") and stem not in known and variable not in NOT_SETTINGS:
             raise ConfigurationError(f"unknown variable {variable}{suggest_name(stem, known)}", help=_HELP)

@@ -247,7 +247,9 @@ async def test_a_page_that_needs_javascript_becomes_a_document() -> None:
         ):
             robots = Robots(client, options.user_agent)
             visits = PageFetcher(options, client=client, robots=robots)
-            read, unread = (WebPages(options, visits=visits, cache=MemoryCache(), render=how) for how in (render, None))
+            read, unread = (
+                WebPages(options, fetcher=visits, cache=MemoryCache(), render=how) for how in (render, None)
+            )
             page, without = await read.read(f"{SHOP}/tides"), await unread.read(f"{SHOP}/tides")
             for pages in (read, unread):
                 await pages.close()

@@ -54,9 +54,9 @@ async def test_nobody_writes_over_what_they_have_not_seen(store: SqlArtifacts) -
 
 
 async def test_nothing_a_person_has_made_is_dropped(store: SqlArtifacts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_VERSIONS", 2)
-    monkeypatch.setattr(module, "MOST_NAMES", 2)
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    monkeypatch.setattr(module, "MAX_VERSIONS", 2)
+    monkeypatch.setattr(module, "MAX_NAMES", 2)
+    monkeypatch.setattr(module, "MAX_BYTES", 100)
     await store.keep("t", by("ann", "1"), MADE, seen=0)
     await store.keep("t", by("ann", "2"), MADE, seen=2)
 

@@ -482,7 +482,7 @@ async def test_a_damaged_file_costs_its_values_and_no_more(
         await cache.put(key, value, seconds=600)
     assert [key for key, value in values.items() if await cache.get(key) != value] == []
     assert len(notices) <= 1
-    assert all("begins anew" in notice for notice in notices)
+    assert all("starts empty" in notice for notice in notices)
     await cache.close()
 
 

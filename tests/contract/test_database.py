@@ -40,7 +40,7 @@ def write(rows: Rows, name: str, payload: bytes = b"payload") -> None:
 
 def names(rows: Rows) -> list[str]:
     """Everything, checked."""
-    for scope, owner in rows.scopes():
+    for scope, owner in rows.heads.list_scopes():
         rows.check(scope, owner, deep=True)
     return sorted(row["hash"] for table in ALL_TABLES for row in rows.read(table) if table is PARTS)
 
@@ -445,7 +445,7 @@ def test_a_migration_may_be_cut_off_at_any_statement(empty: str, migrations: Pat
     suicide = "SELECT pg_terminate_backend(pg_backend_pid());\n"
     for file in (first, last):
         whole = file.read_text()
-        statements = list(sqlite._statements(whole))
+        statements = list(sqlite.split_statements(whole))
         assert statements
         for count in range(len(statements) + 1):
             file.write_text("".join(statements[:count]) + suicide + "".join(statements[count:]))
@@ -465,7 +465,7 @@ from pathlib import Path
 from openassay.storage import postgres as upgrade
 from openassay.storage.database import Schema
 from openassay.storage.postgres import PostgresDatabase
-upgrade.POSTGRES = Schema(Path(sys.argv[2]), "")
+upgrade.POSTGRES_SCHEMA = Schema(Path(sys.argv[2]), "")
 PostgresDatabase(sys.argv[1]).close()
 """
 
@@ -532,7 +532,7 @@ def test_a_user_who_may_not_create_tables_is_told_who_can(
     (migrations / f"{NEXT}.sql").write_text("CREATE TABLE two (a TEXT);\n")
     with pytest.raises(ConfigurationError, match="may not") as caught:
         PostgresDatabase(worker)
-    assert "openassay db migrate" in caught.value.help
+    assert "openassay admin db migrate" in caught.value.help
     PostgresDatabase(postgres_address).close()
 
 

@@ -1,5 +1,6 @@
 """What goes with a thread and what stays: documents are shared by whoever read the same text."""
 
+import asyncio
 import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -151,7 +152,7 @@ async def test_a_document_is_there_however_reading_and_sweeping_meet(postgres_da
     with ThreadPoolExecutor(1) as pool:
         with postgres_database.transaction() as connection:
             sweep_documents(rows, connection, NOW + timedelta(days=2))
-            reading = pool.submit(SqlDocuments(rows)._put, SHARED)
+            reading = pool.submit(asyncio.run, SqlDocuments(rows).put(SHARED))
             with pytest.raises(TimeoutError):
                 reading.result(0.3)
         reading.result(5)

@@ -96,10 +96,10 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """One run at a time."""
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
-    monkeypatch.setattr("openassay.server.dispatch.LOOK", 0.2)
-    monkeypatch.setattr("openassay.server.dispatch.HASTE", 0.1)
-    monkeypatch.setattr("openassay.server.dispatch.ELSEWHERE", 0.2)
-    monkeypatch.setattr("openassay.worker.queue.LOOK", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.POLL_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.server.dispatch.MIN_POLL_SECONDS", 0.1)
+    monkeypatch.setattr("openassay.server.dispatch.RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.worker.queue.POLL_SECONDS", 0.2)
     given: dict[str, Any] = {"server": {"runs": request.param, "runs_at_once": 1}}
     if request.param == "workers":
         address = request.getfixturevalue("postgres_address")
@@ -259,7 +259,7 @@ async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
 async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
     async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         raise OSError("unforeseen")
@@ -274,7 +274,7 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
 @pytest.mark.slow
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
-    monkeypatch.setattr("openassay.worker.attempts.UNFORESEEN", 0.2)
+    monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
     async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
         if faults:

@@ -629,11 +629,11 @@ class Books(RuleBasedStateMachine):
 
     @rule(key=keys)
     def send(self, key: str) -> None:
-        self.both("sent", key)
+        self.both("record_send", key)
 
     @rule(key=keys)
     def answer(self, key: str) -> None:
-        self.both("answered", key, f"answer {key}")
+        self.both("store_answer", key, f"answer {key}")
 
     @rule(key=keys, micros=st.none() | st.integers(0, 60), prompt=st.integers(0, 40), completion=st.integers(0, 20))
     def settle(self, key: str, micros: int | None, prompt: int, completion: int) -> None:
@@ -656,12 +656,12 @@ class Books(RuleBasedStateMachine):
         _, *lines = self.both("export", "r")
         for name in ("micros", "tokens", "requests"):
             assert sum(line[name] for line in lines) <= getattr(self.caps, name)
-        spent = self.both("spent", "r")
+        spent = self.both("get_spend", "r")
         assert round(spent.usd * MICRO) <= self.caps.micros
 
     @rule(key=keys)
     def look_up(self, key: str) -> None:
-        self.both("answer", key)
+        self.both("get_answer", key)
 
 
 async def outcome(ledger: Ledger, name: str, *args: Any, **options: Any) -> object:

@@ -273,7 +273,7 @@ def test_whoever_comes_too_early_is_told_how_long_to_wait(
     with pytest.raises(ThreadBusyError) as refused:
         process().acquire("t")
 
-    assert "openassay stop t" in refused.value.help
+    assert "openassay threads stop t" in refused.value.help
     assert "free in at most 2 s" in refused.value.help
     assert refused.value.retryable
     assert f"process {os.getpid()} on" in _asked(postgres_database, "SELECT holder AS found FROM leases")
@@ -301,7 +301,7 @@ def test_a_process_that_hangs_holds_nothing_for_long(
     postgres_database: PostgresDatabase, process: Callable[..., Leases], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread that renews goes on when all else stands still."""
-    monkeypatch.setattr("openassay.storage.locks.SILENCE", 1)
+    monkeypatch.setattr("openassay.storage.locks.MAX_SILENT_LEASES", 1)
     hanging, other = process(), process()
     hanging.acquire("t")
     _until(lambda: other.is_free("t"), "it is held for ever")

@@ -121,7 +121,7 @@ async def test_what_comes_too_late_for_its_thread_is_not_written(rows: Rows) -> 
         with pytest.raises(NotFoundError, match="no thread t"):
             await late
 
-    assert rows.scopes() == [("thread", "u")]
+    assert rows.heads.list_scopes() == [("thread", "u")]
     assert [one.id for one in await threads.overview(limit=5)] == ["u"]
 
 

@@ -59,10 +59,10 @@ async def test_what_a_dead_worker_had_in_hand_comes_first_though_nothing_came_of
 
     swept = await queue.sweep()
     assert swept is not None
-    assert (swept.stalled, swept.left) == ([last.id], [last.id])
+    assert (swept.stalled, swept.orphaned) == ([last.id], [last.id])
     await queue.add([last], begun=swept.begun)
 
-    assert list((await queue.take_snapshot()).places) == [last.id, *(run.id for run in runs[:-1])]
+    assert list((await queue.take_snapshot()).positions) == [last.id, *(run.id for run in runs[:-1])]
 
 
 async def test_and_so_does_one_whose_thread_was_taken_and_never_given_back(
@@ -76,16 +76,16 @@ async def test_and_so_does_one_whose_thread_was_taken_and_never_given_back(
         dies_with(postgres_database, last)
         first = await queue.sweep()
         assert first is not None
-        assert (first.stalled, first.left) == ([last.id], [])
+        assert (first.stalled, first.orphaned) == ([last.id], [])
         with postgres_database.transaction() as connection:
             connection.execute("UPDATE leases SET until = clock_timestamp() - interval '1 second'")
 
         second = await queue.sweep()
         assert second is not None
-        assert (second.stalled, second.left, second.begun) == ([], [last.id], [last.id])
+        assert (second.stalled, second.orphaned, second.begun) == ([], [last.id], [last.id])
     await queue.add([last], begun=second.begun)
 
-    assert list((await queue.take_snapshot()).places) == [last.id, *(run.id for run in others)]
+    assert list((await queue.take_snapshot()).positions) == [last.id, *(run.id for run in others)]
 
 
 async def test_a_run_that_is_said_to_be_at_work_comes_before_those_that_are_not(
@@ -94,16 +94,16 @@ async def test_a_run_that_is_said_to_be_at_work_comes_before_those_that_are_not(
     at_work = runs[2].model_copy(update={"status": RunStatus.RUNNING})
     await queue.add([runs[0], runs[1], at_work, runs[3]])
 
-    assert (await queue.take_snapshot()).places[at_work.id] == 1
+    assert (await queue.take_snapshot()).positions[at_work.id] == 1
 
 
 async def test_what_was_put_off_is_in_line_like_the_others_once_that_is_over(queue: RunQueue, runs: list[Run]) -> None:
     await queue.add(runs[:1], after=0.3)
-    assert (await queue.take_snapshot()).places == {}
+    assert (await queue.take_snapshot()).positions == {}
     await asyncio.sleep(0.4)
     await queue.add(runs[1:])
 
-    assert list((await queue.take_snapshot()).places) == [run.id for run in runs]
+    assert list((await queue.take_snapshot()).positions) == [run.id for run in runs]
 
 
 @pytest.mark.slow
@@ -112,4 +112,4 @@ async def test_what_is_put_off_waits_whatever_else_comes(queue: RunQueue, runs: 
     await queue.add(runs[1:])
     assert await queue.sweep() is not None
 
-    assert list((await queue.take_snapshot()).places) == [run.id for run in runs[1:]]
+    assert list((await queue.take_snapshot()).positions) == [run.id for run in runs[1:]]

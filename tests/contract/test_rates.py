@@ -278,7 +278,7 @@ async def test_whoever_waits_too_long_for_a_search_provider_is_told(valkey: Valk
         ]
         async with lanes[0].slot("exa"):
             pass
-        with pytest.raises(SourceError, match="too many questions waiting"):
+        with pytest.raises(SourceError, match="too many queued requests"):
             async with lanes[1].slot("exa"):
                 pass
         assert lanes[1]._slots._value == ProviderTerms(per_minute=1).at_once, "who leaves keeps no place"
@@ -299,7 +299,7 @@ async def test_processes_keep_the_rate_of_a_model_together(
             await provider.wait_for_rate()
         monkeypatch.setattr("openassay.llm.router.TURN_SECONDS", 0.3)
         for provider in (one, other):
-            with pytest.raises(RateLimitError, match="too many calls waiting"):
+            with pytest.raises(RateLimitError, match="too many queued calls"):
                 await provider.wait_for_rate()
     assert notices == []
 
@@ -325,7 +325,7 @@ async def test_a_bucket_fills_evenly_and_is_full_at_most() -> None:
 
 
 async def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "MOST_BUCKETS", 10)
+    monkeypatch.setattr(here, "MAX_BUCKETS", 10)
     rates = ProcessRates(lambda: 0.0)
     for number in range(100):
         await rates.try_acquire(str(number), TokenBucket(1, 1))

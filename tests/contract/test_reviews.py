@@ -119,7 +119,7 @@ async def test_from_its_due_on_no_person_may_answer(store: ReviewStore, by: Answ
     await store.open(review(due=NOON))
     with pytest.raises(AnswerError, match="ended, on 2026-11-15 12:30 UTC") as caught:
         await store.accept_answer("q", "approve", "person", NOON)
-    assert caught.value.help == "Let the clock decide: openassay resume t"
+    assert caught.value.help == "The default applies now: openassay resume t"
     assert [found.id for found in await store.pending()] == ["q"]
     assert (await store.accept_answer("q", "skip", by, NOON)).by == by
 

@@ -61,7 +61,7 @@ def fill(rows: Rows, thread: str = "t") -> None:
 
 def look(rows: Rows, thread: str = "t") -> None:
     """What opening a thread does."""
-    rows.check_heads()
+    rows.heads.check_all()
     rows.check("thread", thread, deep=True)
 
 
@@ -164,13 +164,13 @@ def test_a_scope_that_is_gone_leaves_nothing(any_rows: Rows) -> None:
     fill(any_rows)
     fill(any_rows, "another")
     assert delete_thread(any_rows, "t")
-    assert any_rows.scopes() == [("thread", "another")]
+    assert any_rows.heads.list_scopes() == [("thread", "another")]
     look(any_rows, "another")
 
 
 def test_looking_leaves_nothing_behind(any_rows: Rows) -> None:
     look(any_rows, "nobody")
-    assert any_rows.scopes() == []
+    assert any_rows.heads.list_scopes() == []
 
 
 def test_a_row_of_another_scope_is_not_written(any_rows: Rows) -> None:
@@ -477,8 +477,8 @@ def test_who_deletes_and_who_writes_do_not_wait_for_each_other(postgres_database
         assert held.wait(5)
         assert delete_thread(rows, "t")
         renaming.result()
-    assert rows.scopes() == []
-    rows.check_heads()
+    assert rows.heads.list_scopes() == []
+    rows.heads.check_all()
 
 
 def test_writers_of_many_scopes_lose_nothing(any_rows: Rows) -> None:
@@ -490,7 +490,7 @@ def test_writers_of_many_scopes_lose_nothing(any_rows: Rows) -> None:
                 documents.insert(DOCUMENTS, {"hash": f"{number}", "metadata": "", "text": ""}, on_conflict="keep")
 
     together(write)
-    assert len(any_rows.scopes()) == 4
+    assert len(any_rows.heads.list_scopes()) == 4
     assert len(any_rows.read(DOCUMENTS)) == 4
     for number in range(4):
         look(any_rows, f"{number}")

@@ -64,8 +64,8 @@ def fill(rows: Rows, threads: int = 2) -> None:
 
 def content(rows: Rows) -> dict[str, list[dict[str, object]]]:
     """Everything, checked in every way there is."""
-    rows.check_heads()
-    for scope, owner in rows.scopes():
+    rows.heads.check_all()
+    for scope, owner in rows.heads.list_scopes():
         rows.check(scope, owner, deep=True)
     return {table.name: rows.read(table, "ORDER BY " + ", ".join(table.key)) for table in ALL_TABLES}
 
@@ -88,10 +88,10 @@ def test_a_new_database_is_sealed_as_the_settings_say(sqlite_database: SqliteDat
     ("was", "now", "message", "help"),
     [
         ("keyed", "plain", "sealed with a key", "Set OPENASSAY_STORAGE_KEY"),
-        ("plain", "keyed", "not sealed with a key yet", "openassay storage seal"),
+        ("plain", "keyed", "not sealed with a key yet", "openassay admin seal"),
         ("encrypted", "other", "sealed with another key", "the key it was sealed with"),
-        ("keyed", "encrypted", "not encrypted", "openassay storage seal"),
-        ("encrypted", "keyed", "is encrypted", "openassay storage seal"),
+        ("keyed", "encrypted", "not encrypted", "openassay admin seal"),
+        ("encrypted", "keyed", "is encrypted", "openassay admin seal"),
     ],
 )
 def test_other_settings_than_the_database_has_are_refused(
@@ -200,7 +200,7 @@ def test_rows_from_before_there_were_seals_are_sealed_once(
     }  # fmt: skip
     assert found["runs"][0]["question"] == "How hot?"
     assert found["calls"][0]["answer"] == "hot"
-    assert rows.scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
+    assert rows.heads.list_scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
     execute(old, "UPDATE documents SET seal = ''")
     ensure_seals(rows)
     with pytest.raises(IntegrityError, match="row documents h"):
@@ -211,7 +211,7 @@ def test_rows_from_before_there_were_seals_get_a_key_only_by_reseal(old: SqliteD
     keyed = Rows(old, Seals(KEY, encrypt=True))
     with pytest.raises(ConfigurationError, match="rows without seals") as caught:
         ensure_seals(keyed)
-    assert "openassay storage seal --trust-unsealed" in caught.value.help
+    assert "openassay admin seal --trust-unsealed" in caught.value.help
     assert read_seal_settings(old) is None
     with pytest.raises(ConfigurationError, match="rows without seals"):
         reseal(old, Seals(), keyed.seals)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.requirement("C-07")
 
 KEY = "sk-very-secret-0123456789"
 INQUIRY = SearchRequest(query="harbour of Zanzibar", limit=10)
-QUICK = RetryPolicy(pause=0.01, longest=0.5, overall=5.0)
+QUICK = RetryPolicy(pause=0.01, max_pause=0.5, overall=5.0)
 FORMATS = load_formats()
 BOMB = gzip.compress(b" " * 20_000_000, 1)
 TOWNS = "Zanzibar Mombasa Lamu Kilwa Sofala Pemba Malindi Muscat Aden Hormuz Calicut Goa Malacca".split()

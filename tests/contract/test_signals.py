@@ -16,7 +16,7 @@ from openassay.settings import load
 from openassay.storage import signals as settings
 from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
 from openassay.storage.services import open_shared_services
-from openassay.storage.signals import LONGEST, PostgresSignals, ProcessSignals, RedisSignals, ServerSignals
+from openassay.storage.signals import MAX_MESSAGE_BYTES, PostgresSignals, ProcessSignals, RedisSignals, ServerSignals
 from tests.conftest import PostgresServer, ValkeyServer
 from tests.growth import LINEAR, growth
 
@@ -125,7 +125,7 @@ async def test_who_has_left_is_not_kept(any_signals: Signals) -> None:
         with any_signals.listen(f"run:{number}"):
             pass
     any_signals.notify("run:1")
-    assert not any_signals._bells  # type: ignore[attr-defined]
+    assert not any_signals._listeners  # type: ignore[attr-defined]
 
 
 def test_one_process_hears_no_other() -> None:
@@ -193,7 +193,7 @@ async def test_a_process_that_ends_at_once_has_told_all(
 
 @pytest.mark.slow
 async def test_what_rings_often_is_told_seldom(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "PAUSE", 0.2)
+    monkeypatch.setattr(settings, "SEND_PAUSE", 0.2)
     here, there = join(), join()
     told: list[str] = []
     take = there._handle_message
@@ -222,14 +222,19 @@ async def test_more_topics_than_a_message_holds_wake_everybody(join: Join) -> No
     with there.listen("run:quite another one") as bell:
         await alive(there)
         bell.clear()
-        for number in range(LONGEST):
+        for number in range(MAX_MESSAGE_BYTES):
             here.notify(f"run:{number}")
         await rung(bell)
 
 
 async def test_ringing_takes_no_time_and_opens_nothing_to_listen_with(join: Join) -> None:
     here = join()
-    assert growth(lambda count: [here.notify(f"run:{number % 20}") for number in range(count)], 10_000) < LINEAR
+
+    def ring(count: int) -> None:
+        for number in range(count):
+            here.notify(f"run:{number % 20}")
+
+    assert growth(ring, 10_000) < LINEAR
     assert not here.is_live, "it listens to nobody"
 
 
@@ -260,7 +265,7 @@ async def test_nobody_there_is_told_once_and_ringing_goes_on(notices: Notices) -
 async def test_a_redis_that_was_gone_is_listened_to_again(
     own_valkey: Callable[..., ValkeyServer], notices: Notices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "AGAIN", 0.1)
+    monkeypatch.setattr(settings, "RECONNECT_SECONDS", 0.1)
     server = own_valkey()
     async with joining("redis", server.url.get_secret_value(), notices) as join:
         await _survives(join(), join(), server.stop, lambda: own_valkey(port=server.port))
@@ -271,7 +276,7 @@ async def test_a_redis_that_was_gone_is_listened_to_again(
 async def test_a_database_that_was_restarted_is_listened_to_again(
     postgres_server: PostgresServer, postgres_address: str, notices: Notices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "AGAIN", 0.1)
+    monkeypatch.setattr(settings, "RECONNECT_SECONDS", 0.1)
     async with joining("postgres", postgres_address, notices) as join:
         await _survives(join(), join(), postgres_server.stop, postgres_server.start)
     assert len(notices) == 2
@@ -304,7 +309,7 @@ async def test_a_server_that_stops_answering_is_noticed(
     own_valkey: Callable[..., ValkeyServer], notices: Notices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its connections stay open and nothing comes any more."""
-    for name, seconds in {"QUIET": 0.2, "AGAIN": 0.1}.items():
+    for name, seconds in {"QUIET_SECONDS": 0.2, "RECONNECT_SECONDS": 0.1}.items():
         monkeypatch.setattr(settings, name, seconds)
     monkeypatch.setattr("openassay.storage.signals.ANSWER_SECONDS", 0.5)
     server = own_valkey()
@@ -348,7 +353,7 @@ async def test_what_carries_news_and_rates(
     address = "postgresql://nobody@127.0.0.1:9/none" if postgres else None
     async with open_shared_services(load(fleet={"signals": said}), tmp_path, address, notices) as commons:
         assert type(commons.signals) is chosen
-        assert (commons.between is commons.rates) is (chosen is not ProcessSignals)
+        assert (commons.shared_rates is commons.rates) is (chosen is not ProcessSignals)
     assert notices == []
 
 

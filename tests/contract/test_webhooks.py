@@ -11,7 +11,7 @@ from openassay.models.user import Webhook, WebhookEvent
 from openassay.storage.events import SqlReviews
 from openassay.storage.rows import Rows
 from openassay.storage.threads import SqlThreads
-from openassay.storage.webhooks import MOST, MOST_TESTS, RETENTION, SKEW, SqlWebhooks
+from openassay.storage.webhooks import MAX_TESTS, MAX_WEBHOOKS, RETENTION, SKEW, SqlWebhooks
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 LEASE = timedelta(seconds=40)
@@ -186,7 +186,7 @@ async def test_one_of_each_person_is_taken_at_a_time(world: World) -> None:
 async def test_few_tests_wait_at_a_time(world: World) -> None:
     made = await hook(world)
     body = {"type": "test", "data": {}}
-    assert [bool(await world.store.add_test(made.id, body)) for _ in range(MOST_TESTS + 1)] == [True] * MOST_TESTS + [
+    assert [bool(await world.store.add_test(made.id, body)) for _ in range(MAX_TESTS + 1)] == [True] * MAX_TESTS + [
         False
     ]
     [taken] = await world.store.claim_due(9, LEASE)
@@ -218,10 +218,10 @@ async def test_an_address_goes_with_all_that_was_to_be_told_to_it(world: World) 
 
 
 async def test_a_person_has_only_so_many(world: World) -> None:
-    for _ in range(MOST):
+    for _ in range(MAX_WEBHOOKS):
         await hook(world)
     with pytest.raises(UsageError, match="20 webhooks"):
         await hook(world)
-    assert len(await world.store.list_for("ada")) == MOST
+    assert len(await world.store.list_for("ada")) == MAX_WEBHOOKS
     await hook(world, owner="ben")
-    assert len({one.secret for one in await world.store.all()}) == MOST + 1
+    assert len({one.secret for one in await world.store.all()}) == MAX_WEBHOOKS + 1

@@ -64,7 +64,7 @@ class StubReasoner(RuleReasoner):
 
     METHODS = frozenset(
         "understand propose_questions plan propose_queries read analyse extract_claims judge find_disagreements "
-        "write critique condense".split()
+        "write write_verbatim critique score_draft condense".split()
     )
 
     def __init__(

@@ -39,7 +39,7 @@ class Away(Engine):
 async def test_timers_go_on_after_a_database_was_away(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(clocks, "AGAIN", 0.01)
+    monkeypatch.setattr(clocks, "RETRY_SECONDS", 0.01)
     engine = Away(faults=3)
     async with asyncio.timeout(5), asyncio.TaskGroup() as runs:
         clock = ReviewTimer(engine, runs)

@@ -498,7 +498,7 @@ async def test_a_thread_at_work_is_not_deleted(process: Callable[[], Any], lake:
     with pytest.raises(ThreadBusyError) as refused:
         await other.delete(run.thread)
 
-    assert f"openassay stop {run.thread}" in refused.value.help
+    assert f"openassay threads stop {run.thread}" in refused.value.help
     await other.stop(run.thread)
     await mine.wait(run.id)
     await other.delete(run.thread)

@@ -70,7 +70,7 @@ async def left(here: Lab, outcome: RunOutcome) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.requirement("F-11", "W-16")
-@pytest.mark.parametrize("step", ["plan", "claims", "write"])
+@pytest.mark.parametrize("step", ["plan", "extract_claims", "write"])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: str(error.category))
 async def test_a_step_that_fails_ends_the_run_and_is_all_that_is_done_again(
     lab: Make, error: OpenAssayError, step: str

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from openassay.bootstrap import open_engine
-from openassay.cli import resume
+from openassay.cli import research
 from openassay.engine import questions
 from openassay.engine.engine import Engine
 from openassay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
@@ -503,7 +503,7 @@ def test_what_fails_is_told_by_the_code(
         docs.rmdir()
 
     with pytest.raises(typer.Exit) as code:
-        resume.resume_all()
+        research.resume_all()
 
     assert code.value.exit_code == 1
     said = capsys.readouterr()
@@ -517,7 +517,7 @@ async def test_a_second_interrupt_does_not_wait(lab: Make, monkeypatch: pytest.M
     codes: list[int] = []
     monkeypatch.setattr("os._exit", codes.append)
 
-    with resume._drain_on_signals(here.engine) as stopping:
+    with research._drain_on_signals(here.engine) as stopping:
         signal.raise_signal(signal.SIGINT)
         await asyncio.wait_for(stopping.wait(), 5)
         assert codes == []

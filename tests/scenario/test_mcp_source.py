@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 
 from openassay.bootstrap import open_engine, open_resources
-from openassay.cli.index import describe_sources
+from openassay.cli.sources import describe_sources
 from openassay.engine.engine import RunOutcome
 from openassay.errors import ConfigurationError, SourceError, UsageError
 from openassay.models.thread import ResearchOptions
@@ -124,7 +124,7 @@ async def test_it_is_listed_and_private_documents_keep_it_out(tmp_path: Path) ->
     assert (listed["available"], listed["remote"], listed["types"], listed["usd"]) == (True, True, ["web"], 0.01)
 
     (tmp_path / "own.txt").write_text("Lake Marrow is cold.", encoding="utf-8")
-    with pytest.raises(UsageError, match="notes would be asked about your documents"):
+    with pytest.raises(UsageError, match="notes would receive queries about your documents"):
         await outcome(
             tmp_path, ResearchOptions(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path)
         )

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openassay.cli.memory import change_preference, forget_entry, set_preference
+from openassay.cli.memory import forget_entry, set_preference
+from openassay.engine.memory_editor import change_preference
 from openassay.errors import UsageError
 from openassay.models.evidence import Document, Hit
 from openassay.models.thread import ResearchOptions
@@ -111,7 +112,7 @@ async def test_where_nobody_is_left_to_ask_the_person_is_told_why(lab: Make) -> 
     assert outcome.report.status == "no_data"
     errors = of(await bench.log(outcome.run.id), "error", "search")
     assert any("what you avoid" in str(event.data["message"]) for event in errors)
-    assert any("you want to avoid it: exa" in notice for notice in outcome.report.notices)
+    assert any("because you avoid it: exa" in notice for notice in outcome.report.notices)
 
 
 async def test_what_one_person_avoids_another_does_not(lab: Make) -> None:

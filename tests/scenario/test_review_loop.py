@@ -388,7 +388,7 @@ async def test_a_draft_is_the_best_there_is(lab: Make) -> None:
     report = outcome.report
     assert report is not None
     assert (report.basis, report.status, report.confidence, report.metadata.score) == ("draft", "partial", "low", 4.0)
-    assert "critical fault" in told(report)
+    assert "1 critical issue could not be fixed" in told(report)
     assert "about 4 of 10 points" in told(report)
 
 
@@ -465,7 +465,7 @@ async def test_attempts_that_ran_out_are_told_by_the_fallback_too(lab: Make) -> 
     report = await here.report(QUESTION)
 
     assert report.status == "no_data"
-    assert "It was looked for in 3 attempts" in told(report)
+    assert "It was searched in 3 attempts" in told(report)
 
 
 @pytest.mark.requirement("C-10", "F-12")

@@ -1,4 +1,4 @@
-"""`openassay threads` and `openassay storage`, typed without a terminal: list, begin, show, rename, export, delete,
+"""`openassay threads` and `openassay admin`, typed without a terminal: list, begin, show, rename, export, delete,
 check."""
 
 import asyncio
@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from openassay.bootstrap import open_engine
-from openassay.cli import admin
+from openassay.cli import doctor
 from openassay.cli.app import app
 from openassay.engine.engine import Engine
 from openassay.errors import (
@@ -100,7 +100,7 @@ def test_what_is_long_is_cut_short_unless_all_is_asked_for(typed: Typed, thread:
 @pytest.mark.slow
 @pytest.mark.requirement("F-10")
 def test_a_thread_is_taken_out_as_one_file(typed: Typed, thread: str, tmp_path: Path) -> None:
-    typed("threads", "export", thread)
+    typed("threads", "export", thread, "--format", "zip")
     with ZipFile(tmp_path / f"{thread}.zip") as bundle:
         names = bundle.namelist()
         report = json.loads(bundle.read("report.json"))
@@ -114,24 +114,24 @@ def test_a_thread_is_taken_out_as_one_file(typed: Typed, thread: str, tmp_path: 
     for claim in report["claims"]:
         for span in claim["spans"]:
             assert texts[span["document"]][span["start"] : span["end"]] == span["quote"]
-    with pytest.raises(PathError, match="cannot write"):
+    with pytest.raises(PathError, match="does not exist"):
         typed("threads", "export", thread, "--out", str(tmp_path / "no" / "where.zip"))
     assert [path.name for path in tmp_path.glob("*.part")] == []
 
 
 @pytest.mark.slow
 def test_what_is_not_there_or_done_is_not_gone_on_with(typed: Typed, thread: str) -> None:
-    for command in ("resume", "stop", "follow"):
+    for command in (["resume"], ["threads", "stop"], ["threads", "follow"]):
         with pytest.raises(NotFoundError, match="no thread nosuch"):
-            typed(command, "nosuch")
+            typed(*command, "nosuch")
     with pytest.raises(UsageError, match="already answered"):
         typed("resume", thread)
-    with pytest.raises(UsageError, match="nothing is running"):
-        typed("stop", thread)
+    with pytest.raises(UsageError, match="nothing is at work"):
+        typed("threads", "stop", thread)
     for words in ((), (thread, "--all")):
         with pytest.raises(UsageError, match="give one of THREAD, --from DIR and --all"):
             typed("resume", *words)
-    assert json.loads(typed("follow", thread, "--json").stdout)["status"] == "complete"
+    assert json.loads(typed("threads", "follow", thread, "--json").stdout)["status"] == "complete"
     typed("threads", "delete", thread, "--yes")
     with pytest.raises(NotFoundError):
         typed("resume", thread)
@@ -167,9 +167,9 @@ def test_threads_are_kept_for_ever_unless_somebody_says_otherwise(
 def test_a_thread_on_which_nothing_was_asked_has_no_past(typed: Typed, thread: str) -> None:
     empty = typed("threads", "new", "Nothing yet").stdout.strip()
     for words in (
-        ("history", empty),
-        ("fork", empty),
-        ("diff", empty, thread),
+        ("threads", "history", empty),
+        ("threads", "fork", empty),
+        ("threads", "diff", empty, thread),
         ("threads", "state", empty, "--at", "1"),
     ):
         with pytest.raises(UsageError, match="nothing was asked on thread") as caught:
@@ -182,24 +182,24 @@ def test_a_thread_on_which_nothing_was_asked_has_no_past(typed: Typed, thread: s
 def test_moments_are_told_in_few_columns_and_branches_by_what_they_changed(
     typed: Typed, thread: str, tmp_path: Path
 ) -> None:
-    run, first, second, *_, last = typed("history", thread).stdout.splitlines()
+    run, first, second, *_, last = typed("threads", "history", thread).stdout.splitlines()
     assert run.split()[::2] == ["run", f"{datetime.now(UTC):%Y-%m-%d}"]
     assert first.split()[3:5] == ["asked", "asked:"]
     assert second.split()[3:] == ["begun", "→", "understand"]
     assert last.split()[3:5] == ["publish", "report"]
     assert "$" not in run + first + last
 
-    typed("fork", thread, "--words", "50", "--yes", "--quiet")
+    typed("threads", "fork", thread, "--words", "50", "--yes", "--quiet")
     assert f"↳ 50 words · {APPLE}" in typed("threads").stdout
 
     edits = tmp_path / "edits.json"
     for text, message in (("[]", "nothing is changed"), ("[", "not JSON"), ("1", "neither a list")):
         edits.write_text(text)
         with pytest.raises(UsageError, match=message) as caught:
-            typed("fork", thread, "--plan", str(edits))
+            typed("threads", "fork", thread, "--plan", str(edits))
         assert "docs/howto/branches.md" in caught.value.help
-    with pytest.raises(UsageError, match="behind the @"):
-        typed("diff", f"{thread}@", thread)
+    with pytest.raises(UsageError, match="follows the @"):
+        typed("threads", "diff", f"{thread}@", thread)
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_a_run_whose_process_is_gone_is_told_from_one_at_work(typed: Typed, thre
 
     in_the_database(lambda engine: stands(engine, RunStatus.CANCELLED))
     told = typed("resume", "--all").stderr
-    assert f"Stopped by a person, and left: {thread}." in told
+    assert f"Stopped by a person, and not resumed: {thread}." in told
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
 @pytest.mark.requirement("C-15")
 def test_the_doctor_looks_at_the_database(typed: Typed, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def database() -> tuple[bool, str]:
-        [found] = [one for one in admin.run_checks([admin.check_database]) if one.name == "database"]
+        [found] = [one for one in doctor.run_checks([doctor.check_database]) if one.name == "database"]
         return found.good, found.detail
 
     assert database() == (True, "none yet; the first question makes one")
@@ -306,16 +306,16 @@ def rows(data: Path, sql: str) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.requirement("F-10", "C-15")
 def test_what_is_wrong_is_named_row_by_row(typed: Typed, thread: str, data: Path) -> None:
-    assert "is what was written" in typed("threads", "check", thread).stderr
+    assert "is what was written" in typed("admin", "check", thread).stderr
     rows(data, "UPDATE events SET stage = 'x' WHERE seq = 4")
 
-    for command in (("threads", "check", thread), ("threads", "check"), ("storage", "check")):
+    for command in (("admin", "check", thread), ("admin", "check")):
         found = typed(*command, code=1)
         assert "row events" in found.stdout
         assert "/4 is not what was written" in found.stdout
         assert "1 problem." in found.stderr
     with pytest.raises(NotFoundError):
-        typed("threads", "check", "nosuch")
+        typed("admin", "check", "nosuch")
 
 
 @pytest.mark.slow
@@ -326,25 +326,25 @@ def test_a_key_is_turned_on_changed_and_turned_off(
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
     with pytest.raises(ConfigurationError, match="not sealed with a key yet"):
         typed("threads")
-    typed("storage", "seal")
+    typed("admin", "seal")
     assert thread in typed("threads").stdout
 
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY", OTHER)
     with pytest.raises(ConfigurationError, match="another key"):
-        typed("storage", "seal")
+        typed("admin", "seal")
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY_BEFORE", KEY)
-    assert "persistence.encrypt to true" in typed("storage", "seal", "--encrypt").stderr
+    assert "persistence.encrypt to true" in typed("admin", "seal", "--encrypt").stderr
     assert all(APPLE not in question for [question] in rows(data, "SELECT question FROM runs"))
 
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "true")
     monkeypatch.delenv("OPENASSAY_STORAGE_KEY_BEFORE")
     assert APPLE in typed("threads").stdout
-    assert "is what was written" in typed("storage", "check").stderr
+    assert "is what was written" in typed("admin", "check").stderr
 
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY_BEFORE", OTHER)
     monkeypatch.delenv("OPENASSAY_STORAGE_KEY")
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "false")
-    typed("storage", "seal")
+    typed("admin", "seal")
     monkeypatch.delenv("OPENASSAY_STORAGE_KEY_BEFORE")
     assert APPLE in typed("threads").stdout
 
@@ -356,7 +356,7 @@ def test_what_was_altered_is_not_sealed_anew(
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
 
     with pytest.raises(IntegrityError, match="row events"):
-        typed("storage", "seal")
+        typed("admin", "seal")
 
 
 @pytest.mark.slow
@@ -371,10 +371,10 @@ def test_what_has_no_seals_is_sealed_only_where_somebody_trusts_it(
         rows(data, f"UPDATE {table.name} SET seal = ''")  # noqa: S608
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
 
-    for command in (("threads",), ("storage", "seal")):
+    for command in (("threads",), ("admin", "seal")):
         with pytest.raises(ConfigurationError, match="rows without seals") as caught:
             typed(*command)
         assert "--trust-unsealed" in caught.value.help
 
-    typed("storage", "seal", "--trust-unsealed")
+    typed("admin", "seal", "--trust-unsealed")
     assert thread in typed("threads").stdout

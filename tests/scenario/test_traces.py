@@ -132,13 +132,13 @@ import os, sys
 from openassay.cli import main
 from openassay.telemetry.traces import Traces
 
-def event(self, event, tell=Traces.event):
+def event(self, event, tell=Traces.record_event):
     tell(self, event)
     if event.kind == "leave" and event.stage == "fuse":
         self._processor.force_flush()
         os.kill(os.getpid(), 9)
 
-Traces.event = event
+Traces.record_event = event
 sys.argv = ["openassay", "research", {TESLA!r}, "--quiet"]
 main()
 """
@@ -197,9 +197,9 @@ async def test_what_a_worker_does_is_told_and_counted_there_and_belongs_to_the_r
         working = asyncio.create_task(worker.run(stopping))
         client.base_url = httpx2.URL(server.url)
         await researched(client, TESLA)
-        theirs = (await client.get(f"{worker.figures}/metrics")).text
+        theirs = (await client.get(f"{worker.metrics_url}/metrics")).text
         ours = (await client.get("/metrics")).text
-        ready = (await client.get(f"{worker.figures}/readyz")).json()
+        ready = (await client.get(f"{worker.metrics_url}/readyz")).json()
         stopping.set()
         await working
     assert 'openassay_runs_total{status="done"} 1.0' in theirs
@@ -282,14 +282,14 @@ async def test_a_collector_that_is_gone_costs_one_line(
                 await asked(engine)
                 await asked(engine)
     lines = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
-    assert lines == ["the collector of traces does not take them; runs go on, and are not told there"]
+    assert lines == ["the collector does not accept traces; runs continue without them"]
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
 async def test_a_collector_that_says_nothing_is_not_waited_for_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(traces, "CLOSING", 0.2)
+    monkeypatch.setattr(traces, "CLOSE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
@@ -316,7 +316,7 @@ async def test_what_is_wrong_with_the_spans_is_no_trouble_for_the_run(
     monkeypatch.setattr(traces.SpanBuilder, "build_spans", broken)
     async with open_engine(told(tmp_path)) as engine:
         await asked(engine)
-    assert "could not be told in a trace" in caplog.text
+    assert "could not be traced" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Site(NamedTuple):
 
 
 async def watched(thread: str) -> Seen:
-    result = await asyncio.to_thread(CliRunner().invoke, app, ["watch", thread, "--json"])
+    result = await asyncio.to_thread(CliRunner().invoke, app, ["threads", "watch", thread, "--json"])
     assert result.exit_code in (0, 6, 7), result.output
     told = json.loads(result.stdout)
     return Seen(result.exit_code, {one["url"].rpartition("/")[2]: one for one in told["sources"]})
@@ -142,7 +142,7 @@ async def test_nothing_of_the_thread_is_altered_and_the_lines_are_for_people() -
         async with open_engine(load()) as engine:
             before = [event.plain() for event in await _events(engine, site.thread)]
         site.change("area", AREA.replace("412", "398"))
-        shown = await asyncio.to_thread(CliRunner().invoke, app, ["watch", site.thread])
+        shown = await asyncio.to_thread(CliRunner().invoke, app, ["threads", "watch", site.thread])
         async with open_engine(load()) as engine:
             assert [event.plain() for event in await _events(engine, site.thread)] == before
     assert shown.exit_code == 6

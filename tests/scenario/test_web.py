@@ -17,7 +17,7 @@ from openassay.nodes.dispatch import list_queries, scope_to_sites
 from openassay.nodes.fuse import select_pages
 from openassay.search.registry import SourceContext, check_names, choose_sources
 from openassay.settings import load
-from openassay.state import State
+from openassay.state import HarvestOutcome, State
 from openassay.testing import FakeRemote, FakeSource, MemoryCache, MemoryDocuments, make_document
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
@@ -313,8 +313,13 @@ def test_papers_are_still_asked_where_the_web_cannot_be(world: dict[str, FakeRem
 @pytest.mark.slow
 @pytest.mark.requirement("C-07")
 def test_a_lookup_that_hangs_holds_nobody_up(world: dict[str, FakeRemote]) -> None:
-    found, ended = threading.Event(), []
-    world["arxiv"].is_reachable = lambda: ended.append(found.wait(60)) is None  # type: ignore[method-assign]
+    found, ended = threading.Event(), list[bool]()
+
+    def hang() -> bool:
+        ended.append(found.wait(60))
+        return True
+
+    world["arxiv"].is_reachable = hang  # type: ignore[method-assign]
     sources, _ = choose_sources(ResearchOptions(), bench_for())
 
     assert ended == [], "it was not waited for"
@@ -337,7 +342,7 @@ def test_documents_stay_here_unless_the_web_is_asked_for(world: dict[str, FakeRe
     assert chosen(docs=("x",), web=True) > {"tavily", "arxiv"}
     assert chosen(private=True) == {"demo"}
     for kept in ({"docs": ("x",)}, {"private": True}):  # private: a thread that was about documents
-        with pytest.raises(UsageError, match="tavily would be asked about your documents"):
+        with pytest.raises(UsageError, match="tavily would receive queries about your documents"):
             chosen(source="tavily", **kept)
 
 
@@ -371,11 +376,12 @@ def ranked(*paths: str) -> list[Hit]:
 
 @pytest.mark.requirement("S-05")
 def test_a_page_that_was_tried_in_vain_gives_its_place_to_the_next() -> None:
-    tried: dict[str, dict[str, Any]] = {
-        "https://site.example/a": {"document": None, "again": False},
-        "https://site.example/b": {"document": "x", "again": False},
-        "https://site.example/c": {"document": None, "again": True},
-    }
+    def outcome(name: str, document: str | None, *, again: bool) -> HarvestOutcome:
+        address = f"https://site.example/{name}"
+        return {"address": address, "document": document, "reason": "", "cached": False, "again": again, "round": "0"}
+
+    outcomes = (outcome("a", None, again=False), outcome("b", "x", again=False), outcome("c", None, again=True))
+    tried = {one["address"]: one for one in outcomes}
     chosen = select_pages({"Q1": ranked("a", "b", "c", "d")}, tried, 2)
     assert [page["url"].rpartition("/")[2] for page in chosen["Q1"]] == ["b", "c"]
 

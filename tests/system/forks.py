@@ -26,7 +26,17 @@ from pathlib import Path
 from typing import Any
 
 # What commands import when they need it, and tests often make them. Not onnxruntime: it starts a thread.
-BESIDES = ("openassay.server.app", "openassay.llm.vendors.openai", "numpy", "tokenizers", "prompt_toolkit", "rich.live")
+BESIDES = (
+    "openassay.bootstrap",
+    "openassay.engine.indexes",
+    "openassay.engine.maintenance",
+    "openassay.server.app",
+    "openassay.llm.vendors.openai",
+    "numpy",
+    "tokenizers",
+    "prompt_toolkit",
+    "rich.live",
+)
 AT_START = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR")  # heeded when an interpreter starts, or at imports
 PR_SET_CHILD_SUBREAPER = 36
 SIZE = struct.Struct("!I")

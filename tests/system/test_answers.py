@@ -157,16 +157,16 @@ def test_json_is_utf8_and_marks_degrade_where_a_terminal_speaks_less(office: Com
 @pytest.mark.requirement("X-01")
 def test_a_document_is_printed_byte_for_byte(office: Command, tides: Ran) -> None:
     name = tides.json["sources"][0]["document"]
-    whole = office("document", name)
+    whole = office("sources", "document", name)
     assert whole.code == 0
     assert sha256(whole.stdout).hexdigest() == name
-    assert office("document", name[:8].upper()).stdout == whole.stdout
+    assert office("sources", "document", name[:8].upper()).stdout == whole.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["0123456789abcdef", ""])
 def test_an_unknown_document_is_one_line(office: Command, name: str) -> None:
-    office("document", name).refused(2, "document")
+    office("sources", "document", name).refused(2, "document")
 
 
 @pytest.mark.slow
@@ -175,10 +175,10 @@ def test_the_passage_behind_a_statement(office: Command, tides: Ran) -> None:
     report = tides.json
     claim = next(claim for claim in report["claims"] if "16.3" in claim["text"])
     thread = report["provenance"]["thread"]
-    shown = office("passage", thread, claim["id"].lower())
+    shown = office("threads", "passage", thread, claim["id"].lower())
     assert shown.code == 0
     text = " ".join(shown.out.split())
     assert " ".join(claim["spans"][0]["quote"].split()) in text
     assert "The Bay of Fundy has the highest tides" in text, "what stands around the span is shown too"
-    office("passage", thread, "C99").refused(2, "C99", claim["id"])
-    office("passage", "nosuch", "C1").refused(2, "nosuch")
+    office("threads", "passage", thread, "C99").refused(2, "C99", claim["id"])
+    office("threads", "passage", "nosuch", "C1").refused(2, "nosuch")

@@ -21,7 +21,7 @@ def test_a_clarification_is_asked_and_answered_at_a_terminal(openassay: Command)
         terminal.expect("Apple shares (AAPL) trade at $195")
         assert terminal.ends() == 0
     (thread,) = openassay.threads()
-    assert f"openassay passage {thread} C" in terminal.screen
+    assert f"openassay threads passage {thread} C" in terminal.screen
     assert openassay.statuses(thread) == ["done"]
 
 
@@ -59,7 +59,7 @@ def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(openassay: 
         terminal.expect("half")
         terminal.press("C")  # clears the line
         terminal.press("C")
-        terminal.expect("Stopped. Go on with: openassay resume ")
+        terminal.expect("Stopped. Resume it with: openassay resume ")
         assert terminal.ends() == 130
     (thread,) = openassay.threads()
     assert openassay.statuses(thread) == ["waiting"]

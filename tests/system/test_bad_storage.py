@@ -28,7 +28,7 @@ def test_a_full_disk_loses_nothing(openassay: Command, thread: str) -> None:
     assert full.code == 1, full.err
     assert "openassay.sqlite3" in full.err
     assert "full" in full.err or "room" in full.err
-    assert openassay("threads", "check").code == 0
+    assert openassay("admin", "check").code == 0
     going_on = openassay("resume", thread, "--json", "--quiet")
     assert going_on.code == 0, going_on.err
 

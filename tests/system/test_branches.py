@@ -15,7 +15,7 @@ def thread(office: Command, tides: Ran) -> str:
 
 
 def test_a_thread_tells_its_moments(office: Command, thread: str) -> None:
-    told = office("history", thread)
+    told = office("threads", "history", thread)
     lines = told.out.splitlines()
     assert told.code == 0
     assert lines[0].startswith("run ")
@@ -25,7 +25,7 @@ def test_a_thread_tells_its_moments(office: Command, thread: str) -> None:
 
 
 def test_a_state_of_before_is_shown(office: Command, thread: str) -> None:
-    planned = next(m for m in office("history", thread, "--json").json if m["after"] == ["plan"])
+    planned = next(m for m in office("threads", "history", thread, "--json").json if m["after"] == ["plan"])
     shown = office("threads", "state", thread, "--at", planned["short"])
     assert "next: dispatch" in shown.out
     assert "draft" not in shown.out
@@ -36,24 +36,24 @@ def test_a_state_of_before_is_shown(office: Command, thread: str) -> None:
 def test_a_fork_is_drawn_and_compared(openassay: Command) -> None:
     made = openassay("research", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json", "--quiet")
     parent = made.json["provenance"]["thread"]
-    forked = openassay("fork", parent, "--words", "50", "--deliverable", "a briefing", "--yes", "--json")
+    forked = openassay("threads", "fork", parent, "--words", "50", "--deliverable", "a briefing", "--yes", "--json")
     branch = forked.json["provenance"]["thread"]
     assert forked.code == 0
-    assert f"Branch {branch}; to compare them: openassay diff {parent} {branch}" in forked.err
+    assert f"Branch {branch}; to compare them: openassay threads diff {parent} {branch}" in forked.err
     assert f"a branch of thread {parent} from moment" in forked.err
     assert openassay("threads", "show", parent, "--json").json == made.json
     edits = openassay.folder / "edits.json"
     edits.write_text('[{"op": "add", "text": "What raises tides on the Earth?"}]', encoding="utf-8")
-    asked_more = openassay("fork", branch, "--plan", edits, "--json", "--quiet")
+    asked_more = openassay("threads", "fork", branch, "--plan", edits, "--json", "--quiet")
     assert any("raises tides" in question["text"] for question in asked_more.json["plan"]["questions"])
 
-    drawn = openassay("branches", branch).out.splitlines()
+    drawn = openassay("threads", "branches", branch).out.splitlines()
     assert [line.count("─") for line in drawn] == [0, 1, 1]
     assert parent in drawn[0]
     assert f"{branch} *  done" in drawn[1]
     assert "another plan, as a briefing, executive style, 50 words, from moment" in drawn[2]
 
-    told = openassay("diff", parent, asked_more.json["provenance"]["thread"])
+    told = openassay("threads", "diff", parent, asked_more.json["provenance"]["thread"])
     assert told.code == 0
     assert told.out.startswith(f"--- {parent}")
     assert "+ section: What raises tides on the Earth?" in told.out
@@ -63,10 +63,10 @@ def test_a_fork_is_drawn_and_compared(openassay: Command) -> None:
 def test_a_replay_ends_as_the_first_time(openassay: Command) -> None:
     first = openassay("ask", "What's happening with Apple?", "--json", "--quiet").json
     parent = first["provenance"]["thread"]
-    again = openassay("replay", parent, "--at", "5", "--json", "--quiet")
+    again = openassay("threads", "replay", parent, "--at", "5", "--json", "--quiet")
     assert again.code == 0
     assert again.json["sections"] == first["sections"]
-    assert "They state the same" in openassay("diff", parent, again.json["provenance"]["thread"]).out
+    assert "They state the same" in openassay("threads", "diff", parent, again.json["provenance"]["thread"]).out
 
 
 @pytest.mark.slow
@@ -74,10 +74,10 @@ def test_wrong_input_is_one_line(office: Command, thread: str, apple: Ran, tmp_p
     other = apple.json["provenance"]["thread"]
     [(foreign,)] = office.rows("SELECT max(id) FROM checkpoints WHERE thread = ?", other)
     before = office.threads()
-    office("history", "nosuch").refused(2, "no thread nosuch")
-    office("replay", thread, "--at", foreign).refused(2, f"is of thread {other}, not of {thread}")
+    office("threads", "history", "nosuch").refused(2, "no thread nosuch")
+    office("threads", "replay", thread, "--at", foreign).refused(2, f"is of thread {other}, not of {thread}")
     edits = tmp_path / "edits.json"
     edits.write_text('[{"op": "remove", "question": "Q9"}]', encoding="utf-8")
-    office("fork", thread, "--at", "1", "--plan", edits).refused(2, "no plan had been made")
-    office("fork", thread, "--docs", str(tmp_path / "nowhere")).refused(2, "nowhere")
+    office("threads", "fork", thread, "--at", "1", "--plan", edits).refused(2, "no plan had been made")
+    office("threads", "fork", thread, "--docs", str(tmp_path / "nowhere")).refused(2, "nowhere")
     assert office.threads() == before

@@ -1,4 +1,4 @@
-"""`openassay db` in processes of its own."""
+"""`openassay admin db` in processes of its own."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -22,9 +22,9 @@ def on(openassay: Command, address: str) -> Shared:
 
 
 def test_the_database_of_one_machine(openassay: Command) -> None:
-    openassay("db", "status").refused(2, "no database", "first question")
-    assert "up to date" in openassay("db", "migrate").err
-    told = openassay("db", "status", "--json").json
+    openassay("admin", "db", "status").refused(2, "no database", "first question")
+    assert "up to date" in openassay("admin", "db", "migrate").err
+    told = openassay("admin", "db", "status", "--json").json
     assert told["pending"] == []
     assert told["server"].startswith("SQLite")
     assert {"name": "threads", "rows": 0, "bytes": None} in told["tables"]
@@ -59,5 +59,5 @@ def test_a_database_is_looked_at_and_brought_up_to_date(openassay: Command, post
 @pytest.mark.slow
 def test_where_there_is_no_database_to_look_at(openassay: Command, postgres_address: str) -> None:
     nowhere = postgres_address.replace("/test_", "/nothing_")
-    on(openassay, nowhere)("db", "status").refused(2, "does not exist", "CREATE DATABASE")
-    on(openassay, postgres_address)("db", "copy", openassay.folder).refused(2, "holds no openassay.sqlite3")
+    on(openassay, nowhere)("admin", "db", "status").refused(2, "does not exist", "CREATE DATABASE")
+    on(openassay, postgres_address)("admin", "db", "copy", openassay.folder).refused(2, "holds no openassay.sqlite3")

@@ -38,7 +38,7 @@ def test_a_detached_run_goes_on_by_itself_and_can_be_followed(openassay: Command
     for command in ("follow", "stop", "threads show"):
         assert f"openassay {command} {thread}" in started.err
 
-    followed = openassay("follow", thread, "--json")
+    followed = openassay("threads", "follow", thread, "--json")
 
     assert followed.code == 0, followed.err
     assert followed.json["status"] == "complete"
@@ -63,7 +63,7 @@ def test_a_detached_run_that_is_killed_is_gone_on_with(openassay: Command) -> No
     status = openassay.statuses(thread)
 
     again = openassay("resume", thread, "--detach")
-    followed = openassay("follow", thread, "--new", "--json")
+    followed = openassay("threads", "follow", thread, "--new", "--json")
 
     assert status == ["running"]
     assert again.code == 0, again.err
@@ -78,7 +78,7 @@ def test_a_detached_run_is_stopped(openassay: Command) -> None:
     """Whether its process has begun by then or not; one that was faster than `stop` is told to be done."""
     thread = openassay(*TIDES).out.strip()
 
-    stopped = openassay("stop", thread, "--drain")
+    stopped = openassay("threads", "stop", thread, "--drain")
 
     assert stopped.code == 0 or "its last run is done" in stopped.err, stopped.err
     ends = time.monotonic() + 30

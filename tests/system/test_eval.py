@@ -1,15 +1,31 @@
-"""`openassay eval`: a folder of made-up data in the format of the real sets, measured by the installed command."""
+"""`python -m benchmarks.evaluation`: made-up data in the format of the real sets, measured in a process of its own."""
 
 import gzip
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.system.command import PATIENCE, Command
+from tests.system.command import PATIENCE, PIPES, ROOT, Command, Ran, environment
+
+
+def begin(openassay: Command, *args: str | Path) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    env = environment(openassay.data, PYTHONPATH=path)
+    command = [sys.executable, "-m", "benchmarks.evaluation", *map(str, args)]
+    return subprocess.Popen(command, cwd=openassay.folder, env=env, **PIPES)
+
+
+def measure(openassay: Command, *args: str | Path) -> Ran:
+    with begin(openassay, *args) as process:
+        out, err = process.communicate(timeout=2 * PATIENCE)
+    return Ran(process.returncode, out, err)
+
 
 BODY = "The harbour board counted {0} ferries in May, a third more than in the year before. " * 4
 
@@ -38,7 +54,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_what_there_is_is_measured_and_the_rest_is_named(openassay: Command, data: Path) -> None:
-    ran = openassay("eval", "extraction", "urls", "wice", "--data", data, "--quick")
+    ran = measure(openassay, "extraction", "urls", "wice", "--data", data, "--quick")
     assert ran.code == 0, ran.err
     assert f"wice: skipped, {data} has no wice and no fever-symmetric" in ran.err
     assert "http(s) addresses parsed alike" in ran.out
@@ -48,7 +64,7 @@ def test_what_there_is_is_measured_and_the_rest_is_named(openassay: Command, dat
 def test_a_figure_below_its_floor_ends_with_1(openassay: Command, data: Path) -> None:
     file = data / "urls" / "urltestdata.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"/x"', '"/y"'), encoding="utf-8")
-    ran = openassay("eval", "urls", "--data", data, "--json")
+    ran = measure(openassay, "urls", "--data", data, "--json")
     assert ran.code == 1
     assert "urls, all addresses parsed alike: .000 is below 1.000" in ran.err
     figure = ran.json["measures"]["urls"]["figures"]["all addresses parsed alike"]
@@ -57,41 +73,41 @@ def test_a_figure_below_its_floor_ends_with_1(openassay: Command, data: Path) ->
 
 @pytest.mark.slow
 def test_figures_are_kept_and_a_page_is_written_from_them(openassay: Command, data: Path) -> None:
-    assert openassay("eval", "urls", "--data", data, "--out", "page.md").code == 0
-    assert openassay("eval", "extraction", "--data", data, "--quick", "--out", "page.md").code == 0
+    assert measure(openassay, "urls", "--data", data, "--out", "page.md").code == 0
+    assert measure(openassay, "extraction", "--data", data, "--quick", "--out", "page.md").code == 0
     kept = json.loads((openassay.folder / "page.json").read_text(encoding="utf-8"))
     assert set(kept["measures"]) == {"urls", "extraction"}
     page = openassay.folder / "page.md"
     written = page.read_text(encoding="utf-8")
     assert "| [urls](#urls) |" in written
-    assert "`openassay eval extraction --quick`" in written
+    assert "`python -m benchmarks.evaluation extraction --quick`" in written
     kept["measures"]["urls"]["figures"]["all addresses parsed alike"]["value"] = 0.123
     (openassay.folder / "page.json").write_text(json.dumps(kept), encoding="utf-8")
-    assert openassay("eval", "--render", "--out", "page.md").code == 0
+    assert measure(openassay, "--render", "--out", "page.md").code == 0
     assert "**.123** (does not hold)" in page.read_text(encoding="utf-8")
 
 
 def test_what_there_is_to_measure_is_listed(openassay: Command, data: Path) -> None:
-    listed = {one["name"]: one for one in openassay("eval", "--list", "--data", data, "--json").json}
+    listed = {one["name"]: one for one in measure(openassay, "--list", "--data", data, "--json").json}
     assert listed["extraction"]["missing"] == []
     assert listed["ramdocs"]["missing"] == ["ramdocs"]
     assert "F1" in listed["extraction"]["figures"]
-    assert "Short answers from documents" in openassay("eval", "--list").out
+    assert "Short answers from documents" in measure(openassay, "--list").out
 
 
 @pytest.mark.slow
 def test_wrong_wishes_are_refused_in_a_line(openassay: Command, data: Path) -> None:
-    openassay("eval", "extracton", "--data", data).refused(
+    measure(openassay, "extracton", "--data", data).refused(
         2, "no measure is called 'extracton'", "Did you mean extraction?"
     )
-    openassay("eval", "--data", "nowhere").refused(2, "no evaluation data at nowhere", "OPENASSAY_EVAL_DATA")
-    openassay("eval", "urls", "--data", data, "--out", "figures.txt").refused(2, "figures.txt", ".md or .json")
-    openassay("eval", "--render").refused(2, "--render", "--out")
-    openassay("eval", "--render", "--out", "new.md").refused(2, "new.json is not there")
+    measure(openassay, "--data", "nowhere").refused(2, "no evaluation data at nowhere", "OPENASSAY_EVAL_DATA")
+    measure(openassay, "urls", "--data", data, "--out", "figures.txt").refused(2, "figures.txt", ".md or .json")
+    measure(openassay, "--render").refused(2, "--render", "--out")
+    measure(openassay, "--render", "--out", "new.md").refused(2, "new.json is not there")
     (openassay.folder / "bare.md").write_text("# No marks\n", encoding="utf-8")
-    openassay("eval", "urls", "--data", data, "--out", "bare.md").refused(2, "<!-- eval -->")
+    measure(openassay, "urls", "--data", data, "--out", "bare.md").refused(2, "<!-- eval -->")
     (data / "urls" / "urltestdata.json").write_text("{", encoding="utf-8")
-    broken = openassay("eval", "urls", "--data", data)
+    broken = measure(openassay, "urls", "--data", data)
     assert broken.code == 2
     assert "urls: the data at" in broken.err
 
@@ -101,7 +117,7 @@ def test_ctrl_c_keeps_what_was_measured(openassay: Command, data: Path) -> None:
     slow = data / "extraction" / "ground-truth.json"
     slow.unlink()
     os.mkfifo(slow)
-    with openassay.started("eval", "urls", "extraction", "--data", data, "--out", "kept.json") as process:
+    with begin(openassay, "urls", "extraction", "--data", data, "--out", "kept.json") as process:
         ends = time.monotonic() + PATIENCE
         while not (openassay.folder / "kept.json").exists():
             assert time.monotonic() < ends

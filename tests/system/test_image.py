@@ -61,8 +61,8 @@ def test_it_is_nobodys_until_somebody_was_added_and_theirs_from_then_on(
         )
         assert tried.returncode != 0, "it can write nowhere else"
 
-    openassay("serve", env=env).refused(2, "nobody has a token", "openassay users add")
-    added = openassay("users", "add", "ada", "--json", env=env)
+    openassay("serve", env=env).refused(2, "nobody has a token", "openassay admin users add")
+    added = openassay("admin", "users", "add", "ada", "--json", env=env)
     assert added.code == 0, added.err
 
     with openassay.started("serve", prefix=prefix, env=env) as process:

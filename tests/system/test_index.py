@@ -1,4 +1,4 @@
-"""`openassay index` in processes of its own: stopped, killed, started twice, and on folders that are not as they
+"""`openassay sources index` in its own processes: stopped, killed, started twice, and on folders that are not as they
 should."""
 
 import json
@@ -33,13 +33,15 @@ def write_many(folder: Path, files: int = FILES, passages: int = PASSAGES) -> Pa
 
 def indexing(openassay: Command, *args: str, env: dict[str, str] | None = None) -> Ran:
     """From its first import on, since it starts processes that are to be like it."""
-    return openassay("index", *args, env=env, installed=True, timeout=2 * PATIENCE)
+    return openassay("sources", "index", *args, env=env, installed=True, timeout=2 * PATIENCE)
 
 
 @contextmanager
 def under_way(openassay: Command, *args: str, env: dict[str, str] | None = None) -> "Iterator[subprocess.Popen[bytes]]":
     with subprocess.Popen(
-        [str(OPENASSAY), "index", *args], cwd=openassay.folder, env=environment(openassay.data, **(env or {})),
+        [str(OPENASSAY), "sources", "index", *args],
+        cwd=openassay.folder,
+        env=environment(openassay.data, **(env or {})),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         try:
@@ -115,23 +117,27 @@ def test_only_what_has_changed_is_read_and_what_is_gone_leaves(openassay: Comman
 
 @pytest.mark.slow
 def test_what_is_indexed_is_shown_and_can_be_forgotten(openassay: Command) -> None:
-    assert "Nothing is indexed yet" in openassay("index").err
+    assert "Nothing is indexed yet" in openassay("sources", "index").err
     indexing(openassay, "tiny", "tiny/moon.txt")
-    shown = openassay("index", "--status")
-    assert shown.out == openassay("index").out
+    shown = openassay("sources", "index", "--status")
+    assert shown.out == openassay("sources", "index").out
     assert f"{openassay.folder / 'tiny'} " in shown.out
-    listed = openassay("index", "--status", "--json").json
+    listed = openassay("sources", "index", "--status", "--json").json
     assert {one["root"]: (one["files"], one["passages"], one["vectors"]) for one in listed} == {
         str(openassay.folder / "tiny"): (2, 2, 0),
         str(openassay.folder / "tiny" / "moon.txt"): (1, 1, 0),
     }
     assert all(one["kept"] and one["bytes"] > 10_000 for one in listed)
-    assert len(openassay("index", "tiny", "--status", "--json").json) == 1
-    openassay("index", "elsewhere", "--status").refused(2, "elsewhere is not indexed", "openassay index")
+    assert len(openassay("sources", "index", "tiny", "--status", "--json").json) == 1
+    openassay("sources", "index", "elsewhere", "--status").refused(
+        2, "elsewhere is not indexed", "openassay sources index"
+    )
 
-    assert openassay("index", "tiny", "--forget").code == 0
-    assert [one["root"] for one in openassay("index", "--json").json] == [str(openassay.folder / "tiny" / "moon.txt")]
-    openassay("index", "tiny", "--forget").refused(2, "not indexed")
+    assert openassay("sources", "index", "tiny", "--forget").code == 0
+    assert [one["root"] for one in openassay("sources", "index", "--json").json] == [
+        str(openassay.folder / "tiny" / "moon.txt")
+    ]
+    openassay("sources", "index", "tiny", "--forget").refused(2, "not indexed")
 
 
 @pytest.mark.slow
@@ -139,7 +145,7 @@ def test_an_index_made_on_purpose_outlives_the_threads_that_asked_it(openassay: 
     indexing(openassay, "tiny")
     asked = openassay("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json").json
     assert openassay("threads", "delete", asked["provenance"]["thread"], "--yes").code == 0
-    assert len(openassay("index", "--json").json) == 1
+    assert len(openassay("sources", "index", "--json").json) == 1
 
 
 @pytest.mark.slow
@@ -149,7 +155,7 @@ def test_vectors_are_made_for_each_passage(openassay: Command) -> None:
     (openassay.folder / "tiny" / "new.txt").write_text("Kilns are new.\n", encoding="utf-8")
     answered = openassay("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json")
     assert answered.code == 0, answered.err
-    (after,) = openassay("index", "--json").json
+    (after,) = openassay("sources", "index", "--json").json
     assert (after["passages"], after["vectors"]) == (3, 3), "a question completes a few"
 
 
@@ -233,7 +239,7 @@ def test_a_wrong_path_is_told_before_anything_is_done(openassay: Command) -> Non
     (openassay.folder / "empty").mkdir()
     indexing(openassay, "tiny", "nowhere").refused(2, "nowhere does not exist")
     indexing(openassay, "tiny", "empty").refused(2, "holds no file that OpenAssay reads")
-    assert "Nothing is indexed yet" in openassay("index").err
+    assert "Nothing is indexed yet" in openassay("sources", "index").err
 
 
 @pytest.mark.slow
@@ -267,9 +273,9 @@ def test_any_file_name_will_do(where: str, openassay: Command, request: pytest.F
     assert done.code == 0, done.err
     assert (done.json[0]["files"], done.json[0]["skipped"]) == (len(names), [])
     assert indexing(openassay, str(folder), "--json", env=env).json[0]["new"] == 0
-    shown = openassay("index", env=env)
+    shown = openassay("sources", "index", env=env)
     assert "\x1b[31m" not in shown.out + done.err
-    assert openassay("index", str(folder), "--forget", env=env).code == 0
+    assert openassay("sources", "index", str(folder), "--forget", env=env).code == 0
 
 
 @pytest.mark.slow
@@ -278,7 +284,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(openassay: Command) -> None:
     indexing(openassay, "tiny")
     write_many(openassay.folder / "tiny" / "more", 150, 20)
     limited = ("bash", "-c", 'ulimit -f 400; exec "$0" "$@"')
-    full = openassay("index", "tiny", prefix=limited)
+    full = openassay("sources", "index", "tiny", prefix=limited)
     assert full.code == 1, full.err
     assert "full" in full.err or "room" in full.err
     (told,) = indexing(openassay, "tiny", "--json").json
@@ -286,7 +292,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(openassay: Command) -> None:
 
 
 def test_nothing_is_indexed_that_would_be_gone_at_once(openassay: Command) -> None:
-    openassay("index", "tiny", env={"OPENASSAY_PERSISTENCE__BACKEND": "memory"}).refused(
+    openassay("sources", "index", "tiny", env={"OPENASSAY_PERSISTENCE__BACKEND": "memory"}).refused(
         2, "memory", "sqlite or postgres"
     )
 
@@ -304,7 +310,7 @@ def test_what_another_machine_has_indexed_is_searched_where_the_folder_is_not(
     openassay: Command, postgres_address: str, tmp_path: Path
 ) -> None:
     here = shared(openassay, postgres_address)
-    assert here("index", "tiny").code == 0
+    assert here("sources", "index", "tiny").code == 0
     (openassay.folder / "tiny").rename(tmp_path / "moved")
     there = shared(Command(openassay.folder, tmp_path / "other machine"), postgres_address)
 
@@ -336,7 +342,9 @@ def test_where_there_can_be_no_vectors_it_says_so(
     with closing(psycopg.connect(postgres_address, autocommit=True)) as owner:
         owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {name}".encode())
         owner.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {name}".encode())
-        done = shared(openassay, postgres_address.replace("://postgres:", f"://{name}:"))("index", "tiny", "--vectors")
+        done = shared(openassay, postgres_address.replace("://postgres:", f"://{name}:"))(
+            "sources", "index", "tiny", "--vectors"
+        )
         owner.execute(f"DROP OWNED BY {name}".encode())
     assert done.code == 0, done.err
     assert "No vectors were made, so passages are found by their words alone: " in done.err

@@ -58,13 +58,15 @@ async def test_what_was_paid_for_before_a_kill_is_not_paid_for_again(openassay: 
 @pytest.mark.requirement("X-06")
 async def test_a_quote_is_one_line_and_json_on_request(openassay: Command) -> None:
     async with served(openassay) as provider:
-        line = await asyncio.to_thread(openassay, "quote", TIDES, "--docs", "tiny", "--model", GPT, "--budget", "0.75")
+        line = await asyncio.to_thread(
+            openassay, "research", "--estimate", TIDES, "--docs", "tiny", "--model", GPT, "--budget", "0.75"
+        )
         assert line.code == 0
         assert "never more than $0.75" in line.out
-        plain = await asyncio.to_thread(openassay, "quote", TIDES, "--json")
+        plain = await asyncio.to_thread(openassay, "research", "--estimate", TIDES, "--json")
         assert plain.json["model"] == "openai:gpt-4o"
         assert plain.json["most_usd"] == 2.0
-        free = await asyncio.to_thread(openassay, "quote", TIDES, "--docs", "tiny")
+        free = await asyncio.to_thread(openassay, "research", "--estimate", TIDES, "--docs", "tiny")
         assert "embedded: costs nothing" in free.out
         assert provider.calls == []
     assert openassay.threads() == []
@@ -76,7 +78,7 @@ async def test_a_run_shows_its_quote_who_is_at_work_and_what_it_spent(openassay:
     async with served(openassay):
         ran = await asyncio.to_thread(openassay, "research", TIDES, "--docs", "tiny", "--model", GPT, "--yes")
         assert ran.code == 0, ran.err
-        assert "Quote      openai:gpt-4o: about $" in ran.err
+        assert "Estimate   openai:gpt-4o: about $" in ran.err
         assert " spent" in ran.err.splitlines()[-1]
         assert "| Spent | $0.0" in ran.out
         assert "| Reasoning | openai:gpt-4o (" in ran.out

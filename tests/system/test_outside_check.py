@@ -26,7 +26,7 @@ def checked(shared: Path, openassay: Command, report: Ran) -> Any:
     spans = [span for claim in report.json["claims"] for span in claim["spans"]]
     with tempfile.TemporaryDirectory() as folder:
         for name in {span["document"] for span in spans}:
-            (Path(folder) / name).write_bytes(openassay("document", name).stdout)
+            (Path(folder) / name).write_bytes(openassay("sources", "document", name).stdout)
         (Path(folder) / "report.json").write_bytes(report.stdout)
         done = subprocess.run(
             [sys.executable, str(shared / "check" / "check_report.py"), "report.json", "--document", "cat {}"],

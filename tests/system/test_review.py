@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from openassay.bootstrap import open_engine
-from openassay.cli.review import answer_review, show_review
+from openassay.cli.review import answer, show
 from openassay.engine.engine import Engine
 from openassay.engine.questions import OpenQuestion
 from openassay.engine.view import StateView
@@ -84,7 +84,7 @@ def _with_engine(work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
 def refuses(thread: str, words: str, reason: str, **given: Any) -> str:
     """The hint that comes with it."""
     with pytest.raises(OpenAssayError, match=re.escape(reason)) as caught:
-        answer_review(thread, words, **given)
+        answer(thread, [words], **given)
     assert caught.value.exit_code == 2
     assert caught.value.help
     assert "THREAD" not in caught.value.help
@@ -166,7 +166,7 @@ def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> No
     assert "Overdue: openassay review timers --once settles them." in listed.err
     before = state(thread)
     late = refuses(thread, "approve", "the time for an answer ended, on ")
-    assert late == f"Let the clock decide: openassay resume {thread}"
+    assert late == f"The default applies now: openassay resume {thread}"
     assert state(thread) == before
 
     settled = openassay("review", "timers", "--once")
@@ -178,7 +178,7 @@ def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> No
     assert (made.status == "complete") is auto
     assert came.startswith(f"{thread}  done: {made.status} report")
     assert any("Nobody answered “Is this plan what you want?” in time" in notice for notice in made.notices)
-    refuses(thread, "approve", " UTC, by the timer", question_id=asked.id)
+    refuses(thread, "approve", " UTC, by the timer", question=asked.id)
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_what_is_no_answer_is_refused_and_changes_nothing(openassay: Command) ->
     refuses(thread, " ", "'' is not a decision")
     refuses(thread, "modify", "nothing is said about what to change")
     refuses(thread, "reject", "comment: string should have at most 2000 characters", comment="x" * 2001)
-    refuses(thread, "approve", "this question is not open any more", question_id="0" * 32)
+    refuses(thread, "approve", "this question is not open any more", question="0" * 32)
     refuses("nowhere", "approve", "no thread nowhere")
     refuses(thread, "modify", "nowhere.json cannot be read", edits="nowhere.json")
     openassay("review", "answer", thread, "modify", "--edits", "-", stdin=b"{").refused(2, "the edits are not JSON")
@@ -267,11 +267,11 @@ def test_planning_questions_are_answered_in_their_order(openassay: Command) -> N
     assert "a question is open: " in next_one.err
     before = state(thread)
     assert list(before.user_inputs.planner_answers.values()) == [question.options[1]]
-    refuses(thread, "1", " UTC, by a person", question_id=first.id)
+    refuses(thread, "1", " UTC, by a person", question=first.id)
     assert state(thread) == before
     while len(pending()) == 1:
         with pytest.raises(typer.Exit) as left:
-            answer_review(thread, "Since 2015", json=True, quiet=True)
+            answer(thread, ["Since 2015"], json=True, quiet=True)
         assert left.value.exit_code == (3 if pending() else 0)
     assert "Since 2015" in state(thread).user_inputs.planner_answers.values()
 
@@ -282,11 +282,11 @@ def test_what_is_open_is_dropped_when_its_thread_turns_to_auto(openassay: Comman
     thread = wait_at(openassay, mode="plan")
     [asked] = pending()
 
-    switched = openassay("mode", thread, "auto")
+    switched = openassay("threads", "mode", thread, "auto")
 
     assert switched.code == 0, switched.err
     assert openassay.statuses(thread) == ["done"]
-    refuses(thread, "1", "answered already, on 20", question_id=asked.id)
+    refuses(thread, "1", "answered already, on 20", question=asked.id)
     assert pending() == []
 
 
@@ -336,7 +336,7 @@ def test_a_report_is_looked_at_whole_before_it_is_published_or_ended(openassay: 
 def test_the_example_of_an_answer_would_be_taken(openassay: Command, capsys: pytest.CaptureFixture[str]) -> None:
     thread = wait_at(openassay, **AT_THE_PLAN, hitl_before_output=True)
     for kind in ("approve_plan", "approve_output"):
-        show_review(thread, json=True)
+        show(thread, json=True)
         told = json.loads(capsys.readouterr().out)
         [question] = told["questions"]
         assert (told["thread"], question["kind"]) == (thread, kind)

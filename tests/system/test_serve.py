@@ -44,7 +44,7 @@ def test_it_has_its_port_alone_and_a_signal_stops_it_in_good_order(openassay: Co
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    assert "openassay users add" in err.decode(), "it says who may come in"
+    assert "openassay admin users add" in err.decode(), "it says who may come in"
     assert "Traceback" not in err.decode()
 
 

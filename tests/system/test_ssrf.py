@@ -278,7 +278,7 @@ async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[st
     options = HarvestSettings(host_pause=0, page_seconds=5)
     async with FetchClient(options, resolve=stage.resolve, dial=stage.dial) as client:
         robots = Robots(client, "OpenAssayBot/0.1")
-        pages = WebPages(options, visits=PageFetcher(options, client=client, robots=robots), cache=MemoryCache())
+        pages = WebPages(options, fetcher=PageFetcher(options, client=client, robots=robots), cache=MemoryCache())
         try:
             read = [vector for vector in vectors if (await door(stage, pages, vector)).document is not None]
         finally:
@@ -443,12 +443,12 @@ def _set(web: FakeWeb) -> dict[str, str]:
         "/silence": (stay_silent, "took longer than 1.5 s"),
         "/header": (
             send_endless_body(head=status, piece=b"X-Y: " + b"z" * 90_000 + b"\r\n"),
-            "did not answer in proper HTTP",
+            "sent an invalid HTTP response",
         ),
-        "/headers": (send_endless_body(head=status, piece=b"X-Y: z\r\n" * 100), "did not answer in proper HTTP"),
+        "/headers": (send_endless_body(head=status, piece=b"X-Y: z\r\n" * 100), "sent an invalid HTTP response"),
         "/picture": (
             send_endless_body(b"\r\nContent-Type: image/png\r\n", head=status),
-            "is image/png, which is not read",
+            "is image/png, which is not supported",
         ),
         "/more/0": (_onwards, "redirects too often"),
     }

@@ -104,14 +104,14 @@ def test_a_run_is_stopped_from_another_terminal(openassay: Command) -> None:
     with openassay.started(*RESEARCH) as process:
         thread = openassay.wait_for_event("search", "fuse")
         frozen(openassay, process)
-        with openassay.started("stop", thread, "--drain") as stop:
+        with openassay.started("threads", "stop", thread, "--drain") as stop:
             while not openassay.rows("SELECT 1 FROM runs WHERE stop <> ''"):
                 time.sleep(0.05)
             process.send_signal(signal.SIGCONT)
             _, said = stop.communicate(timeout=30)
         _, err = process.communicate(timeout=30)
     assert stop.returncode == 0, said
-    assert f"Stopped after the step it was at. Go on with: openassay resume {thread}" in said.decode()
+    assert f"Stopped after the step it was at. Resume it with: openassay resume {thread}" in said.decode()
     assert process.returncode == 130
     assert openassay.statuses(thread) == ["cancelled"]
     assert f"openassay resume {thread}" in err.decode()
@@ -129,9 +129,9 @@ def test_everything_that_was_left_is_taken_up(openassay: Command) -> None:
     taken = openassay("resume", "--all")
     assert taken.code == 0, taken.err
     assert f"{thread}  done: complete report" in taken.out
-    assert "1 run gone on with" in taken.err
+    assert "1 run resumed" in taken.err
     assert openassay.statuses(thread) == ["done"]
-    assert "Nothing was left undone" in openassay("resume", "--all").err
+    assert "There was nothing to resume" in openassay("resume", "--all").err
 
 
 def test_an_unknown_thread_cannot_be_resumed(openassay: Command) -> None:

@@ -78,7 +78,7 @@ def test_a_new_question_goes_on_with_a_thread(office: Command, apple: Ran) -> No
 @pytest.mark.slow
 @pytest.mark.requirement("F-15")
 def test_the_graph_is_drawn_from_the_graph(office: Command) -> None:
-    drawn = office("graph")
+    drawn = office("admin", "graph")
     assert drawn.out.startswith("---")
     assert all(node in drawn.out for node in ("understand", "clarify", "question", "verify", "fallback"))
 

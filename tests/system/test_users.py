@@ -1,4 +1,4 @@
-"""`openassay users`: what one process is told, the next one knows."""
+"""`openassay admin users`: what one process is told, the next one knows."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,22 +19,24 @@ WRONG = (
     (("add", "x", "--expires", "2020-01-01"), "is over"),
     (("add", "x", "--label", "a\nb"), "cannot be a label"),
     (("token", "nobody"), "there is no user nobody"),
-    (("limit", "nobody"), "nothing was said to change"),
+    (("limit", "nobody"), "there is nothing to change"),
     (("revoke", "nothing"), "there is no token nothing"),
 )
 
 
 def users(*said: str) -> Result:
     """In this process: starting another one for each takes a second or two."""
-    return CliRunner().invoke(app, ["users", *said])
+    return CliRunner().invoke(app, ["admin", "users", *said])
 
 
 def test_somebody_is_added_in_one_process_and_known_in_the_next(openassay: Command) -> None:
-    added = openassay("users", "add", "ada", "--usd", "20", "--scope", "read", "--scope", "write", "--expires", "30d")
+    added = openassay(
+        "admin", "users", "add", "ada", "--usd", "20", "--scope", "read", "--scope", "write", "--expires", "30d"
+    )
     secret = added.out.strip()
     assert secret.startswith("openassay_")
     assert "It is not shown again." in added.err
-    shown = openassay("users").out
+    shown = openassay("admin", "users").out
     assert "ada  $20.00 a month" in shown
     assert "read write  expires" in shown
     assert secret not in shown
@@ -42,7 +44,7 @@ def test_somebody_is_added_in_one_process_and_known_in_the_next(openassay: Comma
 
 def test_somebody_is_limited_shut_out_and_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))
-    assert "Nobody was added yet" in users().stderr
+    assert "No users yet" in users().stderr
     secret = users("add", "ada", "--expires", "30d").stdout.strip()
     another = json.loads(users("token", "ada", "--label", "notebook", "--json").stdout)
     assert (another["user"], another["scopes"]) == ("ada", ["read", "write", "share"])

@@ -30,7 +30,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     env = {**ABROAD, "HOME": str(home)}
     report = theirs("research", QUESTION, "--docs", "tiny", "--json", env=env)
     thread = report.json["provenance"]["thread"]
-    made = theirs("bundle", thread, "--out", "tides.openassay", env=env)
+    made = theirs("threads", "bundle", thread, "--out", "tides.openassay", env=env)
     assert made.code == 0, made.err
     file = tmp_path_factory.mktemp("post") / "tides.openassay"
     shutil.move(home / "tides.openassay", file)
@@ -78,7 +78,7 @@ def test_a_changed_byte_is_refused_and_named(mine: Command, sent: Path) -> None:
     assert told.code == 1
     assert told.json["ok"] is False
     assert any("snapshots/" in line for row in told.json["checks"] for line in row["problems"])
-    refused = mine("open", spoiled, "--no-browser")
+    refused = mine("verify", "--open", spoiled, "--no-browser")
     refused.refused(1, "is not what was made", "openassay verify")
 
 
@@ -115,9 +115,9 @@ def test_the_checker_outside_agrees(mine: Command, sent: Path, shared: Path) -> 
 def test_the_same_run_makes_the_same_file(office: Command, tides: Ran, tmp_path: Path) -> None:
     thread = tides.json["provenance"]["thread"]
     for name in ("one", "two"):
-        assert office("bundle", thread, "--out", tmp_path / name).code == 0
+        assert office("threads", "bundle", thread, "--out", tmp_path / name).code == 0
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert office("bundle", thread, "--unsigned", "--out", tmp_path / "bare").code == 0
+    assert office("threads", "bundle", thread, "--unsigned", "--out", tmp_path / "bare").code == 0
     assert "nobody vouches" in office("verify", tmp_path / "bare").out
     assert str(office.folder).encode() not in (tmp_path / "one").read_bytes(), "where files stand is nobody's business"
 
@@ -126,11 +126,11 @@ def test_the_same_run_makes_the_same_file(office: Command, tides: Ran, tmp_path:
 def test_what_cannot_be_bundled_leaves_nothing(office: Command, tides: Ran, mine: Command) -> None:
     thread = tides.json["provenance"]["thread"]
     empty, out = mine("threads", "new").out.strip(), mine.folder / "x.openassay"
-    mine("bundle", empty, "--out", out).refused(2, "no finished report")
-    mine("bundle", "nonsense", "--out", out).refused(2, "nonsense")
-    office("bundle", thread, "--run", "nonsense", "--out", out).refused(2, "nonsense")
-    office("bundle", thread, "--out", mine.folder / "absent" / "x.openassay").refused(2, "cannot write")
-    office("bundle", thread, "--out", mine.folder).refused(2, "folder")
+    mine("threads", "bundle", empty, "--out", out).refused(2, "no finished report")
+    mine("threads", "bundle", "nonsense", "--out", out).refused(2, "nonsense")
+    office("threads", "bundle", thread, "--run", "nonsense", "--out", out).refused(2, "nonsense")
+    office("threads", "bundle", thread, "--out", mine.folder / "absent" / "x.openassay").refused(2, "cannot write")
+    office("threads", "bundle", thread, "--out", mine.folder).refused(2, "folder")
     assert list(mine.folder.iterdir()) == []
 
 
@@ -140,22 +140,22 @@ def test_a_run_that_is_going_is_not_bundled_in_halves(openassay: Command) -> Non
     with openassay.started("research", QUESTION, "--docs", "tiny", "--quiet") as process:
         thread = openassay.wait_for_event("enter", "understand")
         while (at_work := process.poll()) is None:
-            made = openassay("bundle", thread, "--out", "x.openassay")
+            made = openassay("threads", "bundle", thread, "--out", "x.openassay")
             if made.code:
-                made.refused(1, "it is still being researched", f"openassay follow {thread}")
+                made.refused(1, "it is still being researched", f"openassay threads follow {thread}")
                 assert not (openassay.folder / "x.openassay").exists()
             else:
                 break
         assert at_work is None or process.wait(PATIENCE) == 0
         process.communicate(timeout=PATIENCE)
-    assert openassay("bundle", thread, "--out", "x.openassay").code == 0
+    assert openassay("threads", "bundle", thread, "--out", "x.openassay").code == 0
     first = (openassay.folder / "x.openassay").read_bytes()
     with openassay.started(
         "ask", "How high are spring tides?", "--docs", "tiny", "--thread", thread, "--quiet"
     ) as process:
         while process.poll() is None and openassay.statuses(thread)[-1] != "running":
             time.sleep(0.02)
-        again = openassay("bundle", thread, "--out", "y.openassay")
+        again = openassay("threads", "bundle", thread, "--out", "y.openassay")
         process.communicate(timeout=PATIENCE)
     assert again.code == 0, again.err
     assert openassay("verify", "y.openassay").code == 0
@@ -164,7 +164,7 @@ def test_a_run_that_is_going_is_not_bundled_in_halves(openassay: Command) -> Non
 
 
 def test_it_is_opened_to_be_looked_at_until_it_is_ended(mine: Command, sent: Path) -> None:
-    with mine.started("open", sent, "--no-browser") as process:
+    with mine.started("verify", "--open", sent, "--no-browser") as process:
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         base, _, thread = address.rpartition("/t/")

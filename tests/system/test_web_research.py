@@ -163,10 +163,10 @@ async def test_one_page_is_read_as_research_would(world: Callable[[], Any]) -> N
     async with world() as there:
         base = f"http://127.0.0.1:{there.web.port}"
 
-        good = await there.run("fetch", f"{base}/survey", "--json")
-        gone = await there.run("fetch", f"{base}/gone")
-        inside = await there.run("fetch", "http://169.254.169.254/latest/")
-        junk = await there.run("fetch", "not an address")
+        good = await there.run("sources", "fetch", f"{base}/survey", "--json")
+        gone = await there.run("sources", "fetch", f"{base}/gone")
+        inside = await there.run("sources", "fetch", "http://169.254.169.254/latest/")
+        junk = await there.run("sources", "fetch", "not an address")
 
         assert json.loads(good.out)["title"] == "Survey of Lake Marrow"
         assert json.loads(good.out)["published"] == "2021-03-04"

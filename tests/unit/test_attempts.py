@@ -46,9 +46,9 @@ def made(id: str, status: RunStatus = RunStatus.QUEUED) -> Run:
 @pytest.mark.requirement("W-16")
 async def test_a_run_that_outlived_several_processes_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until it has got somewhere."""
-    monkeypatch.setattr("openassay.worker.attempts.LOOK", 0.01)
+    monkeypatch.setattr("openassay.worker.attempts.POLL_SECONDS", 0.01)
     engine = FakeEngine()
-    attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
+    attempts = Attempts(cast(Engine, engine), retry_seconds=ELSEWHERE)
     engine.fallen["suspect"] = 3
 
     async def comes(id: str) -> "asyncio.Task[Any]":
@@ -78,7 +78,7 @@ async def test_a_run_that_outlived_several_processes_goes_on_alone(monkeypatch: 
 @pytest.mark.requirement("W-16")
 async def test_suspects_come_one_after_the_other() -> None:
     engine = FakeEngine()
-    attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
+    attempts = Attempts(cast(Engine, engine), retry_seconds=ELSEWHERE)
     engine.fallen.update({"one": 3, "two": 4})
     one = asyncio.create_task(attempts.attempt(made("one")))
     await asyncio.sleep(0.05)
@@ -94,9 +94,9 @@ async def test_suspects_come_one_after_the_other() -> None:
 async def test_a_suspect_that_got_somewhere_leaves_the_next_one_alone_when_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("openassay.worker.attempts.LOOK", 0.01)
+    monkeypatch.setattr("openassay.worker.attempts.POLL_SECONDS", 0.01)
     engine = FakeEngine()
-    attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
+    attempts = Attempts(cast(Engine, engine), retry_seconds=ELSEWHERE)
     engine.fallen.update({"one": 3, "two": 3})
     one = asyncio.create_task(attempts.attempt(made("one")))
     await asyncio.sleep(0.05)
@@ -119,7 +119,7 @@ async def test_a_suspect_that_got_somewhere_leaves_the_next_one_alone_when_it_en
 @pytest.mark.requirement("W-16")
 async def test_a_suspect_that_is_cancelled_while_it_waits_stands_in_nobodys_way() -> None:
     engine = FakeEngine()
-    attempts = Attempts(cast(Engine, engine), elsewhere=ELSEWHERE)
+    attempts = Attempts(cast(Engine, engine), retry_seconds=ELSEWHERE)
     engine.fallen["suspect"] = 3
     first = asyncio.create_task(attempts.attempt(made("first")))
     await asyncio.sleep(0.05)

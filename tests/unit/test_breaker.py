@@ -20,7 +20,7 @@ def call(breaker: CircuitBreaker, error: Exception | None = None) -> str:
             if error is not None:
                 raise error
     except ModelError as raised:
-        return "open" if "left alone" in raised.message else "failed"
+        return "open" if "is failing" in raised.message else "failed"
     return "ok"
 
 

@@ -11,6 +11,7 @@ from openassay.errors import AnswerError, ConfigurationError
 from openassay.nodes.approve import check_breakpoints, is_condition_met, limit_pages, value_at_path
 from openassay.nodes.gate import ALL, CUSTOM, cancels_research, leaves_open
 from openassay.settings import Condition, load
+from openassay.state import PageRequest
 
 SEEN: dict[str, Any] = {
     "critique": {"score": 5.5, "recommendation": "revise"},
@@ -93,8 +94,11 @@ def test_a_breakpoint_on_what_no_run_has_is_refused_at_the_start(named: dict[str
 # Fewer pages
 
 
-def page(key: str, host: str = "a.example") -> dict[str, str]:
-    return {"key": key, "url": f"https://{host}/{key}"}
+def page(key: str, host: str = "a.example") -> PageRequest:
+    return {
+        "key": key, "url": f"https://{host}/{key}", "kind": "web", "title": "", "published": None,
+        "author": None,
+    }  # fmt: skip
 
 
 def test_so_many_pages_are_those_to_be_fetched_the_best_of_each_sub_question_first() -> None:

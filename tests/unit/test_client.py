@@ -141,7 +141,7 @@ async def test_damaged_encodings(web: FakeWeb, client: FetchClient, encoding: st
 @pytest.mark.parametrize("encoding", ["compress", "gzip, gzip, gzip", "br,zstd,gzip", "gzip;q=1", "\xff"])
 async def test_encodings_that_are_not_read(web: FakeWeb, client: FetchClient, encoding: str) -> None:
     web.add_page(f"{SITE}/", b"abc", headers={"Content-Encoding": encoding})
-    assert (await failure(client)).message.startswith("is compressed in a way that is not read")
+    assert (await failure(client)).message.startswith("has an unsupported compression")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ async def test_types_that_are_not_read(
     web: FakeWeb, client: FetchClient, body: bytes, type: str | None, kind: str
 ) -> None:
     web.add_page(f"{SITE}/", body, type=type)
-    assert (await failure(client)).message == f"is {kind}, which is not read"
+    assert (await failure(client)).message == f"is {kind}, which is not supported"
 
 
 async def test_a_type_is_refused_before_the_body_is_read(web: FakeWeb, client: FetchClient) -> None:
@@ -339,19 +339,19 @@ async def test_a_broken_connection_is_tried_again(web: FakeWeb, client: FetchCli
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (OK + b"Content-Length: 100\r\n\r\nabc", "broke off its answer"),
-        (OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabc", "broke off its answer"),
-        (OK + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\nabc", "did not answer in proper HTTP"),
-        (OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffffff\r\na", "did not answer in proper HTTP"),
-        (OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc", "did not answer in proper HTTP"),
-        (OK + b"Content-Length: -3\r\n\r\nabc", "did not answer in proper HTTP"),
-        (b"", "broke off its answer"),
-        (b"HTTP/1.1 200", "broke off its answer"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "did not answer in proper HTTP"),
-        (b"<html>HTTP/0.9</html>\r\n\r\n", "did not answer in proper HTTP"),
+        (OK + b"Content-Length: 100\r\n\r\nabc", "broke off its response"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabc", "broke off its response"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\nabc", "sent an invalid HTTP response"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffffff\r\na", "sent an invalid HTTP response"),
+        (OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc", "sent an invalid HTTP response"),
+        (OK + b"Content-Length: -3\r\n\r\nabc", "sent an invalid HTTP response"),
+        (b"", "broke off its response"),
+        (b"HTTP/1.1 200", "broke off its response"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "sent an invalid HTTP response"),
+        (b"<html>HTTP/0.9</html>\r\n\r\n", "sent an invalid HTTP response"),
         (b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: a\r\n" % n for n in range(500)) + b"\r\n", "sends too many headers"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000 + b"\r\n\r\n", "did not answer in proper HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX Y: \0\r\n\r\n", "did not answer in proper HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000 + b"\r\n\r\n", "sent an invalid HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nX Y: \0\r\n\r\n", "sent an invalid HTTP response"),
     ],
 )
 async def test_answers_in_bad_http(web: FakeWeb, client: FetchClient, answer: bytes, reason: str) -> None:
@@ -543,4 +543,4 @@ async def test_a_connection_of_its_own(web: FakeWeb, client: FetchClient) -> Non
 
 async def test_headers_that_cannot_be_sent(client: FetchClient) -> None:
     for value in ("a\r\nX-Evil: 1", "\0", "\ud800"):
-        assert (await failure(client, headers={"X-A": value})).message == "cannot be asked for"
+        assert (await failure(client, headers={"X-A": value})).message == "cannot be requested"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.bench_companies import speed
 from benchmarks.evaluation.companies import MEASURES
-from openassay.cli.index import show_company as command
+from openassay.cli.sources import company as command
 from openassay.companies.names import SpellingIndex, is_one_edit_apart, load_profiles, parse_name
 from openassay.companies.register import CompanyRegister, CompanyRow, load_company_rows, open_companies
 from openassay.protocols import CompanyResolver

@@ -16,7 +16,7 @@ from openassay.models.thread import Run
 from openassay.settings import Settings, load
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.sqlite import SqliteDatabase
-from openassay.telemetry.metrics import MOST_NAMES, Metrics
+from openassay.telemetry.metrics import MAX_NAMES, Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
@@ -86,13 +86,13 @@ def test_what_becomes_of_runs_between_processes_is_counted(file: SqliteDatabase)
     assert value(metrics, "openassay_runs_at_work") == 1
     assert value(metrics, "openassay_runs_active", status="queued") == 0
     assert value(metrics, "openassay_queue_oldest_seconds") == 0
-    for n in range(2 * MOST_NAMES):
+    for n in range(2 * MAX_NAMES):
         metrics.record_event(
             Event(run=RUN.id, time=NOW, kind="notice", data={"failed": f"openai:model-{n}", "category": "api"})
         )
     assert (
         len({line for line in metrics.text().splitlines() if b"openassay_outside_failures_total{" in line})
-        <= MOST_NAMES + 1
+        <= MAX_NAMES + 1
     )
     file.close()
     assert str(value(metrics, "openassay_runs_active", status="queued")) == "nan"

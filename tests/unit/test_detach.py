@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openassay.cli.research import CommandOptions, launch_process
+from openassay.cli.research import Output, launch_process
 from openassay.models.thread import Run
 from openassay.settings import load
 
@@ -29,13 +29,13 @@ def test_it_is_written_down_unless_what_is_stored_is_encrypted(
 
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(subprocess, "Popen", started)
-    launch_process(load(data_dir=tmp_path / "data", persistence={"encrypt": encrypt}), RUN, CommandOptions())
+    launch_process(load(data_dir=tmp_path / "data", persistence={"encrypt": encrypt}), RUN, Output())
 
     told = capfd.readouterr()
     assert "16.3" not in told.out + told.err
     if encrypt:
         assert not (tmp_path / "data").exists()
-        assert "is not written down" in told.err
+        assert "none, since storage is encrypted" in told.err
     else:
         log = tmp_path / "data" / "logs" / "t.log"
         assert log.read_text(encoding="utf-8") == "16.3 metres\n" * 2

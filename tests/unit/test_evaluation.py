@@ -190,7 +190,7 @@ def test_the_table_says_when_with_what_and_what_does_not_hold(data: Path) -> Non
     assert "| [made-up](#made-up) | share | **.912** | given with the data: a coin .500 | ≥ .900 |" in text
     assert "|  | slips | **5** (does not hold) |  | ≤ 2 |" in text
     assert "Nothing was tuned." in text
-    assert "`openassay eval made-up`: 3 numbers; 0 s on " in text
+    assert "`python -m benchmarks.evaluation made-up`: 3 numbers; 0 s on " in text
     assert re.search(r"Measured with python 3[^\n]*, openassay \d[^\n]* on \d+ cores[^\n]*, unless said\.", text)
 
 
@@ -212,7 +212,7 @@ def test_a_page_without_a_place_is_refused(page: str) -> None:
 
 
 def test_the_page_of_figures_is_what_its_record_says() -> None:
-    """`openassay eval --render --out docs/quality.md` writes it again."""
+    """`python -m benchmarks.evaluation --render --out docs/quality.md` writes it again."""
     record = read_record(record_path(PAGE))
     text = PAGE.read_text(encoding="utf-8")
     assert render_page(text, record) == text

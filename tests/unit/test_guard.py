@@ -169,7 +169,7 @@ def test_networks_that_a_person_allows() -> None:
     here = AddressGuard(["127.0.0.1/32", "10.1.0.0/16", "fd12::/16"])
     assert here.check("http://127.0.0.1:8080/").ip == IPv4Address("127.0.0.1")
     assert here.check("http://[::ffff:10.1.2.3]/").ip is not None
-    assert here.check("http://wiki/").inside
+    assert here.check("http://wiki/").is_private_name
     assert here.check_ips(here.check("http://wiki/"), ["10.1.0.5", "fd12::5"]) == [
         IPv4Address("10.1.0.5"),
         IPv6Address("fd12::5"),

@@ -52,11 +52,11 @@ def test_a_name_and_back() -> None:
         ("mistral:large", "unknown vendor 'mistral'"),
         ("gpt-4o", "did you mean openai:gpt-4o?"),
         ("claude-x", "did you mean anthropic:claude-x?"),
-        ("something", "does not say whose model it is"),
+        ("something", "does not name the vendor"),
         ("openai:", "names no model"),
         ("openai", "names no model"),
         (":gpt-4o", "unknown vendor"),
-        ("", "does not say whose model it is"),
+        ("", "does not name the vendor"),
     ],
 )
 def test_a_wrong_name_says_what_a_right_one_is(text: str, message: str) -> None:

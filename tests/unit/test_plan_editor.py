@@ -100,8 +100,8 @@ def test_an_option_goes_by_its_number_and_own_words_by_themselves(lines: list[st
 @pytest.mark.requirement("W-02")
 def test_several_numbers_are_one_too_many_where_one_option_holds() -> None:
     choice = ChoiceDialogue(asking("planning", "A", "B", "C", "D", CUSTOM))
-    assert "Only one" in str(choice.handle_line("1,3").told)
-    assert str(choice.handle_line("99").told).startswith("Choose 1 to 5, or write")
+    assert "Only one" in str(choice.handle_line("1,3").message)
+    assert str(choice.handle_line("99").message).startswith("Choose 1 to 5, or write")
     assert choice.handle_line("3").answer == "C"
 
 
@@ -112,15 +112,15 @@ def test_how_to_answer_is_explained_where_it_is_asked_for() -> None:
     assert "1,3" not in seen(ChoiceDialogue(one))
     for line in ("help", " ? ", ""):
         said = create_dialogue(several).handle_line(line)
-        assert (said.answer, str(said.told)) == (
+        assert (said.answer, str(said.message)) == (
             None, "Choose 1 to 6, several as 1,3, or write your own answer. Ctrl-D leaves the question open.",
         )  # fmt: skip
-    assert "Ctrl-D" not in str(ChoiceDialogue(several).handle_line("help").told), "there is none where no terminal is"
+    assert "Ctrl-D" not in str(ChoiceDialogue(several).handle_line("help").message), "there is none without a terminal"
 
 
 def test_without_options_a_number_is_an_answer() -> None:
     choice = ChoiceDialogue(asking("clarification"))
-    assert str(choice.handle_line(" ").told).startswith("Write your own answer")
+    assert str(choice.handle_line(" ").message).startswith("Write your own answer")
     assert choice.handle_line("3").answer == "3"
 
 
@@ -196,7 +196,7 @@ def test_a_change_can_be_taken_back() -> None:
         0,
     ]
     assert outcome(dialogue, "remove 1", "remove 1", "undo", "undo", "approve") == {"decision": "approve"}
-    assert "nothing to take back" in str(dialogue.handle_line("undo").told)
+    assert "nothing to take back" in str(dialogue.handle_line("undo").message)
     assert dialogue.plan == plan()
 
 
@@ -225,14 +225,14 @@ def test_a_change_can_be_taken_back() -> None:
 def test_what_cannot_be_done_is_explained_and_changes_nothing(line: str, told: str) -> None:
     dialogue = editor()
     said = dialogue.handle_line(line)
-    assert told in str(said.told)
+    assert told in str(said.message)
     assert said.answer is None
     assert dialogue.handle_line("approve").answer == {"decision": "approve"}
 
 
 def test_help_lists_every_word() -> None:
     screen = io.StringIO()
-    Console(file=screen, width=60).print(editor().handle_line("?").told)
+    Console(file=screen, width=60).print(editor().handle_line("?").message)
     assert all(word in screen.getvalue() for word in ("approve", "reject [WHY]", "reword 2 TEXT", "undo"))
     assert max(map(len, screen.getvalue().splitlines())) <= 60
 
@@ -240,7 +240,7 @@ def test_help_lists_every_word() -> None:
 def test_the_last_sub_question_stays() -> None:
     dialogue = editor()
     said = [dialogue.handle_line("remove 1") for _ in range(4)]
-    assert [bool(one.told) for one in said] == [False, False, False, True]
+    assert [bool(one.message) for one in said] == [False, False, False, True]
     assert len(dialogue.plan.questions) == 1
 
 
@@ -295,7 +295,7 @@ def test_claims_can_be_left_out() -> None:
     shown = seen(dialogue)
     assert "Statement 20." in shown
     assert "… and 10 more" in shown
-    assert "There is no statement C99. They go from C1 to C30." in str(dialogue.handle_line("drop C2 C99").told)
+    assert "There is no statement C99. They go from C1 to C30." in str(dialogue.handle_line("drop C2 C99").message)
     assert outcome(dialogue, "drop", "drop C99", "drop c2, C25", "approve") == {
         "decision": "modify", "drop": ["C2", "C25"],
     }  # fmt: skip
@@ -318,7 +318,7 @@ def test_a_draft_is_sent_back_with_wishes(kind: str) -> None:
 def test_what_a_breakpoint_does_not_offer_cannot_be_said() -> None:
     dialogue = Approval(asking("approve_output", "approve", "reject", "skip", draft=DRAFT))
     assert dialogue.handle_line("fix it all").answer is None
-    assert not any("fix" in usage for usage in dialogue.words)
+    assert "fix" not in dialogue.hint()
     assert dialogue.handle_line("approve").answer == {"decision": "approve"}
 
 

@@ -103,7 +103,7 @@ async def test_an_error_in_a_turn_ends_it() -> None:
 
 
 async def test_hosts_are_forgotten_but_not_while_they_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_MAX_HOSTS", 10)
+    monkeypatch.setattr(client, "_MAX_IDLE_HOSTS", 10)
     now = 0.0
     polite = HostLimiter(at_once=5, at_once_per_host=5, host_pause=1.0, clock=lambda: now)
     for number in range(100):

@@ -160,7 +160,7 @@ class Busy(MemoryLedger):
 
 @pytest.mark.requirement("W-16")
 async def test_an_answer_that_cannot_be_stored_at_once_is_stored_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts, "PAUSES", (0.0,) * 5)
+    monkeypatch.setattr(accounts, "STORE_PAUSES", (0.0,) * 5)
     shop = Shop(ledger=Busy(5))
     assert await shop.account.buy(FEE, shop.request) == '{"results": []}'
     heir = Shop(ledger=shop.ledger)
@@ -172,7 +172,7 @@ async def test_an_answer_that_cannot_be_stored_at_once_is_stored_in_a_while(monk
 @pytest.mark.requirement("W-16")
 async def test_an_answer_that_cannot_be_stored_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever wanted it fails and is tried again: a page, and a model's words."""
-    monkeypatch.setattr(accounts, "PAUSES", ())
+    monkeypatch.setattr(accounts, "STORE_PAUSES", ())
     shop = Shop(ledger=Busy(2))
     reply = ModelReply(text="16.3 metres", usage=TokenUsage(prompt_tokens=5, completion_tokens=5), model="m")
     said = []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp
 from openassay.search.index import add_vectors
-from openassay.search.ranking import LONG, PER_DOCUMENT, PassageMatch, rank, rank_without_hops
+from openassay.search.ranking import LONG, PER_DOCUMENT, RankedPassage, rank, rank_without_hops
 from openassay.storage.index import SqliteIndex
 
 
@@ -51,7 +51,7 @@ def put(index: SqliteIndex, title: str, *texts: str) -> None:
     index.replace(title, FileStamp(1, 1), document, cut)
 
 
-def titles(found: Sequence[PassageMatch]) -> list[str]:
+def titles(found: Sequence[RankedPassage]) -> list[str]:
     return [ranked.match.title for ranked in found]
 
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 import typer
 
-from openassay.cli import admin
+from openassay.cli import doctor
 from openassay.errors import ConfigurationError, OpenAssayError, StorageError
 from openassay.models.event import Event
 from openassay.settings import Settings, load
@@ -60,7 +60,7 @@ def check(name: str, *, is_soft: bool = False, error: Exception | None = None) -
 async def test_what_can_be_done_without_keeps_nobody_from_working(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "SOFT_PATIENCE", 30.0)
+    monkeypatch.setattr(health, "SOFT_CHECK_SECONDS", 30.0)
     gone = StorageError("redis://:password@host is gone", help="Start it.")
     looked = Readiness([check("database"), check("redis", is_soft=True, error=gone)])
     assert await looked.summarise() == ([], ["no redis"])
@@ -73,8 +73,8 @@ async def test_what_can_be_done_without_keeps_nobody_from_working(
 
 
 async def test_a_check_that_hangs_is_waited_for_only_where_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "PATIENCE", 0.2)
-    monkeypatch.setattr(health, "SOFT_PATIENCE", 0.05)
+    monkeypatch.setattr(health, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(health, "SOFT_CHECK_SECONDS", 0.05)
     ends = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -113,7 +113,7 @@ def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, t
         found = {one.name: one for one in list_checks(given, tmp_path, database)}
         assert "PostgreSQL 18" in found["database"].look()
         assert re.fullmatch(r"[+-]0\.\d\d s from the database's", found["clock"].look())
-        with pytest.raises(StorageError, match="none has given a sign") as alone:
+        with pytest.raises(StorageError, match="none has reported") as alone:
             found["workers"].look()
         assert "openassay worker" in alone.value.help
         with database.transaction() as connection:
@@ -122,7 +122,7 @@ def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, t
             )
         with pytest.raises(StorageError, match="this OpenAssay works with") as old:
             found["database"].look()
-        assert "openassay db migrate" in old.value.help
+        assert "openassay admin db migrate" in old.value.help
 
 
 def test_clocks_that_differ_are_told(postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_clocks_that_differ_are_told(postgres_address: str, tmp_path: Path, monk
 
 
 def test_nothing_that_is_gone_is_taken_for_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traces, "ASKING", 0.2)
+    monkeypatch.setattr(traces, "PROBE_SECONDS", 0.2)
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -170,7 +170,7 @@ async def test_a_worker_shows_its_figures_and_its_health(file: SqliteDatabase, t
             assert (await client.post("/metrics")).status_code == 405
             file.close()
             engine.lost = 3
-            await asyncio.sleep(health.FRESH)
+            await asyncio.sleep(health.FRESH_SECONDS)
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["problems"]) == (503, ["the database does not answer"])
             assert str(tmp_path) not in ready.text
@@ -187,7 +187,7 @@ async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteData
         assert address is None
     with socket.create_server(("127.0.0.1", 0)) as taken:
         fleet = load(fleet={"metrics_port": taken.getsockname()[1]}).fleet
-        with pytest.raises(ConfigurationError, match="cannot show figures") as refused:
+        with pytest.raises(ConfigurationError, match="cannot serve metrics") as refused:
             async with open_endpoint(fleet, metrics, Readiness([])):
                 pass
     assert "fleet.metrics_port" in refused.value.help
@@ -196,12 +196,12 @@ async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteData
 def test_the_doctor_tells_what_is_bad_from_what_is_weak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(admin, "CHECKS", (admin.check_dependencies,))
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_dependencies,))
     monkeypatch.setenv("REDIS_URL", "redis://:secret-7-password@127.0.0.1:1/0")
     monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "redis")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as weak:
-        admin.run_doctor(as_json=False)
+        doctor.doctor(json=False)
     shown = capsys.readouterr().out
     assert weak.value.exit_code == 0, shown
     assert re.search(r"^WEAK redis +it cannot be asked \(ConnectionError\)\n +Check that it runs", shown, re.M), shown
@@ -211,7 +211,7 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "true")
     with pytest.raises(typer.Exit) as bad:
-        admin.run_doctor(as_json=True)
+        doctor.doctor(json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert bad.value.exit_code == 1
     assert (found["encryption"]["good"], found["encryption"]["soft"]) == (False, False)
@@ -223,14 +223,14 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 def test_the_doctor_looks_at_a_whole_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(admin, "CHECKS", (admin.check_database, admin.check_dependencies))
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_database, doctor.check_dependencies))
     monkeypatch.setenv("DATABASE_URL", postgres_address)
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__BACKEND", "postgres")
     monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "postgres")
     monkeypatch.setenv("OPENASSAY_SERVER__RUNS", "workers")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as told:
-        admin.run_doctor(as_json=True)
+        doctor.doctor(json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert told.value.exit_code == 0, found
     assert {name for name, one in found.items() if not one["good"]} == {"workers"}

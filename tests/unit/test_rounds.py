@@ -21,6 +21,7 @@ from openassay.reasoning.base import NEUTRAL_STEMS, AnalysisRequest, Evidence, c
 from openassay.reasoning.llm.read import AnalysisForm, convert_analysis, list_evidence
 from openassay.reasoning.rules.analyse import CONFIRMATION, DEFAULT_NEEDS, ENOUGH, QUERIES_BY_NEED, SETTLEMENT, analyse
 from openassay.settings import load
+from openassay.state import SearchOutcome
 from openassay.testing import make_document
 from openassay.text.questions import answer_kinds, find_year_range, has_answer_kind
 from openassay.text.words import query_key, stems
@@ -116,7 +117,12 @@ def test_a_repetition_takes_no_place_of_the_queries_a_round_may_ask() -> None:
 @pytest.mark.requirement("S-04")
 def test_what_another_has_found_before_is_lent() -> None:
     hit = {"query": "lake marrow area", "url": "https://a.example/"}
-    searched = {"0:Q1": {"question": "Q1", "hits": [hit, {**hit, "query": "river"}]}}
+    outcome: SearchOutcome = {
+        "question": "Q1", "hits": [hit, {**hit, "query": "river"}], "queries": [], "completed": 2, "failed": 0,
+        "cached": 0,
+        "avoided": {}, "errors": {},
+    }  # fmt: skip
+    searched = {"0:Q1": outcome}
     [result] = reuse_results([("Q2", "area of lake marrow")], searched)
     assert (result["question"], result["hits"]) == ("Q2", [hit])
     assert result["queries"] == [{"text": "area of lake marrow", "as": "lake marrow area", "status": "completed"}]

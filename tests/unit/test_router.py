@@ -148,7 +148,7 @@ async def test_retry_after_is_honoured_and_the_sdk_does_not_retry(make: Make) ->
         assert bench.pauses == [1]
         assert bench.asked == ["anthropic", "anthropic"]
         [notice] = bench.told("notice")
-        assert "Trying again" in str(notice["text"])
+        assert "Retrying" in str(notice["text"])
 
 
 @pytest.mark.requirement("F-11")
@@ -174,7 +174,7 @@ async def test_the_next_tier_is_asked_when_the_first_gives_up(make: Make) -> Non
         reply = await bench.models().ask(WHICH)
         assert reply.model == "openai:gpt-4o"
         assert bench.asked == ["anthropic"] * 4 + ["openai"]
-        assert "Going on with openai:gpt-4o" in str(bench.told("notice")[-1]["text"])
+        assert "Continuing with openai:gpt-4o" in str(bench.told("notice")[-1]["text"])
 
 
 @pytest.mark.requirement("L-09")

@@ -14,9 +14,10 @@ from pydantic import SecretStr
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.models.spend import Fee
-from openassay.search.base import ApiSource, ProviderRequest, add_site_filters, parse_date, shorten
+from openassay.search.base import ApiSource, ProviderRequest
 from openassay.search.brave import BraveSource
 from openassay.search.duckduckgo import DuckDuckGoSource
+from openassay.search.fields import add_site_filters, parse_date, shorten
 from openassay.search.http import HttpResponse, ProviderClient, ProviderLimiter, RetryPolicy
 from openassay.search.registry import SourceContext
 from openassay.search.searxng import SearxngSource
@@ -33,7 +34,7 @@ KEY = "sk-very-secret-0123456789"
 KEYS = Keys(tavily_api_key=SecretStr(KEY), brave_api_key=SecretStr(KEY))
 FORMATS = {format.name: format for format in load_formats()}
 INQUIRY = SearchRequest(query="harbour of Zanzibar")
-QUICK = RetryPolicy(pause=0.01, longest=0.5, overall=5.0)
+QUICK = RetryPolicy(pause=0.01, max_pause=0.5, overall=5.0)
 OPENED: list[ProviderClient] = []
 IMPOSSIBLE = (  # OverflowError, ValueError, and in some versions of email.utils IndexError and TypeError
     "Mon, 99999999999999999999 Jan 2024 10:00:00 GMT", "5 Jan 2024 10:00:00 +99999999999999999999",
@@ -133,7 +134,7 @@ def test_pauses_grow_and_differ() -> None:
 def test_who_is_asked_too_often_is_left_alone_for_longer() -> None:
     assert [RetryPolicy().pause_before(attempt, None, crowded=True) for attempt in (1, 2)] == [5.0, 10.0]
     assert RetryPolicy().pause_before(1, 2.0, crowded=True) == 2.0
-    assert RetryPolicy().longest >= 10.0  # or the third attempt would not be made
+    assert RetryPolicy().max_pause >= 10.0  # or the third attempt would not be made
 
 
 @pytest.mark.parametrize(("status", "pauses"), [(429, (0.1, 0.2)), (503, (0.0, 0.0))])
@@ -188,7 +189,7 @@ async def test_a_full_queue_is_an_error_and_not_a_standstill(tavily: FakeSearchP
     asked = source(tavily, RetryPolicy(queue=0.1), requests_per_minute={"tavily": 6})
     await asked.ask(INQUIRY, Paid())
     error = await refused(asked, SearchRequest(query="another"))
-    assert "waiting" in error.message
+    assert "queued" in error.message
     assert len(tavily.seen) == 1
 
 
@@ -328,8 +329,8 @@ async def test_a_date_that_cannot_be_does_not_lose_a_search(tavily: FakeSearchPr
 async def test_what_another_version_kept_is_asked_again(tavily: FakeSearchProvider) -> None:
     asked = source(tavily)
     await asked.ask(INQUIRY, Paid())
-    (key,) = asked._bench.cache._values  # type: ignore[attr-defined]
-    await asked._bench.cache.put(key, b'[{"address": "https://example.org/"}]', seconds=60)
+    (key,) = asked.context.cache._values  # type: ignore[attr-defined]
+    await asked.context.cache.put(key, b'[{"address": "https://example.org/"}]', seconds=60)
     assert not (await asked.ask(INQUIRY, Paid())).cached
 
 
@@ -453,7 +454,7 @@ async def test_duckduckgo_that_wants_to_see_a_person_has_not_found_nothing(statu
         provider.reply_next(provider.build_reply(page, status))
         error = await refused(DuckDuckGoSource(bench(endpoints={"duckduckgo": f"{provider.url}/html/"})))
         assert len(provider.seen) == 1
-    assert "person" in error.message
+    assert "CAPTCHA" in error.message
     assert not error.retryable
 
 

@@ -16,8 +16,9 @@ from openassay.errors import SourceError
 from openassay.models.evidence import SearchRequest
 from openassay.protocols import DocumentReader, Embedder
 from openassay.search.arxiv import ArxivSource
-from openassay.search.base import (
-    ApiSource,
+from openassay.search.base import ApiSource
+from openassay.search.crossref import CrossrefSource
+from openassay.search.fields import (
     date_from_parts,
     doi_url,
     format_byline,
@@ -26,7 +27,6 @@ from openassay.search.base import (
     query_keywords,
     strip_markup,
 )
-from openassay.search.crossref import CrossrefSource
 from openassay.search.gdelt import GdeltSource
 from openassay.search.github import GithubSource
 from openassay.search.http import HttpRequest, HttpResponse, ProviderClient, RetryPolicy
@@ -420,7 +420,7 @@ async def test_newsapi_errors_are_errors_whatever_their_status(code: str, retrya
 
 
 async def test_newsapi_says_when_a_plan_does_not_reach_back() -> None:
-    with pytest.raises(SourceError, match="does not go back") as caught:
+    with pytest.raises(SourceError, match="does not cover dates") as caught:
         await source(NewsApiSource, Scripted(HttpResponse(426, {}, "")), keys={"news_api_key": "k"}).search(
             "quay", limit=5
         )

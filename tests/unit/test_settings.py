@@ -120,7 +120,7 @@ def test_each_layer_overrides_the_one_below(folder: Path, monkeypatch: pytest.Mo
     seen = [load().target_length]
     (folder / "config.yaml").write_text("target_length: 300\nmax_iterations: 5\nllm: {model: a}\n", encoding="utf-8")
     seen.append(load().target_length)
-    (folder / ".env").write_text("OPENASSAY_TARGET_LENGTH=400\nASSAY_LLM__MODEL=b\n", encoding="utf-8")
+    (folder / ".env").write_text("OPENASSAY_TARGET_LENGTH=400\nOPENASSAY_LLM__MODEL=b\n", encoding="utf-8")
     seen.append(load().target_length)
     monkeypatch.setenv("OPENASSAY_TARGET_LENGTH", "500")
     seen.append(load().target_length)
@@ -209,13 +209,26 @@ def test_there_is_no_setting_that_nothing_reads(folder: Path) -> None:
     assert "llm.reasoner" in refused(llm={"reasoner": "embedded"})
 
 
+@pytest.mark.parametrize("variable", ["ASSAY_DEPTH", "ASSAY_LLM__MODEL", "ASSAY_STORAGE_KEY", "ASSAY_CONFIG"])
+def test_a_variable_of_version_0_1_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "x")
+    with pytest.raises(ConfigurationError, match=f"{variable} is a name of version 0.1") as caught:
+        load()
+    assert caught.value.help == f"Rename it to OPEN{variable}."
+
+
+def test_variables_of_other_programs_are_none_of_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_LAB_ADDRESS", "x")
+    assert load().depth is Depth.STANDARD
+
+
 @pytest.mark.requirement("L-10")
 @pytest.mark.parametrize("where", ["environment", ".env", "argument"])
 def test_a_misspelt_setting_is_not_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     if where == "environment":
         monkeypatch.setenv("OPENASSAY_DETPH", "quick")
     elif where == ".env":
-        (folder / ".env").write_text("PATH_OF_OTHERS=x\nASSAY_DETPH=quick\n", encoding="utf-8")
+        (folder / ".env").write_text("PATH_OF_OTHERS=x\nOPENASSAY_DETPH=quick\n", encoding="utf-8")
 
     message = refused(**({"detph": "quick"} if where == "argument" else {}))
 
@@ -291,7 +304,7 @@ def test_only_the_settings_read_the_environment() -> None:
         if reading.search(path.read_text("utf-8"))
     }
 
-    assert readers == {"settings/__init__.py"}
+    assert readers == {"settings.py"}
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def test_no_secret_hides_behind_an_escape(before: str) -> None:
     with logs.configure_logs(load(log_level="info"), out):
         logging.getLogger("openassay").warning(f"see{before} {secret}")
         logging.getLogger("openassay").warning(
-            "see", extra={"told": {"error": [f"x{before} {secret}"], "who": Path(f"/{secret}")}}
+            "see", extra={"fields": {"error": [f"x{before} {secret}"], "who": Path(f"/{secret}")}}
         )
         structlog.get_logger("openassay").warning("see", why={"deep": LookupError(f"{before}{secret}")})
         try:

@@ -96,9 +96,7 @@ async def scene(workshop: ExtractorPool) -> AsyncIterator[Scene]:
                 client = FetchClient(settings, resolve=web.resolve_public, dial=web.dial)
                 robots = Robots(client, settings.user_agent)
                 visits = PageFetcher(settings, client=client, robots=robots)
-                opened[key] = WebPages(
-                    settings, visits=visits, cache=cache, workshop=workshop, render=render, now=clock
-                )
+                opened[key] = WebPages(settings, fetcher=visits, cache=cache, pool=workshop, render=render, now=clock)
                 stack.push_async_callback(client.aclose)
                 stack.push_async_callback(robots.aclose)
                 stack.push_async_callback(opened[key].close)
@@ -268,14 +266,19 @@ def wrapped(body: str) -> str:
         (wrapped(MENU), None, 200, "is below 0.3"),
         (wrapped(GONE), None, 200, "is below 0.3"),
         (wrapped("<img src=a.png alt=''>"), None, 200, "holds no text"),
-        (b"\x89PNG\r\n", "image/png", 200, "is image/png, which is not read"),
+        (b"\x89PNG\r\n", "image/png", 200, "is image/png, which is not supported"),
         (b"\x89PNG\r\n", "text/html", 200, "a picture, a recording or an archive"),
-        (b"\x00\x00\x00\x18ftypmp42", "video/mp4", 200, "is video/mp4, which is not read"),
-        (b"PK\x03\x04nothing", "application/zip", 200, "is application/zip, which is not read"),
-        ("{}", "application/json", 200, "is application/json, which is not read"),
-        ("<?xml version='1.0'?><rss></rss>", "application/rss+xml", 200, "is application/rss+xml, which is not read"),
-        ("<?xml version='1.0'?><rss></rss>", "text/xml", 200, "is a feed or data in XML, which is not read"),
-        ("no pdf", "application/pdf", 200, "served as PDF, but it is none"),
+        (b"\x00\x00\x00\x18ftypmp42", "video/mp4", 200, "is video/mp4, which is not supported"),
+        (b"PK\x03\x04nothing", "application/zip", 200, "is application/zip, which is not supported"),
+        ("{}", "application/json", 200, "is application/json, which is not supported"),
+        (
+            "<?xml version='1.0'?><rss></rss>",
+            "application/rss+xml",
+            200,
+            "is application/rss+xml, which is not supported",
+        ),
+        ("<?xml version='1.0'?><rss></rss>", "text/xml", 200, "is a feed or data in XML, which is not supported"),
+        ("no pdf", "application/pdf", 200, "served as PDF, but it is not one"),
         (b"%PDF-1.7\nnothing follows", "application/pdf", 200, "not a readable PDF"),
         (pdf_bytes(StandardEncryption("secret", strength=128)), "application/pdf", 200, "needs a password"),
     ],
@@ -358,7 +361,7 @@ async def test_what_scripts_have_fetched_from_elsewhere_is_not_credited_to_the_s
     pages = scene.open(render)
     for path in ("/away", "/blank"):
         page = await pages.read(f"{HOST}{path}")
-        assert (page.document, page.reason, page.again) == (None, "leads the browser to another site", False)
+        assert (page.document, page.reason, page.again) == (None, "redirects the browser to another site", False)
     assert (await pages.read(f"{HOST}/on")).document is not None
 
 
@@ -539,7 +542,7 @@ def children() -> set[int]:
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             started |= set((task / "children").read_text().split())
-    return {int(pid) for pid in started if b"harvest.worker" in command_line(pid)}
+    return {int(pid) for pid in started if b"fetch.pool_child" in command_line(pid)}
 
 
 def command_line(pid: str) -> bytes:

@@ -7,6 +7,7 @@ Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 the bu
 import contextlib
 import io
 import sys
+from collections.abc import Callable
 
 from openassay.errors import ConfigurationError, OpenAssayError
 
@@ -14,10 +15,26 @@ STOPPED = 130
 
 
 def main() -> None:
-    """Run the command; whatever goes wrong is one line and a hint, never a traceback."""
-    _relax_stream_errors()
+    report_errors(_run)
+
+
+def _run() -> None:
+    import logging
+
+    from openassay.cli.app import app
+
+    logging.basicConfig(format="openassay: %(message)s", stream=sys.stderr, level=logging.WARNING)
+    app()
+
+
+def report_errors(command: Callable[[], object]) -> None:
+    """Run a command; whatever goes wrong is one line and a hint, never a traceback."""
+    # A terminal that cannot show ✓ shows a question mark; a file name that is not UTF-8 is shown escaped.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
     try:
-        _run()
+        command()
     except OpenAssayError as error:
         _print_error(error.message, error.help)
         sys.exit(error.exit_code)
@@ -39,27 +56,11 @@ def main() -> None:
 
 
 def _exit_on_interrupt() -> None:
-    """From here on Python only waits for threads that end: who presses Ctrl-C now is not shown where it was."""
+    """From here on Python only waits for threads that end: Ctrl-C shows no traceback of that."""
     import os
     import signal
 
     signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
-
-
-def _run() -> None:
-    import logging
-
-    from openassay.cli.app import app
-
-    logging.basicConfig(format="openassay: %(message)s", stream=sys.stderr, level=logging.WARNING)
-    app()
-
-
-def _relax_stream_errors() -> None:
-    """A terminal that cannot show ✓ shows a question mark; a file name that is not UTF-8 is shown escaped."""
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=errors)
 
 
 def _print_error(message: str, help: str) -> None:
@@ -76,6 +77,6 @@ def _print_traceback() -> None:
 
     from openassay.settings import load
 
-    with contextlib.suppress(ConfigurationError):  # the fault has been told; what to show besides is a nicety
+    with contextlib.suppress(ConfigurationError):  # the fault has been reported already
         if load().log_level == "debug":
             traceback.print_exc()

@@ -1,163 +1,232 @@
-"""Moments, branches and differences on a terminal."""
+"""`openassay threads history`, `fork`, `replay`, `branches` and `diff`: go back, and go on differently."""
 
+from __future__ import annotations
+
+import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
 
-from openassay.cli.research import CommandOptions, run_and_deliver
+from openassay.cli.options import (
+    Depth,
+    Docs,
+    JsonReport,
+    Model,
+    Out,
+    Quiet,
+    Source,
+    Style,
+    ThreadId,
+    Usd,
+    Web,
+    Words,
+    Yes,
+    complete_thread,
+    json_option,
+)
+from openassay.cli.research import Output, deliver_outcome, execute_run, resolve_docs
 from openassay.cli.review import read_edits
-from openassay.cli.runtime import run_with_engine
-from openassay.cli.screen import format_dollars, print_message, to_one_line, truncate_line, wrap_line
-from openassay.engine.diff import EditionHeader, ReportDiff, ReportStatement, SourceRef, StatementChange
-from openassay.engine.engine import Engine
-from openassay.engine.history import PAGE
+from openassay.cli.runtime import find_thread, run_on_thread, run_with_engine
+from openassay.cli.screen import format_dollars, print_json, print_message, to_one_line, truncate_line, wrap_line
 from openassay.errors import UsageError
-from openassay.models.plan import Depth, Style
+from openassay.models.plan import Depth as ResearchDepth
 from openassay.models.thread import BranchChanges, BranchTree, CheckpointInfo, Run
+from openassay.settings import load
 from openassay.text.words import pluralize
 
-T = TypeVar("T")
-BEGUN, BEGINNINGS = "begun", (("understand",), ("withdraw",))  # the question was taken up, and nothing done yet
+if TYPE_CHECKING:
+    from openassay.engine.diff import EditionHeader, ReportDiff, ReportStatement, SourceRef
+    from openassay.engine.engine import Engine
+
+MAX_CHECKPOINTS = 30  # that `history` lists
+BEGUN, BEGINNINGS = "begun", (("understand",), ("withdraw",))  # the question was accepted, and nothing done yet
 _PLANS = "What a plan and its edits look like: docs/howto/branches.md, or openassay threads state THREAD --json."
 
 
-@dataclass(frozen=True, slots=True)
-class ForkOptions:
-    """What was given on the command line to be changed."""
-
-    question: str | None = None
-    plan: str | None = None  # a file
-    deliverable: str | None = None
-    style: Style | None = None
-    words: int | None = None
-    source: str | None = None
-    docs: list[str] | None = None
-    web: bool = False
-    without: list[str] | None = None
-    depth: str | None = None
-    model: str | None = None
-    budget: float | None = None
-
-
-# Moments ----------------------------------------------------------------------------------------------
-
-
-def show_history(thread: str, *, everything: bool, json: bool) -> None:
-    found = run_with_engine(lambda engine: engine.history(thread, limit=None if everything else PAGE))
+def history(
+    thread: ThreadId,
+    everything: Annotated[bool, typer.Option("--all", help="From the beginning, not only the last 30.")] = False,
+    json: Annotated[bool, json_option("the checkpoints")] = False,
+) -> None:
+    """List the checkpoints of a thread: what was done, what came of it, what it had cost."""
+    limit = None if everything else MAX_CHECKPOINTS
+    found = run_on_thread(thread, lambda engine, id: engine.history(id, limit=limit))
     if json:
-        typer.echo(_join_json(moment.model_dump_json(indent=2) for moment in found))
-        return
+        return print_json([moment.model_dump(mode="json") for moment in found])
     for line in _format_history(found):
         typer.echo(truncate_line(line))
     if found[0].number > 1 and not everything:
-        print_message(f"The {pluralize(found[0].number - 1, 'moment')} before: openassay history {thread} --all")
+        earlier = pluralize(found[0].number - 1, "checkpoint")
+        print_message(f"The {earlier} before: openassay threads history {thread} --all")
+    return None
 
 
 def _format_history(moments: Sequence[CheckpointInfo]) -> Iterator[str]:
-    """The day stands once; what costs nothing has no column."""
-    id, stage = max(len(moment.short) for moment in moments), max(len(_format_stage(moment)) for moment in moments)
+    """Name the day once; what costs nothing has no column."""
+    stages = [_format_stage(moment) for moment in moments]
+    id, width = max(len(moment.short) for moment in moments), max(map(len, stages))
     costs = any(moment.usd for moment in moments)
     heading = ""
-    for moment in moments:
+    for moment, stage in zip(moments, stages, strict=True):
         before, heading = heading, f"run {moment.run}  {moment.time:%Y-%m-%d}"
         if heading != before:
             yield heading
         usd = f"  {format_dollars(moment.usd) if moment.usd else '':>9}" if costs else ""
-        head = f"{moment.number:4}  {moment.short:{id}}  {moment.time:%H:%M:%S}{usd}  {_format_stage(moment):{stage}}"
-        summary = "" if _format_stage(moment) == BEGUN else to_one_line(moment.summary)
+        head = f"{moment.number:4}  {moment.short:{id}}  {moment.time:%H:%M:%S}{usd}  {stage:{width}}"
+        summary = "" if stage == BEGUN else to_one_line(moment.summary)
         then = f"→ {', '.join(moment.next)}" if moment.next else ""
         yield f"{head}  {' '.join(part for part in (summary, then) if part)}"
 
 
 def _format_stage(moment: CheckpointInfo) -> str:
-    """What had just ended. It is not known of a moment whose predecessors were pruned."""
+    """Say what had just ended. It is not known of a checkpoint whose predecessors were pruned."""
     if moment.after or moment.begins:
         return ", ".join(moment.after) or "asked"
     return BEGUN if moment.next in BEGINNINGS and not moment.planned else "…"
 
 
-# Forks ------------------------------------------------------------------------------------------------
-
-
-def fork_thread(
-    thread: str, at: str | None, given: ForkOptions, *, yes: bool, out: Path | None, json: bool, quiet: bool
+def fork(
+    thread: ThreadId,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="CHECKPOINT", help="From there; else from where the change takes effect."),
+    ] = None,
+    question: Annotated[str | None, typer.Option(metavar="TEXT", help="Ask this in place of the question.")] = None,
+    plan: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Edits of the plan, or a whole one, as JSON; - is stdin.")
+    ] = None,
+    deliverable: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What you want to have, as in: a one-page briefing.")
+    ] = None,
+    style: Style = None,
+    words: Words = None,
+    source: Source = None,
+    docs: Docs = None,
+    web: Web = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="Do without it: S3, an address, or a host; may be repeated."),
+    ] = None,
+    depth: Depth = None,
+    model: Model = None,
+    budget: Usd = None,
+    yes: Yes = False,
+    out: Out = None,
+    json: JsonReport = False,
+    quiet: Quiet = False,
 ) -> None:
-    wishes = CommandOptions(json=json, out=out, quiet=quiet, yes=yes)
-    changes = parse_changes(given)
+    """Go on from a checkpoint with something changed, on a thread of its own.
 
-    async def begin(engine: Engine) -> tuple[Run, int]:
-        run = await engine.fork(thread, at, changes, interactive=wishes.interactive)
-        if not quiet:
-            print_message(f"Branch {run.thread}; to compare them: openassay diff {thread} {run.thread}")
-        return run, 0
-
-    run_and_deliver(wishes, begin)
-
-
-def parse_changes(given: ForkOptions) -> BranchChanges:
-    plan = read_edits(given.plan, _PLANS) if given.plan else None
-    if plan is not None and not isinstance(plan, list | dict):
+    Nothing paid for before is paid for again, and the thread itself stays as it is."""
+    edits = read_edits(plan, _PLANS) if plan else None
+    if edits is not None and not isinstance(edits, list | dict):
         raise UsageError("the plan is neither a list of edits nor an object", help=_PLANS)
-    if plan == []:
+    if edits == []:
         raise UsageError("nothing is changed: the list of edits is empty", help=_PLANS)
     try:
-        return BranchChanges(
-            question=given.question,
-            plan=plan if isinstance(plan, dict) else None,
-            edits=tuple(plan) if isinstance(plan, list) else (),
-            deliverable=given.deliverable,
-            style=given.style,
-            words=given.words,
-            source=given.source,
-            docs=tuple(str(Path(path).absolute()) for path in given.docs) if given.docs else None,
-            web=given.web or None,
-            without=tuple(given.without or ()),
-            depth=Depth(given.depth) if given.depth else None,
-            model=given.model,
-            usd=given.budget,
+        changes = BranchChanges(
+            question=question,
+            plan=edits if isinstance(edits, dict) else None,
+            edits=tuple(edits) if isinstance(edits, list) else (),
+            deliverable=deliverable,
+            style=style,
+            words=words,
+            source=source,
+            docs=resolve_docs(docs) if docs else None,
+            web=web or None,
+            without=tuple(without or ()),
+            depth=ResearchDepth(depth) if depth else None,
+            model=model,
+            usd=budget,
         )
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(map(str, problem["loc"]))
-        raise UsageError(f"{name}: {problem['msg'].lower()}", help="See: openassay fork --help") from error
+        raise UsageError(f"{name}: {problem['msg'].lower()}", help="See: openassay threads fork --help") from error
+    _run_branch(thread, at, changes, Output(json=json, out=out, quiet=quiet, yes=yes))
 
 
-def show_branches(thread: str, *, json: bool) -> None:
-    tree = run_with_engine(lambda engine: engine.tree(thread))
+def replay(
+    thread: ThreadId,
+    at: Annotated[
+        str,
+        typer.Option("--at", metavar="CHECKPOINT", help="Its number in `openassay threads history`, or its id."),
+    ],
+    yes: Yes = False,
+    out: Out = None,
+    json: JsonReport = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on from a checkpoint once more, on a thread of its own, with nothing changed."""
+    _run_branch(thread, at, BranchChanges(), Output(json=json, out=out, quiet=quiet, yes=yes))
+
+
+def _run_branch(thread: str, at: str | None, changes: BranchChanges, output: Output) -> None:
+    async def start(engine: Engine, thread: str) -> Run:
+        run = await engine.fork(thread, at, changes, interactive=output.interactive)
+        if not output.quiet:
+            print_message(f"Branch {run.thread}; to compare them: openassay threads diff {thread} {run.thread}")
+        return run
+
+    deliver_outcome(asyncio.run(execute_run(load(), start, output, thread)), output)
+
+
+def show_branches(thread: ThreadId, json: Annotated[bool, json_option("the tree")] = False) -> None:
+    """Show the thread a thread was forked from, and all that were forked from it, as a tree."""
+
+    async def load_tree(engine: Engine, thread: str) -> tuple[str, BranchTree]:
+        return thread, await engine.tree(thread)
+
+    id, tree = run_on_thread(thread, load_tree)
     if json:
-        typer.echo(tree.model_dump_json(indent=2).encode())
-        return
-    for line in _draw_tree(tree, thread):
+        return print_json(tree)
+    for line in _draw_tree(tree, id):
         typer.echo(line)
+    return None
 
 
 def _draw_tree(tree: BranchTree, asked: str, before: str = "", corner: str = "") -> Iterator[str]:
     usd = f"  {format_dollars(tree.usd)}" if tree.usd else ""
     here = " *" if tree.thread == asked else ""
-    came = f"{tree.changed}, from {tree.moment}" if tree.moment else tree.changed
+    change = f"{tree.changed}, from {tree.moment}" if tree.moment else tree.changed
     origin = f"  of a deleted thread ({tree.parent})" if tree.of_deleted else ""
-    told = came if tree.parent and not tree.of_deleted else f"{tree.title}{origin}"
-    line = f"{before}{corner}{tree.thread}{here}  {tree.status or 'empty'}{usd}  {to_one_line(told)}"
+    text = change if tree.parent and not tree.of_deleted else f"{tree.title}{origin}"
+    line = f"{before}{corner}{tree.thread}{here}  {tree.status or 'empty'}{usd}  {to_one_line(text)}"
     yield wrap_line(line, len(before) + 6)
     below = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[corner]
     for number, branch in enumerate(tree.branches, 1):
         yield from _draw_tree(branch, asked, below, "└─ " if number == len(tree.branches) else "├─ ")
 
 
-# Differences ------------------------------------------------------------------------------------------
+def diff(
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A thread, or THREAD@CHECKPOINT for the draft it had then.",
+            autocompletion=complete_thread,
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="What it is compared with.", autocompletion=complete_thread)],
+    json: Annotated[bool, json_option("the differences")] = False,
+) -> None:
+    """Compare two reports: what each states that the other does not, with the sources."""
 
+    async def compare(engine: Engine) -> ReportDiff:
+        names = []
+        for name in (a, b):
+            thread, at, checkpoint = name.partition("@")
+            names.append(f"{await find_thread(engine, thread)}{at}{checkpoint}")
+        return await engine.diff(*names)
 
-def show_diff(a: str, b: str, *, json: bool) -> None:
-    found = run_with_engine(lambda engine: engine.diff(a, b))
+    found = run_with_engine(compare)
     if json:
-        typer.echo(found.model_dump_json(indent=2).encode())
-        return
+        return print_json(found)
     for line in _format_diff(found):
         typer.echo(wrap_line(line, 4))
+    return None
 
 
 def _format_diff(found: ReportDiff) -> Iterator[str]:
@@ -166,7 +235,9 @@ def _format_diff(found: ReportDiff) -> Iterator[str]:
     if found.empty:
         yield f"They state the same: {pluralize(found.same, 'statement')}."
         return
-    yield from (line for one in found.changed for line in _format_change(one))
+    for one in found.changed:
+        yield f"~ {_format_statement(one.before)}"
+        yield f"  {_format_statement(one.after)}  ({', '.join(one.how)})"
     yield from (f"- {_format_statement(one)}" for one in found.dropped)
     yield from (f"+ {_format_statement(one)}" for one in found.added)
     yield from (f"- section: {to_one_line(title)}" for title in found.sections_dropped)
@@ -182,11 +253,6 @@ def _format_header(one: EditionHeader) -> str:
     return f"{one.name}  {to_one_line(one.title)} ({what}{spent})"
 
 
-def _format_change(one: StatementChange) -> Iterator[str]:
-    yield f"~ {_format_statement(one.before)}"
-    yield f"  {_format_statement(one.after)}  ({', '.join(one.how)})"
-
-
 def _format_statement(one: ReportStatement) -> str:
     sources = "; ".join(to_one_line(source.title) or source.id for source in one.sources)
     verdict = "" if one.verdict == "supported" else f" {str(one.verdict).replace('_', ' ')}"
@@ -195,7 +261,3 @@ def _format_statement(one: ReportStatement) -> str:
 
 def _format_source(one: SourceRef) -> str:
     return f"{to_one_line(one.title)} ({to_one_line(one.url)})"
-
-
-def _join_json(objects: Iterator[str]) -> bytes:
-    return f"[{', '.join(objects)}]".encode()

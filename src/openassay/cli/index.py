@@ -24,7 +24,7 @@ from openassay.settings import Settings, load
 from openassay.storage.index_store import IndexStore, IndexSummary, open_index_store
 from openassay.text.words import pluralize
 
-# `openassay company`: which company a name, a ticker or a description stands for.
+# `openassay sources company`: which company a name, a ticker or a description stands for.
 
 
 def show_company(name: str, as_json: bool) -> None:
@@ -215,7 +215,7 @@ def show_indexes(paths: Sequence[Path], *, as_json: bool) -> None:
     with open_index_store(load()) as shelf:
         known = [library for library in shelf.libraries.all() if not wanted or library.root in wanted]
     for path in sorted(wanted - {library.root for library in known}):
-        raise NotFoundError(f"{path} is not indexed", help=f"Index it with: openassay index {path}")
+        raise NotFoundError(f"{path} is not indexed", help=f"Index it with: openassay sources index {path}")
     if as_json:
         typer.echo(jsonlib.dumps([_index_to_dict(library) for library in known], indent=2))
     elif known:
@@ -224,7 +224,7 @@ def show_indexes(paths: Sequence[Path], *, as_json: bool) -> None:
             console.width = UNBROKEN
         console.print(_make_index_table(known))
     else:
-        print_message("Nothing is indexed yet. Index a folder with: openassay index PATH")
+        print_message("Nothing is indexed yet. Index a folder with: openassay sources index PATH")
 
 
 def forget_indexes(paths: Iterable[Path]) -> None:
@@ -233,7 +233,7 @@ def forget_indexes(paths: Iterable[Path]) -> None:
         known = {library.root for library in shelf.libraries.all()}
         for root in roots:
             if str(root) not in known:
-                raise NotFoundError(f"{root} is not indexed", help="See what is: openassay index --status")
+                raise NotFoundError(f"{root} is not indexed", help="See what is: openassay sources index --status")
         for root in roots:
             with shelf.libraries.open(root).lock_updates(wait=0) as mine:
                 if not mine:
@@ -265,7 +265,7 @@ def _make_index_table(libraries: Sequence[IndexSummary]) -> Table:
     return rows
 
 
-# `openassay sources`: who can be asked. `openassay fetch`: one page, read as research reads it.
+# `openassay sources`: who can be asked. `openassay sources fetch`: one page, read as research reads it.
 
 KEEP_NOTHING: dict[str, Any] = {
     "persistence": {"backend": "memory"}, "cache": {"backend": "memory"}, "fleet": {"signals": "process"}

@@ -173,7 +173,7 @@ def _format_summary(data: dict[str, Any]) -> str:
 
 _TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], tuple[str, str]]] = {
     ("quote", ""): lambda data: (
-        "Quote",
+        "Estimate",
         format_estimate(CostEstimate.model_validate(data)) if data["calls"] or data["searches"] else "",
     ),
     ("read", "prepare"): lambda data: ("Documents", _format_documents(data)),

@@ -1,4 +1,9 @@
-"""A plan on a terminal, and the words that change it. Sub-questions go by their numbers, sections by their letters."""
+"""Questions of a run at a terminal: what the person sees, and the words that answer, decide or change a plan.
+
+In a plan sub-questions go by their numbers, sections by their letters.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import json
@@ -7,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -19,36 +24,52 @@ from openassay.cli.screen import (
     make_usage_table,
     open_console,
     print_message,
+    shorten,
     to_one_line,
+    unescape_line,
 )
-from openassay.cli.screen import unescape_line as meant
-from openassay.engine.engine import Engine
-from openassay.engine.questions import OpenQuestion
 from openassay.errors import AnswerError
 from openassay.models.plan import (
     FEWEST_WORDS,
     MOST_EDITS,
     MOST_USD,
     MOST_WORDS,
-    Edit,
     Plan,
     SubQuestion,
     apply_edits,
     parse_edits,
 )
-from openassay.models.thread import Decision
-from openassay.nodes.gate import ALL, CUSTOM
-from openassay.search.registry import source_names
+from openassay.models.thread import ALL_OPTIONS, CUSTOM_OPTION, Decision
 from openassay.text.words import pluralize
 
-# One question and what may be typed at it, whoever puts it.
+if TYPE_CHECKING:
+    from openassay.engine.engine import Engine
+    from openassay.engine.questions import OpenQuestion
+
+MAX_LISTED = 20  # claims, issues, hosts
+TIMEOUT_POLLS = 10  # half a second apart, until a timer's answer has been accepted
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MEANWHILE = {
+    "approve": "the run goes on as if it were approved",
+    "end": "the run ends with what there is",
+    "guess": "the run goes on with its best guess",
+}
+
+Aside = Callable[[str], Awaitable[bool]]  # handles a line that may be no answer, and says whether it did
+
+
+def can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+# -- one question at the prompt -------------------------------------------------------------------------------
 
 
 class DialogueReply(NamedTuple):
-    """What comes of a line: an answer, or something to tell before the next one."""
+    """What comes of a line: an answer, or a message before the next line."""
 
     answer: Any = None
-    told: RenderableType = ""
+    message: RenderableType = ""
     again: bool = False  # show what it is about once more
 
 
@@ -67,283 +88,6 @@ class Dialogue(Protocol):
     def handle_line(self, line: str) -> DialogueReply: ...
 
 
-# What a reviewer sees at a breakpoint, in few lines.
-
-MOST_LISTED = 20  # claims, issues, hosts
-
-
-def render_breakpoint(shown: dict[str, Any]) -> Iterator[RenderableType]:
-    rest = {key: value for key, value in shown.items() if key not in _HIDDEN and value not in (None, [], {}, "")}
-    for key, teller in _TELLERS.items():
-        if key in rest:
-            yield from teller(rest.pop(key))
-    for key, value in rest.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        yield make_list_item("•", Text.assemble((f"{key}: ", "cyan"), _shorten(text, 300)))
-
-
-def _shorten(text: str, most: int = 110) -> str:
-    line = to_one_line(" ".join(text.split()))
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
-
-
-def _render_draft(draft: dict[str, Any]) -> Iterator[RenderableType]:
-    yield Text(f"  {_shorten(draft['title'])}", style="underline")
-    for letter, section in zip(LETTERS, draft["sections"], strict=False):
-        sentences = section["sentences"]
-        first = f" {_shorten(sentences[0]['text'], 140)}" if sentences else ""
-        title = _shorten(section["title"] or section.get("role", ""))
-        size = f" ({pluralize(len(sentences), 'sentence')})"
-        yield make_list_item(letter, Text.assemble((title, "bold"), (size, "dim"), first))
-
-
-def _render_critique(critique: dict[str, Any]) -> Iterator[RenderableType]:
-    yield Text.assemble("  score ", (f"{critique['score']:.1f}", "bold"), f" of 10, {critique['recommendation']}")
-
-
-def _render_issues(issues: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    for issue in issues[:MOST_LISTED]:
-        style = "red" if issue["severity"] == "critical" else "yellow"
-        fix = f" → {issue['fix']}" if issue.get("fix") else ""
-        yield make_list_item(
-            "•", Text.assemble((f"{issue['severity']}: ", style), _shorten(f"{issue['description']}{fix}", 240))
-        )
-    yield from _render_more(issues)
-
-
-def _render_claims(claims: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    for claim in claims[:MOST_LISTED]:
-        judged = f" {str(claim['verdict']).replace('_', ' ')} {claim.get('mark') or ''}".rstrip()
-        yield make_list_item(claim["id"], Text.assemble(_shorten(claim["text"], 160), (judged, "dim")), 4)
-    yield from _render_more(claims)
-
-
-def _render_hosts(hosts: Sequence[str]) -> Iterator[RenderableType]:
-    listed = ", ".join(_shorten(host, 60) for host in hosts[:MOST_LISTED])
-    yield Text.assemble(
-        ("  from ", "cyan"), listed, f" and {len(hosts) - MOST_LISTED} more" if hosts[MOST_LISTED:] else ""
-    )
-
-
-def _render_more(items: Sequence[object]) -> Iterator[RenderableType]:
-    if items[MOST_LISTED:]:
-        yield Text(f"  … and {len(items) - MOST_LISTED} more: openassay review show lists all", style="dim")
-
-
-def _render_cost(usd: float) -> Iterator[RenderableType]:
-    yield Text(f"  about {format_dollars(usd)}" if usd else "  costs nothing")
-
-
-def _make_count_renderer(noun: str) -> Callable[[int], Iterator[RenderableType]]:
-    return lambda number: iter([Text(f"  {pluralize(number, noun)}")])
-
-
-def _make_length_renderer(noun: str) -> Callable[[Sequence[object]], Iterator[RenderableType]]:
-    return lambda items: iter([Text(f"  {pluralize(len(items), noun)}")])
-
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_HIDDEN = frozenset({"breakpoint", "key", "asked", "seconds", "on_timeout", "id", "number", "of", "plan"})
-_TELLERS: dict[str, Callable[[Any], Iterator[RenderableType]]] = {
-    "pages": _make_count_renderer("web page"),
-    "passages": _make_count_renderer("passage"),
-    "usd": _render_cost,
-    "hosts": _render_hosts,
-    "draft": _render_draft,
-    "critique": _render_critique,
-    "issues": _render_issues,
-    "claims": _render_claims,
-    "disagreements": _make_length_renderer("disagreement"),
-    "sources": _make_length_renderer("source"),
-}
-
-
-# A breakpoint at the terminal: what the reviewer sees, and the words that decide. Changes are gathered and sent along
-# with `approve`.
-
-_SYNONYMS = {"yes": "approve", "y": "approve", "ok": "approve", "no": "reject", "n": "reject", "?": "help"}
-_DECISIONS = {
-    "approve": "go on, with your changes if you made any",
-    "reject [WHY]": "end here, with what there is",
-    "skip": "go on without deciding",
-}
-_LOOKS = {"undo": "take the last change back", "show": "look again", "help": "these lines"}
-_CHANGES: dict[str, dict[str, str]] = {
-    "approve_harvest": {"pages N": "fetch at most so many now", "without HOST": "read nothing from there, later too"},
-    "approve_claims": {"drop C2 C5": "leave these statements out"},
-    "approve_review": {},
-    "approve_output": {
-        "fix TEXT": "have it written again, and say how; it comes back to you",
-        "drop B": "leave a section out, by letter or title",
-        "title TEXT": "another title",
-    },
-}
-_CHANGES["approve_review"] = _CHANGES["approve_output"]
-
-
-class Approval:
-    before = "decide> "
-
-    def __init__(self, question: OpenQuestion) -> None:
-        self._question = question
-        self._shown = question.shown
-        may_modify = Decision.MODIFY in question.options
-        self._changes = self.changes() if may_modify else {}
-        self._made: list[dict[str, Any]] = []
-
-    # -- what a kind of breakpoint has of its own -----------------------------------------------------------
-
-    def changes(self) -> dict[str, str]:
-        return _CHANGES.get(self._question.kind, {})
-
-    def show(self, console: Console) -> None:
-        for line in render_breakpoint(self._shown):
-            console.print(line)
-        for change in self._made:
-            console.print(make_list_item("•", Text(_format_change(change), style="green")))
-        console.print(Text(self.hint(), style="dim"))
-
-    def apply_change(self, word: str, rest: str) -> DialogueReply:
-        """A change by its word; the table in `_WORDS` knows how each is read."""
-        made = _WORDS[word](rest, self._shown)
-        if isinstance(made, str):
-            return DialogueReply(told=made)
-        self._made.append(made)
-        return DialogueReply(told=f"Noted: {_format_change(made)}. {self.hint()}.")
-
-    def build_answer(self) -> dict[str, Any]:
-        """All changes as one answer."""
-        answer: dict[str, Any] = {}
-        for change in self._made:
-            for key, value in change.items():
-                answer[key] = [*answer.get(key, ()), *value] if isinstance(value, list) else value
-        return answer
-
-    # -- what they share ----------------------------------------------------------------------------------
-
-    def handle_line(self, line: str) -> DialogueReply:
-        word, _, rest = line.strip().partition(" ")
-        word, rest = _SYNONYMS.get(word.lower(), word.lower()), rest.strip()
-        if word in ("approve", "reject", "skip"):
-            return self._decide(word, rest)
-        if word in {usage.split()[0] for usage in self._changes}:
-            return self.apply_change(word, rest)
-        match word:
-            case "show":
-                return DialogueReply(again=True)
-            case "undo":
-                return self._undo()
-            case "help":
-                return DialogueReply(told=make_usage_table(self.words))
-        return DialogueReply(told=self._explain_unknown(word))
-
-    @property
-    def unsent(self) -> int:
-        return len(self._made)
-
-    @property
-    def words(self) -> dict[str, str]:
-        """All that may be said, with what it does."""
-        return {**_DECISIONS, **self._changes, **_LOOKS}
-
-    def hint(self) -> str:
-        if self._made:
-            return f"{pluralize(len(self._made), 'change')} of yours: approve sends, undo takes back"
-        changes = ", ".join(usage.split()[0] for usage in self._changes)
-        return f"approve, reject or skip{f'; {changes}' if changes else ''}; help explains"
-
-    def _decide(self, word: str, comment: str) -> DialogueReply:
-        answer: dict[str, Any] = {"decision": word, **({"comment": comment} if comment else {})}
-        if word == "approve" and self._made:
-            answer = {**answer, "decision": "modify", **self.build_answer()}
-        return DialogueReply(answer)
-
-    def _undo(self) -> DialogueReply:
-        if not self._made:
-            return DialogueReply(told="There is nothing to take back.")
-        self._made.pop()
-        return DialogueReply(told="Taken back.", again=True)
-
-    def _explain_unknown(self, word: str) -> str:
-        words = [usage.split()[0] for usage in self.words]
-        near = get_close_matches(word, words, n=1)
-        if near:
-            return f"I do not know “{to_one_line(word)}”; did you mean {near[0]}?"
-        return f"I do not know “{to_one_line(word)}”. {self.hint()}." if word else self.hint()
-
-
-# Changes in words --------------------------------------------------------------------------------------
-
-Read = Callable[[str, dict[str, Any]], "dict[str, Any] | str"]  # the change, or what is wrong with its wording
-
-
-def _parse_pages(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
-    return {"pages": int(rest)} if rest.isdecimal() and len(rest) < 7 else "Say how many, as in: pages 20"
-
-
-def _parse_without(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
-    hosts = rest.replace(",", " ").split()
-    return {"without": hosts} if hosts else "Say which, as in: without example.org"
-
-
-def _parse_fix(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
-    return {"fixes": [rest]} if rest else "Say what to change, as in: fix give the year for every figure"
-
-
-def _parse_title(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
-    return {"title": rest} if rest else "Say how it is to be called, as in: title Tides of the Bay of Fundy"
-
-
-def _parse_drop(rest: str, shown: dict[str, Any]) -> dict[str, Any] | str:
-    if "draft" in shown:
-        return _parse_drop_section(rest, [section["title"] for section in shown["draft"]["sections"]])
-    known = [claim["id"] for claim in shown.get("claims", ())]
-    wanted = rest.upper().replace(",", " ").split()
-    if unknown := [name for name in wanted if name not in known]:
-        return f"There is no statement {to_one_line(unknown[0])}. They go from {known[0]} to {known[-1]}."
-    return {"drop": wanted} if wanted else "Say which, as in: drop C2 C5"
-
-
-def _parse_drop_section(rest: str, titles: Sequence[str]) -> dict[str, Any] | str:
-    lettered = dict(zip(LETTERS.lower(), titles, strict=False)) | {title.lower(): title for title in titles}
-    title = lettered.get(rest.lower())
-    unknown = f"There is no section {to_one_line(rest)}. " if rest else ""
-    return {"drop": [title]} if title else f"{unknown}Say which section, by its letter or title, as in: drop B"
-
-
-_WORDS: dict[str, Read] = {
-    "pages": _parse_pages,
-    "without": _parse_without,
-    "fix": _parse_fix,
-    "title": _parse_title,
-    "drop": _parse_drop,
-}
-
-
-def _format_change(change: dict[str, Any]) -> str:
-    ((name, value),) = change.items()
-    what = {"fixes": "to be written again", "drop": "left out", "pages": "at most so many pages",
-            "without": "nothing from", "title": "title"}[name]  # fmt: skip
-    return f"{what}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
-
-
-# Putting a run's questions to the person at the terminal, and handing their answers over.
-
-MEANWHILE = {
-    "approve": "the run goes on as if it were approved",
-    "end": "the run ends with what there is",
-    "guess": "the run goes on with its best guess",
-}
-_SETTLING = 10  # looks, half a second apart, until the timer's answer has been taken
-
-
-def can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-Aside = Callable[[str], Awaitable[bool]]  # a line that may be no answer: whether it was seen to
-
-
 async def reject_commands(line: str) -> bool:
     if is_command(line):
         print_message(
@@ -353,29 +97,32 @@ async def reject_commands(line: str) -> bool:
 
 
 async def ask_question(engine: Engine, thread: str, question: OpenQuestion, aside: Aside = reject_commands) -> None:
-    """Until an answer was taken, by whomever it was given. EOFError and KeyboardInterrupt: the person will not answer
+    """Ask until an answer was accepted, whoever gave it. EOFError and KeyboardInterrupt: the person will not answer
     now, and the question stays open."""
-    asking = _QuestionPrompt(engine, thread, question, aside)
-    asking.introduce()
+    prompt = _QuestionPrompt(engine, thread, question, aside)
+    prompt.introduce()
     try:
-        while not await asking.process_line():
+        while not await prompt.process_line():
             pass
     except TimeoutError:
-        asking.warn_about_changes()
-        await asking.handle_timeout()
+        prompt.warn_about_changes()
+        print_message(f"Time is up: {MEANWHILE[question.on_timeout]}.")
+        for _ in range(TIMEOUT_POLLS):
+            await engine.answer_overdue()
+            if not await prompt.is_open():
+                return
+            await asyncio.sleep(0.5)
     except (EOFError, KeyboardInterrupt):
-        asking.warn_about_changes()
+        prompt.warn_about_changes()
         raise
 
 
 class _QuestionPrompt:
-    """One question at the prompt."""
-
     def __init__(self, engine: Engine, thread: str, question: OpenQuestion, aside: Aside) -> None:
         from openassay.cli.line_editor import LineEditor
 
         self._engine, self._thread, self._question, self._aside = engine, thread, question, aside
-        self._console, self._prompt, self._dialogue = open_console(stderr=True), LineEditor(), create_dialogue(question)
+        self._console, self._editor, self._dialogue = open_console(stderr=True), LineEditor(), create_dialogue(question)
 
     def introduce(self) -> None:
         shown, due = self._question.shown, self._question.due
@@ -388,23 +135,22 @@ class _QuestionPrompt:
             self._console.print(Text(f"Answer {format_deadline(due)}, else {then}.", style="dim"))
 
     async def process_line(self) -> bool:
-        """One line more: whether it has answered the question, or somebody else has meanwhile."""
-        line = await self._prompt.read_line(self._dialogue.before, until=self._question.due)
+        """Read one line; return whether the question is answered, by it or by somebody else meanwhile."""
+        line = await self._editor.read_line(self._dialogue.before, until=self._question.due)
         if await self._aside(line):
-            return not await self._is_open()
-        said = self._dialogue.handle_line(meant(line))
-        if said.told:
-            self._console.print(said.told, style="cyan")
-        if said.again:
+            return not await self.is_open()
+        reply = self._dialogue.handle_line(unescape_line(line))
+        if reply.message:
+            self._console.print(reply.message, style="cyan")
+        if reply.again:
             self._dialogue.show(self._console)
-        return said.answer is not None and await self._submit_answer(said.answer)
-
-    async def _submit_answer(self, answer: Any) -> bool:
+        if reply.answer is None:
+            return False
         try:
-            await self._engine.answer(self._thread, self._question.id, answer)
+            await self._engine.answer(self._thread, self._question.id, reply.answer)
         except AnswerError as error:
             print_message(f"{error.message.rstrip('.')}. {error.help}")
-            if await self._is_open():
+            if await self.is_open():
                 return False
             self.warn_about_changes()
         return True
@@ -414,24 +160,13 @@ class _QuestionPrompt:
             were = "was" if self._dialogue.unsent == 1 else "were"
             print_message(f"{pluralize(self._dialogue.unsent, 'change')} of yours {were} not sent.")
 
-    async def handle_timeout(self) -> None:
-        print_message(f"Time is up: {MEANWHILE[self._question.on_timeout]}.")
-        for _ in range(_SETTLING):
-            await self._engine.answer_overdue()
-            if not await self._is_open():
-                return
-            await asyncio.sleep(0.5)
-
-    async def _is_open(self) -> bool:
+    async def is_open(self) -> bool:
         return any(self._question.id == other.id for other in await self._engine.open_questions(self._thread))
 
 
 def create_dialogue(question: OpenQuestion) -> Dialogue:
     if not question.kind.startswith("approve_"):
         return ChoiceDialogue(question, at_prompt=True)
-    pass
-    pass
-
     return PlanEditor(question) if question.kind == "approve_plan" and "plan" in question.shown else Approval(question)
 
 
@@ -439,15 +174,13 @@ def format_deadline(due: datetime) -> str:
     seconds = (due - datetime.now(UTC)).total_seconds()
     if seconds < 90:
         return f"within {pluralize(max(round(seconds), 0), 'second')}"
-    return (
-        f"within {pluralize(round(seconds / 60), 'minute')}"
-        if seconds < 5400
-        else f"by {due.astimezone():%H:%M, %d %b}"
-    )
+    if seconds < 5400:
+        return f"within {pluralize(round(seconds / 60), 'minute')}"
+    return f"by {due.astimezone():%H:%M, %d %b}"
 
 
 def format_answer_help(thread: str, question: OpenQuestion) -> tuple[str, str]:
-    """What to tell who leaves a question open."""
+    """Say how a question that is left open can be answered."""
     answer = "approve" if question.kind.startswith("approve_") else "ANSWER"
     return (
         f"Answer it in a terminal with: openassay resume {thread}",
@@ -456,7 +189,7 @@ def format_answer_help(thread: str, question: OpenQuestion) -> tuple[str, str]:
 
 
 class ChoiceDialogue:
-    """A question with options, or none; own words always do."""
+    """A question with options, or none; own words are always accepted."""
 
     unsent = 0
 
@@ -464,8 +197,7 @@ class ChoiceDialogue:
         self.before = "> "
         self._at_prompt = at_prompt
         self._options = question.options
-        self._listed = [option for option in question.options if option not in (ALL, CUSTOM)]
-        self._several = ALL in question.options
+        self._several = ALL_OPTIONS in question.options
         self._free = False  # Custom was chosen, so that a number is an answer too
 
     def show(self, console: Console) -> None:
@@ -476,37 +208,261 @@ class ChoiceDialogue:
 
     def handle_line(self, line: str) -> DialogueReply:
         line = line.strip()
+        several = ", several as 1,3" if self._several else ""
+        choose = f"Choose 1 to {len(self._options)}{several}, or write" if self._options and not self._free else "Write"
+        help = f"{choose} your own answer."
         if not line or line.lower() in ("help", "?"):
-            return DialogueReply(told=f"{self._how}{' Ctrl-D leaves the question open.' if self._at_prompt else ''}")
+            return DialogueReply(message=f"{help}{' Ctrl-D leaves the question open.' if self._at_prompt else ''}")
         if self._free or not self._options or not re.fullmatch(r"\d+(\s*(,|;|and|\s)\s*\d+)*", line):
             return DialogueReply(line)
         numbers = [int(number) for number in re.findall(r"\d{1,9}", line)]
         if not all(1 <= number <= len(self._options) for number in numbers):
-            return DialogueReply(told=self._how)
-        return self._choose([self._options[number - 1] for number in dict.fromkeys(numbers)])
-
-    def _choose(self, options: list[str]) -> DialogueReply:
-        if CUSTOM in options:
+            return DialogueReply(message=help)
+        chosen = [self._options[number - 1] for number in dict.fromkeys(numbers)]
+        if CUSTOM_OPTION in chosen:
             self._free, self.before = True, "Your answer: "
             return DialogueReply()
-        if ALL in options:
-            return DialogueReply("; ".join(self._listed))
-        if len(options) > 1 and not self._several:
-            return DialogueReply(told="Only one of them fits here. Choose one, or write your own answer.")
-        return DialogueReply("; ".join(options))
+        if ALL_OPTIONS in chosen:
+            chosen = [option for option in self._options if option not in (ALL_OPTIONS, CUSTOM_OPTION)]
+        elif len(chosen) > 1 and not self._several:
+            return DialogueReply(message="Only one of them fits here. Choose one, or write your own answer.")
+        return DialogueReply("; ".join(chosen))
+
+
+# -- a breakpoint: changes are collected and sent along with `approve` ----------------------------------------
+
+_SYNONYMS = {"yes": "approve", "y": "approve", "ok": "approve", "no": "reject", "n": "reject", "?": "help"}
+_DECISIONS = {
+    "approve": "go on, with your changes if you made any",
+    "reject [WHY]": "end here, with what there is",
+    "skip": "go on without deciding",
+}
+_LOOKS = {"undo": "take the last change back", "show": "look again", "help": "these lines"}
+_OUTPUT_CHANGES = {
+    "fix TEXT": "have it written again, and say how; it comes back to you",
+    "drop B": "leave a section out, by letter or title",
+    "title TEXT": "another title",
+}
+_CHANGES: dict[str, dict[str, str]] = {
+    "approve_harvest": {"pages N": "fetch at most so many now", "without HOST": "read nothing from there, later too"},
+    "approve_claims": {"drop C2 C5": "leave these statements out"},
+    "approve_review": _OUTPUT_CHANGES,
+    "approve_output": _OUTPUT_CHANGES,
+}
+
+
+class Approval:
+    before = "decide> "
+
+    def __init__(self, question: OpenQuestion) -> None:
+        self._question = question
+        self._shown = question.shown
+        self._changes = self.changes() if Decision.MODIFY in question.options else {}
+        self._made: list[dict[str, Any]] = []
+
+    # What a kind of breakpoint has of its own.
+
+    def changes(self) -> dict[str, str]:
+        return _CHANGES.get(self._question.kind, {})
+
+    def show(self, console: Console) -> None:
+        for line in render_breakpoint(self._shown):
+            console.print(line)
+        for change in self._made:
+            console.print(make_list_item("•", Text(_format_change(change), style="green")))
+        console.print(Text(self.hint(), style="dim"))
+
+    def apply_change(self, word: str, rest: str) -> DialogueReply:
+        """Make a change by its word; `_CHANGE_PARSERS` knows how each is written."""
+        made = _CHANGE_PARSERS[word](rest, self._shown)
+        if isinstance(made, str):
+            return DialogueReply(message=made)
+        self._made.append(made)
+        return DialogueReply(message=f"Noted: {_format_change(made)}. {self.hint()}.")
+
+    def build_answer(self) -> dict[str, Any]:
+        """Combine all changes into one answer."""
+        answer: dict[str, Any] = {}
+        for change in self._made:
+            for key, value in change.items():
+                answer[key] = [*answer.get(key, ()), *value] if isinstance(value, list) else value
+        return answer
+
+    def undo(self) -> DialogueReply:
+        if not self._made:
+            return DialogueReply(message="There is nothing to take back.")
+        self._made.pop()
+        return DialogueReply(message="Taken back.", again=True)
+
+    # What they share.
+
+    def handle_line(self, line: str) -> DialogueReply:
+        word, _, rest = line.strip().partition(" ")
+        word, rest = _SYNONYMS.get(word.lower(), word.lower()), rest.strip()
+        words = {**_DECISIONS, **self._changes, **_LOOKS}
+        if word in ("approve", "reject", "skip"):
+            answer: dict[str, Any] = {"decision": word, **({"comment": rest} if rest else {})}
+            if word == "approve" and self._made:
+                answer = {**answer, "decision": "modify", **self.build_answer()}
+            return DialogueReply(answer)
+        if word in {usage.split()[0] for usage in self._changes}:
+            return self.apply_change(word, rest)
+        match word:
+            case "show":
+                return DialogueReply(again=True)
+            case "undo":
+                return self.undo()
+            case "help":
+                return DialogueReply(message=make_usage_table(words))
+        if not word:
+            return DialogueReply(message=self.hint())
+        near = get_close_matches(word, [usage.split()[0] for usage in words], n=1)
+        unknown = f"I do not know “{to_one_line(word)}”"
+        return DialogueReply(message=f"{unknown}; did you mean {near[0]}?" if near else f"{unknown}. {self.hint()}.")
 
     @property
-    def _how(self) -> str:
-        several = ", several as 1,3" if self._several else ""
-        choose = f"Choose 1 to {len(self._options)}{several}, or write" if self._options and not self._free else "Write"
-        return f"{choose} your own answer."
+    def unsent(self) -> int:
+        return len(self._made)
 
+    def hint(self) -> str:
+        if self._made:
+            return f"{pluralize(len(self._made), 'change')} of yours: approve sends, undo takes back"
+        changes = ", ".join(usage.split()[0] for usage in self._changes)
+        return f"approve, reject or skip{f'; {changes}' if changes else ''}; help explains"
+
+
+def render_breakpoint(shown: dict[str, Any]) -> Iterator[RenderableType]:
+    """Show what there is to decide by, in few lines."""
+    rest = {key: value for key, value in shown.items() if key not in _HIDDEN and value not in (None, [], {}, "")}
+    for key, render in _RENDERERS.items():
+        if key in rest:
+            yield from render(rest.pop(key))
+    for key, value in rest.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        yield make_list_item("•", Text.assemble((f"{key}: ", "cyan"), shorten(text, 300)))
+
+
+def _render_draft(draft: dict[str, Any]) -> Iterator[RenderableType]:
+    yield Text(f"  {shorten(draft['title'], 110)}", style="underline")
+    for letter, section in zip(LETTERS, draft["sections"], strict=False):
+        sentences = section["sentences"]
+        first = f" {shorten(sentences[0]['text'], 140)}" if sentences else ""
+        title = shorten(section["title"] or section.get("role", ""), 110)
+        size = f" ({pluralize(len(sentences), 'sentence')})"
+        yield make_list_item(letter, Text.assemble((title, "bold"), (size, "dim"), first))
+
+
+def _render_critique(critique: dict[str, Any]) -> Iterator[RenderableType]:
+    yield Text.assemble("  score ", (f"{critique['score']:.1f}", "bold"), f" of 10, {critique['recommendation']}")
+
+
+def _render_issues(issues: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    for issue in issues[:MAX_LISTED]:
+        style = "red" if issue["severity"] == "critical" else "yellow"
+        fix = f" → {issue['fix']}" if issue.get("fix") else ""
+        text = shorten(f"{issue['description']}{fix}", 240)
+        yield make_list_item("•", Text.assemble((f"{issue['severity']}: ", style), text))
+    yield from _render_more(issues)
+
+
+def _render_claims(claims: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    for claim in claims[:MAX_LISTED]:
+        judged = f" {str(claim['verdict']).replace('_', ' ')} {claim.get('mark') or ''}".rstrip()
+        yield make_list_item(claim["id"], Text.assemble(shorten(claim["text"], 160), (judged, "dim")), 4)
+    yield from _render_more(claims)
+
+
+def _render_hosts(hosts: Sequence[str]) -> Iterator[RenderableType]:
+    listed = ", ".join(shorten(host, 60) for host in hosts[:MAX_LISTED])
+    more = f" and {len(hosts) - MAX_LISTED} more" if hosts[MAX_LISTED:] else ""
+    yield Text.assemble(("  from ", "cyan"), listed, more)
+
+
+def _render_more(items: Sequence[object]) -> Iterator[RenderableType]:
+    if items[MAX_LISTED:]:
+        yield Text(f"  … and {len(items) - MAX_LISTED} more: openassay review show lists all", style="dim")
+
+
+_HIDDEN = frozenset({"breakpoint", "key", "asked", "seconds", "on_timeout", "id", "number", "of", "plan"})
+_RENDERERS: dict[str, Callable[[Any], Iterator[RenderableType]]] = {
+    "pages": lambda number: iter([Text(f"  {pluralize(number, 'web page')}")]),
+    "passages": lambda number: iter([Text(f"  {pluralize(number, 'passage')}")]),
+    "usd": lambda usd: iter([Text(f"  about {format_dollars(usd)}" if usd else "  costs nothing")]),
+    "hosts": _render_hosts,
+    "draft": _render_draft,
+    "critique": _render_critique,
+    "issues": _render_issues,
+    "claims": _render_claims,
+    "disagreements": lambda items: iter([Text(f"  {pluralize(len(items), 'disagreement')}")]),
+    "sources": lambda items: iter([Text(f"  {pluralize(len(items), 'source')}")]),
+}
+
+
+# Changes in words: the change, or what is wrong with its wording.
+
+Change = dict[str, Any] | str
+
+
+def _parse_pages(rest: str, shown: dict[str, Any]) -> Change:
+    return {"pages": int(rest)} if rest.isdecimal() and len(rest) < 7 else "Say how many, as in: pages 20"
+
+
+def _parse_without(rest: str, shown: dict[str, Any]) -> Change:
+    hosts = rest.replace(",", " ").split()
+    return {"without": hosts} if hosts else "Say which, as in: without example.org"
+
+
+def _parse_fix(rest: str, shown: dict[str, Any]) -> Change:
+    return {"fixes": [rest]} if rest else "Say what to change, as in: fix give the year for every figure"
+
+
+def _parse_title(rest: str, shown: dict[str, Any]) -> Change:
+    return {"title": rest} if rest else "Say what the title is, as in: title Tides of the Bay of Fundy"
+
+
+def _parse_drop(rest: str, shown: dict[str, Any]) -> Change:
+    if "draft" in shown:
+        titles = [section["title"] for section in shown["draft"]["sections"]]
+        by_name = dict(zip(LETTERS.lower(), titles, strict=False)) | {title.lower(): title for title in titles}
+        if title := by_name.get(rest.lower()):
+            return {"drop": [title]}
+        unknown = f"There is no section {to_one_line(rest)}. " if rest else ""
+        return f"{unknown}Say which section, by its letter or title, as in: drop B"
+    known = [claim["id"] for claim in shown.get("claims", ())]
+    wanted = rest.upper().replace(",", " ").split()
+    if unknown_claims := [name for name in wanted if name not in known]:
+        return f"There is no statement {to_one_line(unknown_claims[0])}. They go from {known[0]} to {known[-1]}."
+    return {"drop": wanted} if wanted else "Say which, as in: drop C2 C5"
+
+
+_CHANGE_PARSERS: dict[str, Callable[[str, dict[str, Any]], Change]] = {
+    "pages": _parse_pages,
+    "without": _parse_without,
+    "fix": _parse_fix,
+    "title": _parse_title,
+    "drop": _parse_drop,
+}
+_CHANGE_NAMES = {
+    "fixes": "to be written again",
+    "drop": "left out",
+    "pages": "at most so many pages",
+    "without": "nothing from",
+    "title": "title",
+}
+
+
+def _format_change(change: dict[str, Any]) -> str:
+    ((name, value),) = change.items()
+    return f"{_CHANGE_NAMES[name]}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+
+
+# -- a plan -------------------------------------------------------------------------------------------------
 
 _USAGE = {
     "add TEXT": "one more sub-question",
     "remove 2": "a sub-question, or a section: remove B",
-    "move 3 1": "to another place; sections too: move B A",
-    "reword 2 TEXT": "the same, asked otherwise",
+    "move 3 1": "move it to another place; sections too: move B A",
+    "reword 2 TEXT": "ask it in other words",
     "section 2 B": "put a sub-question into a section, an old one or a new TITLE",
     "rename B TITLE": "a section",
     "sources a,b": "ask these only (see openassay sources)",
@@ -516,8 +472,10 @@ _USAGE = {
 
 
 def show_plan(console: Console, plan: Plan, *, by_id: bool = False) -> None:
-    """`by_id`: sub-questions go by what edits in JSON call them, not by their numbers."""
-    console.print(Text(f"  {_format_size(plan)}", style="dim"))
+    """Show a plan. `by_id`: sub-questions go by what edits in JSON call them, not by their numbers."""
+    questions, sections = pluralize(len(plan.questions), "sub-question"), pluralize(len(plan.sections), "section")
+    size = f"{plan.depth}: {questions}, {pluralize(len(plan.queries), 'query', 'queries')}, {sections}"
+    console.print(Text(f"  {size}", style="dim"))
     number = 0
     for letter, section in zip(LETTERS, plan.sections, strict=False):
         asked = [question for question in plan.questions if question.section == section]
@@ -533,15 +491,8 @@ def show_plan(console: Console, plan: Plan, *, by_id: bool = False) -> None:
 
 
 def order_questions(plan: Plan) -> list[SubQuestion]:
-    """Sub-questions as they are shown, so that the numbers people see count."""
+    """Put sub-questions in the order in which they are shown and numbered."""
     return [question for section in plan.sections for question in plan.questions if question.section == section]
-
-
-def _format_size(plan: Plan) -> str:
-    return (
-        f"{plan.depth}: {pluralize(len(plan.questions), 'sub-question')}, "
-        f"{pluralize(len(plan.queries), 'query', 'queries')}, {pluralize(len(plan.sections), 'section')}"
-    )
 
 
 def _format_terms(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -582,21 +533,19 @@ class PlanEditor(Approval):
 
     def apply_change(self, word: str, rest: str) -> DialogueReply:
         if len(self._made) == MOST_EDITS:
-            return DialogueReply(told=f"{MOST_EDITS} changes are the most at once; approve these.")
+            return DialogueReply(message=f"{MOST_EDITS} changes are the most at once; approve these.")
         usage = next(usage for usage in _USAGE if usage.startswith(word))
+        write = f"Write it like this: {usage}"
         try:
-            wanted = _EDITS[word](rest, self.plan)
+            fields = _EDIT_PARSERS[word](rest, self.plan)
         except AnswerError as error:
             return _format_refusal(error)
-        if wanted is None:
-            return DialogueReply(told=f"Write it like this: {usage}")
+        if fields is None:
+            return DialogueReply(message=write)
         try:
-            (edit,) = parse_edits([{"op": word, **wanted}])
+            (edit,) = parse_edits([{"op": word, **fields}])
         except AnswerError as error:
-            return DialogueReply(told=f"{_format_error(error)}. Write it like this: {usage}")
-        return self._try_edit(edit)
-
-    def _try_edit(self, edit: Edit) -> DialogueReply:
+            return DialogueReply(message=f"{_format_error(error)}. {write}")
         try:
             self._plans.append(apply_edits(self.plan, [edit]))
         except AnswerError as error:
@@ -604,30 +553,31 @@ class PlanEditor(Approval):
         self._made.append(edit.plain())
         return DialogueReply(again=True)
 
-    def _undo(self) -> DialogueReply:
+    def undo(self) -> DialogueReply:
         if self._made:
             self._plans.pop()
-        return super()._undo()
+        return super().undo()
 
 
 def _format_refusal(error: AnswerError) -> DialogueReply:
-    said = _format_error(error)
-    return DialogueReply(told=f"{said}{'' if said.endswith('?') else '.'} {error.help}")
+    reason = _format_error(error)
+    return DialogueReply(message=f"{reason}{'' if reason.endswith('?') else '.'} {error.help}")
 
 
 def _format_error(error: AnswerError) -> str:
-    """Without the number an edit has in a list: here there is one at a time."""
-    said = error.message.partition(": ")[2] or error.message
-    return said[:1].upper() + said[1:].rstrip(".")
+    """Leave out the number an edit has in a list: here there is one at a time."""
+    reason = error.message.partition(": ")[2] or error.message
+    return reason[:1].upper() + reason[1:].rstrip(".")
 
 
-# From words to edits: None where the words do not make one, AnswerError where they name what is not there --------
+# From words to the fields of an edit: None where the words do not make one, AnswerError where they name what is not
+# there.
 
-Wanted = dict[str, Any] | None
+EditFields = dict[str, Any] | None
 
 
 def _find_question(word: str, plan: Plan) -> SubQuestion | None:
-    """By its number on the screen; Q2 is 2."""
+    """Find a sub-question by its number on the screen; Q2 is 2."""
     number = re.fullmatch(r"[Qq]?(\d{1,9})", word)
     if number is None:
         return None
@@ -645,18 +595,18 @@ def _find_section(word: str, plan: Plan) -> str | None:
     return plan.sections[at] if at >= 0 else None
 
 
-def _parse_add(rest: str, plan: Plan) -> Wanted:
+def _parse_add(rest: str, plan: Plan) -> EditFields:
     return {"text": rest} if rest else None
 
 
-def _parse_remove(rest: str, plan: Plan) -> Wanted:
+def _parse_remove(rest: str, plan: Plan) -> EditFields:
     if question := _find_question(rest, plan):
         return {"question": question.id}
     title = _find_section(rest, plan)
     return {"op": "remove_section", "title": title} if title else None
 
 
-def _parse_move(rest: str, plan: Plan) -> Wanted:
+def _parse_move(rest: str, plan: Plan) -> EditFields:
     what, _, where = rest.replace(" to ", " ").partition(" ")
     question, other = _find_question(what, plan), _find_question(where.strip(), plan)
     if question and other:
@@ -665,13 +615,13 @@ def _parse_move(rest: str, plan: Plan) -> Wanted:
     return {"op": "move_section", "title": title, "to": plan.sections.index(place) + 1} if title and place else None
 
 
-def _parse_reword(rest: str, plan: Plan) -> Wanted:
+def _parse_reword(rest: str, plan: Plan) -> EditFields:
     number, _, text = rest.partition(" ")
     question = _find_question(number, plan)
     return {"question": question.id, "text": text} if question and text.strip() else None
 
 
-def _parse_section(rest: str, plan: Plan) -> Wanted:
+def _parse_section(rest: str, plan: Plan) -> EditFields:
     number, _, title = rest.partition(" ")
     question, title = _find_question(number, plan), title.strip()
     if question is None or not title:
@@ -679,14 +629,16 @@ def _parse_section(rest: str, plan: Plan) -> Wanted:
     return {"op": "assign", "question": question.id, "section": _find_section(title, plan) or title}
 
 
-def _parse_rename(rest: str, plan: Plan) -> Wanted:
+def _parse_rename(rest: str, plan: Plan) -> EditFields:
     letter, _, name = rest.partition(" ")
     title = _find_section(letter, plan)
     return {"op": "rename_section", "title": title, "name": name} if title and name.strip() else None
 
 
-def _parse_sources(rest: str, plan: Plan) -> Wanted:
-    names, known = rest.lower().replace(",", " ").split(), sorted({*source_names(), *plan.sources})
+def _parse_sources(rest: str, plan: Plan) -> EditFields:
+    from openassay.engine.completion import list_source_names
+
+    names, known = rest.lower().replace(",", " ").split(), sorted({*list_source_names(), *plan.sources})
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -695,7 +647,7 @@ def _parse_sources(rest: str, plan: Plan) -> Wanted:
     return {"names": names} if names else None
 
 
-def _parse_budget(rest: str, plan: Plan) -> Wanted:
+def _parse_budget(rest: str, plan: Plan) -> EditFields:
     try:
         usd = float(rest.removeprefix("$").replace(",", ""))
     except ValueError:
@@ -705,7 +657,7 @@ def _parse_budget(rest: str, plan: Plan) -> Wanted:
     return {"usd": usd}
 
 
-def _parse_words(rest: str, plan: Plan) -> Wanted:
+def _parse_words(rest: str, plan: Plan) -> EditFields:
     digits = rest.replace(",", "").split(" ")[0]
     if not re.fullmatch(r"\d{1,9}", digits):
         return None
@@ -714,7 +666,7 @@ def _parse_words(rest: str, plan: Plan) -> Wanted:
     return {"words": int(digits)}
 
 
-_EDITS: dict[str, Callable[[str, Plan], Wanted]] = {
+_EDIT_PARSERS: dict[str, Callable[[str, Plan], EditFields]] = {
     "add": _parse_add,
     "remove": _parse_remove,
     "move": _parse_move,

@@ -1,351 +1,259 @@
-"""`openassay research`, `ask` and `resume`: start a run, show how it goes, print what came of it."""
+"""`openassay research`, `ask` and `resume`: start a run, show how it goes, print its report."""
+
+from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openassay.bootstrap import open_engine
 from openassay.cli import STOPPED
+from openassay.cli.export import check_target, deliver_report
+from openassay.cli.options import (
+    Ask,
+    Depth,
+    Detach,
+    Docs,
+    JsonReport,
+    Mode,
+    Model,
+    OnThread,
+    Out,
+    Question,
+    Quiet,
+    Source,
+    Style,
+    Usd,
+    Web,
+    Words,
+    Yes,
+    complete_thread,
+    json_option,
+)
 from openassay.cli.progress import ProgressDisplay
 from openassay.cli.prompts import Aside, ask_question, can_ask, format_answer_help, reject_commands
-from openassay.cli.runtime import handle_signals
-from openassay.cli.screen import format_estimate, print_message, show_report, to_one_line, wrap_line
-from openassay.engine.archive import log_file
-from openassay.engine.engine import Engine, RunOutcome
-from openassay.engine.questions import OpenQuestion
-from openassay.errors import NotFoundError, OpenAssayError, PathError, StorageError, ThreadBusyError, UsageError
-from openassay.export import FORMATS, ExportFormat, get_file_format, write_atomically
-from openassay.export.report import Report
-from openassay.models.event import AT_WORK, Event, RunStatus
-from openassay.models.plan import Depth, Mode, Style
+from openassay.cli.runtime import find_thread, handle_signals, run_with_engine
+from openassay.cli.screen import format_estimate, print_json, print_message, to_one_line
+from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError
+from openassay.models.event import RunStatus
+from openassay.models.plan import Mode as ResearchMode
 from openassay.models.report import ReportStatus
-from openassay.models.spend import CostEstimate
-from openassay.models.thread import Consequences, ResearchOptions, Run
+from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import Settings, load
 from openassay.text.words import fold, pluralize
 
-# A finished report on its way out: onto the screen, into a pipe, or into a file.
-
-
-def check_target(path: Path) -> None:
-    """Before anything is researched: can the report be written there at all, and in that format?"""
-    check_place(path)
-    get_file_format(path).need()
-
-
-def check_place(path: Path) -> None:
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise PathError(f"{path} is a folder", help="Name a file in it for --out.")
-    if not folder.is_dir():
-        raise PathError(f"the folder of {path} does not exist", help="Create it or choose another --out.")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise PathError(f"{path} may not be written", help="Change its permissions or choose another --out.")
-
-
-def deliver_report(report: Report, out: Path | None, *, as_json: bool) -> None:
-    if out is not None:
-        _write_file(report, out, as_json)
-    elif as_json:
-        # JSON is UTF-8 whatever the terminal speaks, and a quote in it must stay as it was read.
-        typer.echo(report.model_dump_json(indent=2).encode())
-    elif sys.stdout.isatty():
-        show_report(report)
-    else:
-        typer.echo(report.markdown, nl=False)
-
-
-def _write_file(report: Report, path: Path, as_json: bool) -> None:
-    write_report(report, FORMATS["json"] if as_json else get_file_format(path), path)
-
-
-def write_report(report: Report, format: ExportFormat, path: Path) -> None:
-    """What the file cannot show is told."""
-    content = format.write(report)
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        shown = f"The report is kept: openassay threads show {report.provenance.thread}"
-        raise PathError(f"cannot write {path}: {error.strerror}", help=shown) from error
-    for caveat in format.caveats(report):
-        print_message(caveat)
-    typer.echo(f"Report written to {path}", err=True)
-
-
-# `--detach`: a run in a process of its own, which goes on when the terminal is closed.
-
-
-def require_storage(settings: Settings) -> None:
-    if settings.persistence.backend == "memory":
-        raise UsageError(
-            "a run of another process cannot be kept in the memory of this one",
-            help="Leave out --detach, or set persistence.backend.",
-        )
-
-
-def launch_process(settings: Settings, run: Run, wishes: "CommandOptions") -> None:
-    """Start the process, and say how to follow, stop and read what it does. Its own words go to a log, but not where
-    what is stored is encrypted: they tell of it in the clear."""
-    log = None if settings.persistence.encrypt else log_file(settings, run.thread)
-    command = [sys.executable, "-m", "openassay", "resume", run.thread, "--queued"]
-    command += ["--out", str(wishes.out.absolute())] if wishes.out else []
-    command += ["--json"] if wishes.json else []
-    try:
-        with _open_log(log) as file:
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True)
-    except OSError as error:
-        raise StorageError(
-            f"a process of its own could not be started: {error.strerror}",
-            help=f"The question is kept; go on with: openassay resume {run.thread}",
-        ) from error
-    _print_instructions(run, log)
-
-
-def _open_log(log: Path | None) -> IO[bytes]:
-    if log is None:
-        return open(os.devnull, "wb")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    return log.open("ab")
-
-
-def _print_instructions(run: Run, log: Path | None) -> None:
-    typer.echo(run.thread)
-    print_message("It works in a process of its own.")
-    for what, command in (
-        ("follow it", f"openassay follow {run.thread}"), ("stop it", f"openassay stop {run.thread}"),
-        ("read it when it is done", f"openassay threads show {run.thread}"),
-        ("what it says", str(log or "is not written down, since storage is encrypted")),
-    ):  # fmt: skip
-        print_message(f"  {what + ':':24} {command}")
-
-
-# The report of a thread. It is there whole or not at all: of what is still being made, why and what to do is told.
-
-
-async def load_report(engine: Engine, thread: str, run: str | None) -> Report:
-    """The latest, or that of one run. Where another run is under way, that is said."""
-    await engine.threads.get(thread)
-    going = [one for one in await engine.threads.runs(thread) if one.active]
-    try:
-        report = await engine.report(thread, run)
-    except NotFoundError as error:
-        asked = [one for one in going if run in (None, one.id)]
-        if not asked:
-            raise
-        what, next_step = await _explain_missing_report(engine, asked[-1])
-        raise ThreadBusyError(f"thread {thread} has no report yet: {what}", help=next_step, retryable=True) from error
-    if going and run is None:
-        print_message("A later run on this thread has not ended: this is the report before it.")
-    return report
-
-
-async def _explain_missing_report(engine: Engine, run: Run) -> tuple[str, str]:
-    if run.status is RunStatus.WAITING:
-        return "a question of it is open", f"Answer it: openassay review show {run.thread}"
-    if await engine.is_orphaned(run):
-        return "the process that worked on it is gone", f"Go on with it: openassay resume {run.thread}"
-    return "it is still being researched", f"See how it goes: openassay follow {run.thread}"
-
-
-# Names that were read otherwise than they were written, so that nobody reads about another company unawares.
-
-ALIKE = 0.75  # "Aple" and "Apple" are 0.89 alike, "AAPL" and "Apple" 0.67
-
-
-async def find_misspellings(engine: Engine, thread: str) -> list[str]:
-    """What to note about the question that is being worked on."""
-    values = await engine.state(thread)
-    understood = values.get("understanding") or {}
-    pairs = match_subjects(str(values.get("original_query", "")), understood.get("subjects", ()))
-    return [f"“{written}” was taken for {meant}." for written, meant in pairs]
-
-
-def match_subjects(message: str, subjects: list[str] | tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    words = re.findall(r"[^\W_]+(?:[-'’.&][^\W_]+)*", message)
-    for subject in subjects:
-        if fold(subject) in fold(message):
-            continue
-        size = len(subject.split())
-        runs = [" ".join(words[at : at + size]).removesuffix("'s") for at in range(len(words) - size + 1)]
-        nearest = max(runs, key=lambda run: _measure_similarity(run, subject), default="")
-        if _measure_similarity(nearest, subject) >= ALIKE:
-            yield nearest, subject
-
-
-def _measure_similarity(one: str, other: str) -> float:
-    return SequenceMatcher(None, fold(one), fold(other)).ratio()
-
+if TYPE_CHECKING:
+    from openassay.engine.engine import Engine, RunOutcome
 
 EXIT_CODES = {ReportStatus.COMPLETE: 0, ReportStatus.CANCELLED: 0, ReportStatus.PARTIAL: 5, ReportStatus.NO_DATA: 5}
-OPEN = 3
-Begin = Callable[[Engine], Awaitable[tuple[Run, int]]]  # the run, and how many of its events were told before
-MOST_QUESTIONS = 60  # what one run may ask a person before something is wrong with the run
+OPEN = 3  # exit code: a question is open
+MAX_QUESTIONS = 60  # that one run may ask a person before something is wrong with the run
+MIN_LIKENESS = 0.75  # "Aple" and "Apple" are 0.89 alike, "AAPL" and "Apple" 0.67
+MAX_NAMED = 20  # stopped threads that `resume --all` names
+
+Start = Callable[["Engine", str], Awaitable[Run]]  # given the id of the thread, or nothing where there is none yet
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOptions:
-    """What was given on the command line; None leaves it to the settings."""
+class Output:
+    """Where a report goes, what is shown on the way there, and whether somebody can be asked."""
 
-    docs: list[str] | None = None
-    depth: str | None = None
-    mode: str | None = None
-    style: Style | None = None
-    words: int | None = None
-    source: str | None = None
-    web: bool = False
-    model: str | None = None
-    budget: float | None = None
-    context: str | None = None
-    domains: list[str] | None = None
-    thread: str | None = None
     out: Path | None = None
     json: bool = False
-    yes: bool = False
-    ask: bool = False  # leave questions open where nobody can answer them at once
     quiet: bool = False
-    detach: bool = False  # in a process of its own
+    yes: bool = False
+    detach: bool = False  # the run is another process's
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody sits there to be asked."""
         return can_ask() and not self.json and not self.yes and not self.detach
 
 
-def run_research(question: str, wishes: CommandOptions) -> None:
-    settings = load(
-        depth=wishes.depth, mode=wishes.mode, style_guide=wishes.style, target_length=wishes.words, source=wishes.source
-    )
-
-    async def begin(engine: Engine) -> tuple[Run, int]:
-        with _explain_busy_thread():
-            return await engine.start(question, build_options(settings, wishes), thread=wishes.thread), 0
-
-    async def queue(engine: Engine) -> Run:
-        with _explain_busy_thread():
-            return await engine.queue(question, build_options(settings, wishes), thread=wishes.thread)
-
-    if wishes.detach:
-        return _detach_run(settings, wishes, queue)
-    return _execute_run(settings, wishes, begin)
+def resolve_docs(docs: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(str(Path(path).absolute()) for path in docs or ())
 
 
-@contextlib.contextmanager
-def _explain_busy_thread() -> Iterator[None]:
-    """Who comes second is told what became of the question."""
-    try:
-        yield
-    except ThreadBusyError as error:
-        raise ThreadBusyError(f"{error.message}; your question was not asked", help=error.help) from error
+# -- commands -----------------------------------------------------------------------------------------------
 
 
-def resume_thread(thread: str, wishes: CommandOptions, *, queued: bool = False) -> None:
-    """`queued`: not if somebody has stopped it, or taken it up, before this process came to it."""
-
-    async def begin(engine: Engine) -> tuple[Run, int]:
-        told = await find_last_seq(engine, thread)
-        return await engine.resume(thread, queued=queued), told
-
-    async def put_aside(engine: Engine) -> Run:
-        return await engine.suspend(thread)
-
-    if wishes.detach:
-        return _detach_run(load(), wishes, put_aside)
-    return _execute_run(load(), wishes, begin)
-
-
-def restore_journal(folder: Path, wishes: CommandOptions) -> None:
-    """A run that is only there as a journal; one that was finished is printed."""
-
-    async def begin(engine: Engine) -> tuple[Run, int]:
-        run = await engine.restore(folder)
-        told, remarks = 0, list[str]()  # of the restoring, which come last
-        async for event in engine.events(run.id):
-            told, remarks = event.seq, [*remarks, str(event.data["text"])] if _is_remark(event) else []
-        print_message(f"Restored as thread {run.thread}.")
-        ProgressDisplay(run, enabled=not wishes.quiet).note(remarks)
-        return run if run.status is RunStatus.DONE else await engine.resume(run.thread), told
-
-    _execute_run(load(), wishes, begin)
-
-
-def run_and_deliver(wishes: CommandOptions, begin: Begin) -> None:
-    """A run that asks nothing new, followed to its end."""
-    _execute_run(load(), wishes, begin)
-
-
-def _is_remark(event: Event) -> bool:
-    return event.kind == "notice" and "text" in event.data
-
-
-async def find_last_seq(engine: Engine, thread: str) -> int:
-    """What was done before a stop is not told again."""
-    told = 0
-    for run in (await engine.threads.runs(thread))[-1:]:
-        async for event in engine.events(run.id):
-            told = event.seq
-    return told
-
-
-def build_options(settings: Settings, wishes: CommandOptions) -> ResearchOptions:
-    """With --yes nobody will answer, so plan mode gives way; without a terminal its question stays open."""
-    said = Mode(wishes.mode) if wishes.mode else None
-    return ResearchOptions(
-        depth=Depth(wishes.depth) if wishes.depth else settings.depth,
-        mode=Mode.AUTO if wishes.yes else said,
+def research(
+    question: Question,
+    docs: Docs = None,
+    depth: Depth = None,
+    mode: Mode = None,
+    style: Style = None,
+    words: Words = None,
+    source: Source = None,
+    web: Web = False,
+    model: Model = None,
+    budget: Usd = None,
+    context: Annotated[str, typer.Option(metavar="TEXT", help="What the planner should know.")] = "",
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A field it belongs to; may be repeated.")
+    ] = None,
+    thread: OnThread = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what it will probably cost and take; nothing is spent.")
+    ] = False,
+    out: Out = None,
+    json: Annotated[bool, json_option("the report, or the estimate,")] = False,
+    yes: Yes = False,
+    ask: Ask = False,
+    quiet: Quiet = False,
+    detach: Detach = False,
+) -> None:
+    """Research a question and print a cited report."""
+    settings = load(depth=depth, mode=mode, style_guide=style, target_length=words, source=source)
+    output = Output(out=out, json=json, quiet=quiet, yes=yes, detach=detach)
+    options = ResearchOptions(
+        depth=settings.depth,
+        # With --yes nobody will answer, so plan mode gives way; without a terminal its question stays open.
+        mode=ResearchMode.AUTO if yes else ResearchMode(mode) if mode else None,
         user=settings.user,
-        interactive=wishes.interactive or (wishes.ask and not wishes.yes),
-        docs=tuple(str(Path(path).absolute()) for path in wishes.docs or ()),
+        interactive=output.interactive or (ask and not yes),
+        docs=resolve_docs(docs),
         source=settings.source,
-        web=wishes.web,
-        style=wishes.style,
-        words=wishes.words,
-        model=wishes.model,
-        usd=wishes.budget,
-        context=wishes.context or "",
-        domains=tuple(wishes.domains or ()),
+        web=web,
+        style=style,
+        words=words,
+        model=model,
+        usd=budget,
+        context=context,
+        domains=tuple(domain or ()),
+    )
+    if estimate:
+        made = run_with_engine(lambda engine: engine.estimate(question, options), settings)
+        print_json(made) if json else typer.echo(format_estimate(made))
+        return
+
+    async def start(engine: Engine, id: str) -> Run:
+        try:
+            return await (engine.queue if detach else engine.start)(question, options, thread=id or None)
+        except ThreadBusyError as error:
+            raise ThreadBusyError(f"{error.message}; your question was not asked", help=error.help) from error
+
+    if detach:
+        detach_run(settings, start, output, thread or "")
+    else:
+        deliver_outcome(asyncio.run(execute_run(settings, start, output, thread or "")), output)
+
+
+def ask(
+    question: Question,
+    docs: Docs = None,
+    source: Source = None,
+    web: Web = False,
+    model: Model = None,
+    budget: Usd = None,
+    thread: OnThread = None,
+    out: Out = None,
+    json: JsonReport = False,
+    yes: Yes = False,
+    ask: Ask = False,
+    quiet: Quiet = False,
+    detach: Detach = False,
+) -> None:
+    """Ask for a short answer: research at depth quick."""
+    research(
+        question,
+        docs,
+        depth="quick",
+        source=source,
+        web=web,
+        model=model,
+        budget=budget,
+        thread=thread,
+        out=out,
+        json=json,
+        yes=yes,
+        ask=ask,
+        quiet=quiet,
+        detach=detach,
     )
 
 
-def _execute_run(settings: Settings, wishes: CommandOptions, begin: Begin) -> None:
-    if wishes.out is not None:
-        check_target(wishes.out)
-    outcome = asyncio.run(_start_and_follow(settings, wishes, begin))
-    deliver_outcome(outcome, wishes)
+def resume(
+    thread: Annotated[
+        str,
+        typer.Argument(
+            metavar="THREAD",
+            help="Its id, the start of it, or last.",
+            show_default=False,
+            autocompletion=complete_thread,
+        ),
+    ] = "",
+    journal: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="Restore a run from its journal, and resume it.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Resume every run whose process is gone.")] = False,
+    queued: Annotated[bool, typer.Option("--queued", help="Only if it is still queued.")] = False,
+    json: JsonReport = False,
+    out: Out = None,
+    quiet: Quiet = False,
+    detach: Detach = False,
+) -> None:
+    """Resume a run that was stopped; nothing is done twice."""
+    if bool(thread) + (journal is not None) + every != 1:
+        raise UsageError("give one of THREAD, --from DIR and --all, and only one", help="See: openassay threads")
+    settings, output = load(), Output(out=out, json=json, quiet=quiet, detach=detach)
+    if every:
+        resume_all()
+    elif journal is not None:
+        outcome = run_with_engine(lambda engine: restore_journal(engine, journal, quiet=quiet))
+        if outcome.run.status is not RunStatus.DONE:
+            outcome = asyncio.run(
+                execute_run(settings, lambda engine, id: engine.resume(id), output, outcome.run.thread)
+            )
+        deliver_outcome(outcome, output)
+    elif detach:
+        detach_run(settings, lambda engine, id: engine.suspend(id), output, thread)
+    else:
+        start: Start = lambda engine, id: engine.resume(id, queued=queued)  # noqa: E731
+        deliver_outcome(asyncio.run(execute_run(settings, start, output, thread)), output)
 
 
-def _detach_run(settings: Settings, wishes: CommandOptions, begin: Callable[[Engine], Awaitable[Run]]) -> None:
-    """What can be refused is refused here; then another process is at work, and this one returns."""
-    pass
-
-    async def put_aside() -> Run:
-        async with open_engine(settings) as engine:
-            return await begin(engine)
-
-    require_storage(settings)
-    if wishes.out is not None:
-        check_target(wishes.out)
-    launch_process(settings, asyncio.run(put_aside()), wishes)
+# -- a run, from its start to its report ----------------------------------------------------------------------
 
 
-async def _start_and_follow(settings: Settings, wishes: CommandOptions, begin: Begin) -> RunOutcome:
+async def execute_run(settings: Settings, start: Start, output: Output, thread: str = "") -> RunOutcome:
+    """Start or resume a run and follow it to its end, or to a question that nobody here answers."""
+    from openassay.bootstrap import open_engine
+
+    check_target(output.out)
     async with open_engine(settings) as engine:
-        run, told = await begin(engine)
-        progress = ProgressDisplay(run, enabled=not wishes.quiet)
+        thread = await find_thread(engine, thread)
+        last, seen = await find_last_event(engine, thread)
+        run = await start(engine, thread)
+        progress = ProgressDisplay(run, enabled=not output.quiet)
         try:
-            return await follow_and_ask(engine, run, progress, interactive=wishes.interactive, told=told)
+            # What a run did before it was stopped is not shown again.
+            return await follow_and_ask(
+                engine, run, progress, interactive=output.interactive, seen=seen if run.id == last else 0
+            )
         except KeyboardInterrupt:
-            print_message(f"Stopped. Go on with: openassay resume {run.thread}")
+            print_message(f"Stopped. Resume it with: openassay resume {run.thread}")
             raise typer.Exit(STOPPED) from None
+
+
+async def find_last_event(engine: Engine, thread: str) -> tuple[str, int]:
+    """Find the last run of a thread, if there is one, and the number of its last event."""
+    runs = await engine.threads.runs(thread) if thread else []
+    seen = 0
+    for run in runs[-1:]:
+        async for event in engine.events(run.id):
+            seen = event.seq
+    return runs[-1].id if runs else "", seen
 
 
 async def follow_and_ask(
@@ -354,13 +262,13 @@ async def follow_and_ask(
     progress: ProgressDisplay,
     *,
     interactive: bool,
-    told: int = 0,
+    seen: int = 0,
     aside: Aside = reject_commands,
 ) -> RunOutcome:
-    """Follow a run to its end; each question it opens is put to the person, if there is one. Ctrl-D leaves it open,
+    """Follow a run to its end and put each question it opens to the person, if there is one. Ctrl-D leaves it open,
     Ctrl-C is a KeyboardInterrupt."""
-    seen, outcome = await _follow_run(engine, run, progress, told)
-    for _ in range(MOST_QUESTIONS):
+    seen, outcome = await _follow_run(engine, run, progress, seen)
+    for _ in range(MAX_QUESTIONS):
         if not outcome.questions or not interactive:
             break
         try:
@@ -377,19 +285,39 @@ async def _follow_run(engine: Engine, run: Run, progress: ProgressDisplay, seen:
             async for event in engine.events(run.id, after=seen):
                 seen = event.seq
                 progress.show(event)
-                if (event.kind, event.stage) == ("enter", "gate"):  # what was understood is kept by then
-                    progress.note(await find_misspellings(engine, run.thread))
+                if (event.kind, event.stage) == ("enter", "gate"):  # the question has been understood by then
+                    values = await engine.state(run.thread)
+                    subjects = (values.get("understanding") or {}).get("subjects", ())
+                    pairs = match_subjects(str(values.get("original_query", "")), subjects)
+                    progress.note(f"“{written}” was taken for {meant}." for written, meant in pairs)
         return seen, await engine.wait(run.id)
+
+
+def match_subjects(message: str, subjects: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Find names that were read otherwise than written, so that nobody reads about another company unawares."""
+
+    def measure_likeness(words: str, subject: str) -> float:
+        return SequenceMatcher(None, fold(words), fold(subject)).ratio()
+
+    words = re.findall(r"[^\W_]+(?:[-'’.&][^\W_]+)*", message)
+    for subject in subjects:
+        if fold(subject) in fold(message):
+            continue
+        size = len(subject.split())
+        runs = [" ".join(words[at : at + size]).removesuffix("'s") for at in range(len(words) - size + 1)]
+        nearest = max(runs, key=partial(measure_likeness, subject=subject), default="")
+        if measure_likeness(nearest, subject) >= MIN_LIKENESS:
+            yield nearest, subject
 
 
 @contextlib.asynccontextmanager
 async def _stop_on_signals(engine: Engine, run: Run) -> AsyncIterator[None]:
-    """Ctrl-C once stops the run cleanly, twice at once. Who ends this process by a signal lets the step be ended."""
+    """Stop the run on Ctrl-C, at once on a second one; on a signal that ends this process, after its step."""
     loop = asyncio.get_running_loop()
     stops: set[asyncio.Task[None]] = set()
 
-    def stop(how: str, stopping: Coroutine[Any, Any, None]) -> None:
-        typer.echo(how, err=True)
+    def stop(message: str, stopping: Coroutine[Any, Any, None]) -> None:
+        typer.echo(message, err=True)
         stops.add(loop.create_task(stopping))
 
     def interrupt() -> None:
@@ -405,174 +333,163 @@ async def _stop_on_signals(engine: Engine, run: Run) -> AsyncIterator[None]:
         yield
 
 
-def deliver_outcome(outcome: RunOutcome, wishes: CommandOptions) -> None:
-    """Print or write the report, and leave with the code that says how it went."""
+def deliver_outcome(outcome: RunOutcome, output: Output) -> None:
+    """Print or write the report, and exit with the code that says how it went."""
     run = outcome.run
     if outcome.questions:
-        _print_open_question(run.thread, outcome.questions[0])
+        question = outcome.questions[0]
+        print_message(f"openassay: a question is open: {to_one_line(question.question)}")
+        for line in (
+            *(f"- {to_one_line(option)}" for option in question.options),
+            *format_answer_help(run.thread, question),
+        ):
+            print_message(f"       {line}")
         raise typer.Exit(OPEN)
     if run.status in (RunStatus.CANCELLED, RunStatus.QUEUED):
-        where = "" if run.status is RunStatus.CANCELLED else " after the step it was at"
-        print_message(f"Stopped{where}. Go on with: openassay resume {run.thread}")
+        when = "" if run.status is RunStatus.CANCELLED else " after the step it was at"
+        print_message(f"Stopped{when}. Resume it with: openassay resume {run.thread}")
         raise typer.Exit(STOPPED)
     if run.active:
         raise ThreadBusyError(
-            "the run goes on in another process", help=f"See how it goes with: openassay follow {run.thread}"
+            "the run goes on in another process", help=f"Follow it with: openassay threads follow {run.thread}"
         )
     if outcome.report is None:
         raise OpenAssayError(
             run.error or "the run ended without a report", help=f"Try again with: openassay resume {run.thread}"
         )
-    deliver_report(outcome.report, wishes.out, as_json=wishes.json)
+    deliver_report(outcome.report, output.out, as_json=output.json)
     raise typer.Exit(EXIT_CODES[outcome.report.status])
 
 
-def _print_open_question(thread: str, question: OpenQuestion) -> None:
-    print_message(f"openassay: a question is open: {to_one_line(question.question)}")
-    for option in question.options:
-        print_message(f"       - {to_one_line(option)}")
-    for line in format_answer_help(thread, question):
-        print_message(f"       {line}")
+# -- in another process -------------------------------------------------------------------------------------
 
 
-# `openassay follow`: how a run goes that another process works on.
+def detach_run(settings: Settings, start: Start, output: Output, thread: str) -> None:
+    """Queue a run, refusing here what can be refused, and start a process that works on it."""
+    if settings.persistence.backend == "memory":
+        raise UsageError(
+            "another process cannot work on a run that is kept in the memory of this one",
+            help="Leave out --detach, or set persistence.backend.",
+        )
+    check_target(output.out)
+
+    async def queue(engine: Engine) -> Run:
+        return await start(engine, await find_thread(engine, thread))
+
+    launch_process(settings, run_with_engine(queue, settings), output)
 
 
-def follow_thread(thread: str, wishes: CommandOptions, *, new: bool) -> None:
-    if wishes.out is not None:
-        check_target(wishes.out)
-    outcome = asyncio.run(_follow_events(thread, wishes, new))
-    if outcome.run.status in AT_WORK:
-        raise ThreadBusyError(
-            "no process works on this thread any more" if outcome.run.status is RunStatus.RUNNING
-            else "this thread waits to be gone on with", help=f"Go on with: openassay resume {thread}",
-        )  # fmt: skip
-    deliver_outcome(outcome, wishes)
+def launch_process(settings: Settings, run: Run, output: Output) -> None:
+    """Start the process, and say how to follow, stop and read it.
+
+    Its messages go to a log, but not where what is stored is encrypted: they would be in the clear."""
+    from openassay.engine.archive import log_file
+
+    log = None if settings.persistence.encrypt else log_file(settings, run.thread)
+    command = [sys.executable, "-m", "openassay", "resume", run.thread, "--queued"]
+    command += ["--out", str(output.out.absolute())] if output.out else []
+    command += ["--json"] if output.json else []
+    try:
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log or os.devnull, "ab") as file:
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True)
+    except OSError as error:
+        raise StorageError(
+            f"no process could be started: {error.strerror}",
+            help=f"The question is kept; resume it with: openassay resume {run.thread}",
+        ) from error
+    typer.echo(run.thread)
+    print_message("It works in the background.")
+    for what, how in (
+        ("follow it", f"openassay threads follow {run.thread}"),
+        ("stop it", f"openassay threads stop {run.thread}"),
+        ("read it when it is done", f"openassay threads show {run.thread}"),
+        ("its log", str(log or "none, since storage is encrypted")),
+    ):
+        print_message(f"  {what + ':':24} {how}")
 
 
-async def _follow_events(thread: str, wishes: CommandOptions, new: bool) -> RunOutcome:
-    async with open_engine(load()) as engine:
-        runs = await engine.threads.runs(thread)
-        if not runs:
-            raise NotFoundError(
-                f"nothing was asked on thread {thread} yet", help=f"Ask: openassay ask ... --thread {thread}"
-            )
-        with ProgressDisplay(runs[-1], enabled=not wishes.quiet) as progress:
-            async for event in engine.follow(runs[-1].id, after=await find_last_seq(engine, thread) if new else 0):
-                progress.show(event)
-        return await engine.outcome(runs[-1].id)
+# -- resuming -----------------------------------------------------------------------------------------------
 
 
-# `openassay mode`: a thread goes ahead, or asks first, from now on.
+async def restore_journal(engine: Engine, folder: Path, *, quiet: bool) -> RunOutcome:
+    """Restore a run that is only there as a journal, and show what is to be said about it."""
+    run = await engine.restore(folder)
+    remarks = list[str]()  # those of the restoring come last
+    async for event in engine.events(run.id):
+        remarks = [*remarks, str(event.data["text"])] if event.kind == "notice" and "text" in event.data else []
+    print_message(f"Restored as thread {run.thread}.")
+    ProgressDisplay(run, enabled=not quiet).note(remarks)
+    return await engine.outcome(run.id)
 
 
-def set_mode(thread: str, mode: str) -> None:
-    outcome = asyncio.run(_set_mode(thread, Mode(mode)))
-    if outcome is not None:
-        deliver_outcome(outcome, CommandOptions())
-
-
-async def _set_mode(thread: str, mode: Mode) -> RunOutcome | None:
-    """A run whose planning questions were dropped goes on in this process, so it is followed to its end."""
-    async with open_engine(load()) as engine:
-        asked = [review for review in await engine.reviews(thread) if review.kind == "planning"]
-        affected = await engine.set_mode(thread, mode)
-        when = "at once" if affected else "from the next question on"
-        print_message(f"Thread {thread} is in {mode.value} mode, {when}.")
-        if not (affected and asked):
-            return None
-        run = await engine.threads.run(asked[0].run)
-        return await follow_and_ask(engine, run, ProgressDisplay(run), interactive=CommandOptions().interactive)
-
-
-# `openassay quote`: what a question will probably cost, before anything is spent.
-
-
-def show_estimate(question: str, wishes: CommandOptions) -> None:
-    settings = load(depth=wishes.depth, source=wishes.source)
-    made = asyncio.run(_estimate_cost(question, settings, wishes))
-    typer.echo(made.model_dump_json(indent=2) if wishes.json else format_estimate(made))
-
-
-async def _estimate_cost(question: str, settings: Settings, wishes: CommandOptions) -> CostEstimate:
-    async with open_engine(settings) as engine:
-        return await engine.estimate(question, build_options(settings, wishes))
-
-
-# `openassay stop`: a run is asked to stop, whatever process works on it.
-
-PATIENCE = 15.0  # seconds in which a run that looks once a second has stopped
-LOOK = 0.3
-
-
-def stop_thread(thread: str, *, drain: bool) -> None:
-    asyncio.run(_stop_thread(thread, drain))
-
-
-async def _stop_thread(thread: str, drain: bool) -> None:
-    async with open_engine(load()) as engine:
-        run = await engine.stop(thread, drain=drain)
-        if run.status is RunStatus.CANCELLED:
-            print_message(
-                "No process was at work on it, and none will take it up by "
-                f"itself. Go on with: openassay resume {thread}"
-            )
-            return
-        heeded = await _wait_for_stop(engine, run.id, PATIENCE if not drain else 4 * PATIENCE)
-        run = await engine.threads.run(run.id)
-    if not heeded:
-        print_message("It was asked to stop" + (" after the step it is at." if drain else " and has not yet."))
-        print_message(f"See how it goes with: openassay follow {thread}")
+def resume_all() -> None:
+    """Resume every run whose process is gone. Exits with 1 where one could not be resumed, or failed."""
+    done, failed = run_with_engine(resume_orphans)
+    if done or not failed:
+        print_message(f"{pluralize(done, 'run')} resumed." if done else "There was nothing to resume.")
+    if failed:
         raise typer.Exit(1)
-    if run.status not in (RunStatus.CANCELLED, RunStatus.QUEUED):
-        print_message(f"It had come to its end before: {run.status}.")
+
+
+async def resume_orphans(engine: Engine) -> tuple[int, int]:
+    """Resume a few runs at a time: whenever one ends, the next. Returns how many there were, and how many failed."""
+    with _drain_on_signals(engine) as stopping:
+        working: set[asyncio.Task[bool]] = set()
+        ends: list[bool] = []
+        while True:
+            fresh = [] if stopping.is_set() else await engine.resume_abandoned()
+            working |= {asyncio.create_task(report_end(engine, run)) for run in fresh}
+            if not working:
+                break
+            ended, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+            ends += [task.result() for task in ended]
+    if stopping.is_set():
+        raise typer.Exit(STOPPED)
+    if stopped := await engine.overview(MAX_NAMED, RunStatus.CANCELLED):  # the person decides when those are resumed
+        listed = ", ".join(thread.id for thread in stopped)
+        print_message(f"Stopped by a person, and not resumed: {listed}. Resume with: openassay resume {stopped[0].id}")
+    return len(ends), ends.count(False) + len(engine.list_unrecoverable())
+
+
+@contextlib.contextmanager
+def _drain_on_signals(engine: Engine) -> Iterator[asyncio.Event]:
+    """Let every run end its step when this process is to end; a second Ctrl-C does not wait for that."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def stop(number: signal.Signals) -> None:
+        if stopping.is_set():
+            if number == signal.SIGINT:
+                os._exit(STOPPED)
+            return
+        print_message("Stopping after this step (Ctrl-C again to stop at once) ...")
+        stopping.set()
+        tasks.add(loop.create_task(engine.drain()))
+
+    with handle_signals(partial(stop, signal.SIGINT), partial(stop, signal.SIGTERM)):
+        yield stopping
+
+
+async def report_end(engine: Engine, run: Run, begun: str = "resumed") -> bool:
+    """Wait for a run and print what became of it. One that waits for an answer, or was stopped, went well."""
+    if begun:
+        typer.echo(to_one_line(f"{run.thread}  {begun}: {run.question}"))
+    try:
+        outcome = await engine.wait(run.id)
+    except asyncio.CancelledError:
+        typer.echo(f"{run.thread}  stopped; resume it with: openassay resume {run.thread}")
+        raise
+    except OpenAssayError as error:
+        typer.echo(to_one_line(f"{run.thread}  failed: {error.message}"))
+        return False
+    if outcome.questions:
+        end = f"waits: {outcome.questions[0].question}"
+    elif outcome.report is None:
+        end = f"{outcome.run.status}: {outcome.run.error or 'no report'}"
     else:
-        print_message(f"Stopped{' after the step it was at' if drain else ''}. Go on with: openassay resume {thread}")
-
-
-async def _wait_for_stop(engine: Engine, run: str, patience: float) -> bool:
-    """A run that stands still is asked no more."""
-    clock = asyncio.get_running_loop().time
-    ends = clock() + patience
-    while await engine.threads.get_stop_request(run):
-        if clock() > ends:
-            return False
-        await asyncio.sleep(LOOK)
-    return True
-
-
-# `openassay veto`: a source is taken out of a report, or what that would change is shown.
-
-
-def veto_sources(thread: str, sources: Sequence[str], *, json: bool, out: Path | None, quiet: bool) -> None:
-    async def begin(engine: Engine) -> tuple[Run, int]:
-        return await engine.veto(thread, sources), 0
-
-    run_and_deliver(CommandOptions(json=json, out=out, quiet=quiet), begin)
-
-
-def show_consequences(thread: str, sources: Sequence[str], json: bool) -> None:
-    found = asyncio.run(_load_consequences(thread, sources))
-    if json:
-        typer.echo(found.model_dump_json(indent=2).encode())
-        return
-    for line in format_consequences(found):
-        typer.echo(wrap_line(line, 2))
-
-
-async def _load_consequences(thread: str, sources: Sequence[str]) -> Consequences:
-    async with open_engine(load()) as engine:
-        return await engine.consequences(thread, sources)
-
-
-def format_consequences(found: Consequences) -> Iterator[str]:
-    yield f"Without {'; '.join(to_one_line(source.title) for source in found.sources)}:"
-    yield f"- {pluralize(len(found.lost), 'statement')} would go{_format_claim_ids(found.lost)}"
-    yield f"- {pluralize(len(found.weaker), 'statement')} would rest on fewer sources{_format_claim_ids(found.weaker)}"
-    yield f"- {pluralize(found.untouched, 'statement')} would stay as {'it is' if found.untouched == 1 else 'they are'}"
-    for question in found.unanswered:
-        yield f"- left without an answer: {to_one_line(question)}"
-
-
-def _format_claim_ids(claims: Sequence[str]) -> str:
-    return f": {', '.join(claims)}" if claims else ""
+        end = f"done: {outcome.report.status} report, {pluralize(len(outcome.report.sources), 'source')}"
+    typer.echo(to_one_line(f"{run.thread}  {end}"))
+    return outcome.run.status is not RunStatus.FAILED

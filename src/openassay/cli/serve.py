@@ -1,109 +1,116 @@
-"""`openassay worker`: until a signal ends it."""
+"""`openassay serve`, `worker` and `mcp`: processes that work until a signal ends them."""
+
+from __future__ import annotations
 
 import asyncio
 import os
 import socket
-from typing import Any
+from typing import Annotated
 
 import typer
 
-from openassay.cli import STOPPED
-from openassay.cli.runtime import handle_signals
+from openassay.cli.runtime import handle_signals, wait_for_stop
 from openassay.cli.screen import print_message
+from openassay.errors import UsageError
 from openassay.settings import Settings, load
-from openassay.telemetry.logs import configure_logs
 from openassay.text.words import pluralize
 
-# `openassay mcp`: over stdin and stdout for one program, or over HTTP as a part of the server.
+STOPPING = "Stopping: runs end the step they are at (Ctrl-C again to stop at once) ..."
+Port = Annotated[int | None, typer.Option("--port", metavar="N", help="0: any that is free.", min=0, max=65_535)]
 
 
-def serve_mcp_stdio() -> None:
-    from openassay.mcp_server.stdio import serve
-
-    asyncio.run(serve(load(), handle_signals))
-
-
-def serve_mcp_http(host: str | None, port: int | None) -> None:
-    given: dict[str, Any] = {"host": host, "port": port}
-    said = {name: value for name, value in given.items() if value is not None}
-    asyncio.run(_serve_mcp(load(server=said or None)))
-
-
-async def _serve_mcp(settings: Settings) -> None:
-    from openassay.server.app import open_server
-    from openassay.server.mcp import PATH
-
-    ended = asyncio.Event()
-    async with open_server(settings) as served:
-        print_message(f"MCP clients may connect to {served.url}{PATH} (Ctrl-C ends it).")
-        with handle_signals(ended.set, ended.set):
-            await ended.wait()
-        print_message("Stopping after the steps under way ...")
-
-
-# `openassay serve`: the server, until a signal ends it.
-
-
-def run_server(given: dict[str, object]) -> None:
-    """`given` are settings of the server that were said; the others are as they stand."""
-    settings = load(server={name: value for name, value in given.items() if value is not None})
+def serve(
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Listen here; other machines need a token to be let in.")
+    ] = None,
+    port: Port = None,
+    public_url: Annotated[
+        str | None, typer.Option("--public-url", metavar="URL", help="Its public address, for links and webhooks.")
+    ] = None,
+) -> None:
+    """Serve the web UI and the API until stopped; runs under way are resumed at the next start."""
     from openassay.telemetry.logs import configure_logs
 
+    settings = _load_server_settings(host=host, port=port, public_url=public_url)
+
+    async def run() -> None:
+        from openassay.server.app import open_server
+
+        with wait_for_stop(STOPPING) as stopping:
+            async with open_server(settings) as server:
+                typer.echo(server.url)
+                print_message(f"Its API is described in {server.url}/openapi.json. Ctrl-C stops it.")
+                if server.service.has_workers:
+                    print_message("Runs are queued for workers: openassay worker")
+                if server.service.open_to_all:
+                    print_message("Anybody on this machine may use it. Let others in: openassay admin users add NAME")
+                await stopping.wait()
+        print_message("Stopped. Runs under way are resumed when the server starts again.")
+
     with configure_logs(settings):
-        asyncio.run(_run_server(settings))
+        asyncio.run(run())
 
 
-async def _run_server(settings: Settings) -> None:
-    from openassay.server.app import open_server
-
-    stopping = asyncio.Event()
-
-    def stop() -> None:
-        """A second time: at once."""
-        if stopping.is_set():
-            os._exit(STOPPED)
-        print_message("Stopping: runs end the step they are at (Ctrl-C again to stop at once) ...")
-        stopping.set()
-
-    with handle_signals(stop, stop):
-        async with open_server(settings) as server:
-            typer.echo(server.url)
-            print_message(f"Its API is described in {server.url}/openapi.json. Ctrl-C stops it.")
-            if server.service.has_workers:
-                print_message("Runs are put in line for workers: openassay worker")
-            if server.service.open_to_all:
-                print_message("Whoever is on this machine may use it; to let others in: openassay users add NAME")
-            await stopping.wait()
-    print_message("Stopped. What was under way goes on when the server starts again.")
+def _load_server_settings(**given: object) -> Settings:
+    """Load the settings; options that were given take the place of the server's."""
+    return load(server={name: value for name, value in given.items() if value is not None})
 
 
-def run_worker(concurrency: int | None, *, until_idle: bool) -> None:
-    settings = load()
+def worker(
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", help="How many runs to work on at a time.", min=1, max=200)
+    ] = None,
+    until_idle: Annotated[
+        bool, typer.Option("--until-idle", help="Stop as soon as nothing is queued and nothing is at work.")
+    ] = False,
+) -> None:
+    """Work on queued runs until stopped; what it was working on is resumed by other workers."""
+    from openassay.telemetry.logs import configure_logs
     from openassay.worker.queue import check_fleet
 
+    settings = load()
     check_fleet(settings)
+
+    async def run() -> None:
+        from openassay.worker.worker import open_worker
+
+        with wait_for_stop(STOPPING) as stopping:
+            async with open_worker(settings, concurrency) as worker:
+                print_message(f"Working on runs of {worker.database}, {worker.concurrency} at a time. Ctrl-C stops it.")
+                if worker.metrics_url:
+                    print_message(f"Its metrics are at {worker.metrics_url}/metrics.")
+                await worker.run(stopping, until_idle=until_idle)
+        idle = "Nothing was under way." if stopping.is_set() else "Nothing is left to do."
+        requeued = f"Queued again, for another worker: {pluralize(worker.interrupted, 'run')}."
+        print_message(f"Stopped. {requeued if worker.interrupted else idle}")
+
     with configure_logs(settings, worker=f"{socket.gethostname()}-{os.getpid()}"):
-        asyncio.run(_run_worker(settings, concurrency, until_idle))
+        asyncio.run(run())
 
 
-async def _run_worker(settings: Settings, concurrency: int | None, until_idle: bool) -> None:
-    from openassay.worker.worker import open_worker
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Over HTTP at /mcp, instead of stdin and stdout.")] = False,
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="With --http: where to listen.")] = None,
+    port: Port = None,
+) -> None:
+    """Serve research, search, fetch, verify and threads to MCP clients, such as assistants and editors."""
+    if not http and (host is not None or port is not None):
+        raise UsageError("--host and --port go with --http", help="Without it, stdin and stdout are used.")
+    if not http:
+        from openassay.mcp_server.stdio import serve as serve_stdio
 
-    stopping = asyncio.Event()
+        return asyncio.run(serve_stdio(load(), handle_signals))
+    settings = _load_server_settings(host=host, port=port)
 
-    def stop() -> None:
-        """A second time: at once. Others find out within the time of a lease."""
-        if stopping.is_set():
-            os._exit(STOPPED)
-        print_message("Stopping: runs end the step they are at (Ctrl-C again to stop at once) ...")
-        stopping.set()
+    async def run() -> None:
+        from openassay.server.app import open_server
+        from openassay.server.mcp import PATH
 
-    with handle_signals(stop, stop):
-        async with open_worker(settings, concurrency) as worker:
-            print_message(f"Working on runs of {worker.database}, {worker.concurrency} at a time. Ctrl-C stops it.")
-            if worker.figures:
-                print_message(f"Its figures are at {worker.figures}/metrics.")
-            await worker.run(stopping, until_idle=until_idle)
-    under_way = f"Put in line again, for another worker: {pluralize(worker.left, 'run')}."
-    idle = "Nothing was under way." if stopping.is_set() else "Nothing is left to do."
-    print_message(f"Stopped. {under_way if worker.left else idle}")
+        ended = asyncio.Event()
+        async with open_server(settings) as server:
+            print_message(f"MCP clients may connect to {server.url}{PATH} (Ctrl-C ends it).")
+            with handle_signals(ended.set, ended.set):
+                await ended.wait()
+            print_message("Stopping after the steps under way ...")
+
+    return asyncio.run(run())

@@ -1,211 +1,167 @@
-"""`openassay threads`, `document` and `passage`: looking at what is stored."""
+"""`openassay threads`: list, show, change and delete threads, and see where the time of a run went."""
+
+from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
-from json import dumps
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.text import Text
 
-from openassay.bootstrap import open_engine
+from openassay.cli import branches, evidence, export, runs, watch
+from openassay.cli.options import RunId, ThreadId, complete_thread, group, json_option
 from openassay.cli.prompts import can_ask
-from openassay.cli.runtime import run_with_engine
+from openassay.cli.runtime import find_run, find_thread, run_on_thread, run_with_engine
 from openassay.cli.screen import (
     format_age,
     format_dollars,
+    format_table,
     open_console,
+    print_json,
     print_message,
+    shorten,
     show_report,
     to_one_line,
     truncate_line,
     wrap_line,
 )
-from openassay.engine.artifacts import shorten_report
-from openassay.engine.engine import Engine
-from openassay.engine.timings import ExternalParty, RunDurations, Timings
-from openassay.engine.view import StateView
-from openassay.errors import EvidenceError, IntegrityError, NotFoundError, UsageError
-from openassay.export.report import Report
+from openassay.errors import IntegrityError, NotFoundError, UsageError
 from openassay.models.event import ACTIVE
 from openassay.models.plan import Mode
-from openassay.models.report import ReportClaim, ReportSpan, SourceCard
+from openassay.models.report import ReportSpan
 from openassay.models.thread import Run, ThreadSummary
 from openassay.settings import load
 from openassay.text.words import pluralize
 
-# The passages behind a claim or a source, highlighted in what stands around them.
+if TYPE_CHECKING:
+    from openassay.engine.engine import Engine
+    from openassay.engine.timings import Timings
+    from openassay.engine.view import StateView
+    from openassay.export.report import Report
 
 T = TypeVar("T")
-AROUND = 300  # characters of context shown on each side of a span
-MOST_SHOWN = 6  # passages of one source; the others are counted
+CONTEXT_CHARACTERS = 300  # shown on each side of a passage
+MAX_PASSAGES = 6  # of one source; the others are counted
+MAX_QUESTION = 160  # characters of a question where it is cut short
+MAX_RUNS = 20
+
+app = group("List, show, follow, change, fork, export and delete threads.")
 
 
-async def render_claim_passages(engine: Engine, report: Report, name: str) -> AsyncIterator[Text]:
-    claim = _find_by_id(name, "claim", {claim.id: claim for claim in report.claims})
-    titles = {card.id: card.title for card in report.sources}
-    yield Text(f"{claim.text}\n{_format_verdict(claim)}", style="bold")
-    for span in claim.spans:
-        head = f"\n{span.source} {to_one_line(titles[span.source])}, characters {span.start}-{span.end}\n"
-        yield Text.assemble((head, "blue"), await _render_context(engine, span))
-
-
-async def render_source_passages(engine: Engine, report: Report, name: str) -> AsyncIterator[Text]:
-    """A source's card, and what was taken from it. S3 and 3 are the same."""
-    card = _find_by_id(f"S{name}" if name.isdecimal() else name, "source", {card.id: card for card in report.sources})
-    yield _render_card(card)
-    used = [(span, claim) for claim in report.claims for span in claim.spans if span.source == card.id]
-    for span, claim in used[:MOST_SHOWN]:
-        yield Text.assemble((f"\n{claim.id} {claim.text}\n", "blue"), await _render_context(engine, span))
-    if used[MOST_SHOWN:]:
-        yield Text(f"\n… and {len(used) - MOST_SHOWN} more passages", style="dim")
-
-
-def _find_by_id(name: str, kind: str, known: dict[str, T]) -> T:
-    for id, found in known.items():
-        if id.lower() == name.lower():
-            return found
-    raise NotFoundError(f"there is no {kind} {to_one_line(name)}", help=f"There are: {_format_ids(known)}.")
-
-
-def _format_ids(ids: Iterable[str]) -> str:
-    listed = list(ids)
-    return f"{', '.join(listed[:12])}{' ...' if listed[12:] else ''}" if listed else "none, since nothing was found"
-
-
-async def _render_context(engine: Engine, span: ReportSpan) -> Text:
-    text = (await engine.document(span.document)).text
-    before, after = text[max(0, span.start - AROUND) : span.start], text[span.end : span.end + AROUND]
-    return Text.assemble((before, "dim"), (span.quote, "reverse"), (after, "dim"))
-
-
-def _render_card(card: SourceCard) -> Text:
-    facts = [card.author, card.published or "undated", card.host or card.kind, f"credibility {card.credibility:.2f}"]
-    lines = [card.url, " · ".join(fact for fact in facts if fact), *card.credibility_reasons, card.why_used]
-    body = "\n".join(to_one_line(line) for line in lines if line)
-    return Text.assemble((f"{card.id} {to_one_line(card.title)}\n", "bold"), (body, "dim"))
-
-
-def _format_verdict(claim: ReportClaim) -> str:
-    verdict = claim.verdict.value.replace("_", " ")
-    return f"{verdict}, confidence {claim.confidence:.2f} {claim.mark or ''}".rstrip()
-
-
-LONGEST = 160  # characters of a question where it is cut short
-MOST_RUNS = 20
-
-
-def list_threads(limit: int, *, active: bool, json: bool) -> None:
-    async def rows(engine: Engine) -> list[ThreadSummary]:
-        return await engine.overview(limit, ACTIVE if active else ())
-
-    found = run_with_engine(rows)
+@app.callback()
+def threads(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to list.")] = 20,
+    active: Annotated[bool, typer.Option("--active", help="Only those at work, or waiting for an answer.")] = False,
+    json: Annotated[bool, json_option("the threads")] = False,
+) -> None:
+    """List threads, the newest first; or do something with them."""
+    if context.invoked_subcommand is not None:
+        return None
+    found = run_with_engine(lambda engine: engine.overview(limit, ACTIVE if active else ()))
     if json:
-        typer.echo(dumps([one.plain() for one in found], indent=2, ensure_ascii=False).encode())
-        return
+        return print_json([one.plain() for one in found])
     if not found:
         ask = 'Ask something: openassay ask "What is happening with Apple?"'
-        typer.echo("Nothing is at work or waits." if active else f"No threads yet. {ask}", err=True)
-        return
+        return typer.echo("Nothing is at work or waits." if active else f"No threads yet. {ask}", err=True)
     now = datetime.now(UTC)
-    told = [
-        (one.id, _format_status(one), format_age(now - one.updated), format_dollars(one.usd), _format_question(one))
-        for one in found
-    ]
-    for row in [("thread", "status", "age", "cost", "question"), *told]:
+    rows = [("thread", "status", "age", "cost", "question")]
+    for one in found:
+        status = "damaged" if one.damaged else "stopped" if one.left else one.status or ""
+        age, cost = format_age(now - one.updated), format_dollars(one.usd)
+        rows.append((one.id, status, age, cost, _format_question(one)))
+    for row in rows:
         typer.echo(truncate_line("{:12}  {:9}  {:>8}  {:>8}  {}".format(*map(to_one_line, row))))
+    return None
 
 
 def _format_question(thread: ThreadSummary) -> str:
-    """The last question, after the title where that says something else. That of a branch begins with what was
-    changed, and may end with what was asked."""
+    """Say what was asked last, after the title where that says something else. The title of a branch begins with what
+    was changed, and may end with what was asked."""
     asked = " ".join(thread.question.split())
     before, between, name = thread.title.rpartition(" · ") if thread.parent else ("", "", thread.title)
     if asked.startswith(name.rstrip("…")):
-        told = f"{before}{between}{asked}"
+        text = f"{before}{between}{asked}"
     else:
-        told = f"{thread.title} · {asked}" if asked else thread.title
-    return f"↳ {told}" if thread.parent else told
+        text = f"{thread.title} · {asked}" if asked else thread.title
+    return f"↳ {text}" if thread.parent else text
 
 
-def _format_status(thread: ThreadSummary) -> str:
-    return "damaged" if thread.damaged else "stopped" if thread.left else thread.status or ""
-
-
-def create_thread(title: str) -> None:
-    async def create(engine: Engine) -> str:
-        return (await engine.create_thread(title)).id
-
-    thread = run_with_engine(create)
+@app.command()
+def new(title: Annotated[str, typer.Argument(metavar="[TITLE]", show_default=False)] = "") -> None:
+    """Make a thread on which nothing is asked yet, and print its id for --thread."""
+    thread = run_with_engine(lambda engine: engine.create_thread(title)).id
     typer.echo(thread)
     print_message(f'Ask on it: openassay ask "..." --thread {thread}')
 
 
-def rename_thread(thread: str, title: str) -> None:
-    async def change(engine: Engine) -> str:
-        await engine.rename(thread, title)
-        return (await engine.threads.get(thread)).title
+@app.command()
+def show(
+    thread: ThreadId,
+    full: Annotated[bool, typer.Option("--full", help="Leave nothing out.")] = False,
+    json: Annotated[bool, json_option("the report, or null,")] = False,
+) -> None:
+    """Show a thread with its runs, and its report if there is one; long texts are cut short."""
 
-    typer.echo(f"Thread {thread} is called: {to_one_line(run_with_engine(change))}", err=True)
-
-
-def show_thread(thread: str, json: bool, *, full: bool = False) -> None:
-    async def look(engine: Engine) -> tuple[list[Run], Report | None, str]:
+    async def look(engine: Engine, thread: str) -> tuple[str, list[Run], Report | None]:
         await engine.threads.get(thread)
-        values = await engine.state(thread)
-        report = await engine.report(thread) if values.get("report") else None
-        return await engine.threads.runs(thread), report, await find_damage(engine, thread) if report else ""
+        report = await engine.report(thread) if (await engine.state(thread)).get("report") else None
+        if report is not None:
+            await export.warn_of_damage(engine, thread)
+        return thread, await engine.threads.runs(thread), report
 
-    runs, report, careful = run_with_engine(look)
-    if careful:
-        print_message(f"Careful: {to_one_line(careful)}")
+    id, found, report = run_on_thread(thread, look)
     if json:
-        typer.echo((report.model_dump_json(indent=2) if report else "null").encode())
-        return
-    for run in runs if full else runs[-MOST_RUNS:]:
-        state = f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}"
-        typer.echo(wrap_line(f"{state}  {_shorten(run.question, full)}", 14))
-        if run.error:
-            typer.echo(wrap_line(f"{'':14}{_shorten(run.error, full)}", 14))
+        return print_json(report)
+    for run in found if full else found[-MAX_RUNS:]:
+        head = f"{run.id}  {run.status}  {run.stage}  {run.started:%Y-%m-%d %H:%M}"
+        texts = [run.question, run.error or ""]
+        question, error = map(to_one_line, texts) if full else (shorten(text, MAX_QUESTION) for text in texts)
+        typer.echo(wrap_line(f"{head}  {question}", 14))
+        if error:
+            typer.echo(wrap_line(f"{'':14}{error}", 14))
     if report is not None:
-        show_report(report if full else shorten_report(report))
-    elif runs:
-        print_message(f"No report yet. Go on with: openassay resume {thread}")
-    else:
-        print_message(f'Nothing was asked yet. Ask: openassay ask "..." --thread {thread}')
+        from openassay.engine.artifacts import shorten_report
+
+        return show_report(report if full else shorten_report(report))
+    if found:
+        return print_message(f"No report yet. Resume it with: openassay resume {id}")
+    return print_message(f'Nothing was asked yet. Ask: openassay ask "..." --thread {id}')
 
 
-async def find_damage(engine: Engine, thread: str) -> str:
-    """A report tells what was checked when it was written; what it rests on may have been altered since."""
-    try:
-        await engine.check(thread)
-    except (IntegrityError, EvidenceError) as error:
-        return error.message
-    return ""
+@app.command()
+def rename(thread: ThreadId, title: Annotated[str, typer.Argument(metavar="TITLE")]) -> None:
+    """Give a thread another title."""
+
+    async def change(engine: Engine, thread: str) -> str:
+        await engine.rename(thread, title)
+        return f"Thread {thread} is called: {to_one_line((await engine.threads.get(thread)).title)}"
+
+    typer.echo(run_on_thread(thread, change), err=True)
 
 
-def _shorten(text: str, full: bool) -> str:
-    line = to_one_line(text)
-    return line if full or len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
-
-
-def show_state(thread: str, json: bool, at: str | None = None) -> None:
-    async def look(engine: Engine) -> StateView:
-        return await engine.view(thread) if at is None else await engine.view_at(thread, at)
-
-    found = run_with_engine(look)
+@app.command()
+def state(
+    thread: ThreadId,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="CHECKPOINT", help="As it was then; see `openassay threads history`."),
+    ] = None,
+    json: Annotated[bool, json_option("the state")] = False,
+) -> None:
+    """Show what a thread holds right now: plan, queries, results, evidence, draft, issues."""
+    found = run_on_thread(thread, lambda engine, id: engine.view(id) if at is None else engine.view_at(id, at))
     if json:
-        typer.echo(found.model_dump_json(indent=2).encode())
-        return
+        return print_json(found)
     for label, text in _format_state(found):
         typer.echo(wrap_line(f"{label:9}  {to_one_line(text)}".rstrip(), 11))
+    return None
 
 
 def _format_state(view: StateView) -> Iterator[tuple[str, str]]:
-    """Few lines; the rest is in the JSON."""
+    """Put it in few lines; the rest is in the JSON."""
     yield "thread", f"{view.thread}, {view.status}{', next: ' if view.next else ''}{', '.join(view.next)}"
     yield "goal", view.user_inputs.goal
     if view.subject:
@@ -215,17 +171,8 @@ def _format_state(view: StateView) -> Iterator[tuple[str, str]]:
         yield "mode", f"{Mode.AUTO if gate.auto else Mode.PLAN} ({signals}): {gate.reason}"
     for about, answer in view.user_inputs.planner_answers.items():
         yield "answer", f"{about}: {answer}"
-    if view.plan:
-        for step in view.plan.dag:
-            yield step.id, f"{step.text} ({pluralize(len(step.queries), 'query', 'queries')})"
-    yield from _format_evidence(view)
-    yield from (("issue", issue) for issue in view.issues)
-    yield from (("note", notice) for notice in view.notices)
-    if view.left_out:
-        yield "left out", ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in view.left_out.items())
-
-
-def _format_evidence(view: StateView) -> Iterator[tuple[str, str]]:
+    for step in view.plan.dag if view.plan else ():
+        yield step.id, f"{step.text} ({pluralize(len(step.queries), 'query', 'queries')})"
     if view.search_results:
         results = pluralize(len(view.search_results), "result")
         yield "found", f"{results} for {pluralize(len(view.queries), 'query', 'queries')}"
@@ -233,168 +180,191 @@ def _format_evidence(view: StateView) -> Iterator[tuple[str, str]]:
         what = one.problem or pluralize(len(one.chunks), "chunk")
         yield one.id or "chosen", f"{one.title or one.content_hash} ({what})"
     if view.draft:
-        words = pluralize(len(view.draft.text.split()), "word")
-        cited = pluralize(len(view.draft.citations), "source")
-        yield "draft", f"{words}, {cited} cited, confidence {view.draft.confidence:.2f}"
+        words, cited = len(view.draft.text.split()), pluralize(len(view.draft.citations), "source")
+        yield "draft", f"{pluralize(words, 'word')}, {cited} cited, confidence {view.draft.confidence:.2f}"
+    yield from (("issue", issue) for issue in view.issues)
+    yield from (("note", notice) for notice in view.notices)
+    if view.left_out:
+        yield "left out", ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in view.left_out.items())
 
 
-def show_log(thread: str) -> None:
-    async def lines(engine: Engine) -> list[str]:
+@app.command()
+def log(thread: ThreadId) -> None:
+    """Show everything that happened in a thread's last run."""
+
+    async def lines(engine: Engine, thread: str) -> list[str]:
         await engine.threads.get(thread)
-        runs = await engine.threads.runs(thread)
         return [
-            f"{event.seq:4} {event.time:%H:%M:%S} {event.kind:9} {event.stage:12} {_omit_sentences(event.data)}"
-            for run in runs[-1:]
+            f"{event.seq:4} {event.time:%H:%M:%S} {event.kind:9} {event.stage:12} "
+            # The sentences of a section are in the report.
+            f"{ {name: value for name, value in event.data.items() if name != 'lines'} }"
+            for run in (await engine.threads.runs(thread))[-1:]
             async for event in engine.events(run.id)
         ]
 
-    for line in run_with_engine(lines):
+    for line in run_on_thread(thread, lines):
         typer.echo(line)
 
 
-def _omit_sentences(data: Mapping[str, object]) -> dict[str, object]:
-    """Without the sentences of a section, which the report has."""
-    return {name: value for name, value in data.items() if name != "lines"}
+@app.command()
+def passage(
+    thread: ThreadId, claim: Annotated[str, typer.Argument(metavar="CLAIM", help="A claim's id, such as C3.")]
+) -> None:
+    """Show the passages behind a statement, in context."""
+
+    async def find(engine: Engine, thread: str) -> list[Text]:
+        await engine.threads.get(thread)
+        return [part async for part in render_claim_passages(engine, await engine.report(thread), claim)]
+
+    console = open_console()
+    for part in run_on_thread(thread, find):
+        console.print(part)
 
 
-def delete_threads(threads: Sequence[str], *, yes: bool) -> None:
-    """Nothing is deleted unless all of them are there."""
+async def render_claim_passages(engine: Engine, report: Report, name: str) -> AsyncIterator[Text]:
+    claim = _find_by_id(name, "claim", {claim.id: claim for claim in report.claims})
+    titles = {card.id: card.title for card in report.sources}
+    verdict = claim.verdict.value.replace("_", " ")
+    judged = f"{verdict}, confidence {claim.confidence:.2f} {claim.mark or ''}".rstrip()
+    yield Text(f"{claim.text}\n{judged}", style="bold")
+    for span in claim.spans:
+        head = f"\n{span.source} {to_one_line(titles[span.source])}, characters {span.start}-{span.end}\n"
+        yield Text.assemble((head, "blue"), await _render_context(engine, span))
 
-    async def titles(engine: Engine) -> dict[str, str]:
-        return {thread: await _load_title(engine, thread) for thread in threads}
+
+async def render_source_passages(engine: Engine, report: Report, name: str) -> AsyncIterator[Text]:
+    """Render a source's card, and the passages taken from it. S3 and 3 are the same."""
+    card = _find_by_id(f"S{name}" if name.isdecimal() else name, "source", {card.id: card for card in report.sources})
+    facts = [card.author, card.published or "undated", card.host or card.kind, f"credibility {card.credibility:.2f}"]
+    lines = [card.url, " · ".join(fact for fact in facts if fact), *card.credibility_reasons, card.why_used]
+    body = "\n".join(to_one_line(line) for line in lines if line)
+    yield Text.assemble((f"{card.id} {to_one_line(card.title)}\n", "bold"), (body, "dim"))
+    used = [(span, claim) for claim in report.claims for span in claim.spans if span.source == card.id]
+    for span, claim in used[:MAX_PASSAGES]:
+        yield Text.assemble((f"\n{claim.id} {claim.text}\n", "blue"), await _render_context(engine, span))
+    if used[MAX_PASSAGES:]:
+        yield Text(f"\n… and {len(used) - MAX_PASSAGES} more passages", style="dim")
+
+
+def _find_by_id(name: str, kind: str, known: Mapping[str, T]) -> T:
+    for id, found in known.items():
+        if id.lower() == name.lower():
+            return found
+    some = f"{', '.join(list(known)[:12])}{' ...' if len(known) > 12 else ''}" or "none, since nothing was found"
+    raise NotFoundError(f"there is no {kind} {to_one_line(name)}", help=f"There are: {some}.")
+
+
+async def _render_context(engine: Engine, span: ReportSpan) -> Text:
+    text = (await engine.document(span.document)).text
+    before = text[max(0, span.start - CONTEXT_CHARACTERS) : span.start]
+    after = text[span.end : span.end + CONTEXT_CHARACTERS]
+    return Text.assemble((before, "dim"), (span.quote, "reverse"), (after, "dim"))
+
+
+@app.command()
+def delete(
+    threads: Annotated[
+        list[str],
+        typer.Argument(metavar="THREAD...", help="Their ids, or the start of them.", autocompletion=complete_thread),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Delete threads for good, with all that was said and found; what was spent stays in the ledger."""
+
+    async def load_titles(engine: Engine) -> dict[str, str]:
+        found = {}
+        for name in threads:
+            thread = await find_thread(engine, name)
+            try:
+                found[thread] = (await engine.threads.get(thread)).title
+            except IntegrityError:  # the advice then is to delete it
+                found[thread] = "(damaged)"
+        return found
 
     async def remove(engine: Engine) -> None:
-        for thread in dict.fromkeys(threads):
+        for thread in titles:
             await engine.delete(thread)
             typer.echo(f"Thread {thread} deleted.", err=True)
 
-    named = run_with_engine(titles)
+    titles = run_with_engine(load_titles)  # nothing is deleted unless all of them are there
     if not yes:
         if not can_ask():
             raise UsageError("what is deleted is gone for good, and nobody is there to be asked", help="Add --yes.")
-        for thread, title in named.items():
+        for thread, title in titles.items():
             print_message(f"{thread}  {to_one_line(title)}")
-        if not typer.confirm(f"Delete {'it' if len(named) == 1 else 'them'} for good?", err=True):
+        if not typer.confirm(f"Delete {'it' if len(titles) == 1 else 'them'} for good?", err=True):
             raise typer.Exit(1)
     run_with_engine(remove)
 
 
-async def _load_title(engine: Engine, thread: str) -> str:
-    try:
-        return (await engine.threads.get(thread)).title
-    except IntegrityError:  # to delete it is what is advised then
-        return "(damaged)"
+@app.command()
+def expire() -> None:
+    """Delete threads that nobody has touched for persistence.ttl_hours."""
+    settings = load()
+    if settings.persistence.ttl_hours is None:
+        raise UsageError("threads are kept for ever", help="Set persistence.ttl_hours to have them deleted.")
 
+    async def delete_expired() -> int:
+        from openassay.bootstrap import open_engine
 
-def export_thread(thread: str, out: Path | None) -> None:
-    target = out or Path(f"{thread}.zip")
-
-    async def write(engine: Engine) -> None:
-        await engine.export(thread, target)
-
-    run_with_engine(write)
-    typer.echo(f"Thread {thread} written to {target}", err=True)
-
-
-def expire_threads() -> None:
-    async def gone() -> int:
         count = 0
         async with open_engine(settings, expire=False) as engine:
             while threads := await engine.expire():
                 count += len(threads)
         return count
 
-    settings = load()
-    if settings.persistence.ttl_hours is None:
-        raise UsageError("threads are kept for ever", help="Set persistence.ttl_hours to have them forgotten.")
-    typer.echo(f"{pluralize(asyncio.run(gone()), 'thread')} deleted.", err=True)
+    typer.echo(f"{pluralize(asyncio.run(delete_expired()), 'thread')} deleted.", err=True)
 
 
-def print_document(hash: str) -> None:
-    async def text(engine: Engine) -> str:
-        return (await engine.document(hash)).text
+@app.command()
+def timings(thread: ThreadId, run: RunId = None, json: Annotated[bool, json_option("the timings")] = False) -> None:
+    """Show where the time of a run went: stages, calls to others, caches, and waiting."""
 
-    # Exactly the snapshot, byte for byte: no newline is added and none is translated.
-    sys.stdout.buffer.write(run_with_engine(text).encode())
-    sys.stdout.buffer.flush()
-
-
-def show_passages(thread: str, claim: str) -> None:
-    async def find(engine: Engine) -> list[Text]:
+    async def look(engine: Engine, thread: str) -> Timings:
         await engine.threads.get(thread)
-        return [part async for part in render_claim_passages(engine, await engine.report(thread), claim)]
+        return await engine.timings(thread, await find_run(engine, thread, run))
 
-    console = open_console()
-    for part in run_with_engine(find):
-        console.print(part)
-
-
-# `openassay threads timings`: where the time of a run went.
-
-
-def show_timings(thread: str, run: str | None, *, json: bool) -> None:
-    async def look() -> Timings:
-        async with open_engine(load()) as engine:
-            await engine.threads.get(thread)
-            return await engine.timings(thread, run)
-
-    found = asyncio.run(look())
+    found = run_on_thread(thread, look)
     if json:
-        typer.echo(found.model_dump_json(indent=2).encode())
-        return
+        return print_json(found)
     for line in _format_timings(found):
         typer.echo(truncate_line(to_one_line(line)))
+    return None
 
 
 def _format_timings(found: Timings) -> Iterator[str]:
     request = f", request {found.request}" if found.request else ""
-    taken_up = f", taken up {pluralize(found.attempts, 'time')}" if found.attempts > 1 else ""
-    yield f"run {found.run}  {found.status}{taken_up}{request}"
-    yield f"{_format_duration(found.seconds.total)}: {_format_clock(found.seconds)}"
+    attempts = f", {pluralize(found.attempts, 'attempt')}" if found.attempts > 1 else ""
+    yield f"run {found.run}  {found.status}{attempts}{request}"
+    clock = found.seconds
+    parts = {"queued": clock.queued, "at work": clock.working}
+    parts |= {"waiting for an answer": clock.waiting, "stopped": clock.stopped}
+    spent = [f"{_format_duration(value)} {name}" for name, value in parts.items() if value or name == "at work"]
+    yield f"{_format_duration(clock.total)}: {', '.join(spent)}"
     yield ""
     stages = [
-        (
-            one.stage,
-            str(one.count),
-            str(one.unfinished or ""),
-            _format_seconds(one.seconds),
-            _format_seconds(one.longest),
-        )
+        (one.stage, str(one.count), str(one.unfinished or ""), *map(_format_seconds, (one.seconds, one.longest)))
         for one in found.stages
     ]
-    yield from _format_table(("stage", "ended", "not ended", "seconds", "longest"), stages)
+    yield from format_table(("stage", "ended", "not ended", "seconds", "longest"), stages)
     if found.parties:
+        parties = [
+            (
+                f"{one.party} ({one.kind})" if one.kind != "model" else one.party,
+                str(one.calls),
+                str(one.failures or ""),
+                *map(_format_seconds, (one.seconds, one.median, one.longest)),
+                format_dollars(one.usd) if one.usd else "",
+            )
+            for one in found.parties
+        ]
         yield ""
-        heads = ("asked", "answered", "failed", "seconds", "median", "longest", "cost")
-        yield from _format_table(heads, [_format_party(one) for one in found.parties])
-    for one in found.caches:
-        if one.rate is not None:
-            yield f"{one.cache}: the cache knew {one.hits:,} of {one.asked:,} ({one.rate:.0%})"
+        yield from format_table(("asked", "answered", "failed", "seconds", "median", "longest", "cost"), parties)
+    for cache in found.caches:
+        if cache.rate is not None:
+            yield f"{cache.cache}: the cache knew {cache.hits:,} of {cache.asked:,} ({cache.rate:.0%})"
     if found.errors:
         yield "errors: " + ", ".join(f"{category} {count:,}" for category, count in sorted(found.errors.items()))
-
-
-def _format_clock(clock: RunDurations) -> str:
-    parts = {
-        "in line": clock.queued, "at work": clock.working, "waiting for an answer": clock.waiting,
-        "stopped": clock.stopped,
-    }  # fmt: skip
-    return ", ".join(f"{_format_duration(value)} {name}" for name, value in parts.items() if value or name == "at work")
-
-
-def _format_party(one: ExternalParty) -> tuple[str, ...]:
-    name = f"{one.party} ({one.kind})" if one.kind != "model" else one.party
-    return (
-        name, str(one.calls), str(one.failures or ""), _format_seconds(one.seconds), _format_seconds(one.median),
-        _format_seconds(one.longest), format_dollars(one.usd) if one.usd else "",
-    )  # fmt: skip
-
-
-def _format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for first, *rest in (heads, *rows):
-        told = [first.ljust(widths[0]), *(text.rjust(width) for text, width in zip(rest, widths[1:], strict=True))]
-        yield "  ".join(told).rstrip()
 
 
 def _format_seconds(value: float | None) -> str:
@@ -406,3 +376,20 @@ def _format_duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+for command in (
+    runs.follow,
+    runs.stop,
+    runs.mode,
+    runs.veto,
+    branches.history,
+    branches.fork,
+    branches.replay,
+    branches.diff,
+    export.export,
+    evidence.bundle,
+    watch.watch,
+):
+    app.command()(command)
+app.command("branches")(branches.show_branches)

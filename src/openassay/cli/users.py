@@ -1,173 +1,225 @@
-"""`openassay users`: people and their tokens, as the server knows them."""
+"""`openassay admin users`: people and their tokens, as the server knows them."""
+
+from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from openassay.bootstrap import open_users
-from openassay.cli.screen import format_dollars, print_message, to_one_line
+from openassay.cli.options import group, json_option
+from openassay.cli.runtime import match_id
+from openassay.cli.screen import format_dollars, print_json, print_message, to_one_line
 from openassay.errors import ConfigurationError, UsageError
 from openassay.models.user import USUAL, ApiToken, Scope, User
 from openassay.settings import USER, load
-from openassay.storage.users import SqlUsers
 from openassay.text.words import pluralize
 
+if TYPE_CHECKING:
+    from openassay.protocols import UserStore
+
 T = TypeVar("T")
-LONGEST_LABEL = 100
-MOST_USD, MOST_REQUESTS = 1_000_000, 1_000_000
+MAX_LABEL = 100  # characters
+MAX_USD, MAX_REQUESTS = 1_000_000, 1_000_000
 _SPANS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _NONE = "none"
 
+app = group("Manage who may use the server: people, their tokens and their limits.")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, hyphens and underscores.")]
+Dollars = Annotated[
+    str | None, typer.Option("--usd", metavar="USD", help="The most their runs may cost in a month, or none.")
+]
+Requests = Annotated[str | None, typer.Option("--requests", metavar="N", help="Requests a minute, or none.")]
+Scopes = Annotated[
+    list[str] | None,
+    typer.Option("--scope", help="What the token may do: read, write, share or metrics; may be repeated."),
+]
+Expires = Annotated[
+    str | None, typer.Option("--expires", metavar="WHEN", help="After 12h, 30d or 8w, or on a date as 2027-01-31.")
+]
+Label = Annotated[str, typer.Option("--label", metavar="TEXT", help="What it is for, to recognise it.")]
+JsonToken = Annotated[bool, json_option("the token and its secret")]
 
-def list_users(json: bool) -> None:
-    async def everybody(users: SqlUsers) -> list[tuple[User, list[ApiToken]]]:
+
+@app.callback()
+def users(context: typer.Context, json: Annotated[bool, json_option("the users")] = False) -> None:
+    if context.invoked_subcommand is None:
+        list_users(json)
+
+
+@app.command("list")
+def list_users(json: Annotated[bool, json_option("the users")] = False) -> None:
+    """List users with their limits and tokens; of a token its id, never its secret."""
+
+    async def load_users(users: UserStore) -> list[tuple[User, list[ApiToken]]]:
         return [(user, await users.tokens(user.name)) for user in await users.all()]
 
-    found = _with_users(everybody)
+    found = _with_users(load_users)
     if json:
-        typer.echo(jsonlib.dumps([_user_to_dict(user, tokens) for user, tokens in found], indent=2, ensure_ascii=False))
-        return
+        return print_json([{**user.plain(), "tokens": list(map(_token_to_dict, tokens))} for user, tokens in found])
     if not found:
         print_message(
-            "Nobody was added yet: whoever is on this machine may use the server. Try: openassay users add NAME"
+            "No users yet: anybody on this machine may use the server. Add one: openassay admin users add NAME"
         )
     now = datetime.now(UTC)
     for user, tokens in found:
         typer.echo(f"{user.name}  {_format_limits(user)}")
         for token in tokens:
+            if token.revoked:
+                status = f"revoked {token.revoked:%Y-%m-%d}"
+            elif token.expires is None:
+                status = "does not expire"
+            else:
+                status = f"{'expired' if token.expires <= now else 'expires'} {token.expires:%Y-%m-%d %H:%M}"
             label = f"  {to_one_line(token.label)}" if token.label else ""
-            typer.echo(f"  {token.id}  {' '.join(token.scopes)}  {_format_token_status(token, now)}{label}")
+            typer.echo(f"  {token.id}  {' '.join(token.scopes)}  {status}{label}")
+    return None
 
 
-def add_user(
-    name: str, usd: str | None, requests: str | None, *, scopes: Sequence[str] | None, expires: str | None, label: str,
-    json: bool,
-) -> None:  # fmt: skip
+@app.command()
+def add(
+    name: Name,
+    usd: Dollars = None,
+    requests: Requests = None,
+    scope: Scopes = None,
+    expires: Expires = None,
+    label: Label = "",
+    json: JsonToken = False,
+) -> None:
+    """Add a user and print a token for them, which is shown this once."""
+    if not re.fullmatch(USER, name):
+        raise UsageError(
+            f"{name[:80]!r} cannot be a user's name", help="It has 1 to 64 letters, digits, hyphens and underscores."
+        )
     user = User(
-        name=_parse_name(name),
-        created=datetime.now(UTC),
-        usd=_parse_usd(usd),
-        requests_per_minute=_parse_requests(requests),
+        name=name, created=datetime.now(UTC), usd=_parse_usd(usd), requests_per_minute=_parse_requests(requests)
     )
-    kind = _parse_token_options(scopes, expires, label)
+    options = _parse_token_options(scope, expires, label)
 
-    async def added(users: SqlUsers) -> tuple[ApiToken, str]:
+    async def add_user(users: UserStore) -> tuple[ApiToken, str]:
         await users.add(user)
-        return await users.issue(name, **kind)
+        return await users.issue(name, **options)
 
-    _show_token(*_with_users(added), json=json)
-
-
-def issue_token(name: str, *, scopes: Sequence[str] | None, expires: str | None, label: str, json: bool) -> None:
-    kind = _parse_token_options(scopes, expires, label)
-    _show_token(*_with_users(lambda users: users.issue(name, **kind)), json=json)
+    _show_token(*_with_users(add_user), json=json)
 
 
-def revoke_token(id: str) -> None:
-    gone = _with_users(lambda users: users.revoke(id))
-    print_message(f"Token {gone.id} of {gone.owner} is revoked.")
+@app.command()
+def token(
+    name: Name, scope: Scopes = None, expires: Expires = None, label: Label = "", json: JsonToken = False
+) -> None:
+    """Print another token for a user, which is shown this once."""
+    options = _parse_token_options(scope, expires, label)
+    _show_token(*_with_users(lambda users: users.issue(name, **options)), json=json)
 
 
-def change_limits(name: str, usd: str | None, requests: str | None) -> None:
+@app.command()
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="TOKEN_ID", help="Its id, or the start of it; see users list.")],
+) -> None:
+    """Revoke a token, at once and for good."""
+
+    async def revoke_token(users: UserStore) -> ApiToken:
+        known = [token.id for user in await users.all() for token in await users.tokens(user.name)]
+        return await users.revoke(match_id(id, known, "tokens"))
+
+    revoked = _with_users(revoke_token)
+    print_message(f"Token {revoked.id} of {revoked.owner} is revoked.")
+
+
+@app.command()
+def limit(name: Name, usd: Dollars = None, requests: Requests = None) -> None:
+    """Change a user's limits; none leaves them to the settings."""
     changes: dict[str, Any] = {}
     if usd is not None:
         changes["usd"] = _parse_usd(usd)
     if requests is not None:
         changes["requests_per_minute"] = _parse_requests(requests)
     if not changes:
-        raise UsageError("nothing was said to change", help="Give --usd, --requests or both.")
+        raise UsageError("there is nothing to change", help="Give --usd, --requests or both.")
     changed = _with_users(lambda users: users.change(name, **changes))
     print_message(f"{changed.name}: {_format_limits(changed)}")
 
 
-def change_access(name: str, *, disabled: bool) -> None:
-    _with_users(lambda users: users.change(name, disabled=disabled))
-    print_message(f"{name} is let in no more." if disabled else f"{name} is let in again.")
+@app.command()
+def disable(name: Name) -> None:
+    """Shut a user out, whatever token they have; their threads stay."""
+    _with_users(lambda users: users.change(name, disabled=True))
+    print_message(f"{name} is disabled.")
 
 
-# What was said ----------------------------------------------------------------------------------------
+@app.command()
+def enable(name: Name) -> None:
+    """Let a user in again."""
+    _with_users(lambda users: users.change(name, disabled=False))
+    print_message(f"{name} is enabled.")
 
 
-def _parse_name(name: str) -> str:
-    if not re.fullmatch(USER, name):
-        raise UsageError(
-            f"{name[:80]!r} cannot be a user's name", help="It has 1 to 64 letters, digits, hyphens and underscores."
-        )
-    return name
+# -- what was typed -----------------------------------------------------------------------------------------
 
 
-def _parse_usd(said: str | None) -> float | None:
-    return None if said in (None, _NONE) else _parse_number(str(said), "--usd", 0, MOST_USD)
+def _parse_usd(text: str | None) -> float | None:
+    return None if text in (None, _NONE) else _parse_number(str(text), "--usd", 0, MAX_USD)
 
 
-def _parse_requests(said: str | None) -> int | None:
-    if said in (None, _NONE):
+def _parse_requests(text: str | None) -> int | None:
+    if text in (None, _NONE):
         return None
-    number = _parse_number(str(said), "--requests", 1, MOST_REQUESTS)
+    number = _parse_number(str(text), "--requests", 1, MAX_REQUESTS)
     if not number.is_integer():
-        raise UsageError(f"--requests cannot be {said}", help="It is a whole number, or none.")
+        raise UsageError(f"--requests cannot be {text}", help="It is a whole number, or none.")
     return int(number)
 
 
-def _parse_number(said: str, option: str, least: float, most: float) -> float:
+def _parse_number(text: str, option: str, least: float, most: float) -> float:
     try:
-        number = float(said)
+        number = float(text)
     except ValueError:
         number = math.nan
     if not least <= number <= most:
-        raise UsageError(f"{option} cannot be {said[:40]!r}", help=f"It is {least:g} to {most:,}, or none.")
+        raise UsageError(f"{option} cannot be {text[:40]!r}", help=f"It is {least:g} to {most:,}, or none.")
     return number
 
 
 def _parse_token_options(scopes: Sequence[str] | None, expires: str | None, label: str) -> dict[str, Any]:
-    if len(label) > LONGEST_LABEL or not label.isprintable():
-        raise UsageError("this cannot be a label", help=f"It has up to {LONGEST_LABEL} characters on one line.")
-    return {"scopes": _parse_scopes(scopes), "expires": _parse_expiry(expires), "label": label}
-
-
-def _parse_scopes(said: Sequence[str] | None) -> tuple[Scope, ...]:
+    if len(label) > MAX_LABEL or not label.isprintable():
+        raise UsageError("this cannot be a label", help=f"It has up to {MAX_LABEL} characters on one line.")
     known = [scope.value for scope in Scope]
-    wrong = [word for word in said or () if word not in known]
-    if wrong:
+    if wrong := [word for word in scopes or () if word not in known]:
         raise UsageError(f"there is no scope {wrong[0][:40]!r}", help=f"Scopes are {', '.join(known)}.")
-    return tuple(scope for scope in Scope if scope in said) if said else USUAL
+    chosen = tuple(scope for scope in Scope if scope in scopes) if scopes else USUAL
+    return {"scopes": chosen, "expires": _parse_expiry(expires), "label": label}
 
 
-def _parse_expiry(said: str | None) -> datetime | None:
-    if said is None:
+def _parse_expiry(text: str | None) -> datetime | None:
+    if text is None:
         return None
     now = datetime.now(UTC)
     try:
-        span = re.fullmatch(r"(\d{1,5})([hdw])", said)
-        moment = now + int(span[1]) * _SPANS[span[2]] if span else datetime.fromisoformat(said)
+        span = re.fullmatch(r"(\d{1,5})([hdw])", text)
+        moment = now + int(span[1]) * _SPANS[span[2]] if span else datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--expires cannot be {said[:40]!r}", help="As 12h, 30d, 8w or 2027-01-31.") from error
+        raise UsageError(f"--expires cannot be {text[:40]!r}", help="As 12h, 30d, 8w or 2027-01-31.") from error
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment <= now:
-        raise UsageError(f"{said[:40]} is over", help="A token expires in the future.")
+        raise UsageError(f"{text[:40]} is over", help="A token expires in the future.")
     return moment
 
 
-# What is shown ----------------------------------------------------------------------------------------
+# -- what is shown ------------------------------------------------------------------------------------------
 
 
 def _show_token(token: ApiToken, secret: str, *, json: bool) -> None:
     if json:
-        typer.echo(jsonlib.dumps({"user": token.owner, "secret": secret, **_token_to_dict(token)}, indent=2))
-        return
+        return print_json({"user": token.owner, "secret": secret, **_token_to_dict(token)})
     typer.echo(secret)
     until = f", until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else ""
-    print_message(f"Token {token.id} of {token.owner} may {', '.join(token.scopes)}{until}. It is not shown again.")
-
-
-def _user_to_dict(user: User, tokens: Sequence[ApiToken]) -> dict[str, Any]:
-    return {**user.plain(), "tokens": [_token_to_dict(token) for token in tokens]}
+    return print_message(
+        f"Token {token.id} of {token.owner} may {', '.join(token.scopes)}{until}. It is not shown again."
+    )
 
 
 def _token_to_dict(token: ApiToken) -> dict[str, Any]:
@@ -183,19 +235,13 @@ def _format_limits(user: User) -> str:
     return ", ".join(part for part in parts if part) or "as the settings say"
 
 
-def _format_token_status(token: ApiToken, now: datetime) -> str:
-    if token.revoked:
-        return f"revoked {token.revoked:%Y-%m-%d}"
-    if token.expires is None:
-        return "does not expire"
-    return f"{'expired' if token.expires <= now else 'expires'} {token.expires:%Y-%m-%d %H:%M}"
+def _with_users(work: Callable[[UserStore], Awaitable[T]]) -> T:
+    from openassay.bootstrap import open_users
 
-
-def _with_users(work: Callable[[SqlUsers], Awaitable[T]]) -> T:
     settings = load()
     if settings.persistence.backend == "memory":
         raise ConfigurationError(
-            "nobody can be added: persistence.backend is memory", help="Set it to sqlite, which is the default."
+            "there can be no users: persistence.backend is memory", help="Set it to sqlite, which is the default."
         )
 
     async def run() -> T:

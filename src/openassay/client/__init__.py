@@ -1,15 +1,14 @@
-"""The server from Python.
+"""Clients of the server.
 
     from openassay import Client
     with Client("http://127.0.0.1:8765", token="openassay_...") as openassay:
         report = openassay.research("How did net sales change over 2023?")
         print(report.markdown)
 
-`AsyncClient` has the same methods, to be awaited. Each call is described once, in calls.py; both clients send it.
+`AsyncClient` has the same methods, to be awaited. Each request is described once, in calls.py.
 """
 
-from openassay.client.aio import AsyncClient
 from openassay.client.calls import ApiError, Interrupt, StartResult, StreamEvent
-from openassay.client.sync import Client
+from openassay.client.clients import AsyncClient, Client
 
 __all__ = ["ApiError", "AsyncClient", "Client", "Interrupt", "StartResult", "StreamEvent"]

@@ -1,7 +1,10 @@
-"""Every request there is, described once: how it is sent, and what its answer becomes."""
+"""Every request of the API, described once: how it is sent, what its answer becomes, and when it is sent again.
+
+The functions at the end are the methods of both clients, which take their signatures and docstrings from here.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +20,12 @@ from openassay.errors import OpenAssayError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
 
-# What the server answers, where it is worth a name. What a newer server says besides is ignored.
+JsonObject = dict[str, Any]
 
 
 class ResponseModel(BaseModel):
+    """Data of the server; fields that only a newer server knows are ignored."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
 
 
@@ -36,6 +41,8 @@ class Interrupt(ResponseModel):
 
 
 class StartResult(ResponseModel):
+    """A run that has begun, and the question it waits for, if it waits for one."""
+
     thread_id: str
     run_id: str
     status: RunStatus
@@ -43,7 +50,7 @@ class StartResult(ResponseModel):
 
 
 class StreamEvent(NamedTuple):
-    """`name` is what a browser would call it; `data` has run, seq, kind, stage and the event's own data."""
+    """An event of a stream: `data` has run, seq, kind, stage and the event's own data."""
 
     id: str
     name: str
@@ -51,23 +58,20 @@ class StreamEvent(NamedTuple):
 
     @property
     def is_final(self) -> bool:
-        """Whether the run moves no more."""
+        """Return whether the run has ended with this event."""
         status = self.data.get("data", {}).get("status")
         return self.data.get("kind") == "run" and status in ("done", "failed", "cancelled")
 
 
 class ResultPage(NamedTuple):
-    """Some of a list, and where the next page begins."""
+    """A page of a list, and the cursor of the next one."""
 
     items: list[dict[str, Any]]
     cursor: str | None
 
 
-# What a server has refused.
-
-
 class ApiError(OpenAssayError):
-    """`status` is that of the answer, 0 where there was none; `problem` all that the server said (RFC 9457)."""
+    """A refusal of the server: `status` is 0 where there was no answer, `problem` is its RFC 9457 body."""
 
     def __init__(self, message: str, *, status: int = 0, help: str = "", problem: dict[str, Any] | None = None) -> None:
         super().__init__(message, help=help, retryable=status in (0, 429, 503))
@@ -75,20 +79,18 @@ class ApiError(OpenAssayError):
         self.problem = problem or {}
 
 
-# Between a call and the wire, without a connection: what is sent, what an answer means, and when to try again.
-
 T = TypeVar("T")
-TRIES = 4
-PAUSES = (0.2, 0.5, 1.0)  # seconds before another try, where the server does not say
-MOST_PAUSE = 30.0
-SILENCE = 60.0  # seconds without a sign of life after which a stream counts as lost
-MOST_LOST = 60  # tries in a row at a stream: a server that restarts is away for a while
-_AGAIN = frozenset({429, 503})
+MAX_ATTEMPTS = 4
+RETRY_SECONDS = (0.2, 0.5, 1.0)  # before the next attempts, unless the server says otherwise
+MAX_RETRY_SECONDS = 30.0
+STREAM_TIMEOUT = 60.0  # seconds without data after which a stream counts as lost
+MAX_STREAM_ATTEMPTS = 60  # in a row: a server that restarts is away for a while
+_TRANSIENT = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiCall(Generic[T]):
-    """One request, and what is made of its answer."""
+    """One request, and the function that reads its answer."""
 
     method: str
     path: str
@@ -100,33 +102,34 @@ class ApiCall(Generic[T]):
 
     @property
     def is_safe_to_repeat(self) -> bool:
-        """A request that may have arrived is sent again only where that changes nothing."""
+        """Return whether it may be sent again although it may have arrived."""
         return self.method in ("GET", "PUT", "DELETE") or "Idempotency-Key" in self.headers
 
     def to_request(self) -> dict[str, Any]:
-        given = {"json": self.json, "files": self.files}
+        body = {"json": self.json, "files": self.files}
         return {
             "method": self.method,
             "url": self.path,
             "params": {name: value for name, value in self.params.items() if value is not None},
             "headers": dict(self.headers),
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in body.items() if value is not None},
         }
 
 
-def retry_delay(tries: int, call: ApiCall[Any], answer: httpx2.Response | httpx2.TransportError) -> float | None:
-    """Seconds to wait before the next try; None: there is none. A refusal (429, 503) has changed nothing, and a request
-    that is still under way (409 with a time to come back) has an answer then."""
-    if tries >= TRIES:
+def retry_delay(attempts: int, call: ApiCall[Any], answer: httpx2.Response | httpx2.TransportError) -> float | None:
+    """Return the seconds to wait before the next attempt, or None if there is none.
+
+    A refusal (429, 503) has changed nothing; a request that is still being answered is a 409 with Retry-After."""
+    if attempts >= MAX_ATTEMPTS:
         return None
-    usual = PAUSES[min(tries - 1, len(PAUSES) - 1)]
+    usual = RETRY_SECONDS[min(attempts - 1, len(RETRY_SECONDS) - 1)]
     if isinstance(answer, httpx2.TransportError):
         return usual if call.is_safe_to_repeat or isinstance(answer, httpx2.ConnectError) else None
-    under_way = answer.status_code == httpx2.codes.CONFLICT and "Retry-After" in answer.headers
-    if answer.status_code not in _AGAIN and not under_way:
+    is_in_progress = answer.status_code == httpx2.codes.CONFLICT and "Retry-After" in answer.headers
+    if answer.status_code not in _TRANSIENT and not is_in_progress:
         return None
     try:
-        return min(float(answer.headers["Retry-After"]), MOST_PAUSE)
+        return min(float(answer.headers["Retry-After"]), MAX_RETRY_SECONDS)
     except (KeyError, ValueError):
         return usual
 
@@ -145,15 +148,13 @@ def to_api_error(answer: httpx2.Response) -> ApiError:
     problem = problem if isinstance(problem, dict) else {}
     detail = str(problem.get("detail") or f"the server answered {answer.status_code}")
     wrong = "; ".join(f"{one['at']}: {one['message']}" for one in problem.get("errors", ()))
-    return ApiError(
-        f"{detail} ({wrong})" if wrong else detail,
-        status=answer.status_code, help=str(problem.get("help", "")), problem=problem,
-    )  # fmt: skip
+    message = f"{detail} ({wrong})" if wrong else detail
+    return ApiError(message, status=answer.status_code, help=str(problem.get("help", "")), problem=problem)
 
 
 def is_transient(answer: httpx2.Response) -> bool:
-    """A server that starts, stops, or has too much to do."""
-    return answer.status_code in _AGAIN
+    """Return whether the server is starting, stopping or overloaded."""
+    return answer.status_code in _TRANSIENT
 
 
 def unreachable_error(url: object, error: httpx2.TransportError | None) -> ApiError:
@@ -162,54 +163,47 @@ def unreachable_error(url: object, error: httpx2.TransportError | None) -> ApiEr
 
 
 def stream_request(thread: str, run: str | None, last: str) -> dict[str, Any]:
-    """The request for a stream of events, from after `last` on."""
+    """Return the arguments of the request for the events after `last`."""
     return {
         "url": f"/api/stream/{thread}",
         "params": {"run": run} if run else {},
         "headers": {"Last-Event-ID": last} if last else {},
-        "timeout": httpx2.Timeout(SILENCE, connect=10.0),
+        "timeout": httpx2.Timeout(STREAM_TIMEOUT, connect=10.0),
     }
 
 
 class EventReader:
-    """Server-sent events, line by line; `last` is where to go on after the connection was lost."""
+    """Parse server-sent events line by line; `last` is the id to reconnect with."""
 
     def __init__(self, last: str = "") -> None:
         self.last = last
         self._id, self._name = last, ""
         self._data: list[str] = []
 
-    def read_lines(self, lines: Iterable[str]) -> list[StreamEvent]:
-        return [event for line in lines for event in self.read_line(line)]
-
-    def read_line(self, line: str) -> list[StreamEvent]:
-        """The event that ends with this line, if one does."""
+    def read_line(self, line: str) -> StreamEvent | None:
+        """Return the event that ends with this line, if one does."""
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
+        if not line and self._data:
+            event = StreamEvent(self._id, self._name or "message", json.loads("\n".join(self._data)))
+            self.last, self._name, self._data = self._id, "", []
+            return event
         if not line:
-            return self._emit()
+            self._name = ""
         if name == "id":
             self._id = value
         elif name == "event":
             self._name = value
         elif name == "data":
             self._data.append(value)
-        return []
+        return None
 
     def reset(self) -> None:
-        """Half an event is none."""
+        """Forget an event of which only a part has arrived."""
         self._id, self._name, self._data = self.last, "", []
 
-    def _emit(self) -> list[StreamEvent]:
-        if not self._data:
-            self._name = ""
-            return []
-        event = StreamEvent(self._id, self._name or "message", json.loads("\n".join(self._data)))
-        self.last, self._name, self._data = self._id, "", []
-        return [event]
 
-
-JsonObject = dict[str, Any]
+# How answers are read and requests are built -----------------------------------------------------------------
 
 
 def _read_object(answer: httpx2.Response) -> JsonObject:
@@ -225,10 +219,6 @@ def _read_start(answer: httpx2.Response) -> StartResult:
     return StartResult.model_validate_json(answer.content)
 
 
-def _read_report(answer: httpx2.Response) -> Report:
-    return Report.model_validate_json(answer.content)
-
-
 def _page_reader(name: str) -> Callable[[httpx2.Response], ResultPage]:
     def read(answer: httpx2.Response) -> ResultPage:
         found = answer.json()
@@ -237,31 +227,29 @@ def _page_reader(name: str) -> Callable[[httpx2.Response], ResultPage]:
     return read
 
 
-def _list_reader(name: str) -> Callable[[httpx2.Response], list[JsonObject]]:
-    def read(answer: httpx2.Response) -> list[JsonObject]:
-        found: list[JsonObject] = answer.json()[name]
-        return found
-
-    return read
-
-
-def _idempotency_header() -> dict[str, str]:
-    """So that a request whose answer was lost can be sent again."""
-    return {"Idempotency-Key": uuid4().hex}
-
-
 def _get(path: str, **params: Any) -> ApiCall[JsonObject]:
     return ApiCall(method="GET", path=path, read=_read_object, params=params)
+
+
+def _get_list(name: str, path: str, **params: Any) -> ApiCall[list[JsonObject]]:
+    return ApiCall(method="GET", path=path, read=lambda answer: _read_object(answer)[name], params=params)
 
 
 def _delete(path: str) -> ApiCall[None]:
     return ApiCall(method="DELETE", path=path, read=_read_nothing)
 
 
-def _send(method: str, path: str, body: Any, *, once: bool = False) -> ApiCall[JsonObject]:
-    return ApiCall(
-        method=method, path=path, read=_read_object, json=body, headers=_idempotency_header() if once else {}
-    )
+def _send(method: str, path: str, body: Any, headers: Mapping[str, str] = {}) -> ApiCall[JsonObject]:
+    return ApiCall(method=method, path=path, read=_read_object, json=body, headers=headers)
+
+
+def _start(path: str, body: JsonObject) -> ApiCall[StartResult]:
+    return ApiCall(method="POST", path=path, read=_read_start, json=body, headers=_idempotency_header())
+
+
+def _idempotency_header() -> dict[str, str]:
+    """Return the header with which a request whose answer was lost can be sent again."""
+    return {"Idempotency-Key": uuid4().hex}
 
 
 def _drop_none(**values: Any) -> JsonObject:
@@ -272,34 +260,39 @@ def _thread_path(thread: str, *rest: str) -> str:
     return "/".join(["/api/threads", *(quote(part, safe="") for part in (thread, *rest))])
 
 
-# Runs ----------------------------------------------------------------------------------------------------
+# Runs --------------------------------------------------------------------------------------------------------
 
 
 def start(
-    goal: str, mode: str | None, thread: str | None, interactive: bool, options: JsonObject
+    goal: str, *, mode: str | None = None, thread: str | None = None, interactive: bool = True, **options: Any
 ) -> ApiCall[StartResult]:
+    """Start a run; return at its first question, or after two seconds. `thread` makes it a follow-up."""
     body = _drop_none(goal=goal, modeOverride=mode, threadId=thread, interactive=interactive, **options)
-    return ApiCall(method="POST", path="/api/threads/start", read=_read_start, json=body, headers=_idempotency_header())
+    return _start("/api/threads/start", body)
 
 
-def estimate(goal: str, options: JsonObject) -> ApiCall[JsonObject]:
+def estimate(goal: str, **options: Any) -> ApiCall[JsonObject]:
+    """Return what a question would cost; nothing is spent."""
     return _send("POST", "/api/quote", {"goal": goal, **options})
 
 
-def resume(thread: str, interrupt: str | None, value: Any) -> ApiCall[JsonObject]:
+def resume(thread: str, interrupt: str | None = None, value: Any = None) -> ApiCall[JsonObject]:
+    """Answer an open question or, without one, resume a run that was stopped."""
     body = {} if interrupt is None else {"interruptId": interrupt, "value": value}
-    return _send("POST", _thread_path(thread, "resume"), body, once=True)
+    return _send("POST", _thread_path(thread, "resume"), body, _idempotency_header())
 
 
-def cancel(thread: str, drain: bool) -> ApiCall[JsonObject]:
+def cancel(thread: str, *, drain: bool = False) -> ApiCall[JsonObject]:
+    """Stop the run of a thread; `drain` lets it finish the current step. It can be resumed."""
     return _send("POST", _thread_path(thread, "cancel"), {"drain": drain})
 
 
 def set_mode(thread: str, mode: str) -> ApiCall[JsonObject]:
+    """Set whether a thread asks first (plan) or not (auto)."""
     return _send("PATCH", _thread_path(thread, "mode"), {"mode": mode})
 
 
-# Threads -------------------------------------------------------------------------------------------------
+# Threads -----------------------------------------------------------------------------------------------------
 
 
 def threads(limit: int, cursor: str | None, status: str | None, q: str | None) -> ApiCall[ResultPage]:
@@ -308,102 +301,125 @@ def threads(limit: int, cursor: str | None, status: str | None, q: str | None) -
 
 
 def thread(id: str) -> ApiCall[JsonObject]:
+    """Return one of your threads."""
     return _get(_thread_path(id))
 
 
 def rename(id: str, title: str) -> ApiCall[JsonObject]:
+    """Give a thread another title."""
     return _send("PATCH", _thread_path(id), {"title": title})
 
 
 def delete(id: str) -> ApiCall[None]:
+    """Delete a thread and everything in it."""
     return _delete(_thread_path(id))
 
 
 def runs(thread: str) -> ApiCall[list[JsonObject]]:
-    return ApiCall(method="GET", path=_thread_path(thread, "runs"), read=_list_reader("runs"))
+    """Return the runs of a thread, the oldest first."""
+    return _get_list("runs", _thread_path(thread, "runs"))
 
 
-def state(thread: str, checkpoint: str | None) -> ApiCall[JsonObject]:
+def state(thread: str, checkpoint: str | None = None) -> ApiCall[JsonObject]:
+    """Return {values, next, checkpointId}, now or at a checkpoint of the history."""
     return _get(_thread_path(thread, "state"), checkpoint=checkpoint)
 
 
-def report(thread: str, run: str | None) -> ApiCall[Report]:
-    return ApiCall(method="GET", path=_thread_path(thread, "report"), read=_read_report, params={"run": run})
+def report(thread: str, run: str | None = None) -> ApiCall[Report]:
+    """Return the latest finished report of a thread, or that of an earlier run."""
+    path = _thread_path(thread, "report")
+    return ApiCall(
+        method="GET", path=path, read=lambda answer: Report.model_validate_json(answer.content), params={"run": run}
+    )
 
 
-def timings(thread: str, run: str | None) -> ApiCall[JsonObject]:
+def timings(thread: str, run: str | None = None) -> ApiCall[JsonObject]:
+    """Return where the time of a run went."""
     return _get(_thread_path(thread, "timings"), run=run)
 
 
-# Time travel ---------------------------------------------------------------------------------------------
+# History -----------------------------------------------------------------------------------------------------
 
 
 def history(thread: str) -> ApiCall[list[JsonObject]]:
-    return ApiCall(method="GET", path=_thread_path(thread, "history"), read=_list_reader("moments"))
+    """Return the checkpoints of a thread."""
+    return _get_list("moments", _thread_path(thread, "history"))
 
 
 def branches(thread: str) -> ApiCall[JsonObject]:
+    """Return the tree of branches that a thread is part of."""
     return _get(_thread_path(thread, "branches"))
 
 
-def fork(thread: str, checkpoint: str | None, changes: JsonObject) -> ApiCall[StartResult]:
-    body = _drop_none(checkpoint=checkpoint, changes=changes)
-    return ApiCall(
-        method="POST", path=_thread_path(thread, "fork"), read=_read_start, json=body, headers=_idempotency_header()
-    )
+def fork(thread: str, checkpoint: str | None = None, **changes: Any) -> ApiCall[StartResult]:
+    """Start a new thread that continues from a checkpoint of this one with something changed."""
+    return _start(_thread_path(thread, "fork"), _drop_none(checkpoint=checkpoint, changes=changes))
 
 
 def diff(a: str, b: str) -> ApiCall[JsonObject]:
+    """Compare two reports, each given as a thread or as THREAD@CHECKPOINT."""
     return _get("/api/diff", a=a, b=b)
 
 
-# Questions and sources -----------------------------------------------------------------------------------
+# Questions and sources ---------------------------------------------------------------------------------------
 
 
-def reviews(thread: str | None) -> ApiCall[list[JsonObject]]:
-    path = _thread_path(thread, "reviews") if thread else "/api/reviews"
-    return ApiCall(method="GET", path=path, read=_list_reader("reviews"))
+def reviews(thread: str | None = None) -> ApiCall[list[JsonObject]]:
+    """Return the open questions of a thread, or of all your threads."""
+    return _get_list("reviews", _thread_path(thread, "reviews") if thread else "/api/reviews")
 
 
 def answer(review: str, value: Any) -> ApiCall[JsonObject]:
+    """Answer an open question."""
     return _send("POST", f"/api/reviews/{quote(review, safe='')}/answer", {"value": value})
 
 
-def sources(thread: str, run: str | None) -> ApiCall[list[JsonObject]]:
-    return ApiCall(
-        method="GET", path=_thread_path(thread, "sources"), read=_list_reader("sources"), params={"run": run}
-    )
+def sources(thread: str, run: str | None = None) -> ApiCall[list[JsonObject]]:
+    """Return the sources of a report."""
+    return _get_list("sources", _thread_path(thread, "sources"), run=run)
 
 
-def pin(thread: str, source: str, *, pinned: bool) -> ApiCall[None]:
-    method = "PUT" if pinned else "DELETE"
-    return ApiCall(method=method, path=_thread_path(thread, "sources", source, "pin"), read=_read_nothing)
+def pin(thread: str, source: str) -> ApiCall[None]:
+    """Pin a source."""
+    return ApiCall(method="PUT", path=_thread_path(thread, "sources", source, "pin"), read=_read_nothing)
+
+
+def unpin(thread: str, source: str) -> ApiCall[None]:
+    """Unpin a source."""
+    return _delete(_thread_path(thread, "sources", source, "pin"))
 
 
 def veto(thread: str, source: str) -> ApiCall[StartResult]:
+    """Remove a source from the report for good."""
     return ApiCall(method="POST", path=_thread_path(thread, "sources", source, "veto"), read=_read_start, json={})
 
 
-# What is kept --------------------------------------------------------------------------------------------
+# Files, memory and the account -------------------------------------------------------------------------------
 
 
 def artifacts(thread: str) -> ApiCall[list[JsonObject]]:
-    return ApiCall(method="GET", path=_thread_path(thread, "artifacts"), read=_list_reader("artifacts"))
+    """Return what a thread has made."""
+    return _get_list("artifacts", _thread_path(thread, "artifacts"))
 
 
-def artifact(thread: str, name: str, version: int | None) -> ApiCall[JsonObject]:
+def artifact(thread: str, name: str, version: int | None = None) -> ApiCall[JsonObject]:
+    """Return an artifact, in its latest version or in another."""
     return _get(_thread_path(thread, "artifacts", name), version=version)
 
 
-def export(thread: str, format: str) -> ApiCall[bytes]:
+def export(thread: str, format: str = "md") -> ApiCall[bytes]:
+    """Return the report as md, obsidian, quarto, html, pdf, docx, json or csv; its sources as bibtex, ris or csl;
+    everything as zip."""
+    path = _thread_path(thread, "export")
+    return ApiCall(method="GET", path=path, read=lambda answer: answer.content, params={"format": format})
+
+
+def upload(*paths: str | Path) -> ApiCall[list[JsonObject]]:
+    """Upload documents; `start(documents=[...])` takes their ids."""
+    files = [("files", (path.name, path.read_bytes())) for path in map(Path, paths)]
     return ApiCall(
-        method="GET", path=_thread_path(thread, "export"), read=lambda answer: answer.content, params={"format": format}
+        method="POST", path="/api/documents", read=lambda answer: _read_object(answer)["documents"], files=files
     )
-
-
-def upload(paths: Sequence[Path]) -> ApiCall[list[JsonObject]]:
-    files = [("files", (path.name, path.read_bytes())) for path in paths]
-    return ApiCall(method="POST", path="/api/documents", read=_list_reader("documents"), files=files)
 
 
 def documents(limit: int, cursor: str | None) -> ApiCall[ResultPage]:
@@ -412,28 +428,35 @@ def documents(limit: int, cursor: str | None) -> ApiCall[ResultPage]:
 
 
 def delete_document(id: str) -> ApiCall[None]:
+    """Delete an uploaded document."""
     return _delete(f"/api/documents/{quote(id, safe='')}")
 
 
 def memory() -> ApiCall[JsonObject]:
+    """Return what is remembered about you."""
     return _get("/api/memory")
 
 
 def remember(text: str) -> ApiCall[JsonObject]:
+    """Remember a fact."""
     return _send("POST", "/api/memory/facts", {"text": text})
 
 
 def forget(fact: str) -> ApiCall[None]:
+    """Forget a fact."""
     return _delete(f"/api/memory/facts/{quote(fact, safe='')}")
 
 
-def share(thread: str, days: float | None) -> ApiCall[JsonObject]:
+def share(thread: str, days: float | None = None) -> ApiCall[JsonObject]:
+    """Create a link that shows the thread to anyone who has it; its secret is returned only this once."""
     return _send("POST", _thread_path(thread, "shares"), _drop_none(days=days))
 
 
 def unshare(thread: str, share: str) -> ApiCall[None]:
+    """Revoke a link."""
     return _delete(_thread_path(thread, "shares", share))
 
 
 def account() -> ApiCall[JsonObject]:
+    """Return who you are here, and what is left of your budget."""
     return _get("/api/account")

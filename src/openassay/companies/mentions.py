@@ -108,17 +108,15 @@ class Descriptions:
         for end, place in self._match_longest(self._phrases, words, at + 1):
             yield CompanySpan(start, words[end - 1].end, place)
         if words[at + 1].said in _WHO:
-            for end, place in self._match_link(words, at + 2):
-                yield CompanySpan(start, words[end - 1].end, place)
-
-    def _match_link(self, words: list[DescriptionWord], at: int) -> Iterator[tuple[int, int]]:
-        for link in _LINK_WORDS:
-            if tuple(word.said for word in words[at : at + len(link)]) == link:
-                begin = at + len(link)
-                begin += begin < len(words) and words[begin].said in _ARTICLES
-                yield from self._match_longest(self._makes, words, begin)
-                yield from self._match_longest(self._people, words, begin)
-                return
+            begin = at + 2
+            for link in _LINK_WORDS:
+                if tuple(word.said for word in words[begin : begin + len(link)]) == link:
+                    begin += len(link)
+                    begin += begin < len(words) and words[begin].said in _ARTICLES
+                    for table in (self._makes, self._people):
+                        for end, place in self._match_longest(table, words, begin):
+                            yield CompanySpan(start, words[end - 1].end, place)
+                    return
 
     def _match_longest(self, table: PhraseTable, words: list[DescriptionWord], at: int) -> Iterator[tuple[int, int]]:
         if at >= len(words) or words[at].one not in self._firsts:
@@ -162,20 +160,18 @@ def find_comparisons(register: "CompanyRegister", text: str) -> Iterator[Company
     words = tokenize_text(text)
     read = 0
     for at in range(len(words)):
-        if at >= read and (start := _comparison_start(register, text, words, at)) is not None:
+        if at < read:
+            continue
+        # Where the first of those that are compared begins, if a word compares any.
+        starts = range(max(0, at - _MOST_SIDE_WORDS), at) if words[at].word in _BETWEEN else ()
+        start = next((start for start in starts if _match_nickname(register, text, words[start:at]) is not None), None)
+        start = at + 1 if words[at].word in _CUES else start
+        if start is not None:
             found, read = _read_sides(register, text, words, max(start, read))
             if words[at].word != _ANYTHING or any(
                 register.nicknames.is_unmistakable(parse_name(text[side.start : side.end])) for side in found
             ):
                 yield from found
-
-
-def _comparison_start(register: "CompanyRegister", text: str, words: list[NameToken], at: int) -> int | None:
-    """Where the first of those that are compared begins, if a word compares any."""
-    if words[at].word in _CUES:
-        return at + 1
-    starts = range(max(0, at - _MOST_SIDE_WORDS), at) if words[at].word in _BETWEEN else ()
-    return next((start for start in starts if _match_nickname(register, text, words[start:at]) is not None), None)
 
 
 def _read_sides(
@@ -184,25 +180,20 @@ def _read_sides(
     """All that are named one after the other, or nothing where one of them is no well-known company; and where they
     end."""
     found: list[CompanySpan] = []
-    while side := _longest_side(register, text, words, at):
-        end, stretch = side
-        found.append(stretch)
+    while True:
+        for end in range(min(len(words), at + _MOST_SIDE_WORDS), at, -1):  # the longest name first
+            if (place := _match_nickname(register, text, words[at:end])) is not None:
+                start = words[at].start
+                stop = start + len(strip_possessive(text[start : words[end - 1].end]))
+                found.append(CompanySpan(start, stop, place))
+                break
+        else:
+            return [], at
         at = end
         while at < len(words) and words[at].word in _JOINS:
             at += 1
         if at == end and not (end < len(words) and text[words[end - 1].end : words[end].start].strip() == ","):
             return found if len(found) > 1 and _can_end(text, words, end) else [], end
-    return [], at
-
-
-def _longest_side(
-    register: "CompanyRegister", text: str, words: list[NameToken], at: int
-) -> tuple[int, CompanySpan] | None:
-    for end in range(min(len(words), at + _MOST_SIDE_WORDS), at, -1):
-        if (place := _match_nickname(register, text, words[at:end])) is not None:
-            start = words[at].start
-            return end, CompanySpan(start, start + len(strip_possessive(text[start : words[end - 1].end])), place)
-    return None
 
 
 def _match_nickname(register: "CompanyRegister", text: str, words: list[NameToken]) -> int | None:
@@ -241,55 +232,31 @@ _ELSEWHERE = {
 
 def find_mentions(register: "CompanyRegister", text: str) -> list[Mention]:
     text = text[:LONGEST]
+    spans: list[CompanySpan] = []
+    whole = text.strip(' \n\t"“”.,;:!?')  # a text that is a name and nothing else
+    if whole and len(whole.split()) <= 5 and not whole.isupper() and (place := register.find_place(whole)) is not None:
+        spans.append(CompanySpan(text.index(whole), text.index(whole) + len(whole), place))
+    for start, end, symbol in names.find_explicit_tickers(text):
+        if (place := register.find_ticker(symbol)) is not None:
+            spans.append(CompanySpan(start, end, place))
+    spans += register.descriptions.find(text)
+    spans += _NameScanner(register, text).find()
+    spans += find_comparisons(register, text)
+    # Capitals are a smaller company's ticker only where the text speaks of business.
+    business = not BUSINESS.isdisjoint(words(text))
+    for start, end, symbol in () if text.isupper() else names.find_bare_tickers(text):
+        place = register.find_ticker(symbol)
+        if place is not None and (register.is_large(place) or (business and register.is_well_known(place))):
+            spans.append(CompanySpan(start, end, place))
     taken: list[CompanySpan] = []
-    for found in (
-        *_match_whole_text(register, text),
-        *_match_explicit_tickers(register, text),
-        *register.descriptions.find(text),
-    ):
-        _insert_if_free(taken, found)
-    for found in (
-        *_NameScanner(register, text).find(),
-        *find_comparisons(register, text),
-        *_match_bare_tickers(register, text),
-    ):
-        _insert_if_free(taken, found)
+    for found in spans:  # what was found first stays; `taken` is in order
+        at = bisect(taken, found)
+        if (not at or taken[at - 1].end <= found.start) and (at == len(taken) or found.end <= taken[at].start):
+            taken.insert(at, found)
     return [
         Mention(text=text[start:end], start=start, end=end, company=register.company_at(place))
         for start, end, place in taken
     ]
-
-
-def _insert_if_free(taken: list[CompanySpan], found: CompanySpan) -> None:
-    """What was found first stays; `taken` is in order."""
-    at = bisect(taken, found)
-    if (not at or taken[at - 1].end <= found.start) and (at == len(taken) or found.end <= taken[at].start):
-        taken.insert(at, found)
-
-
-def _match_whole_text(register: "CompanyRegister", text: str) -> Iterator[CompanySpan]:
-    """A text that is a name and nothing else."""
-    said = text.strip(' \n\t"“”.,;:!?')
-    if said and len(said.split()) <= 5 and not said.isupper() and (place := register.find_place(said)) is not None:
-        start = text.index(said)
-        yield CompanySpan(start, start + len(said), place)
-
-
-def _match_explicit_tickers(register: "CompanyRegister", text: str) -> Iterator[CompanySpan]:
-    for start, end, symbol in names.find_explicit_tickers(text):
-        if (place := register.find_ticker(symbol)) is not None:
-            yield CompanySpan(start, end, place)
-
-
-def _match_bare_tickers(register: "CompanyRegister", text: str) -> Iterator[CompanySpan]:
-    """Capitals are a smaller company's ticker only where the text speaks of business."""
-    if text.isupper():
-        return
-    business = not BUSINESS.isdisjoint(words(text))
-    for start, end, symbol in names.find_bare_tickers(text):
-        place = register.find_ticker(symbol)
-        if place is not None and (register.is_large(place) or (business and register.is_well_known(place))):
-            yield CompanySpan(start, end, place)
 
 
 # Names -----------------------------------------------------------------------------------------------
@@ -308,14 +275,13 @@ class _NameScanner:
     def find(self) -> Iterator[CompanySpan]:
         at = 0
         while at < len(self._tokens):
-            found = self._longest_name(at) if self._can_begin(self._tokens[at]) else None
+            token = self._tokens[at]
+            known = token.word in self._register.nicknames.first_words
+            can_begin = not token.spelt and (token.capital or known or not is_word(token.text))
+            found = self._longest_name(at) if can_begin else None
             if found:
                 yield found[1]
             at = found[0] if found else at + 1
-
-    def _can_begin(self, token: NameToken) -> bool:
-        known = token.word in self._register.nicknames.first_words
-        return not token.spelt and (token.capital or known or not is_word(token.text))
 
     def _longest_name(self, at: int) -> tuple[int, CompanySpan] | None:
         """The longest name that begins here, and the token behind it."""
@@ -336,17 +302,12 @@ class _NameScanner:
 
     def _possible_ends(self, at: int) -> Iterator[int]:
         """Where a name that begins here may end, the longest first."""
-        furthest = self._furthest_end(at)
+        furthest = at + 1
+        while furthest < len(self._tokens) and furthest - at < MOST_WORDS and self._continues_name(furthest):
+            furthest += 1
         known = self._prefix_end(at, furthest)
         yield from (end for end in range(furthest, known, -1) if self._can_be_typo(at, end))
         yield from range(known, at, -1)
-
-    def _furthest_end(self, at: int) -> int:
-        """Behind the last token that may belong to the same name."""
-        end = at + 1
-        while end < len(self._tokens) and end - at < MOST_WORDS and self._continues_name(end):
-            end += 1
-        return end
 
     def _continues_name(self, end: int) -> bool:
         last, token = self._tokens[end - 1], self._tokens[end]
@@ -388,18 +349,15 @@ class _NameScanner:
             self._parsed[written] = parse_name(written)
         return self._parsed[written]
 
-    def _find_place(self, name: CompanyName) -> int | None:
-        if name not in self._called:
-            self._called[name] = self._register.find_exact(name)
-        return self._called[name]
-
     def _resolve_place(self, written: str, at: int, end: int) -> int | None:
         window, register = self._tokens[at:end], self._register
         if window[-1].word in _SMALL or (len(window) > 1 and window[0].word in _SMALL | FORMS):
             return None
         name = self._parse(written)
         capitals = all(token.capital or token.word in _SMALL for token in window)
-        place = self._find_place(name)
+        if name not in self._called:
+            self._called[name] = register.find_exact(name)
+        place = self._called[name]
         if place is None:
             # A known company's name with a slip in it: where the word is none, and several words are written as
             # a name.
@@ -445,7 +403,10 @@ def _is_standalone_name(
     """Whether one capitalised word is a company's name and no part of another: "Ford", but not "Gerald Ford"."""
     token, before = tokens[at], tokens[at - 1] if at else None
     behind = tokens[end] if end < len(tokens) and not tokens[end].first else None
-    business = behind is not None and (behind.word in BUSINESS or _precedes_company(register, tokens[end : end + 2]))
+    # "Visa and Mastercard": a word beside a company's name is a name too.
+    joined = end + 1 < len(tokens) and tokens[end].word in ("and", "or", "vs", "versus") and tokens[end + 1].capital
+    beside = joined and parse_name(strip_possessive(tokens[end + 1].text)).key in register.nicknames.places
+    business = behind is not None and (behind.word in BUSINESS or beside)
     if name.key not in register.nicknames.ordinary and (len(name.squashed) < 4 or _has_dictionary_word(name)):
         return False
     if (
@@ -466,9 +427,3 @@ def _is_standalone_name(
 
 def _has_dictionary_word(name: CompanyName) -> bool:
     return any(map(is_word, (*name.core, *normalize_words(name.core))))
-
-
-def _precedes_company(register: "CompanyRegister", behind: list[NameToken]) -> bool:
-    """ "Visa and Mastercard": a word beside a company's name is a name too."""
-    joined = len(behind) == 2 and behind[0].word in ("and", "or", "vs", "versus") and behind[1].capital
-    return joined and parse_name(strip_possessive(behind[1].text)).key in register.nicknames.places

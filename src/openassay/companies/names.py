@@ -78,9 +78,20 @@ def fold_name(text: str) -> str:
 def parse_name(text: str) -> CompanyName:
     core: list[str] = []
     forms: list[str] = []
-    for part in _strip_marks(text).split(","):  # each may end in a legal form: "Information Co., Easylink"
+    plain = _APOSTROPHE.sub("", fold_name(text))
+    if "/" in plain:
+        plain = _MARK.sub(" ", plain).replace("a/s", "as").replace("s/a", "sa")
+    if "(" in plain or "class" in plain:
+        plain = _CLASS.sub(" ", plain)
+    if "public" in plain:
+        plain = _PUBLIC.sub("plc", plain)
+    for part in plain.split(","):  # each may end in a legal form: "Information Co., Easylink"
         words = _split_words(part)
-        start, end = _core_bounds(words)
+        start, end = 0, len(words)
+        while end and words[end - 1] in _AT_THE_END:
+            end -= 1 + (words[end - 2 : end] in (["de", "cv"], ["de", "rl"]))
+        while end - start > 1 and words[start] in _AT_THE_START:
+            start += 1
         core += [word for word in words[start:end] if word not in _ANYWHERE and word != "and"]
         forms += [word for at, word in enumerate(words) if not start <= at < end or word in _ANYWHERE]
     if not core:
@@ -94,26 +105,6 @@ def move_initials_first(text: str) -> str:
     if not match or match["initials"].replace(" ", "").lower() in FORMS:  # "TELEFONICA S A"
         return text
     return f"{match['initials']} {match['name']}{text[match.end() :]}"
-
-
-def _core_bounds(words: list[str]) -> tuple[int, int]:
-    start, end = 0, len(words)
-    while end and words[end - 1] in _AT_THE_END:
-        end -= 1 + (words[end - 2 : end] in (["de", "cv"], ["de", "rl"]))
-    while end - start > 1 and words[start] in _AT_THE_START:
-        start += 1
-    return start, end
-
-
-def _strip_marks(text: str) -> str:
-    text = _APOSTROPHE.sub("", fold_name(text))
-    if "/" in text:
-        text = _MARK.sub(" ", text).replace("a/s", "as").replace("s/a", "sa")
-    if "(" in text or "class" in text:
-        text = _CLASS.sub(" ", text)
-    if "public" in text:
-        text = _PUBLIC.sub("plc", text)
-    return text
 
 
 def _split_words(text: str) -> list[str]:
@@ -230,15 +221,15 @@ def brand_keys() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _load_entries() -> tuple[CompanyProfile, ...]:
     text = files("openassay.companies").joinpath("data/known.txt").read_text("utf-8")
-    return tuple(_parse_entry(line) for line in text.splitlines() if not line.startswith("#"))
-
-
-def _parse_entry(line: str) -> CompanyProfile:
-    ticker, short, names, makes, phrases, people = (part.strip() for part in line.split(";"))
-    called = tuple(
-        Nickname(name.removeprefix("="), name.startswith("=")) for name in (short, *_split_list(names)) if name
-    )
-    return CompanyProfile(ticker, called, _split_list(makes), _split_list(phrases), _split_list(people))
+    entries = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            ticker, short, names, makes, phrases, people = (part.strip() for part in line.split(";"))
+            called = filter(None, (short, *_split_list(names)))
+            nicknames = tuple(Nickname(name.removeprefix("="), name.startswith("=")) for name in called)
+            lists = map(_split_list, (makes, phrases, people))
+            entries.append(CompanyProfile(ticker, nicknames, *lists))
+    return tuple(entries)
 
 
 def _split_list(text: str) -> tuple[str, ...]:
@@ -268,13 +259,12 @@ class SpellingIndex:
 
     def find_near(self, string: str) -> list[str]:
         """What is one slip away, in alphabetical order; the string itself is not."""
-        return sorted({other for other in self._iter_candidates(string) if is_one_edit_apart(string, other)})
-
-    def _iter_candidates(self, string: str) -> Iterator[str]:
+        candidates: set[str] = set()
         for length in (len(string) - 1, len(string), len(string) + 1):
             half = length // 2
-            yield from self._beginnings.get((length, string[: half - 1]), ())
-            yield from self._ends.get((length, string[len(string) - (length - half - 1) :]), ())
+            candidates.update(self._beginnings.get((length, string[: half - 1]), ()))
+            candidates.update(self._ends.get((length, string[len(string) - (length - half - 1) :]), ()))
+        return sorted(other for other in candidates if is_one_edit_apart(string, other))
 
 
 def is_one_edit_apart(left: str, right: str) -> bool:
@@ -438,9 +428,17 @@ def tokenize_text(text: str) -> list[NameToken]:
     for match in _TOKEN.finditer(text):
         first = not found or bool(_ENDS.search(text, found[-1].end, match.start()))
         found.append(NameToken(match.group(), fold_name(strip_possessive(match.group())), *match.span(), first))
-    for at, end in _letter_runs(text, found):
-        if end - at > MOST_LETTERS:
-            found[at:end] = [token._replace(spelt=True) for token in found[at:end]]
+    at = 0
+    for end in range(1, len(found) + 1):  # letters that stand alone, one after the other
+        goes_on = (
+            end < len(found)
+            and len(found[end - 1].text) == len(found[end].text) == 1
+            and _NEXT.fullmatch(text, found[end - 1].end, found[end].start)
+        )
+        if not goes_on:
+            if end - at > MOST_LETTERS:
+                found[at:end] = [token._replace(spelt=True) for token in found[at:end]]
+            at = end
     long = [token for token in found if len(token.text) > 3]
     if len(long) > 6 and sum(token.capital for token in long) > 0.8 * len(long):  # a headline: no capital says anything
         found = [token._replace(first=True) for token in found]
@@ -449,17 +447,3 @@ def tokenize_text(text: str) -> list[NameToken]:
 
 def strip_possessive(text: str) -> str:
     return _POSSESSIVE.sub("", text)
-
-
-def _letter_runs(text: str, found: list[NameToken]) -> Iterator[tuple[int, int]]:
-    """Letters that stand alone, one after the other."""
-    at = 0
-    for end in range(1, len(found) + 1):
-        goes_on = (
-            end < len(found)
-            and len(found[end - 1].text) == len(found[end].text) == 1
-            and _NEXT.fullmatch(text, found[end - 1].end, found[end].start)
-        )
-        if not goes_on:
-            yield at, end
-            at = end

@@ -100,18 +100,17 @@ class NameIndex:
         )
 
     def match_spelling(self, name: CompanyName) -> tuple[int, ...]:
-        return self._match_form(name) or self.filter_by_form(
-            name, self._loose_table.get(" ".join(normalize_words(name.core)), ())
-        )
-
-    def _match_form(self, name: CompanyName) -> tuple[int, ...]:
-        """Of two that differ in the legal form alone, the one that has it."""
         found = self._exact.get(name.key, ())
-        return tuple(place for place in found if self._names[place].forms == name.forms) or found
+        # Of two that differ in the legal form alone, the one that has it.
+        exact = tuple(place for place in found if self._names[place].forms == name.forms) or found
+        loose = self._loose_table.get(" ".join(normalize_words(name.core)), ()) if not exact else ()
+        return exact or self.filter_by_form(name, loose)
 
     def filter_by_form(self, name: CompanyName, found: Iterable[int]) -> tuple[int, ...]:
         """What matches loosely and has another legal form is another company: "Sonos Inc" is not "Sono NV"."""
-        return tuple(place for place in found if _forms_agree(set(name.forms), set(self._names[place].forms)))
+        own = set(name.forms)
+        others = [(place, set(self._names[place].forms)) for place in found]
+        return tuple(place for place, forms in others if own <= forms or forms <= own)
 
     def match_typo(self, name: CompanyName) -> tuple[int, ...]:
         """Those one slip away."""
@@ -131,27 +130,22 @@ class NameIndex:
             return False
         if len(name.core) != len(other.core):
             return len(name.squashed) >= LONG and name.squashed[0] == other.squashed[0]
-        pairs = [pair for pair in zip(name.core, other.core, strict=True) if pair[0] != pair[1]]
-        return all(sorted(word) == sorted(meant) or _is_close_word(word, meant, words) for word, meant in pairs)
+        for word, meant in zip(name.core, other.core, strict=True):
+            # Abbreviations differ by a letter; "Tantech" and "Santech" are two companies.
+            close = len(word) + len(meant) >= 7 or (words > 2 and len(meant) > 2)
+            if words == 1:
+                close = word[0] == meant[0] or len(meant) >= LONG
+            if not close and sorted(word) != sorted(meant):
+                return False
+        return True
 
     @cached_property
     def _vocabulary(self) -> frozenset[str]:
         return frozenset(word for name in self._names for word in name.core)
 
 
-def _is_close_word(word: str, meant: str, words: int) -> bool:
-    """Abbreviations differ by a letter; "Tantech" and "Santech" are two companies."""
-    if words == 1:
-        return word[0] == meant[0] or len(meant) >= LONG
-    return len(word) + len(meant) >= 7 or (words > 2 and len(meant) > 2)
-
-
 def _find_figures(name: CompanyName) -> list[str]:
     return [figure for word in name.core for figure in _NUMERAL.findall(word)]
-
-
-def _forms_agree(forms: set[str], others: set[str]) -> bool:
-    return forms <= others or others <= forms
 
 
 def _build_table(entries: Iterable[tuple[str, int]]) -> PlaceTable:
@@ -336,7 +330,10 @@ class CompanyRegister:
             return None
         if not name.forms and (place := self._find_by_prefix(name)) is not None:
             return place
-        return self._find_typo(name)
+        if len(name.core) == 1 and is_word(name.core[0]):
+            return None
+        near = self._index.filter_by_form(name, self.nicknames.match_typo(name))
+        return self._pick_prominent(tuple({*near, *self._index.match_typo(name)}))
 
     def _can_be_name(self, written: str, name: CompanyName, place: int) -> bool:
         """Whether a word alone is meant as a name: a common one is none, save a known company's, in capitals."""
@@ -357,12 +354,6 @@ class CompanyRegister:
         if all(map(is_word, words)):
             return place if len(words) > 1 and self.is_large(place) else None
         return place if self.is_well_known(place) else None
-
-    def _find_typo(self, name: CompanyName) -> int | None:
-        if len(name.core) == 1 and is_word(name.core[0]):
-            return None
-        near = self._index.filter_by_form(name, self.nicknames.match_typo(name))
-        return self._pick_prominent(tuple({*near, *self._index.match_typo(name)}))
 
     def _pick_prominent(self, places: tuple[int, ...]) -> int | None:
         """The only one, or the one much better known than all others."""

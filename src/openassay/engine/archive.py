@@ -54,7 +54,9 @@ class ThreadArchive:
                 await self._delete_data(thread)
         except ThreadBusyError as error:
             raise ThreadBusyError(
-                f"thread {thread} is being worked on", help=f"Stop it first: openassay stop {thread}", retryable=True
+                f"thread {thread} is being worked on",
+                help=f"Stop it first: openassay threads stop {thread}",
+                retryable=True,
             ) from error
 
     async def _delete_data(self, thread: str) -> None:

@@ -197,7 +197,7 @@ async def from_state(name: str, values: Mapping[str, Any], documents: DocumentSt
     claims = [Claim.model_validate(item) for item in values.get("claims") or ()]
     if not claims:
         raise NotFoundError(
-            f"nothing had been verified yet at {name}", help="Choose a later moment: openassay history lists them."
+            f"nothing had been verified yet at {name}", help="Choose a later one: openassay threads history lists them."
         )
     draft = values.get("draft") or {"sections": ()}
     told = {id for section in draft["sections"] for sentence in section["sentences"] for id in sentence["claims"]}

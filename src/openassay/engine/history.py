@@ -163,7 +163,7 @@ class ThreadHistory:
             found = [one for one in checkpoints if len(name) >= MIN_ID_CHARS and one.checkpoint.startswith(name)]
         if len(found) == 1:
             return found[0]
-        help = f"See them with: openassay history {thread}"
+        help = f"See them with: openassay threads history {thread}"
         if found:
             raise NotFoundError(f"{len(found)} checkpoints of thread {thread} begin with {name}", help=help)
         if len(name) == ID_CHARS and (holder := await self.checkpoints.find_thread(name)):
@@ -242,7 +242,7 @@ class ThreadHistory:
     async def _load_edition(self, name: str) -> ReportEdition:
         thread, then, at = name.partition("@")
         if then and not at:
-            raise UsageError(f"no checkpoint is named after the @ of {name}", help=f"See: openassay history {thread}")
+            raise UsageError(f"no checkpoint follows the @ of {name}", help=f"See: openassay threads history {thread}")
         checkpoints = await self.require_checkpoints(thread)
         checkpoint = await self.find_checkpoint(thread, at, checkpoints) if at else checkpoints[-1]
         values = await self.values(thread, checkpoint)

@@ -322,7 +322,7 @@ def _read_run(folder: Path, seals: Sealer) -> tuple[Plain, str]:
 def _key_help(key: object) -> str:
     if key:
         return "Set OPENASSAY_STORAGE_KEY to the key the run was kept with."
-    return "The run was kept without a key: restore it without one, then seal it: openassay storage seal"
+    return "The run was kept without a key: restore it without one, then seal it: openassay admin seal"
 
 
 def _read_file(folder: Path, name: str, seals: Sealer, id: str) -> tuple[Plain, str]:

@@ -45,7 +45,7 @@ class RunResumer:
         stop = await self._threads.get_stop_request(run.id)
         async with self._runner.lock_thread(thread) as lock:
             if queued and (await self._runner.latest_run(thread)).status is not RunStatus.QUEUED:
-                raise UsageError("this thread is no longer queued", help=f"See: openassay follow {thread}")
+                raise UsageError("this thread is no longer queued", help=f"See: openassay threads follow {thread}")
             if stop and not queued:  # asked of a process that is gone, not of this one
                 await self._threads.request_stop(run.id, StopRequest.NO)
             return await self.continue_run(thread, lock)

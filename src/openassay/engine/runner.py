@@ -52,8 +52,7 @@ from openassay.protocols import (
     SupportScorer,
     ThreadStore,
 )
-from openassay.search.base import add_search_costs
-from openassay.search.registry import RunDocumentStore
+from openassay.search.registry import RunDocumentStore, add_search_costs
 from openassay.settings import Settings
 from openassay.state import StateCompactor
 from openassay.storage.events import find_documents

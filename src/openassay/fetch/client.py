@@ -1,4 +1,4 @@
-"""The one way in which OpenAssay fetches anything: each connection checked, each redirect anew, everything bounded.
+"""The guarded client, through which OpenAssay fetches everything: every connection and redirect is checked and bounded.
 
 No cookies, no referrer, no credentials, no proxy of the environment. One retry where it may help, inside the time.
 """
@@ -25,9 +25,7 @@ from openassay.fetch.guard import IP, AddressGuard, FetchAddress
 from openassay.settings import HarvestSettings
 from openassay.text.urls import parse_retry_after
 
-# What kind of thing a body is, by its header, or by its first bytes where the header does not say.
-
-SNIFF_BYTES = 512  # bytes that are looked at
+SNIFF_BYTES = 512  # of a body, to find its media type
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([\w.:+-]{1,40})""", re.IGNORECASE)
 _TYPE = re.compile(r"[\w.+*-]+/[\w.+*-]+")
 _GENERIC_TYPES = {
@@ -52,19 +50,19 @@ _SIGNATURES = {
 
 
 def parse_content_type(header: str) -> tuple[str, str | None]:
-    """The media type and the charset; the type is empty where the header has none."""
+    """Return the media type and the charset of a Content-Type; the type is empty where there is none."""
     found = _TYPE.match(header.strip().lower())
     charset = _CHARSET.search(header)
     return found[0] if found else "", charset[1].lower() if charset else None
 
 
 def is_generic(media_type: str) -> bool:
-    """Whether this is what servers say of anything that they do not know."""
+    """Tell whether servers send this type for anything that they do not know."""
     return media_type in _GENERIC_TYPES
 
 
 def sniff_media_type(beginning: bytes) -> str:
-    """The media type of bytes that nobody has named."""
+    """Guess the media type of a body from its first bytes."""
     for sign, kind in _SIGNATURES.items():
         if beginning.startswith(sign):
             return kind
@@ -80,13 +78,11 @@ def sniff_media_type(beginning: bytes) -> str:
     return "text/plain"
 
 
-# What comes back from a request: judged by its head, then taken in up to a limit.
-
-OnRedirect = Callable[[str], Awaitable[None]]  # asked before an address is followed; raises FetchError to stop there
+OnRedirect = Callable[[str], Awaitable[None]]  # called before a redirect is followed; raises FetchError to stop there
 
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
-_TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})  # another day may help
-_RETRY_STATUSES = frozenset({429, 502, 503, 504})  # another second may
+_TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})  # a retry on another day may help
+_RETRY_STATUSES = frozenset({429, 502, 503, 504})  # a retry after a second may help
 _DEFAULT_PAUSE = 1.0  # where the site names none
 _MAX_RETRY_PAUSE = 5.0
 _MAX_HEADERS = 200  # of a head; its size is bounded at 100 KiB by the parser
@@ -95,7 +91,7 @@ _CONDITIONAL_HEADERS = {"if-none-match", "if-modified-since"}
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """An answer. `headers` are in lower case and without cookies; `whole` is False where the body was clipped."""
+    """A response. `headers` are in lower case and without cookies; `whole` is False where the body was clipped."""
 
     url: str  # where it was found in the end
     status: int
@@ -109,7 +105,7 @@ class FetchResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What is asked for, and how much of it is taken."""
+    """A request, and how much of the response is read."""
 
     method: str
     max_bytes: int
@@ -125,7 +121,7 @@ class FetchRequest:
 
     def check_kind(self, kind: str) -> None:
         if not self.accepts_kind(kind):
-            raise FetchError(f"is {kind}, which is not read", help="Only text and documents are.")
+            raise FetchError(f"is {kind}, which is not supported", help="Only text and documents are read.")
 
     def is_conditional(self) -> bool:
         return any(name.lower() in _CONDITIONAL_HEADERS for name in self.headers)
@@ -142,12 +138,16 @@ class RedirectError(FetchError):
 
 
 def parse_headers(raw: Sequence[tuple[bytes, bytes]], address: FetchAddress) -> dict[str, str]:
-    """Headers by their names in lower case; those that came more than once are joined."""
+    """Return headers by their names in lower case; those that came more than once are joined."""
     if len(raw) > _MAX_HEADERS:
         raise FetchError("sends too many headers", help=f"At most {_MAX_HEADERS} are read.", url=address.url)
     found: dict[str, str] = {}
     for key, value in raw:
-        name, text = key.decode("latin-1").lower(), _decode_value(value)
+        name = key.decode("latin-1").lower()
+        try:
+            text = value.decode("utf-8")
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
         if name in ("content-type", "location"):
             found.setdefault(name, text)
         elif name != "set-cookie":
@@ -155,62 +155,76 @@ def parse_headers(raw: Sequence[tuple[bytes, bytes]], address: FetchAddress) -> 
     return found
 
 
-def redirect_location(status: int, headers: Mapping[str, str]) -> str | None:
-    return headers.get("location") if status in _REDIRECT_STATUSES else None
-
-
 async def read_response(
-    response: Response, headers: Mapping[str, str], wish: FetchRequest, address: FetchAddress, passed: tuple[str, ...]
+    response: Response,
+    headers: Mapping[str, str],
+    request: FetchRequest,
+    address: FetchAddress,
+    passed: tuple[str, ...],
 ) -> FetchResponse:
-    """The body behind a good head; raises FetchError."""
-    _check_status(response.status, headers, wish, address)
+    """Check the status and read the body; raises FetchError."""
+    status = response.status
+    if not ((200 <= status < 300 and status != 206) or (status == 304 and request.is_conditional())):
+        raise _status_error(status, headers, address)
     kind, charset = parse_content_type(headers.get("content-type", ""))
-    taking = _BodyReader(wish, headers, kind if response.status != 304 else None)
+    reader = _BodyReader(request, headers, kind if status != 304 else None)
     async for data in response.aiter_stream():
-        if not taking.feed(data):
+        if not reader.feed(data):
             break
-    body = taking.finish()
-    return FetchResponse(address.url, response.status, headers, taking.kind or "", charset, body, passed, taking.whole)
+    body = reader.finish()
+    return FetchResponse(address.url, status, headers, reader.kind or "", charset, body, passed, reader.whole)
+
+
+def _status_error(status: int, headers: Mapping[str, str], address: FetchAddress) -> FetchError:
+    transient = status in _TRANSIENT_STATUSES
+    help = "The site may be busy; try later." if transient else "The page does not exist, or is closed to crawlers."
+    pause = parse_retry_after(headers.get("retry-after", ""))
+    pause = _DEFAULT_PAUSE if pause is None else pause
+    if status not in _RETRY_STATUSES or pause > _MAX_RETRY_PAUSE:
+        return FetchError(f"answered {status}", help=help, retryable=transient, status=status, url=address.url)
+    error = TransientFetchError(f"answered {status}", help=help, retryable=True, status=status, url=address.url)
+    error.pause = pause
+    return error
 
 
 class _BodyReader:
-    """A body on its way in. Neither what arrives nor what is unpacked may go over the limit."""
+    """Reads a body. Neither what arrives nor what is decoded may go over the limit."""
 
-    def __init__(self, wish: FetchRequest, headers: Mapping[str, str], kind: str | None) -> None:
+    def __init__(self, request: FetchRequest, headers: Mapping[str, str], kind: str | None) -> None:
         self.whole = True
-        self.kind = kind  # None: of no body; empty: the first bytes will tell
-        self._wish = wish
+        self.kind = kind  # None: there is no body; empty: the first bytes will tell
+        self._request = request
         self._arrived = 0
         self._body = bytearray()
-        if kind and is_generic(kind) and not wish.accepts_kind(kind):
+        if kind and is_generic(kind) and not request.accepts_kind(kind):
             self.kind = ""
         if self.kind:
-            wish.check_kind(self.kind)
+            request.check_kind(self.kind)
         length = headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length[:20]) > wish.max_bytes and not wish.clip:
+        if length.isascii() and length.isdigit() and int(length[:20]) > request.max_bytes and not request.clip:
             raise self._too_large_error()
-        self._decoding = BodyDecoder(headers.get("content-encoding", ""), limit=wish.max_bytes)
+        self._decoder = BodyDecoder(headers.get("content-encoding", ""), limit=request.max_bytes)
 
     def feed(self, data: bytes) -> bool:
-        """Whether more is wanted."""
+        """Add data; return whether more is wanted."""
         self._arrived += len(data)
-        if self._arrived > self._wish.max_bytes:
-            data = data[: len(data) - (self._arrived - self._wish.max_bytes)]
-            self._add(self._decoding.feed(data))
+        if self._arrived > self._request.max_bytes:
+            data = data[: len(data) - (self._arrived - self._request.max_bytes)]
+            self._add(self._decoder.feed(data))
             return self._stop_at_limit()
-        return self._add(self._decoding.feed(data))
+        return self._add(self._decoder.feed(data))
 
     def finish(self) -> bytes:
         if self.whole:
-            self._add(self._decoding.end())
+            self._add(self._decoder.end())
         self._sniff_kind()
-        return bytes(self._body[: self._wish.max_bytes])
+        return bytes(self._body[: self._request.max_bytes])
 
     def _add(self, pieces: Iterable[bytes]) -> bool:
         try:
             for piece in pieces:
                 self._body += piece
-                if len(self._body) > self._wish.max_bytes:
+                if len(self._body) > self._request.max_bytes:
                     return self._stop_at_limit()
         except BodyLimitError:
             return self._stop_at_limit()
@@ -221,69 +235,36 @@ class _BodyReader:
     def _sniff_kind(self) -> None:
         if self.kind == "" and self._body:
             self.kind = sniff_media_type(bytes(self._body[:SNIFF_BYTES]))
-            self._wish.check_kind(self.kind)
+            self._request.check_kind(self.kind)
 
     def _stop_at_limit(self) -> bool:
-        if not self._wish.clip:
+        if not self._request.clip:
             raise self._too_large_error()
         self.whole = False
         return False
 
     def _too_large_error(self) -> FetchError:
-        return FetchError(f"has more than {self._wish.max_bytes / 1e6:g} MB", help="Larger pages are not read.")
+        return FetchError(f"has more than {self._request.max_bytes / 1e6:g} MB", help="Larger pages are not read.")
 
-
-def _check_status(status: int, headers: Mapping[str, str], wish: FetchRequest, address: FetchAddress) -> None:
-    if (200 <= status < 300 and status != 206) or (status == 304 and wish.is_conditional()):
-        return
-    help = (
-        "The site may be busy; try later." if status in _TRANSIENT_STATUSES else "The page is gone, or not for robots."
-    )
-    pause = _retry_pause(headers.get("retry-after", "")) if status in _RETRY_STATUSES else None
-    if pause is None:
-        raise FetchError(
-            f"answered {status}", help=help, retryable=status in _TRANSIENT_STATUSES, status=status, url=address.url
-        )
-    error = TransientFetchError(f"answered {status}", help=help, retryable=True, status=status, url=address.url)
-    error.pause = pause
-    raise error
-
-
-def _retry_pause(header: str) -> float | None:
-    """What Retry-After asks for, in seconds; None when that is too long to wait for."""
-    seconds = parse_retry_after(header)
-    if seconds is None:
-        return _DEFAULT_PAUSE
-    return seconds if seconds <= _MAX_RETRY_PAUSE else None
-
-
-def _decode_value(value: bytes) -> str:
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
-
-
-# Connections to checked addresses: a name is looked up once, all it leads to is judged, and that is what is dialled.
-#
-# Nothing looks a name up a second time, so an answer that changes between check and connection (rebinding) has no
-# effect.
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]  # a host name -> its addresses; OSError when it has none
 Dial = Callable[[str, int], Awaitable[AsyncNetworkStream]]  # an IP address and a port
 
 _LOOKUP_SECONDS = 8.0
 _DIAL_SECONDS = 6.0  # one address
-_TRIES = 4  # addresses of one name
-_LOOKUPS = 16  # at once; a name server that hangs must not take the threads of everything else
+_MAX_ADDRESSES = 4  # of one name that are tried
+_MAX_LOOKUPS = 16  # at once; a name server that hangs must not take the threads of everything else
 
 
 class Dialler(AsyncNetworkBackend):
-    """The only way out. Raises RefusedError, or FetchError when nobody answers."""
+    """Connects to checked addresses, and is the only way out. Raises AddressPolicyError, or FetchError.
+
+    A name is looked up once, all it leads to is checked, and that is what is connected to. Nothing looks it up a second
+    time, so an answer that changes between check and connection (DNS rebinding) has no effect."""
 
     def __init__(self, guard: AddressGuard, resolve: Resolve | None = None, dial: Dial | None = None) -> None:
         self._guard = guard
-        self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
+        self._threads = ThreadPoolExecutor(_MAX_LOOKUPS, thread_name_prefix="lookup")
         self._resolve = resolve or self._look_up
         self._dial = dial or _dial
 
@@ -328,7 +309,11 @@ class Dialler(AsyncNetworkBackend):
             raise _lookup_error(address, retryable=again) from error
         if not answers:
             raise _lookup_error(address, retryable=False)
-        return _interleave_families(self._guard.check_ips(address, answers))[:_TRIES]
+        ips = self._guard.check_ips(address, answers)
+        # Both families early: a machine with a broken IPv6 gets through all the same.
+        first = [ip for ip in ips if ip.version == ips[0].version]
+        second = [ip for ip in ips if ip.version != ips[0].version]
+        return [ip for ip in chain.from_iterable(zip_longest(first, second)) if ip is not None][:_MAX_ADDRESSES]
 
     async def _look_up(self, host: str) -> list[str]:
         name = host.encode("ascii")  # as bytes: the parser has done IDNA already, and better
@@ -343,20 +328,13 @@ async def _dial(address: str, port: int) -> AsyncNetworkStream:
     return await AnyIOBackend().connect_tcp(address, port)
 
 
-def _interleave_families(ips: list[IP]) -> list[IP]:
-    """Both families early: a machine with a broken IPv6 gets through all the same."""
-    first = [ip for ip in ips if ip.version == ips[0].version]
-    second = [ip for ip in ips if ip.version != ips[0].version]
-    return [ip for ip in chain.from_iterable(zip_longest(first, second)) if ip is not None]
-
-
 def _lookup_error(address: FetchAddress, *, retryable: bool) -> FetchError:
     reason = "has a host name that could not be looked up" if retryable else "has a host name that does not exist"
     return FetchError(reason, help="Check the spelling and the connection.", retryable=retryable, url=address.url)
 
 
 class FetchClient:
-    """`resolve` and `dial` stand in for the name server and the network."""
+    """Fetches from checked addresses. `resolve` and `dial` replace the name server and the network, for tests."""
 
     def __init__(
         self,
@@ -386,11 +364,11 @@ class FetchClient:
             await self._pool.aclose()
 
     def check(self, url: str) -> FetchAddress:
-        """The address, judged by its form alone; raises RefusedError."""
+        """Check an address by its form alone; raises AddressPolicyError."""
         return self._guard.check(url)
 
     async def connect(self, host: str, port: int) -> httpcore2.AsyncNetworkStream:
-        """A plain connection to a checked address, for whoever speaks for itself over it."""
+        """Open a plain connection to a checked address, for a caller with a protocol of its own."""
         return await self._dialler.connect_tcp(host, port)
 
     async def get(
@@ -405,99 +383,89 @@ class FetchClient:
         on_redirect: OnRedirect | None = None,
         clip: bool = False,
     ) -> FetchResponse:
-        """Fetch a page, or raise FetchError. `clip` takes the first `max_bytes` of a larger one.
+        """Fetch a page, or raise FetchError. `clip` reads the first `max_bytes` of a larger one.
 
-        A 304 is an answer where `headers` ask for one; every other status outside 2xx is an error, which has it in
+        A 304 is a response where `headers` ask for one; every other status outside 2xx is an error, which has it in
         its context. With `redirects` 0 a redirect is such a status.
         """
-        wish = FetchRequest("GET", max_bytes, accept, headers or {}, b"", redirects, on_redirect, clip)
+        request = FetchRequest("GET", max_bytes, accept, headers or {}, b"", redirects, on_redirect, clip)
         async with _time_limit(seconds, url) as limit:
             try:
-                return await self._follow_redirects(url, wish)
+                return await self._follow_redirects(url, request)
             except TransientFetchError as error:
                 if (limit.when() or 0) - asyncio.get_running_loop().time() <= error.pause:
                     raise
                 await asyncio.sleep(error.pause)
-            return await self._follow_redirects(url, wish)
+            return await self._follow_redirects(url, request)
 
     async def post(
         self, url: str, content: bytes, *, seconds: float, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> FetchResponse:
-        """Deliver `content` once: neither redirects nor retries. Of a longer answer the first `max_bytes` are taken."""
-        wish = FetchRequest("POST", max_bytes, None, headers or {}, content, redirects=0, clip=True)
+        """Deliver `content` once, without redirects or retries. Of the response the first `max_bytes` are read."""
+        request = FetchRequest("POST", max_bytes, None, headers or {}, content, redirects=0, clip=True)
         async with _time_limit(seconds, url):
-            return await self._follow_redirects(url, wish)
+            return await self._follow_redirects(url, request)
 
-    async def _follow_redirects(self, url: str, wish: FetchRequest) -> FetchResponse:
+    async def _follow_redirects(self, url: str, request: FetchRequest) -> FetchResponse:
         address = first = self._guard.check(url)
         passed: list[str] = []
         while True:
-            found = await self._send(address, wish, passed, extra=address.origin == first.origin)
+            found = await self._send(address, request, passed, extra=address.origin == first.origin)
             if isinstance(found, FetchResponse):
                 return found
             passed.append(address.url)
-            address = self._check_redirect(address, found, passed, wish)
-            if wish.on_redirect is not None:
-                await wish.on_redirect(address.url)
-
-    def _check_redirect(
-        self, address: FetchAddress, location: str, passed: list[str], wish: FetchRequest
-    ) -> FetchAddress:
-        """Where a redirect leads."""
-        if len(passed) > wish.redirects:
-            raise RedirectError("redirects too often", help="The site sends visitors in circles.", url=passed[0])
-        try:
-            target = self._guard.check(location, address.url)
-        except AddressPolicyError as error:
-            raise AddressPolicyError(
-                f"redirects to an address that {error.message}", help=error.help, url=passed[0]
-            ) from error
-        if target.url in passed:
-            raise RedirectError("redirects in a circle", help="The site may want cookies.", url=passed[0])
-        return target
+            if len(passed) > request.redirects:
+                raise RedirectError("redirects too often", help="The site sends visitors in circles.", url=passed[0])
+            try:
+                address = self._guard.check(found, address.url)
+            except AddressPolicyError as error:
+                reason = f"redirects to an address that {error.message}"
+                raise AddressPolicyError(reason, help=error.help, url=passed[0]) from error
+            if address.url in passed:
+                raise RedirectError("redirects in a circle", help="The site may want cookies.", url=passed[0])
+            if request.on_redirect is not None:
+                await request.on_redirect(address.url)
 
     async def _send(
-        self, address: FetchAddress, wish: FetchRequest, passed: list[str], *, extra: bool
+        self, address: FetchAddress, request: FetchRequest, passed: list[str], *, extra: bool
     ) -> FetchResponse | str:
-        """One request; a text is where it redirects to. `extra`: with the caller's own headers."""
-        url = httpcore2.URL(scheme=address.scheme, host=address.host, port=address.port, target=address.target)
+        """Send one request; returns the location where it is a redirect.
+
+        The caller's own headers (`extra`) go to the host that the caller named and to no other, and cannot replace
+        ours."""
         with _translate_errors(address):
-            async with self._get_pool().stream(
-                wish.method,
+            if self._pool is None:
+                self._pool = httpcore2.AsyncConnectionPool(
+                    ssl_context=self._trust or httpcore2.default_ssl_context(),
+                    max_connections=None,
+                    max_keepalive_connections=32,
+                    keepalive_expiry=15.0,
+                    network_backend=self._dialler,
+                )
+            accept = ", ".join([*sorted(request.accept), "*/*;q=0.1"]) if request.accept else "*/*"
+            theirs = {name.lower(): value for name, value in request.headers.items()} if extra else {}
+            ours = {"host": address.netloc, "user-agent": self._agent, "accept-encoding": ACCEPTED}
+            if request.method == "POST":
+                ours["content-length"] = str(len(request.content))
+            sent = [(name.encode(), value.encode()) for name, value in {"accept": accept, **theirs, **ours}.items()]
+            url = httpcore2.URL(scheme=address.scheme, host=address.host, port=address.port, target=address.target)
+            async with self._pool.stream(
+                request.method,
                 url,
-                headers=self._build_headers(address, wish, extra=extra),
-                content=wish.content or None,
+                headers=sent,
+                content=request.content or None,
                 extensions={"sni_hostname": address.host},
             ) as response:
                 headers = parse_headers(response.headers, address)
-                location = redirect_location(response.status, headers) if wish.redirects else None
-                return location or await read_response(response, headers, wish, address, tuple(passed))
-
-    def _get_pool(self) -> httpcore2.AsyncConnectionPool:
-        if self._pool is None:
-            self._pool = httpcore2.AsyncConnectionPool(
-                ssl_context=self._trust or httpcore2.default_ssl_context(),
-                max_connections=None,
-                max_keepalive_connections=32,
-                keepalive_expiry=15.0,
-                network_backend=self._dialler,
-            )
-        return self._pool
-
-    def _build_headers(self, address: FetchAddress, wish: FetchRequest, *, extra: bool) -> list[tuple[bytes, bytes]]:
-        """The caller's own headers go to the host he named, and to no other; these here are not his to set."""
-        accept = ", ".join([*sorted(wish.accept), "*/*;q=0.1"]) if wish.accept else "*/*"
-        theirs = {name.lower(): value for name, value in wish.headers.items()} if extra else {}
-        fixed = {"host": address.netloc, "user-agent": self._agent, "accept-encoding": ACCEPTED}
-        if wish.method == "POST":
-            fixed["content-length"] = str(len(wish.content))
-        return [(name.encode(), value.encode()) for name, value in {"accept": accept, **theirs, **fixed}.items()]
+                is_redirect = request.redirects and response.status in _REDIRECT_STATUSES
+                location = headers.get("location") if is_redirect else None
+                return location or await read_response(response, headers, request, address, tuple(passed))
 
 
 @contextmanager
 def _translate_errors(address: FetchAddress) -> Iterator[None]:
-    """What the transport raises, in words of our own."""
-    site = "The site may be down or may not like robots."
+    """Turn what the transport raises into FetchErrors."""
+    site = "The site may be down, or may refuse crawlers."
     try:
         yield
     except FetchError as error:
@@ -505,13 +473,13 @@ def _translate_errors(address: FetchAddress) -> Iterator[None]:
         raise
     except httpcore2.RemoteProtocolError as error:
         if any(word in str(error) for word in ("closed", "disconnected")):
-            raise TransientFetchError("broke off its answer", help=site, retryable=True, url=address.url) from error
-        raise FetchError("did not answer in proper HTTP", help=site, url=address.url) from error
+            raise TransientFetchError("broke off its response", help=site, retryable=True, url=address.url) from error
+        raise FetchError("sent an invalid HTTP response", help=site, url=address.url) from error
     except httpcore2.ConnectError as error:
         reason = "has no valid certificate" if isinstance(error.__context__, ssl.SSLError) else "could not be reached"
         raise FetchError(reason, help=site, url=address.url) from error
     except (httpcore2.LocalProtocolError, UnicodeError) as error:
-        raise FetchError("cannot be asked for", help="Check the address and the headers.", url=address.url) from error
+        raise FetchError("cannot be requested", help="Check the address and the headers.", url=address.url) from error
     except (httpcore2.NetworkError, httpcore2.TimeoutException, OSError) as error:
         raise TransientFetchError("broke the connection", help=site, retryable=True, url=address.url) from error
 
@@ -526,10 +494,8 @@ async def _time_limit(seconds: float, url: str) -> AsyncIterator[asyncio.Timeout
         raise FetchError(reason, help="The site is slow or down.", retryable=True, url=url) from error
 
 
-# How hard a site may be asked: few requests at once, a pause between their starts, and a bound over all sites.
-
-MAX_HOST_PAUSE = 10.0  # seconds; a site that asks for more is asked rarely enough by one run
-_MAX_HOSTS = 1_000  # hosts that are idle
+MAX_HOST_PAUSE = 10.0  # seconds; for a site that asks for more, one run makes few enough requests
+_MAX_IDLE_HOSTS = 1_000
 
 
 @dataclass
@@ -541,7 +507,9 @@ class _HostState:
 
 
 class HostLimiter:
-    """First come, first served, for each host and over all; whoever waits for a slow host keeps nobody else waiting."""
+    """Limits requests: few at once to a host, a pause between their starts, and a bound over all hosts.
+
+    First come, first served; waiting for a slow host keeps no other host waiting."""
 
     def __init__(
         self, *, at_once: int, at_once_per_host: int, host_pause: float, clock: Callable[[], float] = monotonic
@@ -554,28 +522,21 @@ class HostLimiter:
 
     @asynccontextmanager
     async def slot(self, host: str, *, pause: float = 0.0) -> AsyncIterator[None]:
-        """The time in which one request to the host may be made; `pause` is what the site itself asks for."""
+        """Wait until one request to the host may be made; `pause` is what the site itself asks for."""
         state = self._hosts.setdefault(host, _HostState(asyncio.Semaphore(self._per_host)))
         state.users += 1
         try:
             async with state.slots:
-                await self._start(state, max(self._pause, min(pause, MAX_HOST_PAUSE)))
+                async with state.gate:
+                    await asyncio.sleep(max(0.0, state.ready - self._clock()))
+                    await self._all.acquire()
+                    state.ready = self._clock() + max(self._pause, min(pause, MAX_HOST_PAUSE))
                 try:
                     yield
                 finally:
                     self._all.release()
         finally:
             state.users -= 1
-            self._drop_idle_hosts()
-
-    async def _start(self, state: _HostState, pause: float) -> None:
-        async with state.gate:
-            await asyncio.sleep(max(0.0, state.ready - self._clock()))
-            await self._all.acquire()
-            state.ready = self._clock() + pause
-
-    def _drop_idle_hosts(self) -> None:
-        if len(self._hosts) <= _MAX_HOSTS:
-            return
-        now = self._clock()
-        self._hosts = {name: host for name, host in self._hosts.items() if host.users or host.ready > now}
+            if len(self._hosts) > _MAX_IDLE_HOSTS:
+                now = self._clock()
+                self._hosts = {name: known for name, known in self._hosts.items() if known.users or known.ready > now}

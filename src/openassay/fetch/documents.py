@@ -1,4 +1,4 @@
-"""Which files of a folder can be read."""
+"""Reads local files as documents, names uploads, and lists the files of a folder that can be read."""
 
 import os
 import re
@@ -17,8 +17,6 @@ from openassay.fetch.formats import MEDIA_TYPES, ContentFormat, Extraction, dete
 from openassay.models.evidence import Document
 from openassay.text.words import clean_text
 
-# A file on disk as a document.
-
 _MAX_BYTES = 50_000_000
 
 _READERS: dict[str, Callable[[Path], Extraction]] = {
@@ -33,6 +31,7 @@ _READERS: dict[str, Callable[[Path], Extraction]] = {
 }
 
 SUFFIXES = frozenset(_READERS)
+_SUFFIX_LIST = ", ".join(sorted(SUFFIXES))
 
 
 class LocalFileReader:
@@ -41,7 +40,7 @@ class LocalFileReader:
     def __init__(
         self, *, max_bytes: int = _MAX_BYTES, pdf_seconds: int = 60, address: Callable[[Path], str] = Path.as_uri
     ) -> None:
-        """`address` is what a document says it was read from; it can be pickled, since other processes read, too."""
+        """`address` gives the address of a document; it can be pickled, since other processes read, too."""
         self._max_bytes = max_bytes
         self._pdf_seconds = pdf_seconds
         self._address = address
@@ -52,30 +51,39 @@ class LocalFileReader:
     def read(self, path: Path) -> Document:
         try:
             real = path.resolve(strict=True)
-            self._check(path, real)
-            return _to_document(path, self._address(real), self._extract(path.suffix.lower(), real))
+            if not self.can_read(path):
+                raise ReadError("not a kind of file OpenAssay reads", help=f"It reads {_SUFFIX_LIST}.")
+            status = real.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise ReadError("not a regular file", help="Give a file, or a folder of files.")
+            if status.st_size > self._max_bytes:
+                size, limit = status.st_size / 1e6, self._max_bytes / 1e6
+                raise ReadError(f"too large ({size:,.0f} MB; the limit is {limit:,.0f} MB)", help="Split the file.")
+            if not os.access(real, os.R_OK):
+                raise PermissionError(None, "Permission denied")
+            suffix = path.suffix.lower()
+            found = pdf.extract(real, seconds=self._pdf_seconds) if suffix == ".pdf" else _READERS[suffix](real)
+            if not found.text:
+                raise ReadError("holds no text", help="Leave it out, or put text into it.")
+            name = " ".join(clean_text(path.stem).replace("_", " ").replace("-", " ").split())
+            return Document(
+                hash=sha256(found.text.encode()).hexdigest(),
+                text=found.text,
+                url=self._address(real),
+                title=found.title or name or "untitled",
+                author=found.author,
+                published=found.published,
+                fetched=datetime.now(UTC),
+                kind="document",
+                origin=found.origin,
+            )
         except ReadError as error:
             message = f"{path.name}: {error.message}"
             raise ReadError(message, help=error.help, path=str(path)) from error
         except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            raise ReadError(
-                f"{path.name}: {_failure_reason(error)}", help=_failure_help(error), path=str(path)
-            ) from error
-
-    def _extract(self, suffix: str, real: Path) -> Extraction:
-        return pdf.extract(real, seconds=self._pdf_seconds) if suffix == ".pdf" else _READERS[suffix](real)
-
-    def _check(self, path: Path, real: Path) -> None:
-        if not self.can_read(path):
-            raise ReadError("not a kind of file OpenAssay reads", help=f"It reads {', '.join(sorted(SUFFIXES))}.")
-        status = real.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise ReadError("not a regular file", help="Give a file, or a folder of files.")
-        if status.st_size > self._max_bytes:
-            size, limit = status.st_size / 1e6, self._max_bytes / 1e6
-            raise ReadError(f"too large ({size:,.0f} MB; the limit is {limit:,.0f} MB)", help="Split the file.")
-        if not os.access(real, os.R_OK):
-            raise PermissionError(None, "Permission denied")
+            denied = isinstance(error, PermissionError)
+            help = "Check its permissions." if denied else "Check the path."
+            raise ReadError(f"{path.name}: {_failure_reason(error)}", help=help, path=str(path)) from error
 
 
 def _failure_reason(error: Exception) -> str:
@@ -90,56 +98,44 @@ def _failure_reason(error: Exception) -> str:
             return "a link that leads nowhere"
 
 
-def _failure_help(error: Exception) -> str:
-    return "Check its permissions." if isinstance(error, PermissionError) else "Check the path."
+# Uploads --------------------------------------------------------------------------------------------------
 
-
-def _to_document(path: Path, url: str, extracted: Extraction) -> Document:
-    if not extracted.text:
-        raise ReadError("holds no text", help="Leave it out, or put text into it.")
-    return Document(
-        hash=sha256(extracted.text.encode()).hexdigest(),
-        text=extracted.text,
-        url=url,
-        title=extracted.title or _title_from_path(path),
-        author=extracted.author,
-        published=extracted.published,
-        fetched=datetime.now(UTC),
-        kind="document",
-        origin=extracted.origin,
-    )
-
-
-def _title_from_path(path: Path) -> str:
-    return " ".join(clean_text(path.stem).replace("_", " ").replace("-", " ").split()) or "untitled"
-
-
-# A file somebody gives: what it is called and what kind it is. Its content decides, or else its name.
-
-MAX_NAME_LENGTH = 120  # characters of a name
-_MAX_NAME_BYTES = 200  # of a name on a disk; 255 is what disks take
+MAX_NAME_LENGTH = 120  # characters
+_MAX_NAME_BYTES = 200  # of a name on a disk; disks take 255
 _SUFFIXES_BY_FORMAT: dict[ContentFormat, tuple[str, ...]] = {
-    ContentFormat.HTML: (".html", ".htm"), ContentFormat.PLAIN: (".txt",), ContentFormat.MARKDOWN: (".md", ".markdown"),
-    ContentFormat.CSV: (".csv",), ContentFormat.PDF: (".pdf",), ContentFormat.DOCX: (".docx",),
-}  # fmt: skip
+    ContentFormat.HTML: (".html", ".htm"),
+    ContentFormat.PLAIN: (".txt",),
+    ContentFormat.MARKDOWN: (".md", ".markdown"),
+    ContentFormat.CSV: (".csv",),
+    ContentFormat.PDF: (".pdf",),
+    ContentFormat.DOCX: (".docx",),
+}
 _MEDIA_TYPE_BY_FORMAT = {kind: media for media, kind in reversed(MEDIA_TYPES.items())}
 
 
 def identify_upload(name: str, body: bytes) -> tuple[str, str]:
-    """What the file is called from now on, and its media type; ReadError, with the reason, for what is not read."""
-    clean = clean_file_name(name)
-    suffix = Path(clean).suffix.lower()
-    kind = _detect_upload_format(clean, suffix, body)
-    return (
-        clean if suffix in _SUFFIXES_BY_FORMAT[kind] else clean + _SUFFIXES_BY_FORMAT[kind][0]
-    ), _MEDIA_TYPE_BY_FORMAT[kind]
+    """Return a name and the media type of an upload, by its content or else its name.
+
+    Raises ReadError, with the reason, for what cannot be read."""
+    name = clean_file_name(name)
+    suffix = Path(name).suffix.lower()
+    expected = next((kind for kind, suffixes in _SUFFIXES_BY_FORMAT.items() if suffix in suffixes), None)
+    try:
+        found = detect_format(_MEDIA_TYPE_BY_FORMAT[expected] if expected else "", name, body)
+    except ReadError as error:
+        if expected in (ContentFormat.PDF, ContentFormat.DOCX):
+            message = f"{name}: has the suffix {suffix} but is not a {expected.upper()}"
+            raise ReadError(message, help=error.help) from error
+        raise ReadError(f"{name}: not a kind of file OpenAssay reads", help=f"It reads {_SUFFIX_LIST}.") from error
+    suffixes = _SUFFIXES_BY_FORMAT[found]
+    return name if suffix in suffixes else name + suffixes[0], _MEDIA_TYPE_BY_FORMAT[found]
 
 
 def clean_file_name(name: str) -> str:
-    """Of what somebody calls a file, what can be the name of one anywhere, and can be read."""
+    """Make a file name of what somebody calls a file, valid on any system and readable."""
     last = re.split(r"[/\\]", name)[-1]
-    seen = "".join(mark if unicodedata.category(mark)[0] != "C" else " " for mark in last)
-    plain = re.sub(r"[<>:\"|?*\s]+", " ", unicodedata.normalize("NFC", seen)).strip(" .")
+    visible = "".join(mark if unicodedata.category(mark)[0] != "C" else " " for mark in last)
+    plain = re.sub(r"[<>:\"|?*\s]+", " ", unicodedata.normalize("NFC", visible)).strip(" .")
     suffix = Path(plain).suffix if len(Path(plain).suffix) <= 10 else ""
     stem = plain.removesuffix(suffix)[: MAX_NAME_LENGTH - len(suffix)]
     while len(stem.encode()) + len(suffix.encode()) > _MAX_NAME_BYTES:
@@ -147,19 +143,9 @@ def clean_file_name(name: str) -> str:
     return (stem.strip(" .") or "untitled") + suffix
 
 
-def _detect_upload_format(name: str, suffix: str, body: bytes) -> ContentFormat:
-    expected = next((kind for kind, suffixes in _SUFFIXES_BY_FORMAT.items() if suffix in suffixes), None)
-    try:
-        return detect_format(_MEDIA_TYPE_BY_FORMAT[expected] if expected else "", name, body)
-    except ReadError as error:
-        if expected in (ContentFormat.PDF, ContentFormat.DOCX):
-            raise ReadError(f"{name}: it is called {suffix}, but is none", help=error.help) from error
-        known = ", ".join(sorted(SUFFIXES))
-        raise ReadError(f"{name}: not a kind of file OpenAssay reads", help=f"It reads {known}.") from error
+# Folders --------------------------------------------------------------------------------------------------
 
-
-_SILENT = {"__pycache__", "node_modules"}
-_SUFFIX_LIST = ", ".join(sorted(SUFFIXES))
+_IGNORED_NAMES = {"__pycache__", "node_modules"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +155,32 @@ class FolderListing:
 
 
 def walk_folder(root: Path, *, limit: int = 1_000_000) -> FolderListing:
-    """Readable files under `root`, sorted; raises PathError when there are none.
+    """List the readable files under `root`, sorted; raises PathError when there are none.
 
     Links are followed inside the root only, so that a folder shares no more than it seems to.
     """
     try:
         is_folder = _check_root(root)
+    except FileNotFoundError as error:
+        help = "Check the spelling of the path."
+        raise PathError(f"{root} does not exist", help=help, path=str(root)) from error
     except OSError as error:
-        raise _unreadable_error(root, error) from error
+        reason = (error.strerror or type(error).__name__).lower()
+        raise PathError(f"{root} cannot be read: {reason}", help="Check its permissions.", path=str(root)) from error
     if not is_folder:
         return FolderListing([root], [])
     found = _FolderWalk(root, root.resolve(), limit).run()
     if not found.files:
-        raise PathError(f"{root} holds no file that OpenAssay reads", help=_empty_folder_help(found), path=str(root))
+        help = f"The folder is empty. Put files there: {_SUFFIX_LIST}."
+        if found.skipped:
+            path, reason = found.skipped[0]
+            help = f"{len(found.skipped)} skipped, such as {path.name} ({reason}). It reads {_SUFFIX_LIST}."
+        raise PathError(f"{root} holds no file that OpenAssay reads", help=help, path=str(root))
     return found
 
 
 def _check_root(root: Path) -> bool:
-    """Whether the root is a folder (else a file that can be read)."""
+    """Tell whether the root is a folder; raises for what is neither a folder nor a readable file."""
     if root.is_dir():
         os.scandir(root).close()
         return True
@@ -197,20 +191,6 @@ def _check_root(root: Path) -> bool:
         )
     with root.open("rb"):
         return False
-
-
-def _unreadable_error(root: Path, error: OSError) -> PathError:
-    if isinstance(error, FileNotFoundError):
-        return PathError(f"{root} does not exist", help="Check the spelling of the path.", path=str(root))
-    reason = (error.strerror or type(error).__name__).lower()
-    return PathError(f"{root} cannot be read: {reason}", help="Check its permissions.", path=str(root))
-
-
-def _empty_folder_help(found: FolderListing) -> str:
-    if not found.skipped:
-        return f"The folder is empty. Put files there: {_SUFFIX_LIST}."
-    path, reason = found.skipped[0]
-    return f"{len(found.skipped)} skipped, such as {path.name} ({reason}). It reads {_SUFFIX_LIST}."
 
 
 @dataclass
@@ -224,10 +204,20 @@ class _FolderWalk:
     links: deque[Path] = field(default_factory=deque)
 
     def run(self) -> FolderListing:
-        """Real files first, links after them: a file reached both ways goes by its own name."""
+        """Visit real files first, links after them: a file reached both ways has its own name."""
         self._visit_folder(self.root)
         while self.links:
-            self._visit_link(self.links.popleft())
+            link = self.links.popleft()
+            try:
+                target = link.resolve(strict=True)
+                if not target.is_relative_to(self.real):
+                    self.skipped.append((link, "a link that leads outside the folder"))
+                elif target.is_dir():
+                    self._visit_folder(link)
+                else:
+                    self._add_file(link)
+            except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+                self._skip(link, error)
         files = sorted(self.files.values())
         if len(files) > self.limit:
             self.skipped.append((self.root, f"only the first {self.limit:,} of {len(files):,} files are read"))
@@ -238,26 +228,21 @@ class _FolderWalk:
         while folders:
             folder = folders.pop()
             try:
-                if not self._is_new(folder):
+                status = folder.stat()
+                key = (status.st_dev, status.st_ino)
+                if key in self.seen:
                     continue
+                self.seen.add(key)
                 entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
             except OSError as error:
                 self._skip(folder, error)
                 continue
             folders += [path for entry in entries if (path := self._visit_entry(entry)) is not None]
 
-    def _is_new(self, folder: Path) -> bool:
-        stat = folder.stat()
-        key = (stat.st_dev, stat.st_ino)
-        if key in self.seen:
-            return False
-        self.seen.add(key)
-        return True
-
     def _visit_entry(self, entry: os.DirEntry[str]) -> Path | None:
-        """Take one entry; the path comes back when it is a folder to enter."""
+        """Add one entry; returns its path when it is a folder to enter."""
         path = Path(entry.path)
-        if entry.name.startswith(".") or entry.name in _SILENT:
+        if entry.name.startswith(".") or entry.name in _IGNORED_NAMES:
             return None
         try:
             if entry.is_symlink():
@@ -270,26 +255,14 @@ class _FolderWalk:
             self._skip(path, error)
         return None
 
-    def _visit_link(self, link: Path) -> None:
-        try:
-            target = link.resolve(strict=True)
-            if not target.is_relative_to(self.real):
-                self.skipped.append((link, "a link that leads outside the folder"))
-            elif target.is_dir():
-                self._visit_folder(link)
-            else:
-                self._add_file(link)
-        except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            self._skip(link, error)
-
     def _add_file(self, path: Path) -> None:
         if path.suffix.lower() not in SUFFIXES:
             self.skipped.append((path, "not a kind of file OpenAssay reads"))
         elif not path.is_file():
             self.skipped.append((path, "not a regular file"))
         else:
-            stat = path.stat()
-            self.files.setdefault((stat.st_dev, stat.st_ino), path)
+            status = path.stat()
+            self.files.setdefault((status.st_dev, status.st_ino), path)
 
     def _skip(self, path: Path, error: Exception) -> None:
         reason = error.strerror if isinstance(error, OSError) else None

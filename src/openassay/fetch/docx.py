@@ -1,9 +1,8 @@
-"""Word documents, read straight from the package: no entities, no network, no bombs."""
+"""Extracts Word documents straight from the package: no entities, no network, no bombs."""
 
 import re
 import zipfile
 from collections.abc import Iterator
-from datetime import date
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from zlib import error as ZlibError
 
 from openassay.errors import ReadError
 from openassay.fetch import formats
-from openassay.fetch.formats import Extraction
+from openassay.fetch.formats import Extraction, parse_day
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ _RATIO_FROM = 5_000_000
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
 _MC_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_INVISIBLE = (_W + "del", _W + "moveFrom", _W + "instrText", _MC_FALLBACK, _W + "pPr")
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _CREATED = "{http://purl.org/dc/terms/}created"
 
@@ -38,12 +38,16 @@ def extract(source: Path | bytes) -> Extraction:
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ZlibError) as error:
         # RuntimeError: an encrypted member; NotImplementedError: an unknown compression
         raise _corrupt_error(str(error)) from error
-    properties = _read_properties(core)
+    properties: dict[str, str] = {}
+    if core:
+        root = _parse_xml(core)
+        tags = {"title": _DC + "title", "creator": _DC + "creator", "created": _CREATED}
+        properties = {name: " ".join(clean_text(root.findtext(tag) or "").split()) for name, tag in tags.items()}
     return Extraction(
         text=clean_text("\n".join(_document_lines(_parse_xml(document)))),
         title=properties.get("title", ""),
         author=properties.get("creator") or None,
-        published=_parse_day(properties.get("created", "")),
+        published=parse_day(properties.get("created", "")),
     )
 
 
@@ -73,21 +77,6 @@ def _parse_xml(data: bytes) -> "_Element":
         raise _corrupt_error("its XML is broken") from error
 
 
-def _read_properties(data: bytes) -> dict[str, str]:
-    if not data:
-        return {}
-    root = _parse_xml(data)
-    found = {"title": _DC + "title", "creator": _DC + "creator", "created": _CREATED}
-    return {name: " ".join(clean_text(root.findtext(tag) or "").split()) for name, tag in found.items()}
-
-
-def _parse_day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text[:10])
-    except ValueError:
-        return None
-
-
 def _document_lines(root: "_Element") -> Iterator[str]:
     body = root.find(_W + "body")
     if body is None:
@@ -97,14 +86,16 @@ def _document_lines(root: "_Element") -> Iterator[str]:
             yield from _table_lines(block)
             yield ""
         elif text := _element_text(block):
-            is_item = block.find(f"{_W}pPr/{_W}numPr") is not None and not _is_heading(block)
+            style = block.find(f"{_W}pPr/{_W}pStyle")
+            is_heading = style is not None and re.match(r"(?i)heading|title", style.get(_W + "val") or "") is not None
+            is_item = block.find(f"{_W}pPr/{_W}numPr") is not None and not is_heading
             yield f"- {text}" if is_item else text
             if not is_item:
                 yield ""
 
 
 def _iter_blocks(body: "_Element") -> Iterator["_Element"]:
-    """Paragraphs and tables in order; content controls and tracked insertions are looked into."""
+    """Yield paragraphs and tables in order, also those of content controls and tracked insertions."""
     pending = list(reversed(body))
     while pending:
         element = pending.pop()
@@ -112,11 +103,6 @@ def _iter_blocks(body: "_Element") -> Iterator["_Element"]:
             yield element
         elif element.tag in (_W + "sdt", _W + "sdtContent", _W + "ins", _W + "customXml"):
             pending += reversed(element)
-
-
-def _is_heading(paragraph: "_Element") -> bool:
-    style = paragraph.find(f"{_W}pPr/{_W}pStyle")
-    return style is not None and re.match(r"(?i)heading|title", style.get(_W + "val") or "") is not None
 
 
 def _element_text(element: "_Element") -> str:
@@ -128,17 +114,13 @@ def _element_text(element: "_Element") -> str:
             parts.append(node.text or "")
         elif node.tag in (_W + "tab", _W + "br", _W + "cr"):
             parts.append(" ")
-        elif not _is_invisible(node):
+        elif node.tag in _INVISIBLE or (node.tag == _W + "r" and node.find(f"{_W}rPr/{_W}vanish") is not None):
+            continue
+        else:
             pending += reversed(node)
             if node.tag == _W + "p" and node is not element:
                 parts.append(" ")
     return " ".join("".join(parts).split())
-
-
-def _is_invisible(node: "_Element") -> bool:
-    if node.tag in (_W + "del", _W + "moveFrom", _W + "instrText", _MC_FALLBACK, _W + "pPr"):
-        return True
-    return node.tag == _W + "r" and node.find(f"{_W}rPr/{_W}vanish") is not None
 
 
 def _table_lines(table: "_Element") -> list[str]:

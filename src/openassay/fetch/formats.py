@@ -1,23 +1,22 @@
-"""What kind of content an answer holds: by what the server says, and by its first bytes where the two differ."""
+"""Detects the format of a body, joins hard-wrapped lines and writes table rows, for the readers of all formats."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from itertools import groupby
 from typing import Literal
 from urllib.parse import urlsplit
 
 from openassay.errors import ReadError
-
-# What every reader of one format hands back.
 
 PageNeed = Literal["javascript", "access"]
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Clean text and what the file says about itself; `notes` tells what was left out."""
+    """What a reader returns: clean text and what the file says about itself; `notes` say what was left out."""
 
     text: str
     title: str = ""
@@ -27,6 +26,14 @@ class Extraction:
     notes: tuple[str, ...] = ()
     language: str | None = None  # as in "de"
     wants: PageNeed | None = None  # the page shows its content only to scripts, or only to those let in
+
+
+def parse_day(text: str) -> date | None:
+    """Parse the date that a text begins with, in ISO format; None where there is none."""
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
 
 
 class ContentFormat(StrEnum):
@@ -69,61 +76,52 @@ _SUFFIXES = {
     ".html": ContentFormat.HTML,
 }
 
-_HTML = re.compile(
+_HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script)\b",
     re.I | re.S,
 )
-_BINARY = (
+_BINARY_SIGNATURES = (
     b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"RIFF", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"ID3",
     b"OggS", b"\x1aE\xdf\xa3", b"\x7fELF", b"MZ\x90", b"\x00\x00\x01\x00", b"wOFF", b"wOF2", b"\xd0\xcf\x11\xe0",
 )  # fmt: skip
-_START = 1024
+_START_BYTES = 1024
 
 
 def detect_format(media_type: str, url: str, body: bytes) -> ContentFormat:
-    """Raises ReadError, with the reason, for what is not read."""
-    media_type, start = media_type.lower(), body[:_START].removeprefix(b"\xef\xbb\xbf")
-    shown = _detect_by_content(start, body)
-    if shown is not None:
-        return shown
-    if start.startswith((b"PK\x03\x04", *_BINARY)) or start[4:8] == b"ftyp":
+    """Detect the format by what the content shows beyond doubt, else by what the server says.
+
+    Raises ReadError, with the reason, for what is not supported."""
+    media_type, start = media_type.lower(), body[:_START_BYTES].removeprefix(b"\xef\xbb\xbf")
+    is_html = _HTML_START.match(start) is not None
+    if is_html or b"%PDF-" in start:
+        return ContentFormat.HTML if is_html else ContentFormat.PDF
+    if start.startswith(b"PK\x03\x04") and b"word/document.xml" in body:
+        return ContentFormat.DOCX
+    if start.startswith((b"PK\x03\x04", *_BINARY_SIGNATURES)) or start[4:8] == b"ftyp":
         raise _format_error(media_type if media_type not in MEDIA_TYPES else "", "a picture, a recording or an archive")
     declared = MEDIA_TYPES.get(media_type)
     if declared in (ContentFormat.PDF, ContentFormat.DOCX):
-        raise ReadError(f"served as {declared.upper()}, but it is none", help="Open it in a browser.")
+        raise ReadError(f"served as {declared.upper()}, but it is not one", help="Open it in a browser.")
     if declared is ContentFormat.PLAIN or media_type in UNDECIDED:
-        return _detect_by_suffix(url, declared)
+        path = urlsplit(url).path.lower()
+        found = next((kind for suffix, kind in _SUFFIXES.items() if path.endswith(suffix)), declared)
+        if found in (ContentFormat.PLAIN, ContentFormat.MARKDOWN, ContentFormat.CSV):
+            return found
+        if declared is None:
+            raise ReadError("the server does not say what it is", help="Open it in a browser.")
+        return declared
     if declared is None:
         raise _format_error(media_type, "no page")
-    return declared
-
-
-def _detect_by_content(start: bytes, body: bytes) -> ContentFormat | None:
-    """What the content itself says beyond doubt."""
-    if b"%PDF-" in start[:_START] and not _HTML.match(start):
-        return ContentFormat.PDF
-    if start.startswith(b"PK\x03\x04") and b"word/document.xml" in body:
-        return ContentFormat.DOCX
-    return ContentFormat.HTML if _HTML.match(start) else None
-
-
-def _detect_by_suffix(url: str, declared: ContentFormat | None) -> ContentFormat:
-    path = urlsplit(url).path.lower()
-    found = next((kind for suffix, kind in _SUFFIXES.items() if path.endswith(suffix)), declared)
-    if found in (ContentFormat.PLAIN, ContentFormat.MARKDOWN, ContentFormat.CSV):
-        return found
-    if declared is None:
-        raise ReadError("the server does not say what it is", help="Open it in a browser.")
     return declared
 
 
 def _format_error(media_type: str, otherwise: str) -> ReadError:
     known = "a feed or data in XML" if media_type in _MARKUP or media_type.endswith("+xml") else ""
     named = known or (media_type if media_type not in UNDECIDED else "") or otherwise
-    return ReadError(f"is {named}, which is not read", help="Pages, PDF, DOCX, CSV and text are read.")
+    return ReadError(f"is {named}, which is not supported", help="Pages, PDF, DOCX, CSV and text are.")
 
 
-# Paragraphs without line breaks in the middle of sentences.
+# Hard-wrapped lines ------------------------------------------------------------------------------------
 
 _ITEM = re.compile(r"(?:[-*+•‣▪●○◦\u2013—☐☒]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)])\s+\S")
 _HEADING = re.compile(
@@ -140,33 +138,29 @@ _LOWER = re.compile(r"[^\W\d_A-Z](?![A-Z])")  # not iPhone
 _HYPHEN = re.compile(r"\b([A-Za-z]?[a-z]{2,})-$")
 _HYPHENATED_NEXT = re.compile(r"[a-z]{2,}(?![a-z]*-)")
 
-_END_OF_ROW = 2_000  # characters
-_NARROWEST = 40  # below this a column of short lines is an address or a poem, not wrapped prose
-_WIDEST = 200  # above this a line is a whole paragraph already
+# First halves that are words of a compound far more often than a torn word.
+_COMPOUND = re.compile(
+    "co|cross|ex|first|full|half|high|long|low|multi|non|off|on|one|over|post|pre|second|self|short|stock|third|"
+    "three|two|well|year",
+    re.IGNORECASE,
+)
+_ROW_END = 2_000  # characters
+_MIN_WIDTH = 40  # below this a column of short lines is an address or a poem, not wrapped prose
+_MAX_WIDTH = 200  # above this a line is a whole paragraph already
 
 
 def reflow(text: str) -> str:
     """Join hard-wrapped lines; list items, headings, table rows and blank lines stay as they are."""
-    return "\n".join(line for block in _split_blocks(text.split("\n")) for line in _join_lines(block))
-
-
-def _split_blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    block: list[str] = []
-    for line in lines:
-        if line.strip():
-            block.append(line)
-            continue
-        if block:
-            yield block
-        yield [""]
-        block = []
-    if block:
-        yield block
+    joined: list[str] = []
+    for is_filled, group in groupby(text.split("\n"), key=lambda line: bool(line.strip())):
+        block = list(group)
+        joined += _join_lines(block) if is_filled else [""] * len(block)
+    return "\n".join(joined)
 
 
 def _join_lines(block: list[str]) -> list[str]:
-    width = max(_NARROWEST, *(len(line.strip()) for line in block))
-    joined: list[list[str]] = []  # in pieces: a paragraph of half a million lines is put together once
+    width = max(_MIN_WIDTH, *(len(line.strip()) for line in block))
+    joined: list[list[str]] = []  # in pieces: a paragraph of half a million lines is joined once
     previous = ""
     for line in block:
         if joined and _continues(previous, line, width):
@@ -178,6 +172,7 @@ def _join_lines(block: list[str]) -> list[str]:
 
 
 def _continues(previous: str, line: str, width: int) -> bool:
+    """Tell whether a line continues the paragraph of the previous one, in a block of this width."""
     if _is_row(previous) or _is_row(line):
         return False
     previous, line = previous.strip(), line.strip()
@@ -189,52 +184,44 @@ def _continues(previous: str, line: str, width: int) -> bool:
         return False
     if _CLOSED.search(previous):
         # A full line that ends a sentence usually goes on; two paragraphs joined by mistake cut no sentence.
-        return width <= _WIDEST and _was_full(previous, line, 0.85 * width) and not previous.endswith(":")
+        return width <= _MAX_WIDTH and _was_full(previous, line, 0.85 * width) and not previous.endswith(":")
     if _LOWER.match(line) and line[0].islower():
         return True
-    return width <= _WIDEST and _was_full(previous, line, 0.7 * width)
+    return width <= _MAX_WIDTH and _was_full(previous, line, 0.7 * width)
 
 
 def _is_row(line: str) -> bool:
-    """By its end: what stands before that need not be gone through once for each of its figures."""
-    return bool(_ROW.search(line[-_END_OF_ROW:]))
+    """Look at the end of a line only: the pattern would go through the rest once for each of its figures."""
+    return bool(_ROW.search(line[-_ROW_END:]))
 
 
 def is_incomplete(line: str) -> bool:
-    """Whether the line ends in a comma or in a word that ends no sentence and no heading."""
+    """Tell whether the line ends in a comma or in a word that ends no sentence and no heading."""
     return _OPEN.search(line) is not None
 
 
 def _was_full(previous: str, line: str, width: float) -> bool:
-    """Whether the next word would not have fitted: then the width broke the line, not the author."""
+    """Tell whether the next word would not have fitted: then the width broke the line, not the author."""
     return len(previous) + 1 + len(line.split(maxsplit=1)[0]) > width
 
 
-# First halves that are words of a compound far more often than a torn word.
-_COMPOUND = re.compile(
-    "co|cross|ex|first|full|half|high|long|low|multi|non|off|on|one|over|post|pre|second|self|short|stock|third|"
-    "three|two|well|year",
-    re.IGNORECASE,
-)
-
-
 def _join_pieces(left: str, right: str) -> list[str]:
-    """In pieces, of which the last one is what comes next is joined to."""
+    """Return pieces; the next line is joined to the last of them."""
     if not left.endswith("-"):
         return [f"{left} ", right]
-    torn = _HYPHEN.search(left) if len(left) <= _WIDEST else None
+    torn = _HYPHEN.search(left) if len(left) <= _MAX_WIDTH else None
     if torn is None or _COMPOUND.fullmatch(torn[1]) or not _HYPHENATED_NEXT.match(right):
         return [left, right]
     return [left[:-1] + right]
 
 
-# Table rows as lines that stand alone as evidence: `Header: cell; Header: cell`.
+# Table rows, as lines that stand alone as evidence ---------------------------------------------------------
 
 _NUMBER = re.compile(r"[-+$€£(]*\d[\d.,]*[)%]*")
 
 
 def rows_to_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """One line per body row; a table without a header row keeps its cells joined by ` | `."""
+    """Write one line per row, `Header: cell; Header: cell`; without a header the cells are joined by ` | `."""
     if not any(header):
         return [" | ".join(row) for row in rows if any(row)]
     if not rows:
@@ -248,7 +235,7 @@ def row_to_line(header: Sequence[str], row: Sequence[str]) -> str:
 
 
 def is_header_row(row: Sequence[str]) -> bool:
-    """Whether a first row names its columns: filled, distinct and not figures."""
+    """Tell whether a first row names its columns: filled, distinct and not figures."""
     named = [cell for cell in row if cell]
     return (
         len(named) >= max(1, len(row) - 1)

@@ -1,7 +1,7 @@
 """Which addresses may be fetched: those of the public web, and private networks that a person has allowed.
 
-A name is judged by its form here and by every address it resolves to when it is dialled (dialling.py). Addresses are
-judged as browsers read them: 0x7f.1, 2130706433 and ⓛocalhost are what the URL parser makes of them.
+A name is checked by its form here, and by every address it resolves to when the client connects. Addresses are read
+as browsers read them: 0x7f.1, 2130706433 and ⓛocalhost are what the URL parser makes of them.
 """
 
 import re
@@ -13,7 +13,7 @@ from openassay.errors import AddressPolicyError, ConfigurationError
 from openassay.text import urls
 
 IP = IPv4Address | IPv6Address
-LONGEST = 2_000  # characters of an address
+MAX_URL_LENGTH = 2_000
 
 # https://fetch.spec.whatwg.org/#port-blocking
 _BAD_PORTS = frozenset(
@@ -25,7 +25,7 @@ _BAD_PORTS = frozenset(
 )
 
 # Names that mean something inside a network only.
-_INSIDE = re.compile(r"(?:.*\.)?(?:localhost|local|localdomain|internal|intranet|lan|home|corp|home\.arpa)|[^.]*")
+_PRIVATE_NAME = re.compile(r"(?:.*\.)?(?:localhost|local|localdomain|internal|intranet|lan|home|corp|home\.arpa)|[^.]*")
 
 # The special-purpose registries of IANA, and what clouds have put on public addresses.
 _REFUSED_4 = tuple(
@@ -39,6 +39,7 @@ _GLOBAL_6 = IPv6Network("2000::/3")
 _REFUSED_6 = tuple(  # within it; 2001::/23 holds Teredo, 2002::/16 is 6to4: tunnels to any IPv4 address
     IPv6Network(network) for network in "2001::/23 2001:db8::/32 2002::/16 3fff::/20".split()
 )
+_USUAL_PORTS = {"http": 80, "https": 443}
 _USERINFO = re.compile(r"[/\\]{2}[^/\\?#]*@")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")  # how a network without IPv4 reaches the public IPv4 web
@@ -49,7 +50,7 @@ _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 class FetchAddress:
     """A checked address. `host` has no brackets and no trailing dot; `ip` is set where the host is one.
 
-    `inside`: the name belongs to a private network, and must resolve into one that is allowed."""
+    A private name belongs to a private network, and must resolve into one that is allowed."""
 
     url: str  # as the parser writes it, without its fragment
     scheme: str
@@ -57,97 +58,95 @@ class FetchAddress:
     port: int
     target: str  # path and query
     ip: IP | None = None
-    inside: bool = False
+    is_private_name: bool = False
 
     @property
     def netloc(self) -> str:
-        """The host as a header names it, with its port unless that is the usual one."""
+        """The host as the Host header names it, with its port unless that is the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _USUAL[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == _USUAL_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
         return f"{self.scheme}://{self.netloc}"
 
 
-_USUAL = {"http": 80, "https": 443}
-
-
 class AddressGuard:
-    """`networks` are private ones that a person allows, as 10.1.0.0/16."""
+    """Refuses addresses outside the public web. `networks` are private ones that a person allows, as 10.1.0.0/16."""
 
     def __init__(self, networks: Iterable[str] = ()) -> None:
-        self._networks = tuple(_parse_network(text) for text in networks)
+        self._networks: list[IPv4Network | IPv6Network] = []
+        for text in networks:
+            try:
+                self._networks.append(ip_network(text))
+            except ValueError as error:
+                raise ConfigurationError(
+                    f"harvest.allow_addresses: {text!r} is not a network",
+                    help="Write a network as 10.1.0.0/16, or a single address as 127.0.0.1/32.",
+                ) from error
 
     def check(self, url: str, base: str | None = None) -> FetchAddress:
-        """The address in this text, relative to `base`; raises RefusedError with the reason."""
-        if len(url) > LONGEST:
-            raise _refusal(f"is longer than {LONGEST:,} characters", url)
+        """Return the address in this text, relative to `base`; raises AddressPolicyError with the reason."""
+        if len(url) > MAX_URL_LENGTH:
+            raise _policy_error(f"is longer than {MAX_URL_LENGTH:,} characters", url)
         parsed = urls.parse_url(url, base)
         if parsed is None:
-            raise _refusal("is not an address", url)
-        if len(parsed.href) > LONGEST:
-            raise _refusal(f"is longer than {LONGEST:,} characters", url)
+            raise _policy_error("is not an address", url)
+        if len(parsed.href) > MAX_URL_LENGTH:
+            raise _policy_error(f"is longer than {MAX_URL_LENGTH:,} characters", url)
         if not parsed.is_web:
-            raise _refusal("is not an http or https address", url)
+            raise _policy_error("is not an http or https address", url)
         if parsed.userinfo:
-            raise _refusal("carries a user name or password", url)
-        return self._classify_host(
-            FetchAddress(
-                url=parsed.href.partition("#")[0],
-                scheme=parsed.scheme,
-                host=parsed.host.strip("[]").removesuffix("."),
-                port=self.check_port(_USUAL[parsed.scheme] if parsed.port is None else parsed.port),
-                target=f"{parsed.path or '/'}?{parsed.query}" if parsed.query else parsed.path or "/",
-            )
+            raise _policy_error("carries a user name or password", url)
+        port = _USUAL_PORTS[parsed.scheme] if parsed.port is None else parsed.port
+        if port in _BAD_PORTS:
+            raise _policy_error(f"leads to port {port}, which is not for the web", str(port))
+        address = FetchAddress(
+            url=parsed.href.partition("#")[0],
+            scheme=parsed.scheme,
+            host=parsed.host.strip("[]").removesuffix("."),
+            port=port,
+            target=f"{parsed.path or '/'}?{parsed.query}" if parsed.query else parsed.path or "/",
         )
+        ip = _parse_ip(address.host)
+        if ip is not None:
+            if not self.can_connect(ip):
+                raise _policy_error("leads to a private address", address.url)
+            return replace(address, ip=ip)
+        if len(address.host) > 253 or not all(0 < len(label) <= 63 for label in address.host.split(".")):
+            raise _policy_error("has no valid host name", address.url)
+        if not _PRIVATE_NAME.fullmatch(address.host):
+            return address
+        if not self._networks:
+            raise _policy_error("leads to a private address", address.url)
+        return replace(address, is_private_name=True)
 
     def check_host(self, host: str, port: int) -> FetchAddress:
-        """The same for a host and a port, as a proxy is asked for them."""
+        """Check a host and a port, as a proxy is asked for them."""
         name = f"[{host}]" if ":" in host and not host.startswith("[") else host
         if not 0 < port < 65_536 or re.search(r"[/\\?#@\s]", name):
-            raise _refusal("is no host and port", host)
+            raise _policy_error("is not a host and port", host)
         return self.check(f"{'https' if port == 443 else 'http'}://{name}:{port}/")
 
-    def check_port(self, port: int) -> int:
-        if port in _BAD_PORTS:
-            raise _refusal(f"leads to port {port}, which is not for the web", str(port))
-        return port
-
     def check_ips(self, address: FetchAddress, answers: Iterable[str]) -> list[IP]:
-        """What a name resolves to: all of it must be allowed, or none of it is used."""
+        """Check what a name resolves to: all of it must be allowed, or none of it is used."""
         ips = [_parse_ip(answer) for answer in answers]
-        judged = self.is_in_networks if address.inside else self.can_connect
-        if not all(ip is not None and judged(ip) for ip in ips):
-            raise _refusal("leads to a private address", address.url)
+        is_allowed = self.is_in_networks if address.is_private_name else self.can_connect
+        if not all(ip is not None and is_allowed(ip) for ip in ips):
+            raise _policy_error("leads to a private address", address.url)
         return [ip for ip in dict.fromkeys(ips) if ip is not None]
 
     def can_connect(self, ip: IP) -> bool:
         return self.is_in_networks(ip) or is_public(ip)
 
     def is_in_networks(self, ip: IP) -> bool:
-        """Whether a person has allowed it by name."""
+        """Tell whether a person has allowed it in the settings."""
         plain = _unmap(ip)
         return not _has_scope(ip) and any(plain in network for network in self._networks)
 
-    def _classify_host(self, address: FetchAddress) -> FetchAddress:
-        """The address with what its host is: an IP, a public name or one from inside."""
-        ip = _parse_ip(address.host)
-        if ip is not None:
-            if not self.can_connect(ip):
-                raise _refusal("leads to a private address", address.url)
-            return replace(address, ip=ip)
-        if not _is_host_name(address.host):
-            raise _refusal("has no valid host name", address.url)
-        if not _INSIDE.fullmatch(address.host):
-            return address
-        if not self._networks:
-            raise _refusal("leads to a private address", address.url)
-        return replace(address, inside=True)
-
 
 def is_public(ip: IP) -> bool:
-    """Whether this is the address of one machine on the public internet."""
+    """Tell whether this is the address of one machine on the public internet."""
     if _has_scope(ip):
         return False
     plain = _unmap(ip)
@@ -180,21 +179,6 @@ def _parse_ip(text: str) -> IP | None:
         return None
 
 
-def _is_host_name(host: str) -> bool:
-    labels = host.split(".")
-    return len(host) <= 253 and all(0 < len(label) <= 63 for label in labels)
-
-
-def _parse_network(text: str) -> IPv4Network | IPv6Network:
-    try:
-        return ip_network(text)
-    except ValueError as error:
-        raise ConfigurationError(
-            f"harvest.allow_addresses: {text!r} is no network",
-            help="Write a network as 10.1.0.0/16, or a single address as 127.0.0.1/32.",
-        ) from error
-
-
-def _refusal(reason: str, url: str) -> AddressPolicyError:
-    shown = _USERINFO.sub("//", url[:LONGEST])  # no error repeats a password
+def _policy_error(reason: str, url: str) -> AddressPolicyError:
+    shown = _USERINFO.sub("//", url[:MAX_URL_LENGTH])  # no error repeats a password
     return AddressPolicyError(reason, help="Only pages of the public web are fetched.", url=shown)

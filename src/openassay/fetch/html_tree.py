@@ -1,7 +1,7 @@
-"""Elements of a page that a reader cannot see: instructions to a model are hidden there.
+"""The text of elements, and elements that a reader cannot see: instructions to a model are hidden there.
 
-No engine for style sheets: inline styles, and rules of the page's own sheets for one class or one id. Left alone is
-what sites hide until a script has run: the body, what another rule shows again, and whole articles.
+No engine for style sheets: inline styles, and rules of the page's own sheets for one class or one id. What sites hide
+until a script has run stays: the body, what another rule shows again, and whole articles.
 """
 
 import re
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 
-# The text of a whole page, for where no article is found in it.
-
 INERT = {"script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head"}
 AROUND = INERT | {"nav", "header", "footer", "aside", "form", "button", "select"}
 _BLOCKS = {
@@ -26,7 +24,7 @@ _BLOCKS = {
 
 
 def body_text(tree: "HtmlElement", *, without: Collection[str] = AROUND) -> str:
-    """All text outside the elements named, in reading order; walks without recursion."""
+    """Return all text outside the elements named, in reading order; walks without recursion."""
     from lxml import etree
 
     parts: list[str] = []
@@ -43,8 +41,6 @@ def body_text(tree: "HtmlElement", *, without: Collection[str] = AROUND) -> str:
     return clean_text("\n".join(line for line in lines if line))
 
 
-# The text of an element of a page, and how much of it is links.
-
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
@@ -57,27 +53,27 @@ def text_length(element: "HtmlElement") -> int:
 
 
 def link_length(element: "HtmlElement") -> int:
-    """Characters that are the text of links; old pages put unclosed anchors without an address around their text."""
+    """Count characters in links; old pages put unclosed anchors without an address around their text."""
     return sum(text_length(link) for link in element.iter("a") if link.get("href"))
 
 
 def class_and_id(element: "HtmlElement") -> str:
-    """What the page's author calls the element."""
+    """Return what the page's author calls the element."""
     return f"{element.get('class') or ''} {element.get('id') or ''}"
 
 
 def drop_elements(elements: Iterable["HtmlElement"]) -> None:
-    """Takes elements out; the text that follows them stays."""
+    """Drop elements; the text that follows them stays."""
     for element in elements:
         if element.getparent() is not None:
             element.drop_tree()
 
 
-_INERT = ("script", "style", "template", "noscript", "dialog")
-_WHOLE = ("html", "head", "body")
-_SHEETS = 500_000  # characters of style sheets that are looked at
-_RULES = 5_000
-_ARTICLE = 1_000  # characters; a rule that hides more than this and a third of the page waits for a script
+_UNSEEN_TAGS = ("script", "style", "template", "noscript", "dialog")
+_PAGE_TAGS = ("html", "head", "body")  # sites hide the whole body until a script has run; that is not hidden text
+_MAX_SHEETS = 500_000  # characters of style sheets that are read
+_MAX_RULES = 5_000
+_ARTICLE_LENGTH = 1_000  # characters; a rule that hides more than this and a third of the page waits for a script
 
 _GONE = re.compile(
     r"display:none|visibility:(?:hidden|collapse)|(?<![a-z-])opacity:(?:0*\.)?0+(?![.\d])"
@@ -95,53 +91,45 @@ _RGB = re.compile(r"rgba?\((\d{1,3}),(\d{1,3}),(\d{1,3})(?:,1)?\)")
 
 
 def find_invisible(tree: "HtmlElement") -> list["HtmlElement"]:
-    found = [element for element in tree.iter(*_INERT) if not _is_exempt(element)]
-    found += [element for element in tree.xpath("//*[@hidden or @aria-hidden or @style]") if _is_invisible(element)]
+    found = []
+    for element in tree.iter(*_UNSEEN_TAGS):
+        has_data = element.get("type") == "application/ld+json"  # it holds the date and the author
+        if element.get("open") is None if element.tag == "dialog" else not has_data:
+            found.append(element)
+    found += [
+        element
+        for element in tree.xpath("//*[@hidden or @aria-hidden or @style]")
+        if element.tag not in _PAGE_TAGS
+        and (
+            element.get("hidden") is not None
+            or (element.get("aria-hidden") or "").lower() == "true"
+            or is_invisible_style(element.get("style") or "")
+        )
+    ]
     return found + list(_find_by_rules(tree))
 
 
 def drop_invisible(tree: "HtmlElement") -> None:
-    """Takes them out; styles go too, for trafilatura takes a border or a cut overflow for a sign of no content."""
+    """Drop them, and styles: trafilatura takes a border or a cut overflow for a sign of no content."""
     drop_elements(find_invisible(tree))
     for element in tree.xpath("//*[@style]"):
         del element.attrib["style"]
 
 
-def _is_exempt(element: "HtmlElement") -> bool:
-    if element.tag == "dialog":
-        return element.get("open") is not None
-    return bool(element.get("type") == "application/ld+json")  # it holds the date and the author
-
-
-def _is_invisible(element: "HtmlElement") -> bool:
-    # Sites hide the whole body until a script has run; that is not hidden text.
-    if element.tag in _WHOLE:
-        return False
-    return (
-        element.get("hidden") is not None
-        or (element.get("aria-hidden") or "").lower() == "true"
-        or is_invisible_style(element.get("style") or "")
-    )
-
-
 def is_invisible_style(style: str) -> bool:
-    """Whether declarations take an element out of sight."""
+    """Tell whether declarations take an element out of sight."""
     style = "".join(style.lower().split()).replace("!important", "")
     if not style:
         return False
+    colours = {name[:5]: _normalise_colour(value) for name, value in _COLOUR.findall(style)}
     return (
         _GONE.search(style) is not None
         or any(float(size) <= _LEAST[unit] for size, unit in _TINY.findall(style))
         or _AWAY.search(style) is not None
         or ("position:" in style and _MOVED.search(style) is not None)
         or ("overflow:hidden" in style and "padding-" not in style and _NOTHING.search(style) is not None)
-        or _is_same_colour(style)
+        or ("color" in colours and colours["color"] in (colours.get("backg"), "transparent"))
     )
-
-
-def _is_same_colour(style: str) -> bool:
-    colours = {name[:5]: _normalise_colour(value) for name, value in _COLOUR.findall(style)}
-    return "color" in colours and colours["color"] in (colours.get("backg"), "transparent")
 
 
 def _normalise_colour(value: str) -> str:
@@ -151,8 +139,6 @@ def _normalise_colour(value: str) -> str:
         return "#" + "".join(digit * 2 for digit in value[1:])
     return _NAMED.get(value, value)
 
-
-# Rules of the page's own sheets ----------------------------------------------------------------------
 
 _ALWAYS = re.compile(r"@media\s+(?:all|(?:only\s+)?screen)", re.IGNORECASE)
 _SUSPECT = re.compile(
@@ -166,25 +152,22 @@ _NAMES = re.compile(r"[.#]-?[_a-zA-Z][\w-]*")
 
 
 def _find_by_rules(tree: "HtmlElement") -> Iterator["HtmlElement"]:
-    names = _invisible_selectors("\n".join(sheet.text or "" for sheet in tree.iter("style"))[:_SHEETS])
+    """Yield the elements that rules of the page's own sheets hide."""
+    names = _invisible_selectors("\n".join(sheet.text or "" for sheet in tree.iter("style"))[:_MAX_SHEETS])
     if not names:
         return
-    most = max(_ARTICLE, text_length(tree) // 3)
+    max_length = max(_ARTICLE_LENGTH, text_length(tree) // 3)
     for element in tree.xpath("//*[@class or @id]"):
-        if element.tag in _WHOLE or not names & _selectors(element):
+        own = {f".{name}" for name in (element.get("class") or "").split()} | {f"#{element.get('id')}"}
+        if element.tag in _PAGE_TAGS or not names & (own | {f"{element.tag}{name}" for name in own}):
             continue
-        if element.find(".//h1") is None and text_length(element) <= most:
+        if element.find(".//h1") is None and text_length(element) <= max_length:
             yield element
 
 
-def _selectors(element: "HtmlElement") -> set[str]:
-    own = {f".{name}" for name in (element.get("class") or "").split()} | {f"#{element.get('id')}"}
-    return own | {f"{element.tag}{name}" for name in own}
-
-
 def _invisible_selectors(sheet: str) -> set[str]:
-    """Selectors of one class or id that are hidden on every screen and never shown again by any other rule."""
-    rules = list(islice(_parse_rules(sheet), _RULES))
+    """Return selectors of one class or id that are hidden on every screen and never shown again by any other rule."""
+    rules = list(islice(_parse_rules(sheet), _MAX_RULES))
     hiding: dict[str, str] = {}
     for selectors, body, is_always in rules:
         if is_always and _SUSPECT.search(body) and is_invisible_style(body):
@@ -197,7 +180,7 @@ def _invisible_selectors(sheet: str) -> set[str]:
 
 
 def _parse_rules(sheet: str) -> Iterator[tuple[str, str, bool]]:
-    """Selectors, declarations, and whether the rule holds on every screen; knows braces and no other grammar."""
+    """Yield selectors, declarations, and whether the rule holds on every screen; knows braces and no other grammar."""
     first, *others = sheet.split("/*")
     sheet = first + "".join(other.partition("*/")[2] for other in others)
     always = [True]  # for each block that is open

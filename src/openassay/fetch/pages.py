@@ -1,9 +1,9 @@
-"""Pages of the open web as documents: robots.txt, politeness, a guarded fetch, and a reader in another process."""
+"""Reads pages of the web as documents: robots.txt, rate limits, a guarded fetch, and extraction in another process."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -24,17 +24,17 @@ from openassay.models.evidence import Document, DocumentKind
 from openassay.protocols import Cache, PageResult
 from openassay.settings import HarvestSettings
 
-# How long an answer may be used again without asking, as RFC 9111 has it for a cache of one user.
+# Freshness, as RFC 9111 has it for a cache of one user -------------------------------------------------
 
 _DIRECTIVE = re.compile(r'([^\s=,;"]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]*)))?')
-_HEURISTIC = 0.1  # of the time since the page was last changed, as the standard suggests
-_LONGEST = 30 * 86_400.0  # a page that says "a year" is asked again after a month
+_HEURISTIC_SHARE = 0.1  # of the time since the page was last changed, as the standard suggests
+_MAX_FRESH_SECONDS = 30 * 86_400.0  # a page that says "a year" is fetched again after a month
 
 Headers = Mapping[str, str]
 
 
 class Freshness(NamedTuple):
-    """Seconds for which an answer is fresh from now on; None: it may not be kept at all."""
+    """How long a response is fresh from now on; None: it may not be stored at all."""
 
     seconds: float | None
     etag: str = ""
@@ -43,22 +43,17 @@ class Freshness(NamedTuple):
     @property
     def validators(self) -> dict[str, str]:
         """The headers that ask whether it has changed."""
-        asked = {"if-none-match": self.etag, "if-modified-since": self.modified}
-        return {name: value for name, value in asked.items() if value}
-
-    def without_validators(self) -> "Freshness":
-        """Of a page whose content came from elsewhere than the answer."""
-        return Freshness(self.seconds)
-
-    def with_validators(self, other: "Freshness") -> "Freshness":
-        """Of an answer that says no more than that nothing has changed."""
-        return Freshness(self.seconds, self.etag or other.etag, self.modified or other.modified)
+        headers = {"if-none-match": self.etag, "if-modified-since": self.modified}
+        return {name: value for name, value in headers.items() if value}
 
 
 def compute_freshness(headers: Headers, now: datetime, *, default: float) -> Freshness:
-    """`default` counts for answers that say nothing, and is the most that is guessed for the others."""
+    """Compute how long a response is fresh. `default` holds where it does not say, and is the most that is guessed."""
     fields = {name.lower(): value for name, value in headers.items()}
-    control = _parse_directives(fields.get("cache-control", fields.get("pragma", "")))
+    control: dict[str, str] = {}
+    for name, quoted, plain in _DIRECTIVE.findall(fields.get("cache-control", fields.get("pragma", ""))):
+        values = (control.get(name.lower(), quoted or plain), quoted or plain)
+        control[name.lower()] = min(values, key=lambda value: _parse_number(value) or 0.0)  # of two that differ
     if "no-store" in control:
         return Freshness(None)
     etag, modified = fields.get("etag", "").strip(), fields.get("last-modified", "").strip()
@@ -67,7 +62,7 @@ def compute_freshness(headers: Headers, now: datetime, *, default: float) -> Fre
     sent = _parse_http_date(fields.get("date", "")) or now
     lifetime = _lifetime(fields, control, sent, default)
     age = max(_parse_number(fields.get("age", "")) or 0.0, (now - sent).total_seconds(), 0.0)
-    return Freshness(min(max(lifetime - age, 0.0), _LONGEST), etag, modified)
+    return Freshness(min(max(lifetime - age, 0.0), _MAX_FRESH_SECONDS), etag, modified)
 
 
 def _lifetime(fields: Headers, control: Mapping[str, str], sent: datetime, default: float) -> float:
@@ -79,16 +74,7 @@ def _lifetime(fields: Headers, control: Mapping[str, str], sent: datetime, defau
     changed = _parse_http_date(fields.get("last-modified", ""))
     if changed is None or changed > sent:
         return default
-    return min(_HEURISTIC * (sent - changed).total_seconds(), default)
-
-
-def _parse_directives(text: str) -> dict[str, str]:
-    """Names to values; of two that differ the smaller counts."""
-    found: dict[str, str] = {}
-    for name, quoted, plain in _DIRECTIVE.findall(text):
-        name, value = name.lower(), quoted or plain
-        found[name] = min(found.get(name, value), value, key=lambda one: _parse_number(one) or 0.0)
-    return found
+    return min(_HEURISTIC_SHARE * (sent - changed).total_seconds(), default)
 
 
 def _parse_number(text: str) -> float | None:
@@ -103,20 +89,20 @@ def _parse_http_date(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-# What became of pages read before, and whether it still counts.
+# The cache of pages --------------------------------------------------------------------------------------
 
-_EDITION = 1  # raised when readers change so much that texts kept before should be read again
-_FAILURE_SECONDS = 600.0  # seconds a refusal is remembered
-_STALE_SECONDS = 7 * 86_400.0  # how long a page that can be asked for changes is kept after it was fresh
+_EDITION = 1  # raised when readers change so much that cached texts should be read again
+_FAILURE_SECONDS = 600.0  # for which a failure is remembered
+_STALE_SECONDS = 7 * 86_400.0  # for which a page with validators is kept after it was fresh
 
 
 class PageCacheEntry(Record):
-    """A page's document or the reason why there is none, with what asks the server whether it has changed."""
+    """A page's document or the reason why there is none, with what the server needs to tell whether it has changed."""
 
     until: datetime
     document: Document | None = None
     reason: str = ""
-    place: str = ""  # where it was found in the end: what validates it holds there alone
+    place: str = ""  # the address it was found at: its validators hold there alone
     etag: str = ""
     modified: str = ""
 
@@ -126,7 +112,7 @@ class PageCacheEntry(Record):
 
 
 class PageCache:
-    """Pages by address. `terms` are the settings a reading depends on: under others nothing is found."""
+    """Caches pages by address. `terms` are the settings a reading depends on: under others nothing is found."""
 
     def __init__(self, cache: Cache, *terms: object) -> None:
         self._cache = cache
@@ -144,18 +130,17 @@ class PageCache:
     async def store(self, url: str, document: Document, place: str, fresh: Freshness, now: datetime) -> None:
         if fresh.seconds is None:
             return
-        kept = fresh.seconds + (_STALE_SECONDS if fresh.validators else 0.0)
-        if kept > 0:
+        seconds = fresh.seconds + (_STALE_SECONDS if fresh.validators else 0.0)
+        if seconds > 0:
             until = now + timedelta(seconds=fresh.seconds)
             entry = PageCacheEntry(
                 until=until, document=document, place=place, etag=fresh.etag, modified=fresh.modified
             )
-            await self._put(url, entry, kept)
+            await self._put(url, entry, seconds)
 
     async def store_failure(self, url: str, reason: str, now: datetime) -> None:
-        await self._put(
-            url, PageCacheEntry(until=now + timedelta(seconds=_FAILURE_SECONDS), reason=reason), _FAILURE_SECONDS
-        )
+        until = now + timedelta(seconds=_FAILURE_SECONDS)
+        await self._put(url, PageCacheEntry(until=until, reason=reason), _FAILURE_SECONDS)
 
     async def _put(self, url: str, entry: PageCacheEntry, seconds: float) -> None:
         await self._cache.put(self._key(url), entry.model_dump_json().encode(), seconds=seconds)
@@ -164,22 +149,22 @@ class PageCache:
         return "page:" + sha256(f"{self._terms} {url}".encode()).hexdigest()
 
 
-# One page fetched as a good guest does: what robots.txt says, the host's turn, then the guarded client.
+# Fetching a page -----------------------------------------------------------------------------------------
 
-_HOSTS = 5  # a page may lead through
-_WALLS = (401, 402, 407)
-_LEAST_SECONDS = 2.0  # for a page whose first part took nearly all its time
-_MARGIN = 1.1  # a site counts from when requests arrive, and the first one to it has to connect
+_MAX_HOSTS = 5  # that a page may redirect through
+_WALL_STATUSES = (401, 402, 407)
+_MIN_SECONDS = 2.0  # for a page whose first part took nearly all its time
+_PAUSE_MARGIN = 1.1  # a site counts from when requests arrive, and the first one to it has to connect
 
 
 class PageFetch(NamedTuple):
-    fetched: FetchResponse
-    seconds: float  # what is left of the page's time; waiting for a turn costs none of it
+    response: FetchResponse
+    seconds_left: float  # of the page's time; waiting for a turn costs none of it
     took: float  # the sites it led through
 
 
 class _OtherHostError(FetchError):
-    """A redirect leads to another host, which has a turn of its own."""
+    """A redirect leads to another host, which has a rate of its own."""
 
     def __init__(self, url: str) -> None:
         super().__init__("redirects to another host")
@@ -187,41 +172,45 @@ class _OtherHostError(FetchError):
 
 
 class PageFetcher:
-    """The client and the robots are closed by whoever opened them."""
+    """Fetches a page politely: robots.txt, the limits of its host, then the guarded client.
+
+    The client and the robots are closed by their owner."""
 
     def __init__(
-        self, settings: HarvestSettings, *, client: FetchClient, robots: Robots, politeness: HostLimiter | None = None
+        self, settings: HarvestSettings, *, client: FetchClient, robots: Robots, limiter: HostLimiter | None = None
     ) -> None:
         self._settings = settings
         self._client = client
         self._robots = robots
-        self._politeness = politeness or HostLimiter(
+        self._limiter = limiter or HostLimiter(
             at_once=settings.at_once,
             at_once_per_host=settings.at_once_per_host,
-            host_pause=_MARGIN * settings.host_pause,
+            host_pause=_PAUSE_MARGIN * settings.host_pause,
         )
 
     def canonical_url(self, address: str) -> str:
-        """The address as all its spellings are written; raises RefusedError."""
+        """Return the address as all its spellings are written; raises AddressPolicyError."""
         return self._client.check(address).url
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[PageFetch]:
-        """The answer, or FetchError. `headers` go to every host it leads through; a turn lasts as long as the visit."""
+        """Fetch a page, or raise FetchError. `headers` go to every host it redirects through.
+
+        The host's slot is held until the caller leaves."""
         left, took = self._settings.page_seconds, 0.0
-        for _ in range(_HOSTS):
+        for _ in range(_MAX_HOSTS):
             await self._check_robots(url)
-            async with self._host_slot(url, await self._robots.crawl_delay(url)):
+            async with self._limiter.slot(urlsplit(url).netloc, pause=await self._robots.crawl_delay(url)):
                 began = monotonic()
                 try:
-                    fetched = await self._fetch_whole(url, headers, left)
+                    response = await self._fetch_whole(url, headers, left)
                 except _OtherHostError as error:
                     url = error.url
                     took += monotonic() - began
-                    left = max(left - (monotonic() - began), _LEAST_SECONDS)
+                    left = max(left - (monotonic() - began), _MIN_SECONDS)
                     continue
                 took += monotonic() - began
-                yield PageFetch(fetched, max(left - (monotonic() - began), _LEAST_SECONDS), took)
+                yield PageFetch(response, max(left - (monotonic() - began), _MIN_SECONDS), took)
                 return
         raise FetchError("redirects too often", help="The site sends visitors in circles.", url=url)
 
@@ -231,47 +220,52 @@ class PageFetcher:
         except AddressPolicyError as error:
             raise FetchError("robots.txt forbids it", help=error.help, url=url) from error
 
-    def _host_slot(self, url: str, pause: float) -> AbstractAsyncContextManager[None]:
-        return self._politeness.slot(urlsplit(url).netloc, pause=pause)
-
     async def _fetch_whole(self, url: str, headers: Mapping[str, str], seconds: float) -> FetchResponse:
-        """As much as a page may have; a PDF may have more."""
-        pages, pdfs = (int(size * 1e6) for size in (self._settings.page_mb, self._settings.pdf_mb))
-        most = pdfs if urlsplit(url).path.lower().endswith(".pdf") else pages
+        """Fetch up to the limit of a page; a PDF has a larger one."""
+        page_bytes, pdf_bytes = (int(size * 1e6) for size in (self._settings.page_mb, self._settings.pdf_mb))
+        max_bytes = pdf_bytes if urlsplit(url).path.lower().endswith(".pdf") else page_bytes
         ends = monotonic() + seconds
-        found = await self._get(url, headers, seconds, most)
-        if not found.whole and most < pdfs and found.body.startswith(b"%PDF-"):
-            most = pdfs
-            found = await self._get(url, headers, ends - monotonic(), most)
-        if not found.whole:
-            raise FetchError(f"has more than {most / 1e6:g} MB", help="Raise harvest.page_mb or pdf_mb.", url=url)
-        return found
+        response = await self._get(url, headers, seconds, max_bytes)
+        if not response.whole and max_bytes < pdf_bytes and response.body.startswith(b"%PDF-"):
+            max_bytes = pdf_bytes
+            response = await self._get(url, headers, ends - monotonic(), max_bytes)
+        if not response.whole:
+            raise FetchError(f"has more than {max_bytes / 1e6:g} MB", help="Raise harvest.page_mb or pdf_mb.", url=url)
+        return response
 
-    async def _get(self, url: str, headers: Mapping[str, str], seconds: float, most: int) -> FetchResponse:
+    async def _get(self, url: str, headers: Mapping[str, str], seconds: float, max_bytes: int) -> FetchResponse:
         host = urlsplit(url).netloc
 
-        async def followed(target: str) -> None:
+        async def check_redirect(target: str) -> None:
             if urlsplit(target).netloc != host:
                 raise _OtherHostError(target)
             await self._check_robots(target)
 
         try:
             return await self._client.get(
-                url, seconds=seconds, max_bytes=most, accept=ACCEPTED, headers=headers, on_redirect=followed, clip=True
+                url,
+                seconds=seconds,
+                max_bytes=max_bytes,
+                accept=ACCEPTED,
+                headers=headers,
+                on_redirect=check_redirect,
+                clip=True,
             )
         except FetchError as error:
-            if error.context.get("status") in _WALLS:
+            if error.context.get("status") in _WALL_STATUSES:
                 raise FetchError("behind a login or paywall", help=error.help, url=url) from error
             raise
 
 
-_SOON = 1  # seconds; a page that leaves as fast as that has nothing to say itself
-_STUB = 1_000  # characters of a page that says no more than where it has moved
+# Reading pages -------------------------------------------------------------------------------------------
+
+_QUICK_REFRESH = 1  # seconds; a page that redirects as fast as that has no content
+_STUB_LENGTH = 1_000  # characters of a page that says no more than where it has moved
 
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What became of a page: as Page, but of nobody who asked."""
+    """What became of a page: as `protocols.PageResult`, but shared by all callers."""
 
     document: Document | None = None
     reason: str = ""
@@ -281,150 +275,146 @@ class PageOutcome:
 
 
 class WebPages:
-    """A ports.Pages. Several who want one page share its reading; it is given up when all of them have.
+    """A `protocols.Pages`. Callers that want the same page share its reading, which is cancelled when all give up.
 
-    `render` shows a page to a browser. A workshop that was given is closed by who gave it."""
+    `render` shows a page to a browser. An extractor pool that is passed in is closed by its owner."""
 
     def __init__(
         self,
         settings: HarvestSettings,
         *,
-        visits: PageFetcher,
+        fetcher: PageFetcher,
         cache: Cache,
-        workshop: ExtractorPool | None = None,
+        pool: ExtractorPool | None = None,
         render: Render | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._settings = settings
-        self._visits = visits
-        self._workshop = workshop or ExtractorPool()
-        self._owned = workshop is None
+        self._fetcher = fetcher
+        self._pool = pool or ExtractorPool()
+        self._owns_pool = pool is None
         self._render = render
         self._now = now
-        # What one may fetch, or is shown under its name, is not for another who shares the cache.
-        asking = (settings.user_agent, sorted(settings.allow_addresses))
+        # What one client may fetch, or is shown under its name, is not for another that shares the cache.
+        client_terms = (settings.user_agent, sorted(settings.allow_addresses))
         sizes = (settings.page_mb, settings.pdf_mb)
-        self._kept = PageCache(cache, settings.least_quality, render is not None, *sizes, *asking)
-        self._readings: dict[str, _PageTask] = {}
+        self._cache = PageCache(cache, settings.least_quality, render is not None, *sizes, *client_terms)
+        self._tasks: dict[str, _PageTask] = {}
         self._waiting = asyncio.Semaphore(settings.at_once)
 
     async def read(self, address: str, *, kind: DocumentKind = "web") -> PageResult:
         try:
-            url = self._visits.canonical_url(address)
+            url = self._fetcher.canonical_url(address)
         except AddressPolicyError as error:
             return PageResult(address, reason=error.message)
-        found = await self._get_task(url).wait()
-        document = found.document and found.document.model_copy(update={"kind": kind})
-        return PageResult(address, document, found.reason, found.cached, found.again, found.seconds)
+        shared = self._tasks.get(url)
+        if shared is None or shared.abandoned:
+            shared = self._tasks[url] = _PageTask(asyncio.create_task(self._read_with_cache(url)))
+            shared.task.add_done_callback(partial(self._forget_task, url))
+        outcome = await shared.wait()
+        document = outcome.document and outcome.document.model_copy(update={"kind": kind})
+        return PageResult(address, document, outcome.reason, outcome.cached, outcome.again, outcome.seconds)
 
     async def close(self) -> None:
-        tasks = [shared.task for shared in self._readings.values()]
+        tasks = [shared.task for shared in self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._owned:
-            await self._workshop.close()
-
-    def _get_task(self, url: str) -> "_PageTask":
-        shared = self._readings.get(url)
-        if shared is None or shared.given_up:
-            shared = self._readings[url] = _PageTask(asyncio.create_task(self._read_with_cache(url)))
-            shared.task.add_done_callback(partial(self._forget_task, url))
-        return shared
+        if self._owns_pool:
+            await self._pool.close()
 
     def _forget_task(self, url: str, task: asyncio.Task[PageOutcome]) -> None:
-        if (shared := self._readings.get(url)) is not None and shared.task is task:
-            del self._readings[url]
+        if (shared := self._tasks.get(url)) is not None and shared.task is task:
+            del self._tasks[url]
 
     async def _read_with_cache(self, url: str) -> PageOutcome:
-        kept = await self._kept.find(url)
-        if kept is not None and kept.until > self._now():
-            return PageOutcome(kept.document, kept.reason, cached=True)
-        self._workshop.warm_up()  # it starts while the page is fetched
+        stored = await self._cache.find(url)
+        if stored is not None and stored.until > self._now():
+            return PageOutcome(stored.document, stored.reason, cached=True)
+        self._pool.warm_up()  # it starts while the page is fetched
         try:
-            found = await self._fetch_document(url, kept)
+            found = await self._fetch_document(url, stored)
         except AddressPolicyError as error:  # other settings may allow it: not remembered
             return PageOutcome(reason=error.message)
         except ReadError as error:
             if not error.retryable:
-                await self._kept.store_failure(url, error.message, self._now())
+                await self._cache.store_failure(url, error.message, self._now())
             return PageOutcome(reason=error.message, again=error.retryable)
-        await self._kept.store(url, found.document, found.place, found.fresh, self._now())
+        await self._cache.store(url, found.document, found.place, found.fresh, self._now())
         return PageOutcome(found.document, cached=found.confirmed, seconds=found.seconds)
 
-    async def _fetch_document(self, url: str, kept: PageCacheEntry | None, *, hops: int = 1) -> "_PageResult":
-        """Raises ReadError with the reason why there is no document."""
-        known = kept.document if kept else None
-        async with self._visits.fetch(url, kept.freshness.validators if kept and known else {}) as visit:
-            fetched = visit.fetched
-            # The turn is not over before the page has a place among those that wait for a reader: what was fetched
+    async def _fetch_document(self, url: str, stored: PageCacheEntry | None, *, hops: int = 1) -> "_PageResult":
+        """Fetch and extract a page; raises ReadError with the reason why there is no document."""
+        known = stored.document if stored else None
+        async with self._fetcher.fetch(url, stored.freshness.validators if stored and known else {}) as fetch:
+            response = fetch.response
+            # The host's slot is held until the page has a place among those that wait for a reader: what was fetched
             # and not read yet stays bounded.
             await self._waiting.acquire()
         try:
-            fresh = compute_freshness(fetched.headers, self._now(), default=self._settings.cache_hours * 3600)
-            if fetched.status == 304 and kept and known and fetched.url == kept.place:
-                confirmed = fresh.with_validators(kept.freshness)
-                return _PageResult(known, kept.place, confirmed, visit.took, confirmed=True)
-            reading = await self._extract(fetched, visit.seconds) if fetched.status != 304 else None
+            fresh = compute_freshness(response.headers, self._now(), default=self._settings.cache_hours * 3600)
+            if response.status == 304 and stored and known and response.url == stored.place:
+                etag, modified = fresh.etag or stored.etag, fresh.modified or stored.modified
+                confirmed = Freshness(fresh.seconds, etag, modified)
+                return _PageResult(known, stored.place, confirmed, fetch.took, confirmed=True)
+            content = await self._extract(response, fetch.seconds_left) if response.status != 304 else None
         finally:
             self._waiting.release()
-        if reading is None:  # what has not changed is another page than the one that is kept
+        if content is None:  # what has not changed is another page than the stored one
             return await self._fetch_document(url, None, hops=hops)
-        if hops and (leads := _refresh_target(reading)):
-            return await self._fetch_document(self._visits.canonical_url(leads), None, hops=0)
-        if reading.wants == "javascript":
-            reading, fresh = await self._extract_from_browser(fetched.url, visit.seconds), fresh.without_validators()
-        self._check_content(reading)
-        return _PageResult(self._to_document(reading, fetched.url), fetched.url, fresh, visit.took)
+        delay, target = content.refresh or (0, "")
+        if hops and target and (delay <= _QUICK_REFRESH or len(content.text) < _STUB_LENGTH):
+            return await self._fetch_document(self._fetcher.canonical_url(target), None, hops=0)
+        if content.wants == "javascript":
+            content = await self._extract_from_browser(response.url, fetch.seconds_left)
+            fresh = Freshness(fresh.seconds)  # the response's validators say nothing about what the browser showed
+        self._check_content(content)
+        return _PageResult(self._to_document(content, response.url), response.url, fresh, fetch.took)
 
-    async def _extract(self, fetched: FetchResponse, seconds: float) -> PageContent:
-        if fetched.status not in (200, 203):
-            raise FetchError(f"answered {fetched.status}", help="It has nothing to read.", url=fetched.url)
-        format = detect_format(fetched.media_type, fetched.url, fetched.body)
-        if format is not ContentFormat.PDF and len(fetched.body) > (most := self._settings.page_mb) * 1e6:
-            raise ReadError(f"has more than {most:g} MB", help="Raise harvest.page_mb.", url=fetched.url)
-        charset = fetched.charset or ""
-        return await self._workshop.extract(
-            fetched.body, format=format, url=fetched.url, charset=charset, seconds=seconds
+    async def _extract(self, response: FetchResponse, seconds: float) -> PageContent:
+        if response.status not in (200, 203):
+            raise FetchError(f"answered {response.status}", help="It has nothing to read.", url=response.url)
+        format = detect_format(response.media_type, response.url, response.body)
+        if format is not ContentFormat.PDF and len(response.body) > (limit := self._settings.page_mb) * 1e6:
+            raise ReadError(f"has more than {limit:g} MB", help="Raise harvest.page_mb.", url=response.url)
+        return await self._pool.extract(
+            response.body, format=format, url=response.url, charset=response.charset or "", seconds=seconds
         )
 
     async def _extract_from_browser(self, url: str, seconds: float) -> PageContent:
-        """The page as a browser shows it."""
         if self._render is None:
             missing = "the browser is switched off" if self._settings.browser == "off" else "no browser is installed"
             raise ReadError(f"needs JavaScript, and {missing}", help="Install a browser: docs/howto/web.md")
-        shown = await self._render(url)
-        if urlsplit(shown.url).hostname != urlsplit(url).hostname:  # whose words it shows is not known
-            raise ReadError("leads the browser to another site", help="Read that one.", url=url)
-        return await self._workshop.extract(
-            shown.html, format=ContentFormat.HTML, url=url, charset="utf-8", seconds=seconds
-        )
+        page = await self._render(url)
+        if urlsplit(page.url).hostname != urlsplit(url).hostname:  # whose words it shows is not known
+            raise ReadError("redirects the browser to another site", help="Read that one.", url=url)
+        return await self._pool.extract(page.html, format=ContentFormat.HTML, url=url, charset="utf-8", seconds=seconds)
 
-    def _check_content(self, reading: PageContent) -> None:
-        if reading.wants == "access":
+    def _check_content(self, content: PageContent) -> None:
+        if content.wants == "access":
             raise ReadError("behind a login or paywall", help="Read it in a browser.")
-        if reading.wants == "javascript":
+        if content.wants == "javascript":
             raise ReadError("needs JavaScript, and shows no text with it", help="Read it in a browser.")
-        if not reading.text:
+        if not content.text:
             raise ReadError("holds no text", help="Read it in a browser.")
         least = self._settings.least_quality
-        if reading.quality < least:
-            raise ReadError(f"quality {reading.quality:.2f} is below {least:g}", help="Lower harvest.least_quality.")
+        if content.quality < least:
+            raise ReadError(f"quality {content.quality:.2f} is below {least:g}", help="Lower harvest.least_quality.")
 
-    def _to_document(self, reading: PageContent, url: str) -> Document:
-        """It goes by where it was found: the address a page gives for itself may be a neighbour's."""
+    def _to_document(self, content: PageContent, url: str) -> Document:
+        """Make a document under the address it was found at: the one a page gives for itself may be a neighbour's."""
         return Document(
-            hash=sha256(reading.text.encode()).hexdigest(),
-            text=reading.text,
+            hash=sha256(content.text.encode()).hexdigest(),
+            text=content.text,
             url=url,
-            title=reading.title,
+            title=content.title,
             host=urlsplit(url).hostname or "",
-            author=reading.author,
-            published=reading.published,
+            author=content.author,
+            published=content.published,
             fetched=self._now(),
             kind="web",
-            origin=reading.origin,
-            language=reading.language,
+            origin=content.origin,
+            language=content.language,
         )
 
 
@@ -432,16 +422,16 @@ class _PageResult(NamedTuple):
     document: Document
     place: str
     fresh: Freshness
-    seconds: float  # the sites took
-    confirmed: bool = False  # the server said that it has not changed
+    seconds: float  # that the sites took
+    confirmed: bool = False  # by the server, which said that it has not changed
 
 
 class _PageTask:
-    """A reading that several wait for."""
+    """A reading that several callers wait for; abandoned when all of them gave up."""
 
     def __init__(self, task: asyncio.Task[PageOutcome]) -> None:
         self.task = task
-        self.given_up = False
+        self.abandoned = False
         self._waiting = 0
 
     async def wait(self) -> PageOutcome:
@@ -451,11 +441,5 @@ class _PageTask:
         finally:
             self._waiting -= 1
             if not self._waiting:
-                self.given_up = True
+                self.abandoned = True
                 self.task.cancel()
-
-
-def _refresh_target(reading: PageContent) -> str:
-    """Where a page sends its readers that has nothing to say itself."""
-    seconds, url = reading.refresh or (0, "")
-    return url if seconds <= _SOON or len(reading.text) < _STUB else ""

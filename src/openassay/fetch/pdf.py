@@ -1,4 +1,4 @@
-"""PDF files, read by a subprocess with limits on time and memory; safe to call from many threads."""
+"""Extracts PDF files in a subprocess with limits on time and memory; safe to call from many threads."""
 
 import json
 import os
@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
@@ -16,11 +15,9 @@ from threading import BoundedSemaphore
 from typing import NamedTuple
 
 from openassay.errors import ReadError
-from openassay.fetch.formats import Extraction, is_incomplete, reflow
+from openassay.fetch.formats import Extraction, is_incomplete, parse_day, reflow
 from openassay.fetch.pdf_tables import PdfCell, PdfLine, rewrite_tables
 from openassay.text.words import clean_text
-
-# Lines of a page from runs of text with their places: cells far apart stay apart, a blank line parts paragraphs.
 
 # Shares of the height of a line, which is a little more than the size of its letters.
 _SAME_LINE = 0.45  # a raised footnote mark stands .35 higher
@@ -56,12 +53,22 @@ class _TextLine(NamedTuple):
 
 
 def lay_out(runs: Sequence[PdfTextRun]) -> list[list[PdfCell]]:
-    """Top to bottom across the page; a page set in two columns of prose in the order in which it was drawn,
-    which follows each column down. A blank line is an empty list."""
+    """Make the lines of a page from runs of text with their positions; a blank line is an empty list.
+
+    Lines go from top to bottom across the page; those of a page in two columns of prose go in the order in which it
+    was drawn, which follows each column down. Cells far apart stay apart."""
     lines = [_build_line(group) for group in _group_by_line(sorted(runs, key=lambda run: -run.bottom))]
     if _is_set_in_columns([line.cells for line in lines]):
         lines = [_build_line(group) for group in _group_by_line(runs)]
-    return list(_add_blank_lines(lines))
+    found: list[list[PdfCell]] = []
+    usual = _usual_distance(lines)
+    for above, line in pairwise([None, *lines]):
+        distance = above.bottom - line.bottom if above and line else 0.0
+        if above and line and not 0 < distance <= _PARAGRAPH * max(usual, min(above.height, line.height)):
+            found.append([])
+        if line:
+            found.append(line.cells)
+    return found
 
 
 def _group_by_line(runs: Iterable[PdfTextRun]) -> Iterator[list[PdfTextRun]]:
@@ -81,7 +88,12 @@ def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
     for run in sorted(runs, key=lambda run: run.left):
         last = cells[-1] if cells else None
         gap = (run.left - last.end) / height if last and height else 0.0
-        if last is None or gap > _APART or (gap > _SPACE and _is_next_figure(last.text, run.text)):
+        # `(2,028) $`: the sign belongs to the column that follows, however narrow the gap.
+        if (
+            last is None
+            or gap > _APART
+            or (gap > _SPACE and _CURRENCY.match(run.text) is not None and _FIGURE.search(last.text) is not None)
+        ):
             cells.append(PdfCell(run.left, run.right, run.text))
         else:
             space = " " if gap > _SPACE else ""
@@ -89,36 +101,22 @@ def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
     return _TextLine(min(run.bottom for run in runs), height, cells)
 
 
-def _is_next_figure(left: str, right: str) -> bool:
-    """`(2,028) $`: the sign belongs to the column that follows, however narrow the gap."""
-    return _CURRENCY.match(right) is not None and _FIGURE.search(left) is not None
-
-
-def _add_blank_lines(lines: Sequence[_TextLine]) -> Iterator[list[PdfCell]]:
-    usual = _usual_distance(lines)
-    for above, line in pairwise([None, *lines]):
-        distance = above.bottom - line.bottom if above and line else 0.0
-        if above and line and not 0 < distance <= _PARAGRAPH * max(usual, min(above.height, line.height)):
-            yield []
-        if line:
-            yield line.cells
-
-
 def _usual_distance(lines: Sequence[_TextLine]) -> float:
-    """From line to line of prose, or 0 where a page has too little of it."""
+    """Return the distance of two lines of prose, or 0 where a page has too little of it."""
     distances = [above.bottom - line.bottom for above, line in pairwise(lines) if above.is_prose and line.is_prose]
     close = [distance for distance in distances if distance > 0]
     return median(close) if len(close) > 2 else 0.0
 
 
 def _is_set_in_columns(lines: Sequence[Sequence[PdfCell]]) -> bool:
+    """Tell whether prose stands on both sides of a gap in many lines."""
     long = [cells for cells in lines if sum(len(cell.text) for cell in cells) > 40]
     split = sum(any(_is_gutter(cells, number) for number in range(1, len(cells))) for cells in long)
     return len(long) > 10 and split > 0.4 * len(long)
 
 
 def _is_gutter(cells: Sequence[PdfCell], number: int) -> bool:
-    """Whether prose stands on both sides of the gap before this cell."""
+    """Tell whether prose stands on both sides of the gap before this cell."""
     width = cells[-1].end - cells[0].start
     share = (cells[number].start - cells[0].start) / width if width else 0.0
     return 0.25 < share < 0.75 and _is_prose(cells[:number]) and _is_prose(cells[number:])
@@ -129,10 +127,8 @@ def _is_prose(cells: Sequence[PdfCell]) -> bool:
     return len(visible) > 15 and len(_LETTERS.findall(visible)) > 0.75 * len(visible)
 
 
-# Pages of a PDF as one flowing text: whole sentences on one line, one row per line, no running lines.
-
 _DIGITS = re.compile(r"\d+")
-_EDGE = 4  # lines at the edge of a page among which running headers and footers are looked for
+_EDGE_LINES = 4  # of a page among which running headers and footers are searched for
 _GLUED_DATE = re.compile(r"\b([A-Z][a-z]{2,8} \d{1,2}),((?:19|20)\d\d)\b")
 _OPEN_END = re.compile(r"[\w,\u2019)-]$")
 
@@ -141,9 +137,12 @@ PageLines = Sequence[Sequence[PdfCell]]
 
 
 def join_pages(pages: Sequence[PageLines]) -> str:
+    """Join pages to one text: whole sentences on one line, one row per line, no running headers and footers."""
     lines: list[PdfLine] = []
-    for sheet in _drop_running_lines(pages):
-        found = _trim_blank_lines(list(rewrite_tables(sheet)))
+    for page in _drop_running_lines(pages):
+        found = list(rewrite_tables(page))
+        filled = [number for number, line in enumerate(found) if line.text]
+        found = found[filled[0] : filled[-1] + 1] if filled else []
         if lines and found and not _continues_sentence(lines[-1], found[0]):
             lines.append(PdfLine(""))
         lines += found
@@ -159,13 +158,8 @@ def _join_lines(lines: Sequence[PdfLine]) -> Iterator[str]:
             yield reflow("\n".join(texts))
 
 
-def _trim_blank_lines(lines: list[PdfLine]) -> list[PdfLine]:
-    filled = [number for number, line in enumerate(lines) if line.text]
-    return lines[filled[0] : filled[-1] + 1] if filled else []
-
-
 def _continues_sentence(last: PdfLine, first: PdfLine) -> bool:
-    """Whether a sentence runs over the page break; then no blank line may part it."""
+    """Tell whether a sentence runs over the page break; then no blank line may part it."""
     if last.is_row or first.is_row:
         return False
     if is_incomplete(last.text):
@@ -174,20 +168,18 @@ def _continues_sentence(last: PdfLine, first: PdfLine) -> bool:
 
 
 def _drop_running_lines(sheets: Sequence[PageLines]) -> list[PageLines]:
-    """Drops outermost lines that come again, but for numbers, on a quarter of the pages (three at least)."""
-    counts = Counter(form for sheet in sheets for form in _edge_forms(sheet))
+    """Drop outermost lines that recur, but for numbers, on a quarter of the pages (three at least)."""
+    counts: Counter[str] = Counter()
+    for sheet in sheets:
+        forms = [form for line in sheet if (form := _mask_digits(line))]
+        counts.update({*forms[:_EDGE_LINES], *forms[-_EDGE_LINES:]})
     enough = max(3, len(sheets) // 4)
     running = {form for form, count in counts.items() if count >= enough}
     return [_strip_edges(sheet, running) for sheet in sheets]
 
 
-def _edge_forms(sheet: PageLines) -> set[str]:
-    forms = [form for line in sheet if (form := _mask_digits(line))]
-    return {*forms[:_EDGE], *forms[-_EDGE:]}
-
-
 def _strip_edges(sheet: PageLines, running: set[str]) -> PageLines:
-    """From each edge inwards up to the first line that is the page's own: a column heading below it stays."""
+    """Strip running lines from each edge inwards up to the first line that is the page's own."""
     top, bottom = 0, len(sheet)
     while top < bottom and (not (form := _mask_digits(sheet[top])) or form in running):
         top += 1
@@ -201,9 +193,9 @@ def _mask_digits(line: Sequence[PdfCell]) -> str:
 
 
 _CHILD = Path(__file__).with_name("pdf_child.py")
-_CHILDREN = BoundedSemaphore(os.cpu_count() or 2)  # more would only make each other's time run out
+_CHILDREN = BoundedSemaphore(os.cpu_count() or 2)  # more would only use up each other's time
 _NO_MEMORY = (-signal.SIGABRT, -getattr(signal, "SIGTRAP", 5), -signal.SIGILL)  # how PDFium ends when none is left
-_LEAST_TEXT = 5  # visible characters a page on average; a scan has none, or a stray page number
+_MIN_TEXT = 5  # visible characters a page on average; a scan has none, or a stray page number
 
 _POOR_TITLE = re.compile(
     r"microsoft (?:word|powerpoint|excel)|untitled|(?:document|slide|presentation|book|layout)\s*\d*$|"
@@ -214,46 +206,46 @@ _POOR_TITLE = re.compile(
 
 
 def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -> Extraction:
-    """Raises ReadError when the file is corrupt, encrypted, scanned, or needs more than its limits."""
+    """Extract a PDF; raises ReadError when it is corrupt, encrypted, scanned, or needs more than its limits."""
     with _CHILDREN:
-        answer = _run_child(source, seconds, megabytes)
+        path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
+        # By path and with -P: `-m` would import the packages above it, and files beside the child could hide others.
+        command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise _too_slow_error(seconds) from error
+        if done.returncode != 0:
+            raise _exit_error(done.returncode, done.stderr.decode("utf-8", "replace"), seconds, megabytes)
+        answer = json.loads(done.stdout)
+        if not isinstance(answer, dict):
+            raise _corrupt_error("")
     if answer.get("error") == "encrypted":
         raise ReadError("encrypted, it needs a password", help="Save a copy without the password.")
     if "error" in answer:
         raise _corrupt_error(str(answer.get("detail", "")))
-    pages = _parse_pages(answer.get("pages"))
+    listed = answer.get("pages")
+    pages = [_lay_out_page(page) for page in listed] if isinstance(listed, list) else []
     if not pages:
         raise _corrupt_error("it holds no pages")
     text = clean_text(join_pages(pages))
-    if len("".join(text.split())) < _LEAST_TEXT * len(pages):
+    if len("".join(text.split())) < _MIN_TEXT * len(pages):
         raise ReadError("scanned, no text layer", help="Run text recognition (OCR) on it first.")
+    # Many titles are accession numbers or what a printer driver wrote: worse than the name of the file.
+    title = _metadata_text(answer, "title")
+    letters = sum(map(str.isalpha, title))
     return Extraction(
         text=text,
-        title=_title(answer),
+        title="" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title,
         author=_metadata_text(answer, "author") or None,
-        published=_parse_day(_metadata_text(answer, "created")),
+        # As in `D:20230804060209-04'00'`.
+        published=parse_day(_metadata_text(answer, "created").removeprefix("D:")[:8]),
     )
 
 
 def _corrupt_error(detail: str) -> ReadError:
     reason = f": {detail}" if detail else ""
     return ReadError(f"not a readable PDF{reason}", help="Open it in a viewer and save or print it to PDF again.")
-
-
-def _run_child(source: Path | bytes, seconds: int, megabytes: int) -> Mapping[str, object]:
-    path, content = ("-", source) if isinstance(source, bytes) else (str(source), b"")
-    # By path and with -P: `-m` would import the packages above it, and files beside the child could hide other modules.
-    command = [sys.executable, "-P", str(_CHILD), path, str(seconds), str(megabytes)]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=3 * seconds, input=content, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise _too_slow_error(seconds) from error
-    if done.returncode != 0:
-        raise _exit_error(done.returncode, done.stderr.decode("utf-8", "replace"), seconds, megabytes)
-    answer = json.loads(done.stdout)
-    if not isinstance(answer, dict):
-        raise _corrupt_error("")
-    return answer
 
 
 def _too_slow_error(seconds: int) -> ReadError:
@@ -275,33 +267,14 @@ def _too_big_error(megabytes: int) -> ReadError:
     return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
 
 
-def _parse_pages(answer: object) -> list[PageLines]:
-    return [_lay_out_page(page) for page in answer] if isinstance(answer, list) else []
-
-
 def _lay_out_page(page: Sequence[tuple[int, float, float, float, float, str]]) -> PageLines:
-    """Text that stands upright, then what is turned: a stamp in the margin, or a whole table set sideways."""
+    """Lay out upright text, then what is turned: a stamp in the margin, or a whole table set sideways."""
     by_turn: dict[int, list[PdfTextRun]] = {}
     for turns, left, right, bottom, top, text in page:
         by_turn.setdefault(turns, []).append(PdfTextRun(left, right, bottom, top, text))
-    often = sorted(by_turn.values(), key=len, reverse=True)
-    return [line for runs in often for line in [*lay_out(runs), []]]
+    most_first = sorted(by_turn.values(), key=len, reverse=True)
+    return [line for runs in most_first for line in [*lay_out(runs), []]]
 
 
 def _metadata_text(answer: Mapping[str, object], key: str) -> str:
     return " ".join(clean_text(str(answer.get(key) or "")).split())
-
-
-def _title(answer: Mapping[str, object]) -> str:
-    """Many titles are accession numbers or what a printer driver wrote: worse than the name of the file."""
-    title = _metadata_text(answer, "title")
-    letters = sum(map(str.isalpha, title))
-    return "" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title
-
-
-def _parse_day(stamp: str) -> date | None:
-    """`D:20230804060209-04'00'` as a day."""
-    try:
-        return date.fromisoformat(stamp.removeprefix("D:")[:8])
-    except ValueError:
-        return None

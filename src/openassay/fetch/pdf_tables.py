@@ -1,4 +1,4 @@
-"""Tables among lines whose parts have places on the page: rows stay whole and say their column headings.
+"""Tables among lines whose parts have positions on the page: rows stay whole and name their column headings.
 
 A heading is bound to a figure only when every heading line above the table fits the columns by position; a
 table with one that does not keeps plain rows. On twelve quarterly reports that binds 17 rows of 20.
@@ -14,13 +14,12 @@ from typing import NamedTuple
 from openassay.fetch.formats import is_incomplete
 from openassay.text.sentences import split_sentences
 
-# What a table is about, in words of the sentence or the title right above it: a row alone does not say.
-#
-# `Research and development` is one thing in a statement of income and another in a table of stock-based pay.
+# Captions: a row alone does not say what its table is about. `Research and development` is one thing in a statement of
+# income and another in a table of stock-based pay.
 
-_LONGEST = 95  # characters
-_LEAST = 40  # what a cut leaves at least
-_BLANKS = 2  # that may part a table from what introduces it
+_MAX_CAPTION = 95  # characters
+_MIN_CAPTION = 40  # what a cut leaves at least
+_MAX_BLANKS = 2  # that may part a table from what introduces it
 
 _BE = r"(?:is|are|was|were|has been|have been)"
 _REPORT_VERB = (
@@ -89,29 +88,8 @@ _BOILERPLATE = re.compile(
 
 
 def find_caption(above: Sequence[str]) -> str:
-    """What the lines above the headings of a table say it shows, or nothing when they do not introduce it."""
-    lines = _drop_notes(above)
-    if not lines:
-        return ""
-    paragraph = _UNIT_NOTE.sub("", _last_paragraph(lines))
-    if numbered := _TABLE_NUMBER.match(paragraph):
-        return _shorten(next((piece.text for piece in split_sentences(paragraph, numbered.end())), ""))
-    sentence = _last_sentence(paragraph)
-    if _LEADS_IN.search(sentence) and sentence[0].isupper():
-        return _shorten(_subject(sentence.rstrip(":. ")))
-    is_apart = len(lines) == 1 or not lines[-2] or lines[-2].endswith(".") or _is_title(lines[-2])
-    if not is_apart or not _is_title(lines[-1]) or _BOILERPLATE.search(lines[-1]):
-        return ""
-    return _shorten(_NUMBERED.sub("", _UNIT_NOTE.sub("", lines[-1])))
-
-
-def section_caption(heading: str) -> str:
-    """The heading of all rows of a table (`Other Assets:`) as its caption."""
-    return _shorten(_NUMBER_MARKS.sub("", heading.rstrip(": ")))
-
-
-def _drop_notes(above: Sequence[str]) -> list[str]:
-    """Up to the last line that is no note on units; none when it is far above the table."""
+    """Return what the lines above the headings of a table say it shows, or nothing when they do not introduce it."""
+    # The lines up to the last one that is no note on units; none when it is far above the table.
     end, blanks, note = len(above), 0, ""
     for number in range(len(above) - 1, -1, -1):
         note = f"{above[number]} {note}".strip()
@@ -121,28 +99,37 @@ def _drop_notes(above: Sequence[str]) -> list[str]:
             break
         blanks += not above[number]
         end, note = number, ""
-    return list(above[:end]) if blanks <= _BLANKS else []
-
-
-def _last_paragraph(lines: Sequence[str]) -> str:
-    """The last lines down from a blank line or a title."""
+    lines = list(above[:end]) if blanks <= _MAX_BLANKS else []
+    if not lines:
+        return ""
+    # The last lines down from a blank line or a title.
     first = len(lines) - 1
     while first > 0 and lines[first - 1] and not (_is_title(lines[first - 1]) and lines[first][0].isupper()):
         first -= 1
-    return " ".join(lines[first:])
-
-
-def _last_sentence(text: str) -> str:
-    pieces = split_sentences(text)
+    paragraph = _UNIT_NOTE.sub("", " ".join(lines[first:]))
+    if numbered := _TABLE_NUMBER.match(paragraph):
+        return _shorten(next((piece.text for piece in split_sentences(paragraph, numbered.end())), ""))
+    pieces = split_sentences(paragraph)
     while len(pieces) > 1 and pieces[-2].text.endswith(("U.S.", "U.K.")):
         pieces.pop()  # `versus the U.S. Dollar` is one sentence more often than two
-    return text[pieces[-1].start :].strip() if pieces else ""
+    sentence = paragraph[pieces[-1].start :].strip() if pieces else ""
+    if _LEADS_IN.search(sentence) and sentence[0].isupper():
+        return _shorten(_subject(sentence.rstrip(":. ")))
+    is_apart = len(lines) == 1 or not lines[-2] or lines[-2].endswith(".") or _is_title(lines[-2])
+    if not is_apart or not _is_title(lines[-1]) or _BOILERPLATE.search(lines[-1]):
+        return ""
+    return _shorten(_NUMBERED.sub("", _UNIT_NOTE.sub("", lines[-1])))
+
+
+def section_caption(heading: str) -> str:
+    """Return the heading of all rows of a table (`Other Assets:`) as its caption."""
+    return _shorten(_NUMBER_MARKS.sub("", heading.rstrip(": ")))
 
 
 def _is_title(line: str) -> bool:
     text = _UNIT_NOTE.sub("", line)
     words = _WORD.findall(text)
-    if not words or len(text) > _LONGEST or text.rstrip("”\"’'").endswith((".", ";", ":")):
+    if not words or len(text) > _MAX_CAPTION or text.rstrip("”\"’'").endswith((".", ";", ":")):
         return False
     return not text[0].islower() and not is_incomplete(text) and all(word[0].isupper() for word in words)
 
@@ -157,18 +144,18 @@ def _subject(sentence: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    """At most so long, cut where a phrase ends; a semicolon would end the cell of a row."""
+    """Shorten a caption, cut where a phrase ends; a semicolon would end the cell of a row."""
     text = re.split(r"; |: | — ", " ".join(text.split()))[0]
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST + 1].rsplit(" ", 1)[0]
-        joints = [found.start() for found in _JOINT.finditer(text) if found.start() >= _LEAST]
+    if len(text) > _MAX_CAPTION:
+        text = text[: _MAX_CAPTION + 1].rsplit(" ", 1)[0]
+        joints = [found.start() for found in _JOINT.finditer(text) if found.start() >= _MIN_CAPTION]
         text = text[: joints[-1]] if joints else text
         text = _DANGLING.sub("", text)
     text = _OPENED.sub("", text).strip(" ,:;.")
     return text if {word.lower() for word in _WORD.findall(text)} - _SAYS_NOTHING else ""
 
 
-# The scale of a table (`in millions`), as its caption states it: never guessed, never for rows it excludes.
+# Scales (`in millions`), as captions state them: never guessed, never for rows they exclude.
 
 _SCALE_NOTE = re.compile(r"\(([^()]{4,200})\)")
 _STATED = re.compile(
@@ -203,7 +190,7 @@ class TableScale(NamedTuple):
     exceptions: frozenset[str] | None = None  # words of what the caption excludes; None when it excludes nothing
 
     def holds_for(self, label: str, heading: str, values: Sequence[str]) -> bool:
-        """Whether the figures of a row are on this scale, going by its label and the heading of its group."""
+        """Tell whether the figures of a row are on this scale, by its label and the heading of its group."""
         text = f"{heading} {label}"
         if not label or _COUNTED.search(text) or all(_HAS_OWN_UNIT.search(value) for value in values):
             return False
@@ -213,12 +200,12 @@ class TableScale(NamedTuple):
 
 
 def opens_percentages(label: str, values: Sequence[str]) -> bool:
-    """Only the first row and the total of a group of percentages carry the sign."""
+    """Tell whether a row opens a group of percentages: only its first row and the total carry the sign."""
     return all(value.endswith("%") for value in values) and not _COUNTED.search(label)
 
 
 def find_scale(lines: Sequence[str]) -> TableScale | None:
-    """What the nearest caption says; a sentence that ends between it and the table means there is none."""
+    """Return the scale of the nearest caption; a sentence that ends between it and the table means there is none."""
     text = ""
     for line in reversed(lines):
         if _SENTENCE_END.search(line):
@@ -233,16 +220,8 @@ def find_scale(lines: Sequence[str]) -> TableScale | None:
 
 
 def _scale_from_note(note: str, below: str) -> TableScale | None:
-    """Columns of counts, or with units of their own, leave the rows of a table without a common scale."""
-    return None if are_counts(below) else _parse_scale(note)
-
-
-def are_counts(heads: str) -> bool:
-    return bool(_SHARES.search(heads) or _SCALES.search(heads) or _COUNTS.search(heads))
-
-
-def _parse_scale(note: str) -> TableScale | None:
-    found = _STATED.fullmatch(note.strip())
+    """Parse a note; columns of counts, or with units of their own, leave a table without a common scale."""
+    found = None if are_counts(below) else _STATED.fullmatch(note.strip())
     if found is None:
         return None
     rest, subject = found["rest"] or "", found["subject"] or ""
@@ -253,6 +232,10 @@ def _parse_scale(note: str) -> TableScale | None:
         subject="" if _ANY_AMOUNT.fullmatch(subject) else subject.casefold(),
         exceptions=_stems(rest) if re.search("share|except", rest, re.IGNORECASE) else None,
     )
+
+
+def are_counts(heads: str) -> bool:
+    return bool(_SHARES.search(heads) or _SCALES.search(heads) or _COUNTS.search(heads))
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -275,11 +258,11 @@ _FOOTNOTE_MARKS = re.compile(r"(?<![$€£\s])(?<!\band)(?<!\bof)(?:\s*\(\d{1,2}
 _RULE = re.compile(r"[\s_=-]{5,}")
 _BRACKETS = re.compile(r"[()]")
 _UNITS = re.compile(r"\(.*\)")
-_HEAD_LINES = 5
-_LONGEST_HEAD = 60  # characters; a longer line above a table is a sentence
-_FAR = 4  # letters
+_MAX_HEAD_LINES = 5
+_MAX_HEAD = 60  # characters; a longer line above a table is a sentence
+_WIDE_GAP = 4  # letters
 _CAPTION_LINES = 12
-_BETWEEN = 3  # lines without figures (headings of sections, wrapped labels) that do not end a table
+_MAX_LINES_BETWEEN = 3  # without figures (headings of sections, wrapped labels) that do not end a table
 
 
 class PdfLine(NamedTuple):
@@ -288,7 +271,7 @@ class PdfLine(NamedTuple):
 
 
 class PdfCell(NamedTuple):
-    """A part of a line far from the next part, and where it stands, in any unit."""
+    """A part of a line far from the next part, and its position, in any unit."""
 
     start: float
     end: float
@@ -307,29 +290,24 @@ class PdfTableRow:
 
 
 def _join_figures(line: Sequence[PdfCell]) -> list[PdfCell]:
-    """A currency or per cent sign belongs to its figure."""
+    """Join a currency or per cent sign to its figure."""
     found: list[PdfCell] = []
     for cell in line:
-        if found and _is_one_figure(found[-1].text, cell.text):
+        left = found[-1].text if found else ""
+        if _CURRENCY.fullmatch(left) or (_TAIL.fullmatch(cell.text) and _VALUE.fullmatch(left)):
             found[-1] = PdfCell(found[-1].start, cell.end, found[-1].text + cell.text)
         else:
             found.append(cell)
     return found
 
 
-def _is_one_figure(left: str, right: str) -> bool:
-    if _CURRENCY.fullmatch(left):
-        return True
-    return bool(_TAIL.fullmatch(right) and _VALUE.fullmatch(left))
-
-
 def _parse_row(parts: Sequence[PdfCell]) -> PdfTableRow | None:
-    """A label and figures, or None: a line of justified prose has wide gaps too, but words after them."""
+    """Parse a label and figures, or None: a line of justified prose has wide gaps too, but words after them."""
     first = 0 if parts and _VALUE.fullmatch(parts[0].text) else 1
     values = parts[first:]
     if not values or not all(_VALUE.fullmatch(cell.text) for cell in values):
         return None
-    if first == 0 and (len(values) < 2 or _are_years(values)):
+    if first == 0 and (len(values) < 2 or all(_YEAR.fullmatch(cell.text) for cell in values)):
         return None
     if len(values) == 1 and not _STRONG.search(values[0].text):
         return None
@@ -337,12 +315,8 @@ def _parse_row(parts: Sequence[PdfCell]) -> PdfTableRow | None:
     return PdfTableRow(parts[0].start, parts[0].text if first else "", figures)
 
 
-def _are_years(parts: Sequence[PdfCell]) -> bool:
-    return all(_YEAR.fullmatch(cell.text) for cell in parts)
-
-
 def rewrite_tables(page: Sequence[Sequence[PdfCell]]) -> Iterator[PdfLine]:
-    """The lines of one page with its tables written row by row."""
+    """Yield the lines of one page with its tables written row by row."""
     lines = [_join_figures(line) for line in page]
     rows = [_parse_row(line) for line in lines]
     done, scale, caption = 0, None, ""
@@ -371,7 +345,7 @@ def _table_scale(
     columns: Sequence[PdfCell],
     previous: TableScale | None,
 ) -> TableScale | None:
-    """The scale stated above the table, or by the table before when new column headings alone part the two."""
+    """Return the scale stated above the table, or of the table before when new column headings alone part the two."""
     filled = [number for number in above if lines[number]]
     over = [cell for number in heads for cell in lines[number] if cell.end >= columns[0].start]
     if are_counts(" ".join(cell.text for cell in over if not _UNITS.fullmatch(cell.text))):
@@ -393,7 +367,7 @@ def _is_unit_of_one_column(line: Sequence[PdfCell], columns: Sequence[PdfCell]) 
 
 
 def _note_text(line: Sequence[PdfCell], columns: Sequence[PdfCell]) -> str:
-    """Units in brackets that stand among the headings of columns are not those of the table."""
+    """Return the text of a line without the brackets of units that belong to a column, not to the table."""
     if len(line) == 1:
         return line[0].text
     labels = [cell for cell in line if columns and cell.end < columns[0].start]
@@ -404,7 +378,7 @@ def _note_text(line: Sequence[PdfCell], columns: Sequence[PdfCell]) -> str:
 def _table_caption(
     lines: Sequence[Sequence[PdfCell]], done: int, heads: Sequence[int], table: range, previous: str
 ) -> str:
-    """What introduces the table; what introduced the one before when new column headings alone part the two."""
+    """Return what introduces the table, or the one before when new column headings alone part the two."""
     if not heads:
         return ""
     if done and all(number in heads for number in range(done, table.start) if lines[number]):
@@ -425,7 +399,7 @@ def _is_units(line: Sequence[PdfCell]) -> bool:
 
 
 def _to_plain_line(line: Sequence[PdfCell]) -> PdfLine:
-    """A line of no table; parts far apart (a form, a table of words) are not prose that goes on below."""
+    """Write a line of no table; parts far apart (a form, a table of words) are not prose that continues below."""
     text = _line_text(line)
     if _RULE.fullmatch(text):
         return PdfLine("")
@@ -434,11 +408,11 @@ def _to_plain_line(line: Sequence[PdfCell]) -> PdfLine:
 
 def _is_wide(line: Sequence[PdfCell]) -> bool:
     letter = (line[0].end - line[0].start) / len(line[0].text)
-    return any(right.start - left.end > _FAR * letter for left, right in pairwise(line))
+    return any(right.start - left.end > _WIDE_GAP * letter for left, right in pairwise(line))
 
 
 def _include_section(lines: Sequence[Sequence[PdfCell]], floor: int, first: int) -> int:
-    """Where the table begins when the line above its first row names a group of rows (`Net sales:`)."""
+    """Return where the table begins when the line above its first row names a group of rows (`Net sales:`)."""
     above = [number for number in range(floor, first) if lines[number]]
     if not above:
         return first
@@ -456,7 +430,12 @@ def _find_tables(lines: Sequence[Sequence[PdfCell]], rows: Sequence[PdfTableRow 
     for number, found in enumerate(rows):
         if found is None:
             continue
-        if first >= 0 and not _is_same_table(lines[last + 1 : number]):
+        # One table unless new column headings or a paragraph stand between two rows.
+        between = [line for line in lines[last + 1 : number] if line]
+        is_same = len(between) <= _MAX_LINES_BETWEEN and all(
+            len(parts) == 1 and len(parts[0].text) < 120 for parts in between
+        )
+        if first >= 0 and not is_same:
             yield first, last
             first = -1
         first = number if first < 0 else first
@@ -465,14 +444,8 @@ def _find_tables(lines: Sequence[Sequence[PdfCell]], rows: Sequence[PdfTableRow 
         yield first, last
 
 
-def _is_same_table(between: Sequence[Sequence[PdfCell]]) -> bool:
-    """Whether rows above and below these lines are one table: no new column headings, no paragraph."""
-    filled = [line for line in between if line]
-    return len(filled) <= _BETWEEN and all(len(parts) == 1 and len(parts[0].text) < 120 for parts in filled)
-
-
 def _find_columns(rows: Sequence[PdfTableRow]) -> list[PdfCell]:
-    """Extents of the columns, from the rows with the usual number of figures; empty when they overlap."""
+    """Return the extents of the columns, from rows with the usual number of figures; empty when they overlap."""
     usual = Counter(len(found.values) for found in rows).most_common(1)[0][0]
     full = [found.values for found in rows if len(found.values) == usual]
     columns = [
@@ -485,14 +458,14 @@ def _find_columns(rows: Sequence[PdfTableRow]) -> list[PdfCell]:
 
 
 def _find_heads(lines: Sequence[Sequence[PdfCell]], floor: int, first: int, columns: Sequence[PdfCell]) -> list[int]:
-    """Numbers of the heading lines above the first row, top one first."""
+    """Return the numbers of the heading lines above the first row, top one first."""
     heads: list[int] = []
     labels = 0
     for number in range(first - 1, floor - 1, -1):
         parts = lines[number]
         if not parts:
             continue
-        if not columns or len(heads) == _HEAD_LINES or not _is_over_figures(parts, columns):
+        if not columns or len(heads) == _MAX_HEAD_LINES or not _is_over_figures(parts, columns):
             if heads or labels == 2 or not columns or len(parts) > 1 or parts[0].end > columns[0].start:
                 break
             labels += 1
@@ -505,21 +478,19 @@ def _find_heads(lines: Sequence[Sequence[PdfCell]], floor: int, first: int, colu
 
 
 def _is_over_figures(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
-    """Whether all parts stand over the figures; the first may instead head the labels."""
-    if any(len(cell.text) > _LONGEST_HEAD or _is_figure(cell.text) for cell in parts):
-        return False
+    """Tell whether all parts stand over the figures; the first may instead head the labels."""
+    for cell in parts:
+        # Cells of rows (`1,204`, `11.6 years`), not of headings (`2023`, `12 Months`).
+        is_figure = _MEASURED.match(cell.text) or (_VALUE.fullmatch(cell.text) and not _YEAR.fullmatch(cell.text))
+        if len(cell.text) > _MAX_HEAD or is_figure:
+            return False
     slack = (columns[1].centre - columns[0].centre) / 2
     right = [cell for cell in parts if cell.start >= columns[0].start - slack]
     return bool(right) and (len(right) == len(parts) or (right == parts[1:] and parts[0].end < columns[0].start))
 
 
-def _is_figure(text: str) -> bool:
-    """Whether a cell is from a row (`1,204`, `11.6 years`), not from a heading (`2023`, `12 Months`)."""
-    return bool(_MEASURED.match(text) or (_VALUE.fullmatch(text) and not _YEAR.fullmatch(text)))
-
-
 def _column_names(heads: Sequence[Sequence[PdfCell]], columns: Sequence[PdfCell]) -> list[str]:
-    """One heading per column, or none at all when any line is in doubt."""
+    """Return one heading per column, or none at all when any line is in doubt."""
     names = [""] * len(columns)
     for parts in heads:
         right = [cell for cell in parts if cell.end >= columns[0].start]
@@ -532,7 +503,7 @@ def _column_names(heads: Sequence[Sequence[PdfCell]], columns: Sequence[PdfCell]
 
 
 def _match_heads(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> dict[int, PdfCell] | None:
-    """Which heading of a line stands over which column: one each, or each over an equal share of them."""
+    """Map columns to the headings of a line: one each, or each over an equal share of them."""
     pitch = _pitch(columns)
     share, rest = divmod(len(columns), len(parts)) if parts else (0, 1)
     if rest == 0:
@@ -556,7 +527,7 @@ def _is_above(cell: PdfCell, columns: Sequence[PdfCell], group: range, pitch: fl
 def _lines_beside_heads(
     lines: Sequence[Sequence[PdfCell]], top: int, first: int, heads: Sequence[int], columns: Sequence[PdfCell]
 ) -> Iterator[PdfLine]:
-    """What stands between the headings and the first row, and to the left of the headings."""
+    """Yield what stands between the headings and the first row, and to the left of the headings."""
     for number in range(top, first):
         if number not in heads:
             yield PdfLine(_line_text(lines[number]), is_row=True)
@@ -573,19 +544,22 @@ class _PdfTable:
 
     def write_lines(self, lines: Sequence[Sequence[PdfCell]], rows: Sequence[PdfTableRow | None]) -> Iterator[PdfLine]:
         group = _RowGroup()
-        held, indent = "", 0.0
+        pending, indent = "", 0.0  # a line without figures: a heading, or the start of a wrapped label
         for line, found in zip(lines, rows, strict=True):
             if found:
-                label, rest = _join_label(held, found.label)
+                # A label that was wrapped gets its first line back; else that line stands by itself.
+                continues = found.label[:1].islower() or pending.count("(") > pending.count(")")
+                is_wrapped = pending and not pending.endswith(":") and continues
+                label, rest = (f"{pending} {found.label}", "") if is_wrapped else (found.label, pending)
                 yield from group.open(rest, indent)
-                prefix = group.prefix(indent if held and not rest else found.indent)
+                prefix = group.prefix(indent if pending and not rest else found.indent)
                 yield PdfLine(prefix + self._sentence(_FOOTNOTE_MARKS.sub("", label), group, found), is_row=True)
-                held = ""
-            elif held and line and line[0].text[:1].islower():
-                held = f"{held} {_line_text(line)}"
+                pending = ""
+            elif pending and line and line[0].text[:1].islower():
+                pending = f"{pending} {_line_text(line)}"
             elif line:
-                yield from group.open(held, indent)
-                held, indent = _line_text(line), line[0].start
+                yield from group.open(pending, indent)
+                pending, indent = _line_text(line), line[0].start
 
     def _sentence(self, label: str, group: "_RowGroup", found: PdfTableRow) -> str:
         if self.scale and group.is_on_scale(self.scale, label, [value.text for value in found.values]):
@@ -634,13 +608,7 @@ class _RowGroup:
         return f"{self.heading} " if self.heading else ""
 
 
-def _join_label(held: str, label: str) -> tuple[str, str]:
-    """A label that was wrapped gets its first line back; else that line stands by itself."""
-    is_wrapped = held and not held.endswith(":") and (label[:1].islower() or held.count("(") > held.count(")"))
-    return (f"{held} {label}", "") if is_wrapped else (label, held)
-
-
 def _find_column(value: PdfCell, columns: Sequence[PdfCell]) -> int | None:
-    """The column a figure stands in."""
+    """Return the column a figure stands in."""
     over = [index for index, column in enumerate(columns) if value.start <= column.end and column.start <= value.end]
     return over[0] if len(over) == 1 else None

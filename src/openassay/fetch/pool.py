@@ -1,4 +1,4 @@
-"""A few processes that read pages, so that no page can stop, bloat or end the one that asked."""
+"""A pool of processes that extract pages, so that no page can stop, bloat or end the process that asked."""
 
 import asyncio
 import contextlib
@@ -16,14 +16,12 @@ from openassay.errors import ReadError
 from openassay.fetch.formats import ContentFormat, PageNeed
 
 _MODULE = "openassay.fetch.pool_child"
-_MAX_WORKERS = 4  # workers; extraction is all computing, and each holds about 75 MB
-_MEGABYTES = 62  # above a worker at rest and with the body held here: the page then stays below 64; real ones take 15
-_PDFS = 2
+_MAX_WORKERS = 4  # extraction is all computing, and each worker holds about 75 MB
+_MEGABYTES = 62  # above a worker at rest, with the body held here: the page then stays below 64; real ones take 15
+_MAX_PDFS = 2  # at once
 _START_SECONDS = 60.0
-_CHUNK = 1 << 18
-_LONGEST_ANSWER = 64_000_000  # bytes; two million characters of JSON stay below it
-
-
+_CHUNK_BYTES = 1 << 18
+_MAX_ANSWER_BYTES = 64_000_000  # two million characters of JSON stay below it
 _HELP = "Open it in a browser."
 
 
@@ -43,72 +41,80 @@ class PageContent:
 
 
 class ExtractorPool:
-    """Workers are started when they are first wanted, and replaced when a page was too much for one of them."""
+    """Starts workers when they are first needed, and replaces one for which a page was too much."""
 
     def __init__(self, *, workers: int | None = None, megabytes: float = _MEGABYTES) -> None:
         self._size = workers or min(_MAX_WORKERS, os.cpu_count() or 1)
         self._megabytes = megabytes
-        self._room = asyncio.Semaphore(self._size)
-        self._pdfs = asyncio.Semaphore(_PDFS)
-        self._bench: list[_ExtractorProcess] = []  # those not at work, some of them still starting
+        self._slots = asyncio.Semaphore(self._size)
+        self._pdfs = asyncio.Semaphore(_MAX_PDFS)
+        self._idle: list[_ExtractorProcess] = []  # some of them still starting
         self._busy = 0
         self._ending: set[asyncio.Task[None]] = set()
 
     def warm_up(self) -> None:
-        """Starts what is not started yet, without waiting for it."""
-        self._bench += [_ExtractorProcess() for _ in range(self._size - len(self._bench) - self._busy)]
+        """Start the missing workers, without waiting for them."""
+        self._idle += [_ExtractorProcess() for _ in range(self._size - len(self._idle) - self._busy)]
 
     async def extract(
         self, body: bytes, *, format: ContentFormat, url: str, charset: str = "", seconds: float
     ) -> PageContent:
-        """Raises ReadError: the page's fault, or that of a worker it has ended."""
-        work = {
-            "format": format, "url": url, "charset": charset, "seconds": seconds, "size": len(body),
+        """Extract a page; raises ReadError for a fault of the page, or of a worker that it has ended."""
+        task = {
+            "format": format,
+            "url": url,
+            "charset": charset,
+            "seconds": seconds,
+            "size": len(body),
             "megabytes": max(self._megabytes - len(body) / 1e6, 1),
-        }  # fmt: skip
-        async with self._pdfs if format is ContentFormat.PDF else contextlib.nullcontext(), self._room:
-            answer = await self._run_task(work, body, seconds)
+        }
+        async with self._pdfs if format is ContentFormat.PDF else contextlib.nullcontext(), self._slots:
+            answer = await self._run_task(task, body, seconds)
         if "error" in answer:
             raise ReadError(str(answer["error"]), help=_HELP, url=url)
-        return _to_content(answer)
+        fields = {name: answer[name] for name in PageContent.__dataclass_fields__ if name in answer}
+        published, refresh = answer.get("published"), answer.get("refresh")
+        fields["published"] = date.fromisoformat(published) if published else None
+        fields["refresh"] = (int(refresh[0]), str(refresh[1])) if refresh else None
+        return PageContent(**fields)
 
-    async def _run_task(self, work: Mapping[str, object], body: bytes, seconds: float) -> dict[str, Any]:
+    async def _run_task(self, task: Mapping[str, object], body: bytes, seconds: float) -> dict[str, Any]:
         worker = self._take_worker()
-        whole = False
+        reusable = False
         try:
             await worker.wait_until_ready()
             async with asyncio.timeout(seconds):
-                answer = await worker.ask(work, body)
-            whole = not answer["retire"]
+                answer = await worker.ask(task, body)
+            reusable = not answer["retire"]
             return answer
         except TimeoutError as error:
             raise ReadError(f"took more than {seconds:.0f} s to read", help=_HELP) from error
         except (OSError, EOFError, ValueError) as error:
             raise ReadError(await worker.exit_reason(), help=_HELP, retryable=True) from error
         finally:
-            self._return_worker(worker, whole)
+            self._return_worker(worker, reusable)
 
     def _take_worker(self) -> "_ExtractorProcess":
-        """One that is ready before one that is starting."""
+        """Take an idle worker, one that is ready before one that is starting."""
         if not self._size:
             raise ReadError("the reader is closed", help="Open another.")
-        for worker in [worker for worker in self._bench if worker.is_dead]:
-            self._bench.remove(worker)
+        for worker in [worker for worker in self._idle if worker.is_dead]:
+            self._idle.remove(worker)
             self._end_worker(worker)
         self.warm_up()
-        worker = next((worker for worker in reversed(self._bench) if worker.is_ready), self._bench[0])
-        self._bench.remove(worker)
+        worker = next((worker for worker in reversed(self._idle) if worker.is_ready), self._idle[0])
+        self._idle.remove(worker)
         self._busy += 1
         return worker
 
-    def _return_worker(self, worker: "_ExtractorProcess", whole: bool) -> None:
+    def _return_worker(self, worker: "_ExtractorProcess", reusable: bool) -> None:
         self._busy -= 1
-        if whole and self._size:
-            self._bench.append(worker)
+        if reusable and self._size:
+            self._idle.append(worker)
             return
         self._end_worker(worker)
         task = asyncio.current_task()
-        if task is None or not task.cancelling():  # who gives up may close next: no new worker for that
+        if task is None or not task.cancelling():  # a caller that gives up may close next: no new worker for that
             self.warm_up()
 
     def _end_worker(self, worker: "_ExtractorProcess") -> None:
@@ -117,9 +123,9 @@ class ExtractorPool:
         ending.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
-        """No page may be at work any more."""
-        bench, self._bench, self._size = self._bench, [], 0
-        await asyncio.gather(*self._ending, *(worker.end() for worker in bench))
+        """End all workers; no page may be in work any more."""
+        idle, self._idle, self._size = self._idle, [], 0
+        await asyncio.gather(*self._ending, *(worker.end() for worker in idle))
 
 
 class _ExtractorProcess:
@@ -134,21 +140,27 @@ class _ExtractorProcess:
 
     @property
     def is_dead(self) -> bool:
-        """Something outside has ended it, or it could not be started."""
+        """Whether something outside has ended it, or it could not be started."""
         return self.is_ready and (
             self._starting.exception() is not None or self._starting.result().returncode is not None
         )
 
     async def wait_until_ready(self) -> None:
-        """Raises OSError when it could not be started."""
+        """Wait until it has started; raises OSError when it could not be."""
         await asyncio.shield(self._starting)
 
     async def _start(self) -> asyncio.subprocess.Process:
         # A session of its own: Ctrl-C is the parent's to handle, and with a worker goes the process it reads a PDF in.
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", _MODULE, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            sys.executable,
+            "-P",
+            "-m",
+            _MODULE,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
         started = False
         try:
             async with asyncio.timeout(_START_SECONDS):
@@ -160,18 +172,19 @@ class _ExtractorProcess:
                 await _kill(process)
         return process
 
-    async def ask(self, work: Mapping[str, object], body: bytes) -> dict[str, Any]:
+    async def ask(self, task: Mapping[str, object], body: bytes) -> dict[str, Any]:
         process = self._starting.result()
         pipe = cast(asyncio.StreamWriter, process.stdin)
-        header = json.dumps(work).encode()
+        header = json.dumps(task).encode()
         pipe.write(struct.pack(">I", len(header)) + header)
-        for start in range(0, len(body), _CHUNK):  # piece by piece, so that no second copy lies in the pipe's buffer
-            pipe.write(body[start : start + _CHUNK])
+        # Piece by piece, so that no second copy lies in the pipe's buffer.
+        for start in range(0, len(body), _CHUNK_BYTES):
+            pipe.write(body[start : start + _CHUNK_BYTES])
             await pipe.drain()
         return await _read_answer(process)
 
     async def exit_reason(self) -> str:
-        """How it ended by itself."""
+        """Say how it ended by itself."""
         if not self._starting.done() or self._starting.exception():
             return "no process could be started to read it in"
         process = self._starting.result()
@@ -189,7 +202,7 @@ class _ExtractorProcess:
 async def _read_answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
     pipe = cast(asyncio.StreamReader, process.stdout)
     size = struct.unpack(">I", await pipe.readexactly(4))[0]
-    if size > _LONGEST_ANSWER:
+    if size > _MAX_ANSWER_BYTES:
         raise ValueError("no answer of a reader")
     answer = json.loads(await pipe.readexactly(size))
     if not isinstance(answer, dict):
@@ -198,21 +211,9 @@ async def _read_answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """With all it has started: it leads a group of its own."""
+    """Kill a process with all it has started: it leads a group of its own."""
     if process.stdin is not None:
         process.stdin.close()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
     await process.wait()
-
-
-def _to_content(answer: Mapping[str, Any]) -> PageContent:
-    fields = {name: answer[name] for name in PageContent.__dataclass_fields__ if name in answer}
-    published, refresh = answer.get("published"), answer.get("refresh")
-    return PageContent(
-        **fields
-        | {
-            "published": date.fromisoformat(published) if published else None,
-            "refresh": (int(refresh[0]), str(refresh[1])) if refresh else None,
-        }
-    )

@@ -1,6 +1,6 @@
-"""Runs alone in a subprocess and reads one page after another, under limits that hold whatever a page does.
+"""The process of a pool: reads one page after another, under limits that hold whatever a page does.
 
-A frame is a length of 4 bytes, that much JSON, and, on the way in, a body whose size the JSON tells. The child ends
+A frame is a length of 4 bytes, that much JSON, and, on the way in, a body whose size the JSON gives. The child ends
 when its input does, so also when its parent is killed.
 """
 
@@ -22,17 +22,17 @@ from openassay.fetch.decoders import decode_page
 from openassay.fetch.formats import ContentFormat, Extraction
 
 MEGABYTE = 1_000_000
-_CHARACTERS = 2_000_000  # of one page; a long book has half of that
+_MAX_CHARACTERS = 2_000_000  # of one page; a long book has half of that
 _PDF_MEGABYTES = 512  # for the process that opens the file
-_LAYOUT_MEGABYTES = 256  # for the places of its characters, in this process
-_GROWN = 24 * MEGABYTE  # a worker that keeps so much after a page is replaced; 181 pages in a row leave 12
-_STUB = 1_000  # bytes; a page as short as that which leads elsewhere says nothing else
+_LAYOUT_MEGABYTES = 256  # for the positions of its characters, in this process
+_MAX_GROWTH = 24 * MEGABYTE  # a worker that keeps more after a page is replaced; 181 pages in a row leave 12
+_STUB_BYTES = 1_000  # a page as short as that which leads elsewhere says nothing else
 _TOO_BIG = "needs more than {:.0f} MB of memory"
-_TAGS = 20  # of those that say something in place of a header
-_WIDE = 200_000  # bytes in which a page must have said where it leads
+_MAX_TAGS = 20  # with http-equiv that are looked at
+_REFRESH_BYTES = 200_000  # in which a page must have said where it leads
 
 _PICTURE = re.compile(rb"data:[\w/+.;=-]{1,80};base64,[\w+/=%]{1000,}")  # libxml2 gives up on long attributes
-_SILENT = (
+_INERT_TAGS = (
     (b"<!--", b"-->"), (b"<script", b"</script"), (b"<noscript", b"</noscript"), (b"<style", b"</style"),
     (b"<template", b"</template"),
 )  # fmt: skip
@@ -41,7 +41,7 @@ _TARGET = re.compile(rb"content\s*=\s*[\"']?\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:u
 
 
 class ExtractionTask(NamedTuple):
-    """What stands in the header of a request."""
+    """The header of a request."""
 
     format: ContentFormat
     url: str
@@ -62,28 +62,22 @@ def main() -> None:
     warm_up()
     base = _read_memory("VmSize")
     write_answer(sink, {"ready": True})
-    while (work := _read_task(source)) is not None:
-        body = source.read(work.size)  # all of it, whatever becomes of it: the next page comes after it
-        _set_limits(work, base)
-        found = run_task(work, body)
+    while len(prefix := source.read(4)) == 4:
+        fields = json.loads(source.read(struct.unpack(">I", prefix)[0]))
+        task = ExtractionTask(**{**fields, "format": ContentFormat(fields["format"])})
+        body = source.read(task.size)  # all of it, whatever becomes of it: the next page comes after it
+        _set_limits(task, base)
+        found = run_task(task, body)
         _clear_limits()
-        found["retire"] = _read_memory("VmSize") - base > _GROWN
+        found["retire"] = _read_memory("VmSize") - base > _MAX_GROWTH
         write_answer(sink, found)
         if found["retire"]:
             return
 
 
 def warm_up() -> None:
-    """The libraries are loaded, and the tables they make at their first page are made."""
+    """Load the libraries, and let them make the tables that they make at their first page."""
     html.extract(b"<html><body><article><p>One page is read to warm up.</p></article></body></html>", "https://a.test/")
-
-
-def _read_task(source: BinaryIO) -> ExtractionTask | None:
-    prefix = source.read(4)
-    if len(prefix) < 4:
-        return None
-    fields = json.loads(source.read(struct.unpack(">I", prefix)[0]))
-    return ExtractionTask(**{**fields, "format": ContentFormat(fields["format"])})
 
 
 def write_answer(sink: BinaryIO, found: dict[str, Any]) -> None:
@@ -92,41 +86,37 @@ def write_answer(sink: BinaryIO, found: dict[str, Any]) -> None:
     sink.flush()
 
 
-def run_task(work: ExtractionTask, body: bytes) -> dict[str, Any]:
-    """A fault of the page is an answer; any other ends the process, and the parent reports it."""
+def run_task(task: ExtractionTask, body: bytes) -> dict[str, Any]:
+    """Read a page. A fault of the page is an answer; any other ends the process, and the parent reports it."""
     peak = _read_memory("VmPeak")
     try:
-        return read_page(work, body)
+        return read_page(task, body)
     except MemoryError:
-        return {"error": _TOO_BIG.format(work.memory_limit)}
+        return {"error": _TOO_BIG.format(task.memory_limit)}
     except ReadError as error:
         # libxml2 calls a page broken when it could not get the memory for it
-        short = _read_memory("VmPeak") - peak > 0.8 * work.memory_limit * MEGABYTE
-        return {"error": _TOO_BIG.format(work.memory_limit) if short else error.message}
+        short = _read_memory("VmPeak") - peak > 0.8 * task.memory_limit * MEGABYTE
+        return {"error": _TOO_BIG.format(task.memory_limit) if short else error.message}
 
 
-def read_page(work: ExtractionTask, body: bytes) -> dict[str, Any]:
-    leads = find_refresh(body, work.url) if work.format is ContentFormat.HTML else None
-    found = Extraction("") if leads and len(body) < _STUB else _extract(work, body)
-    words = found.text[:_CHARACTERS]
+def read_page(task: ExtractionTask, body: bytes) -> dict[str, Any]:
+    leads = find_refresh(body, task.url) if task.format is ContentFormat.HTML else None
+    found = Extraction("") if leads and len(body) < _STUB_BYTES else _extract(task, body)
+    text = found.text[:_MAX_CHARACTERS]
+    # A table has no prose to judge.
+    score = quality.score(text) if task.format is not ContentFormat.CSV else 1.0
     fields = {name: value.isoformat() if isinstance(value, date) else value for name, value in asdict(found).items()}
-    return fields | {
-        "text": words,
-        "quality": quality.score(words)
-        if work.format is not ContentFormat.CSV
-        else 1.0,  # a table has no prose to judge
-        "refresh": leads,
-    }
+    return fields | {"text": text, "quality": score, "refresh": leads}
 
 
-def _extract(work: ExtractionTask, body: bytes) -> Extraction:
-    match work.format:
+def _extract(task: ExtractionTask, body: bytes) -> Extraction:
+    match task.format:
         case ContentFormat.HTML:
-            return html.extract(decode_page(_PICTURE.sub(b"data:,", body), work.charset), work.url)
+            return html.extract(decode_page(_PICTURE.sub(b"data:,", body), task.charset), task.url)
         case ContentFormat.PDF:
             from openassay.fetch import pdf
 
-            return pdf.extract(body, seconds=max(1, int(work.seconds)), megabytes=_PDF_MEGABYTES)
+            return pdf.extract(body, seconds=max(1, int(task.seconds)), megabytes=_PDF_MEGABYTES)
         case ContentFormat.DOCX:
             from openassay.fetch import docx
 
@@ -134,25 +124,22 @@ def _extract(work: ExtractionTask, body: bytes) -> Extraction:
         case ContentFormat.CSV:
             from openassay.fetch import text
 
-            return text.extract_csv(_to_utf8(body, work.charset))
+            return text.extract_csv(_to_utf8(body, task.charset))
         case ContentFormat.MARKDOWN | ContentFormat.PLAIN:
             from openassay.fetch import text
 
-            read = text.extract_markdown if work.format is ContentFormat.MARKDOWN else text.extract_plain
-            return read(_to_utf8(body, work.charset))
+            read = text.extract_markdown if task.format is ContentFormat.MARKDOWN else text.extract_plain
+            return read(_to_utf8(body, task.charset))
 
 
 def _to_utf8(body: bytes, charset: str) -> bytes:
-    """No more than is kept."""
-    return decode_page(body, charset)[:_CHARACTERS].encode("utf-8", "replace")
-
-
-# Where a page leads ----------------------------------------------------------------------------------
+    """Decode no more than is kept."""
+    return decode_page(body, charset)[:_MAX_CHARACTERS].encode("utf-8", "replace")
 
 
 def find_refresh(body: bytes, url: str) -> list[Any] | None:
-    """Seconds and address of `<meta http-equiv=refresh>`, if it leads to another page."""
-    tag = _find_refresh_tag(body[:_WIDE])
+    """Return seconds and address of `<meta http-equiv=refresh>`, if it leads to another page."""
+    tag = _find_refresh_tag(body[:_REFRESH_BYTES])
     found = _TARGET.search(tag) if tag else None
     if found is None:
         return None
@@ -161,32 +148,29 @@ def find_refresh(body: bytes, url: str) -> list[Any] | None:
 
 
 def _find_refresh_tag(head: bytes) -> bytes | None:
-    """The tag, if it is one that counts. By plain search: of patterns over a whole page some take the square of it."""
+    """Find the tag by plain search: some patterns over a whole page take the square of its length."""
     low, at = head.lower(), 0
-    for _ in range(_TAGS):
+    for _ in range(_MAX_TAGS):
         at = low.find(b"http-equiv", at + 1)
         if at < 0:
             return None
         start, end = low.rfind(b"<", 0, at), low.find(b">", at) + 1
-        silent = any(low.rfind(opens, 0, start) > low.rfind(closes, 0, start) for opens, closes in _SILENT)
-        if end and not silent and _REFRESH.fullmatch(head, start, end):
+        inert = any(low.rfind(opens, 0, start) > low.rfind(closes, 0, start) for opens, closes in _INERT_TAGS)
+        if end and not inert and _REFRESH.fullmatch(head, start, end):
             return head[start:end]
     return None
 
 
-# Limits ----------------------------------------------------------------------------------------------
-
-
-def _set_limits(work: ExtractionTask, base: int) -> None:
-    """Memory above that of a worker at rest. The alarm ends a worker whose parent is no longer there to do it."""
+def _set_limits(task: ExtractionTask, base: int) -> None:
+    """Limit the memory above that of a worker at rest, and the time: the alarm ends a worker whose parent is gone."""
     try:
         import resource
-    except ImportError:  # Windows: the parent's clock alone holds it
+    except ImportError:  # Windows: only the parent's clock limits it
         return
-    signal.setitimer(signal.ITIMER_REAL, work.seconds + 2)
+    signal.setitimer(signal.ITIMER_REAL, task.seconds + 2)
     if base:
         _, hardest = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (base + int(work.memory_limit * MEGABYTE), hardest))
+        resource.setrlimit(resource.RLIMIT_AS, (base + int(task.memory_limit * MEGABYTE), hardest))
 
 
 def _clear_limits() -> None:
@@ -200,7 +184,7 @@ def _clear_limits() -> None:
 
 
 def _read_memory(field: str) -> int:
-    """Bytes; 0 where the system does not tell."""
+    """Return a field of /proc/self/status in bytes; 0 where the system does not tell."""
     try:
         with open("/proc/self/status", encoding="ascii") as status:
             return next((int(line.split()[1]) * 1024 for line in status if line.startswith(field)), 0)

@@ -1,4 +1,4 @@
-"""How much a text reads like content rather than a menu, a cookie wall or a dump: 0 to 1."""
+"""Scores how much a text reads like content rather than a menu, a cookie wall or a dump: 0 to 1."""
 
 import re
 from statistics import fmean
@@ -7,7 +7,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 # Its end is optional, so that each character is looked at once: a page may be one line without a full stop.
 _STRETCH = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+([.!?\u3002\uff01\uff1f]?)")
 _LETTER = re.compile(r"[^\W\d_]")
-_SHORTEST = 27  # characters of a sentence
+_MIN_SENTENCE = 27  # characters
 _SPACE = re.compile(r"\s")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # one says as much as two or three Latin letters
 
@@ -44,17 +44,34 @@ _USUAL_LETTERS = 0.75  # share of letters in running prose; tables and code lie 
 
 
 def score(text: str) -> float:
+    """Score a text by its length, letters, sentences, variety and substance."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return 0.0
-    factors = (_length(text), _letters(text), _sentences(text), _variety(lines), _substance(lines))
+    visible = _SPACE.sub("", text)
+    inside = 0  # characters inside sentences
+    for stretch in _STRETCH.finditer(text):
+        first = _LETTER.search(text, stretch.start(), stretch.end())
+        size = stretch.end() - first.start() if first and stretch[1] else 0
+        inside += size if size >= _MIN_SENTENCE else 0
+    # Repeated lines and repeated words both mark boilerplate and generated filler.
+    words = _WORD.findall(" ".join(lines).lower())[:400]
+    distinct = len(set(words)) / len(words) if words else 0.0
+    widths = [_width(line) for line in lines]  # lines that are longer than a menu entry have substance
+    factors = (
+        min(1.0, _width(text) / _LONG_ENOUGH),
+        min(1.0, sum(map(str.isalpha, visible)) / len(visible) / _USUAL_LETTERS),
+        min(1.0, inside / (0.7 * len(text))),
+        min(len(set(lines)) / len(lines), min(1.0, distinct / 0.3)),
+        min(1.0, sum(width for width in widths if width > 60) / sum(widths) / 0.6),
+    )
     # The weakest trait decides more than the average: a long menu must not pass for its length.
     found = 0.4 * fmean(factors) + 0.6 * min(factors[1:]) * min(1.0, 0.4 + factors[0])
     return round(found * _notice_factor(text), 3)
 
 
 def _notice_factor(text: str) -> float:
-    """Less the more of a short text is a notice: that the page is gone, or that it wants to set cookies."""
+    """Return less the more of a short text is a notice: that the page is gone, or that it wants to set cookies."""
     if len(text) > _NOTICE_LENGTH:
         return 1.0
     if _GONE.search(text, 0, _NOTICE_START):
@@ -66,37 +83,6 @@ def _notice_factor(text: str) -> float:
     return max(0.1, 1 - 1.5 * share)
 
 
-def _length(text: str) -> float:
-    return min(1.0, _width(text) / _LONG_ENOUGH)
-
-
 def _width(text: str) -> float:
+    """Count characters, wide ones for what they say."""
     return len(text) + 1.5 * len(_WIDE.findall(text))
-
-
-def _letters(text: str) -> float:
-    visible = _SPACE.sub("", text)
-    return min(1.0, sum(map(str.isalpha, visible)) / len(visible) / _USUAL_LETTERS)
-
-
-def _sentences(text: str) -> float:
-    """Share of the text inside sentences."""
-    inside = 0
-    for stretch in _STRETCH.finditer(text):
-        first = _LETTER.search(text, stretch.start(), stretch.end())
-        size = stretch.end() - first.start() if first and stretch[1] else 0
-        inside += size if size >= _SHORTEST else 0
-    return min(1.0, inside / (0.7 * len(text)))
-
-
-def _variety(lines: list[str]) -> float:
-    """Repeated lines and repeated words both mark boilerplate and generated filler."""
-    words = _WORD.findall(" ".join(lines).lower())[:400]
-    distinct = len(set(words)) / len(words) if words else 0.0
-    return min(len(set(lines)) / len(lines), min(1.0, distinct / 0.3))
-
-
-def _substance(lines: list[str]) -> float:
-    """Share of the characters that stand in lines longer than a menu entry."""
-    widths = [_width(line) for line in lines]
-    return min(1.0, sum(width for width in widths if width > 60) / sum(widths) / 0.6)

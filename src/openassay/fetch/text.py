@@ -1,9 +1,9 @@
-"""Plain text and Markdown."""
+"""Extracts plain text, Markdown and CSV."""
 
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import islice
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from openassay.errors import ReadError
 from openassay.fetch import formats
-from openassay.fetch.formats import Extraction, reflow
+from openassay.fetch.formats import Extraction, parse_day, reflow
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -28,10 +28,13 @@ _FRONT_MATTER_LIMIT = 65_536
 
 
 def decode_file(data: bytes) -> str:
-    """Text of a file that does not say its encoding. Raises ReadError for binary content."""
+    """Decode a file that does not say its encoding; raises ReadError for binary content."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
-    _refuse_binary(data[:65_536])
+    sample = data[:65_536]
+    control = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in sample)
+    if b"\x00" in sample or control > len(sample) // 20:
+        raise ReadError("the content is binary, not text", help="Save it as text, Markdown, HTML, PDF or DOCX.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -40,12 +43,6 @@ def decode_file(data: bytes) -> str:
         return data.decode("cp1252")
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _refuse_binary(sample: bytes) -> None:
-    control = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in sample)
-    if b"\x00" in sample or control > len(sample) // 20:
-        raise ReadError("the content is binary, not text", help="Save it as text, Markdown, HTML, PDF or DOCX.")
 
 
 def extract_plain(data: bytes) -> Extraction:
@@ -58,7 +55,12 @@ def extract_markdown(data: bytes) -> Extraction:
         text, heading = reflow(body), ""
         notes: tuple[str, ...] = ("too large to parse as Markdown; read as plain text",)
     else:
-        (text, heading), notes = _render_markdown(body), ()
+        from markdown_it import MarkdownIt
+
+        writer = _MarkdownWriter()
+        for token in MarkdownIt("commonmark").enable("table").parse(body):
+            writer.add_token(token)
+        text, heading, notes = "\n".join(writer.lines), writer.heading, ()
     return Extraction(
         text=clean_text(text),
         title=_meta_string(meta, "title") or heading,
@@ -70,7 +72,7 @@ def extract_markdown(data: bytes) -> Extraction:
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, object], str]:
-    """The YAML block at the top and the rest; a block that is not valid YAML is dropped, not an error."""
+    """Split off the YAML block at the top; a block that is not valid YAML is dropped, not an error."""
     match = _FRONT_MATTER.match(text, 0, _FRONT_MATTER_LIMIT)
     if match is None:
         return {}, text
@@ -98,25 +100,11 @@ def _to_day(value: object) -> date | None:
         return value.date()
     if isinstance(value, date):
         return value
-    try:
-        return date.fromisoformat(str(value).strip()[:10])
-    except ValueError:
-        return None
+    return parse_day(str(value).strip())
 
 
 def _normalise_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _render_markdown(markdown: str) -> tuple[str, str]:
-    """Readable text of a Markdown document, and its first heading."""
-    from markdown_it import MarkdownIt
-
-    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
-    writer = _MarkdownWriter()
-    for token in tokens:
-        writer.add_token(token)
-    return "\n".join(writer.lines), writer.heading
 
 
 @dataclass
@@ -132,9 +120,10 @@ class _MarkdownWriter:
     def add_token(self, token: "Token") -> None:
         match token.type:
             case "inline":
-                self._add_inline(_inline_text(token.children or ()))
+                self._add_inline(token)
             case "fence" | "code_block":
-                self._add_block(*_code_lines(token))
+                fence = token.markup if token.type == "fence" else "```"
+                self._add_block(fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence)
             case "heading_open":
                 self._heading = True
             case "heading_close":
@@ -155,7 +144,15 @@ class _MarkdownWriter:
                 self._add_block(*formats.rows_to_lines(self._table[0], self._table[1:]))
                 self._table = None
 
-    def _add_inline(self, text: str) -> None:
+    def _add_inline(self, token: "Token") -> None:
+        parts: list[str] = []
+        for child in token.children or ():
+            match child.type:
+                case "text" | "code_inline":
+                    parts.append(child.content)
+                case "softbreak" | "hardbreak":
+                    parts.append(" ")
+        text = " ".join("".join(parts).split())
         if self._table:
             self._table[-1].append(text)
         elif self._item:
@@ -171,48 +168,27 @@ class _MarkdownWriter:
             self.lines += [*lines, ""]
 
 
-def _code_lines(token: "Token") -> list[str]:
-    fence = token.markup if token.type == "fence" else "```"
-    return [fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence]
-
-
-def _inline_text(children: Sequence["Token"]) -> str:
-    parts: list[str] = []
-    for child in children:
-        match child.type:
-            case "text" | "code_inline":
-                parts.append(child.content)
-            case "softbreak" | "hardbreak":
-                parts.append(" ")
-    return " ".join("".join(parts).split())
-
-
-# CSV files: a line that names the columns, then one line per row that stands alone.
-
-_ROWS = 50_000
+_MAX_ROWS = 50_000
 _DELIMITERS = ",;\t|"
 
 
 def extract_csv(data: bytes) -> Extraction:
+    """Write a line that names the columns, then one line per row that stands alone."""
     text = decode_file(data)
     try:
-        return _extract_rows(text)
+        table = _read_records(text)
+        header = next(table, None)
+        if header is None:
+            return Extraction("")
+        body = list(islice(table, _MAX_ROWS))
+        notes = (f"only the first {_MAX_ROWS:,} rows were read",) if next(table, None) is not None else ()
+        if not formats.is_header_row(header):
+            body.insert(0, header)
+            header = [f"Column {number}" for number in range(1, len(header) + 1)]
+        lines = ["Columns: " + ", ".join(name for name in header if name), "", *formats.rows_to_lines(header, body)]
+        return Extraction(clean_text("\n".join(lines)), notes=notes)
     except csv.Error as error:
         raise ReadError(f"not a readable CSV file: {error}", help="Save it again as CSV with quoted fields.") from error
-
-
-def _extract_rows(text: str) -> Extraction:
-    table = _read_records(text)
-    header = next(table, None)
-    if header is None:
-        return Extraction("")
-    body = list(islice(table, _ROWS))
-    notes = (f"only the first {_ROWS:,} rows were read",) if next(table, None) is not None else ()
-    if not formats.is_header_row(header):
-        body.insert(0, header)
-        header = [f"Column {number}" for number in range(1, len(header) + 1)]
-    lines = ["Columns: " + ", ".join(name for name in header if name), "", *formats.rows_to_lines(header, body)]
-    return Extraction(clean_text("\n".join(lines)), notes=notes)
 
 
 def _read_records(text: str) -> Iterator[list[str]]:

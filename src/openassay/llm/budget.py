@@ -1,4 +1,4 @@
-"""One run's money: every call is reserved, made, stored and settled here, and nowhere else."""
+"""The budget of a run: every call is reserved, made, stored and settled here, and nowhere else."""
 
 import asyncio
 import contextlib
@@ -14,8 +14,8 @@ from openassay.protocols import Emit, Ledger
 
 Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
 
-LOOK_AGAIN = 1.0  # seconds after which a waiting call looks again by itself: another process may have settled
-PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts to store what has arrived: a server may restart
+POLL_SECONDS = 1.0  # after which a waiting call tries again by itself: another process may have settled
+STORE_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # between attempts to store an answer: a server may restart
 
 _log = logging.getLogger("openassay.llm")
 
@@ -29,10 +29,10 @@ class CallAttempt:
 
 
 class RunAccount:
-    """A ports.Account. Reservations of an earlier life of the run are recovered when it is first used.
+    """A `protocols.Account`. Reservations of an earlier process of the run are recovered when it is first used.
 
-    `lineage` are the runs that this one continues, the nearest first: what one of them has paid for is taken from the
-    books, costs nothing and is not written again.
+    `lineage` are the runs that this one continues, the nearest first: what one of them has paid for is read from the
+    ledger, costs nothing and is not written again.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class RunAccount:
         self._price = price
         self._lineage = lineage
         self._opening = asyncio.Lock()
-        self._buying: dict[str, asyncio.Lock] = {}
-        self._booking = asyncio.Lock()
+        self._purchase_locks: dict[str, asyncio.Lock] = {}
+        self._settle_lock = asyncio.Lock()
         self._settled = asyncio.Event()
         self._attempts: dict[str, list[str]] | None = None  # call -> keys of its attempts so far
         self._inherited: dict[str, list[str]] = {}  # call -> keys of the attempts that earlier runs made at it
-        self._in_hand: dict[str, str] = {}  # key -> an answer that could not be stored yet
+        self._unstored: dict[str, str] = {}  # key -> an answer that could not be stored yet
 
     async def get_spend(self) -> Spend:
         await self._open()
@@ -68,7 +68,7 @@ class RunAccount:
         return await self._ledger.has_refusals(self._run)
 
     async def is_near_cap(self, share: float) -> bool:
-        """Whether so much of a cap is used that a cheaper model is due."""
+        """Tell whether this share of a cap is used."""
         spent = await self.get_spend()
         caps = self._caps
         return (
@@ -78,23 +78,25 @@ class RunAccount:
         )
 
     async def load_replies(self, call: str) -> list[ModelReply]:
-        """The answers to a call that were paid for before: in this process, in one that died, or by an earlier run."""
+        """Return the answers to a call that were paid for before, by this process, an earlier one or an earlier run."""
         return [ModelReply.model_validate_json(stored) for stored in await self._load_answers(call) if stored]
 
     async def next_attempt_key(self, call: str) -> str:
-        """The key of a call's next attempt: `call#3` is its fourth."""
+        """Return the key of a call's next attempt: `call#3` is its fourth."""
         attempts = (await self._open()).setdefault(call, [])
         attempts.append(f"{call}#{len(attempts)}")
         return attempts[-1]
 
     async def pay(self, paid: CallAttempt, call: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
-        """Make the call. What may have been billed is booked, if need be at its worst case; the rest is free again."""
+        """Make a call and settle it: at its worst case where it may have been billed, for nothing where it was not."""
         key = paid.reservation.key
         await self._reserve(paid.reservation)
         await self._ledger.record_send(key)
-        charge: Charge | None = Charge()  # given up in mid-call: it may be billed
+        charge: Charge | None = Charge()  # for a call that is cancelled: it may be billed
         try:
-            reply = _replace_surrogates(await call())
+            reply = await call()
+            # JSON can spell half of a surrogate pair, which cannot be stored.
+            reply = reply.model_copy(update={"text": reply.text.encode("utf-8", "replace").decode()})
             await self._store(key, reply.model_dump_json())
             charge = _to_charge(reply, paid.micros)
         except ModelError as error:
@@ -108,13 +110,13 @@ class RunAccount:
         return reply
 
     def task_budget(self, task: str, share: float) -> "TaskBudget":
-        """A purse for one task, whose calls may use no more than its share of the research money."""
+        """Return a budget for one task, whose calls may use no more than its share of the research budget."""
         return TaskBudget(self, task, share)
 
     async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]], *, share: float = 1.0) -> str:
-        """A ports.Purse: what was bought before is given again, and of several who want the same one pays."""
+        """Buy a request once, as `protocols.Budget`: a second buyer, then or later, gets the same answer."""
         call = f"{self._run} {fee.step} {fee.provider} {sha256(fee.request.encode()).hexdigest()[:24]}"
-        async with self._buying.setdefault(call, asyncio.Lock()):
+        async with self._purchase_locks.setdefault(call, asyncio.Lock()):
             for stored in await self._load_answers(call):
                 return stored
             return await self._buy(fee, await self.next_attempt_key(call), request, share)
@@ -122,13 +124,13 @@ class RunAccount:
     async def _load_answers(self, call: str) -> list[str]:
         attempts = await self._open()
         keys = [*attempts.get(call, []), *self._inherited.get(call, [])]
-        found = [self._in_hand.get(key) or await self._ledger.get_answer(key) for key in keys]
+        found = [self._unstored.get(key) or await self._ledger.get_answer(key) for key in keys]
         return [stored for stored in found if stored is not None]
 
     async def _store(self, key: str, answer: str) -> None:
-        """What has arrived is paid for: as long as this process lives it is not asked for again, stored or not."""
-        self._in_hand[key] = answer
-        for pause in (*PAUSES, None):
+        """Store an answer. It is paid for: as long as this process lives it is not asked for again, stored or not."""
+        self._unstored[key] = answer
+        for pause in (*STORE_PAUSES, None):
             try:
                 await self._ledger.store_answer(key, answer)
             except StorageError as error:
@@ -136,19 +138,26 @@ class RunAccount:
                     raise
                 await asyncio.sleep(pause)
             else:
-                del self._in_hand[key]
+                del self._unstored[key]
                 return
 
     async def _buy(self, fee: Fee, key: str, request: Callable[[], Awaitable[str]], share: float) -> str:
         reservation = Reservation(
-            key=key, run=self._run, step=fee.step, task=fee.task, provider=fee.provider, model=fee.step,
-            micros=fee.micros, tokens=0, share=share,
-            last=not fee.micros,  # without money there are still those who cost nothing
-        )  # fmt: skip
+            key=key,
+            run=self._run,
+            step=fee.step,
+            task=fee.task,
+            provider=fee.provider,
+            model=fee.step,
+            micros=fee.micros,
+            tokens=0,
+            share=share,
+            last=not fee.micros,  # without money there are still providers that cost nothing
+        )
         await self._reserve(reservation)
         await self._ledger.record_send(key)
         began = time.monotonic()
-        charge: Charge | None = Charge()  # given up in mid-request: it may be billed
+        charge: Charge | None = Charge()  # for a request that is cancelled: it may be billed
         try:
             answer = await request()
             await self._store(key, answer)
@@ -169,7 +178,7 @@ class RunAccount:
         _log.info("%s %s failed: %s", reservation.model, reservation.step, error.message)
 
     async def _reserve(self, reservation: Reservation) -> None:
-        """Worst cases are several times the usual cost: while only those of calls under way stand in the way, wait."""
+        """Reserve the worst case of a call; wait while only the worst cases of calls under way leave no room for it."""
         until = time.monotonic() + reservation.seconds
         while True:
             self._settled.clear()
@@ -179,29 +188,33 @@ class RunAccount:
                 if not error.retryable or time.monotonic() > until:
                     raise
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AGAIN):
+                async with asyncio.timeout(POLL_SECONDS):
                     await self._settled.wait()
 
     async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool = False) -> None:
-        async with self._booking:  # one after the other, so that each event tells a larger total
+        async with self._settle_lock:  # one after the other, so that each event has a larger total
             await self._ledger.settle(reservation.key, charge)
             self._settled.set()
             if not quietly:  # a page or a free search costs nothing but a request, and has an event of its own
-                await self._emit_spend(reservation, charge)
-
-    async def _emit_spend(self, reservation: Reservation, charge: Charge) -> None:
-        spent = await self._ledger.get_spend(self._run)
-        micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
-        model = reservation.provider if reservation.model == reservation.step else reservation.model
-        data: dict[str, object] = {
-            "model": model, "step": reservation.step, "task": reservation.task, "usd": micros / MICRO,
-            "confirmed": charge.micros is not None, "prompt_tokens": charge.prompt_tokens,
-            "completion_tokens": charge.completion_tokens, "seconds": round(charge.seconds, 3),
-            "total_usd": spent.usd, "total_tokens": spent.tokens, "requests": spent.requests,
-            "cap_usd": self._caps.micros / MICRO,
-        }  # fmt: skip
-        _log.info("%s %s: %s", reservation.model, reservation.step, data)
-        await self._emit("spend", reservation.step, data)
+                spent = await self._ledger.get_spend(self._run)
+                micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
+                model = reservation.provider if reservation.model == reservation.step else reservation.model
+                data: dict[str, object] = {
+                    "model": model,
+                    "step": reservation.step,
+                    "task": reservation.task,
+                    "usd": micros / MICRO,
+                    "confirmed": charge.micros is not None,
+                    "prompt_tokens": charge.prompt_tokens,
+                    "completion_tokens": charge.completion_tokens,
+                    "seconds": round(charge.seconds, 3),
+                    "total_usd": spent.usd,
+                    "total_tokens": spent.tokens,
+                    "requests": spent.requests,
+                    "cap_usd": self._caps.micros / MICRO,
+                }
+                _log.info("%s %s: %s", reservation.model, reservation.step, data)
+                await self._emit("spend", reservation.step, data)
 
     async def _open(self) -> dict[str, list[str]]:
         async with self._opening:
@@ -212,19 +225,15 @@ class RunAccount:
                 for call in await self._ledger.calls(self._run):
                     attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
                     await self._settle_late(call)
-                await self._inherit()
+                for run in self._lineage:  # a call of an earlier run is the same call under that run's name
+                    for call in await self._ledger.calls(run):
+                        name = self._run + call.key.rpartition("#")[0].removeprefix(run)
+                        self._inherited.setdefault(name, []).append(call.key)
                 self._attempts = attempts
         return self._attempts
 
-    async def _inherit(self) -> None:
-        """A call of an earlier run is the same call under that run's name."""
-        for run in self._lineage:
-            for call in await self._ledger.calls(run):
-                name = self._run + call.key.rpartition("#")[0].removeprefix(run)
-                self._inherited.setdefault(name, []).append(call.key)
-
     async def _settle_late(self, call: LedgerCall) -> None:
-        """A process that died between an answer and its booking left both the answer and what it used."""
+        """Settle a call whose process died between storing its answer and settling it."""
         stored = await self._ledger.get_answer(call.key) if call.state == "lost" else None
         if stored is None:
             return
@@ -237,7 +246,7 @@ class RunAccount:
 
 
 class TaskBudget:
-    """A ports.Purse: what it pays is laid to its task."""
+    """A `protocols.Budget` that books what it pays to its task."""
 
     def __init__(self, account: RunAccount, task: str, share: float) -> None:
         self._account = account
@@ -246,11 +255,6 @@ class TaskBudget:
 
     async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
         return await self._account.buy(fee.model_copy(update={"task": self._task}), request, share=self._share)
-
-
-def _replace_surrogates(reply: ModelReply) -> ModelReply:
-    """Half of a surrogate pair, which JSON can spell, is no text that could be kept."""
-    return reply.model_copy(update={"text": reply.text.encode("utf-8", "replace").decode()})
 
 
 def _to_charge(reply: ModelReply, micros: Micros) -> Charge:

@@ -1,8 +1,8 @@
-"""What a question will probably cost, from how many calls a depth makes and what they hold.
+"""Estimates what a question will cost, from how many calls a depth makes and what they hold.
 
 Calls and prompts were counted in runs of the scripted model on examples/library with 2, 5 and 7 sub-questions and 1, 2
 and 3 rounds. How much a model writes is assumed: a report of the usual length, and one revision from standard depth on.
-The cap holds whatever the quote says.
+The cap holds whatever the estimate says.
 """
 
 from typing import NamedTuple
@@ -14,12 +14,13 @@ from openassay.models.plan import Depth
 from openassay.models.spend import MICRO, CostEstimate, ModelRole
 from openassay.settings import Settings
 
-TOKENS_PER_SECOND = 60  # a hosted model writes: assumed
-NEARBY_PER_SECOND, NEARBY_READ_PER_SECOND = 10, 43  # a model of 1.5B parameters on two cores writes and reads: measured
+HOSTED_TOKENS_PER_SECOND = 60  # that a hosted model writes: assumed
+# That a model of 1.5B parameters on two cores writes and reads: measured.
+LOCAL_TOKENS_PER_SECOND, LOCAL_READ_PER_SECOND = 10, 43
 
 
 class EstimateStep(NamedTuple):
-    """A kind of call: who makes it, how often, with how many tokens."""
+    """A kind of call: its role, how many there are, with how many tokens."""
 
     role: ModelRole
     calls: int
@@ -56,30 +57,31 @@ STEPS: dict[Depth, tuple[EstimateStep, ...]] = {
 }
 
 
-def estimate_cost(lineup: ModelSelection | None, depth: Depth, settings: Settings, most_usd: float) -> CostEstimate:
-    if lineup is None:
+def estimate_cost(selection: ModelSelection | None, depth: Depth, settings: Settings, most_usd: float) -> CostEstimate:
+    if selection is None:
         return CostEstimate(model=EMBEDDED, usd=0, most_usd=0, calls=0, tokens=0, seconds=0)
     micros = reading = tokens = calls = 0
     seconds = 0.0
     for step in STEPS[depth]:
-        if not lineup.by_role[step.role]:
+        if not selection.by_role[step.role]:
             continue  # the embedded reasoner's
-        model = lineup.by_role[step.role][0]
-        most = call_limits(model, settings)
-        prompt, answer = min(step.prompt, most.room), min(step.answer, most.answer)
+        model = selection.by_role[step.role][0]
+        limits = call_limits(model, settings)
+        prompt, answer = min(step.prompt, limits.prompt_tokens), min(step.answer, limits.answer_tokens)
         cost = step.calls * find_price(model, settings).micros(prompt, answer)
         micros, reading = micros + cost, reading + cost * (step.role == "searcher")
         tokens += step.calls * (prompt + answer)
         calls += step.calls
-        one_by_one = step.calls if most.at_once == 1 else step.in_a_row
-        seconds += one_by_one * _call_seconds(prompt, answer, nearby=most.at_once == 1)
+        if limits.at_once == 1:
+            seconds += step.calls * (prompt / LOCAL_READ_PER_SECOND + answer / LOCAL_TOKENS_PER_SECOND)
+        else:
+            seconds += step.in_a_row * (1.0 + answer / HOSTED_TOKENS_PER_SECOND)
     return CostEstimate(
-        model=str(lineup.first), usd=micros / MICRO, most_usd=most_usd, calls=calls, tokens=tokens,
-        seconds=round(seconds), reading_usd=reading / MICRO,
-    )  # fmt: skip
-
-
-def _call_seconds(prompt: int, answer: int, *, nearby: bool) -> float:
-    if nearby:
-        return prompt / NEARBY_READ_PER_SECOND + answer / NEARBY_PER_SECOND
-    return 1.0 + answer / TOKENS_PER_SECOND
+        model=str(selection.first),
+        usd=micros / MICRO,
+        most_usd=most_usd,
+        calls=calls,
+        tokens=tokens,
+        seconds=round(seconds),
+        reading_usd=reading / MICRO,
+    )

@@ -1,4 +1,4 @@
-"""A .gguf file as a model: served by llama.cpp on a free loopback port, in a process of its own.
+"""Serves a .gguf file as a model, by llama.cpp on a free loopback port, in a process of its own.
 
 A process, because loading a gigabyte stops the one it happens in, and a damaged file may end it. The child dies with
 its parent: it reads from a pipe that ends when the parent does. A key that only the two know keeps others out.
@@ -24,7 +24,7 @@ from openassay.protocols import OnText
 from openassay.settings import Settings
 
 LOAD_SECONDS = 600.0  # a large file on a slow disk
-CONTEXT = 8192  # tokens of prompt and answer; its memory grows with it
+CONTEXT_TOKENS = 8192  # of prompt and answer; its memory grows with it
 
 
 def require_llamacpp() -> None:
@@ -36,7 +36,7 @@ def require_llamacpp() -> None:
 
 
 class LocalServer:
-    """One per file and process, shared by all who ask for it."""
+    """The server of one file, shared by all users in this process."""
 
     _running: dict[Path, "LocalServer"] = {}
     _guard = threading.Lock()
@@ -45,12 +45,32 @@ class LocalServer:
         self.path = path
         self.secret = secrets.token_urlsafe(24)
         self._users = 0
-        self._process = self._spawn()
-        self.address = self._load()
+        require_llamacpp()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "openassay.llm.local", str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the parent, which finishes its step
+        )
+        timer = threading.Timer(LOAD_SECONDS, self._process.kill)
+        timer.start()
+        try:
+            address = self._read_address()
+        finally:
+            timer.cancel()
+        if not address:
+            self._end()
+            raise ConfigurationError(
+                f"llama.cpp cannot load {self.path}",
+                help="Download the file again; if it is whole, there may be too little memory for it.",
+            )
+        self.address = f"{address}/v1"
 
     @classmethod
     def acquire(cls, path: Path) -> "LocalServer":
-        """Blocks until the model is loaded: call it in a thread. Each call wants a `release`."""
+        """Return the running server or start it; blocks until the model is loaded. Each call needs a `release`."""
         path = path.resolve()
         with cls._guard:
             server = cls._running.get(path)
@@ -71,34 +91,8 @@ class LocalServer:
                     del self._running[self.path]
                 self._end()
 
-    def _spawn(self) -> subprocess.Popen[str]:
-        require_llamacpp()
-        return subprocess.Popen(
-            [sys.executable, "-m", "openassay.llm.local", str(self.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the parent, which finishes its step
-        )
-
-    def _load(self) -> str:
-        watch = threading.Timer(LOAD_SECONDS, self._process.kill)
-        watch.start()
-        try:
-            address = self._read_address()
-        finally:
-            watch.cancel()
-        if not address:
-            self._end()
-            raise ConfigurationError(
-                f"llama.cpp cannot load {self.path}",
-                help="Download the file again; if it is whole, there may be too little memory for it.",
-            )
-        return f"{address}/v1"
-
     def _read_address(self) -> str:
-        """The child's one line; empty when it died before it could say anything."""
+        """Read the child's one line; empty when it died before writing it."""
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             return ""
@@ -119,7 +113,7 @@ class LocalServer:
 
 
 class LocalModel:
-    """A Vendor: the OpenAI adapter on a server of our own."""
+    """A `Vendor`: the OpenAI adapter on a server of our own."""
 
     def __init__(self, name: ModelName, settings: Settings) -> None:
         from openassay.llm.vendors.openai import OpenAIVendor
@@ -130,7 +124,7 @@ class LocalModel:
 
     @property
     def ended(self) -> bool:
-        """A server that died, say for want of memory, is not coming back: the model has to be opened anew."""
+        """Whether the server has died, say for lack of memory: then the model has to be opened again."""
         return self._server is None or self._server.ended
 
     async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
@@ -144,7 +138,7 @@ class LocalModel:
 
 
 def _serve(path: str) -> None:
-    """The child: loads, says where it listens, and ends when its parent does."""
+    """Run as the child: load the model, write the address, and end when the parent does."""
     xllamacpp = importlib.import_module("xllamacpp")  # published without types
     secret = sys.stdin.readline().strip()
     params = xllamacpp.CommonParams()
@@ -152,7 +146,7 @@ def _serve(path: str) -> None:
     params.hostnames = ["127.0.0.1"]
     params.port = 0  # a free one
     params.api_keys = [secret]
-    params.n_ctx = CONTEXT
+    params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
     params.cache_ram_mib = 0  # 8 GB of old prompts by default
     params.endpoint_slots = False

@@ -18,7 +18,7 @@ VendorName = Literal["anthropic", "openai", "google", "compatible", "ollama", "l
 
 VENDORS: tuple[VendorName, ...] = get_args(VendorName)
 HOSTED = frozenset({"anthropic", "openai", "google"})  # need a key, and see what they are asked
-SERVED = {  # speak OpenAI's format at an address of the user's
+SERVED = {  # speak OpenAI's format at an address that the user gives
     "compatible": None,
     "ollama": "http://127.0.0.1:11434/v1",
     "llamacpp": "http://127.0.0.1:8080/v1",
@@ -46,14 +46,16 @@ class ModelName:
 
     @property
     def path(self) -> Path:
-        """Of the file behind a `local:` name."""
+        """The file behind a `local:` name."""
         return Path(self.name).expanduser()
 
 
 def parse_name(text: str) -> ModelName:
     vendor, colon, name = (part.strip() for part in text.partition(":"))
     if not colon and vendor not in VENDORS:
-        raise _no_vendor_error(vendor)
+        family = next((known for start, known in FAMILIES.items() if vendor.lower().startswith(start)), None)
+        hint = f" (did you mean {family}:{vendor}?)" if family else _suggest_vendor(vendor)
+        raise ConfigurationError(f"{vendor!r} does not name the vendor of its model{hint}", help=_format_help())
     if vendor not in VENDORS:
         raise ConfigurationError(f"unknown vendor {vendor!r} in {text!r}{_suggest_vendor(vendor)}", help=_format_help())
     if not name:
@@ -62,7 +64,7 @@ def parse_name(text: str) -> ModelName:
 
 
 def key_variable(model: ModelName) -> str:
-    """The variable that holds the vendor's key; servers of the user's share one, which may be absent."""
+    """Return the variable that holds the vendor's key; the user's own servers share one, which may be absent."""
     return f"{model.vendor if model.vendor in HOSTED else 'compatible'}_api_key".upper()
 
 
@@ -79,12 +81,12 @@ def find_key(model: ModelName, keys: Keys) -> str | None:
 
 
 def has_key(model: ModelName, keys: Keys) -> bool:
-    """Whether the model can be asked as far as keys go."""
+    """Tell whether the model can be asked as far as keys go."""
     return model.vendor not in HOSTED or find_key(model, keys) is not None
 
 
 def base_url(model: ModelName, settings: Settings) -> str | None:
-    """Where the model is asked; None for a hosted vendor's own address and for a file."""
+    """Return the address of the model's server; None for a hosted vendor's own address and for a file."""
     for vendor in settings.llm.endpoints:
         if vendor not in VENDORS:
             raise ConfigurationError(
@@ -104,7 +106,7 @@ def base_url(model: ModelName, settings: Settings) -> str | None:
 
 
 def is_on_this_machine(model: ModelName, settings: Settings) -> bool:
-    """Whether nothing leaves the machine. A hosted vendor's gateway on loopback passes everything on, so: never."""
+    """Tell whether nothing leaves the machine. A hosted vendor's gateway on loopback passes everything on: never."""
     if model.vendor == "local":
         return True
     if model.vendor not in SERVED:
@@ -119,7 +121,7 @@ def is_on_this_machine(model: ModelName, settings: Settings) -> bool:
 
 
 def check_file(model: ModelName) -> None:
-    """A `local:` model must be a .gguf file; said at start rather than by a server that dies."""
+    """Check that a `local:` model is a .gguf file: at start, rather than by a server that dies."""
     if model.vendor != "local":
         return
     path = model.path
@@ -152,12 +154,6 @@ def _check_address(address: str, model: ModelName) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def _no_vendor_error(name: str) -> ConfigurationError:
-    family = next((vendor for start, vendor in FAMILIES.items() if name.lower().startswith(start)), None)
-    hint = f" (did you mean {family}:{name}?)" if family else _suggest_vendor(name)
-    return ConfigurationError(f"{name!r} does not say whose model it is{hint}", help=_format_help())
-
-
 def _suggest_vendor(word: str) -> str:
     match = difflib.get_close_matches(word.lower(), VENDORS, n=1)
     return f" (did you mean {match[0]}?)" if match else ""
@@ -167,7 +163,7 @@ def _format_help() -> str:
     return f"Write VENDOR:MODEL, such as {EXAMPLES['anthropic']}. Vendors: {', '.join(VENDORS)}; or `embedded`."
 
 
-# Model servers that happen to run on this machine, for a first-run dialogue and a doctor to propose.
+# Model servers that run on this machine, for the first-run dialogue and `doctor` to propose -------------------
 
 ServerKind = Literal["ollama", "compatible"]
 
@@ -216,7 +212,7 @@ _MODELS = TypeAdapter(_ServerModels)
 async def find_model_servers(
     seconds: float = 0.5, *, ollama: Sequence[str] = (OLLAMA,), servers: Sequence[str] = SERVERS
 ) -> list[ModelServer]:
-    """Those that answer in time; a server that is absent, slow or something else is left out without a word."""
+    """Return the servers that answer in time; one that is absent, slow or something else is left out."""
     asked = [_probe(url, "ollama", "/api/tags", _TAGS, seconds) for url in ollama]
     asked += [_probe(url, "compatible", "/v1/models", _MODELS, seconds) for url in servers]
     return [found for found in await asyncio.gather(*asked) if found is not None]
@@ -236,7 +232,7 @@ async def _probe(
 
 
 async def _fetch(url: str) -> bytes:
-    """At most MOST_BYTES, uncompressed: what is longer is no list of models and fails as JSON."""
+    """Fetch at most MAX_LIST_BYTES, uncompressed: a longer list fails as JSON."""
     import httpx2
 
     content = b""

@@ -1,4 +1,4 @@
-"""What a call costs in whole micro-dollars, rounded up, and what it can cost at most."""
+"""Computes what a call costs in whole micro-dollars, rounded up, and what it can cost at most."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ OVERHEAD_TOKENS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TokenPrice:
-    """`usd` is asked anew for each call, since some prices per token rise with the length of the prompt."""
+    """A price, which is computed for each call: some prices per token rise with the length of the prompt."""
 
     usd: Callable[[int, int], Decimal]
 
@@ -31,7 +31,7 @@ FREE = TokenPrice(lambda _prompt, _completion: Decimal(0))
 
 
 def find_price(model: ModelName, settings: Settings) -> TokenPrice:
-    """Free on this machine, then what the settings say, then what is published; raises ConfigurationError."""
+    """Find a price: free on this machine, then the settings', then the published one; raises ConfigurationError."""
     if is_on_this_machine(model, settings):
         return FREE
     if (own := settings.llm.prices.get(str(model))) is not None:
@@ -47,7 +47,7 @@ def find_price(model: ModelName, settings: Settings) -> TokenPrice:
 
 
 def max_prompt_tokens(request: ModelRequest) -> int:
-    """The most tokens a prompt can have: no tokeniser makes more than one token of a byte of UTF-8.
+    """Return the most tokens a prompt can have: no tokeniser makes more than one token of a byte of UTF-8.
 
     The schema counts twice: it is sent closed and spelt out, or written into the prompt.
     """
@@ -58,7 +58,7 @@ def max_prompt_tokens(request: ModelRequest) -> int:
 
 @lru_cache
 def _find_list_price(model: ModelName) -> TokenPrice | None:
-    """From the list that comes with genai-prices; it is never fetched."""
+    """Look a price up in the list that comes with genai-prices; it is never fetched."""
     from genai_prices import Usage, calc_price
 
     def usd(prompt: int, completion: int) -> Decimal:

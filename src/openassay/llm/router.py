@@ -1,7 +1,7 @@
 """The model router: which model a step asks, and what happens when it does not answer.
 
 A role's models are asked in order. Each has a few attempts with growing pauses, as the kind of error allows; a provider
-that keeps failing is left alone for a while; near the cap the budget model comes first. All retries are here: the
+that keeps failing is not asked for a while; near the cap the budget model comes first. All retries are here: the
 vendors' own are off.
 """
 
@@ -37,20 +37,27 @@ from openassay.models.spend import Caps, Method, ModelPrompt, ModelReply, ModelR
 from openassay.protocols import Emit, Ledger, RateLimiter, Stream, TokenBucket
 from openassay.settings import RoleTuning, Settings
 
-# A circuit breaker: a provider that keeps failing is left alone for a while.
-
-BREAKER_FAILURES = 5  # in a row, after which a provider is left alone
+BREAKER_FAILURES = 5  # in a row, after which a provider is not asked
 BREAKER_SECONDS = 30.0  # before one call may try again
+METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode")
+MAX_PAUSE = 60.0  # a provider that asks for a longer pause is passed over
+TURN_SECONDS = 300.0  # a call waits so long for the rate of its vendor
+# Pauses between the attempts at one model, by what went wrong (requirement F-11). Other errors are not retried.
+PAUSES: dict[Category, tuple[float, ...]] = {
+    Category.RATE_LIMIT: (10.0, 20.0, 40.0),
+    Category.TIMEOUT: (1.0, 2.0),
+    Category.API: (1.0, 2.0, 4.0),
+}
 
 
 class CircuitBreaker:
-    """Closed lets every call through, open none; after a while one call may try, and its outcome decides."""
+    """Lets every call through while closed, none while open; after a while one call may try, and decides."""
 
     def __init__(
         self, clock: Callable[[], float], failures: int = BREAKER_FAILURES, seconds: float = BREAKER_SECONDS
     ) -> None:
         self._clock = clock
-        self._most = failures
+        self._max_failures = failures
         self._seconds = seconds
         self._failures = 0
         self._opened: float | None = None
@@ -58,8 +65,12 @@ class CircuitBreaker:
 
     @contextmanager
     def guard(self, provider: str) -> Iterator[None]:
-        """A call to the provider; refused while the breaker is open. However it ends, its trial is given back."""
-        trial = self._admit(provider)
+        """Guard a call to the provider; it is refused while the breaker is open."""
+        trial = object()
+        if self._opened is not None:
+            if self._trial is not None or self._clock() - self._opened < self._seconds:
+                raise ModelError(f"{provider} is failing; it will be retried later")
+            self._trial = trial
         try:
             yield
             self._close()
@@ -70,59 +81,39 @@ class CircuitBreaker:
             if self._trial is trial:
                 self._trial = None
 
-    def _admit(self, provider: str) -> object:
-        mine = object()
-        if self._opened is not None:
-            if self._trial is not None or self._clock() - self._opened < self._seconds:
-                raise ModelError(f"{provider} has failed repeatedly and is left alone for a while")
-            self._trial = mine
-        return mine
-
     def _close(self) -> None:
         self._failures, self._opened = 0, None
 
     def _record_failure(self, error: ModelError) -> None:
-        """A provider that answers, if only to ask for patience or to turn one request down, has not failed."""
+        """Count a failure. A provider that answers, if only with a rate limit or a refusal, has not failed."""
         if isinstance(error, RateLimitError):
             return
         if not error.retryable:
             self._close()
             return
         self._failures += 1
-        if self._opened is not None or self._failures >= self._most:
+        if self._opened is not None or self._failures >= self._max_failures:
             self._opened = self._clock()
 
 
-METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode")
-LONGEST_PAUSE = 60.0  # a provider that wants to be left alone for longer is passed over
-TURN_SECONDS = 300.0  # a call waits so long for the rate of its vendor
-
-
-# Pauses between the attempts at one model, by what went wrong (requirement F-11). Other errors are not tried again.
-PAUSES: dict[Category, tuple[float, ...]] = {
-    Category.RATE_LIMIT: (10.0, 20.0, 40.0),
-    Category.TIMEOUT: (1.0, 2.0),
-    Category.API: (1.0, 2.0, 4.0),
-}
-
-
 class CallLimits(NamedTuple):
-    """How much one call to a model may hold, write and take."""
+    """How long a prompt, an answer and a call to a model may be."""
 
-    room: int  # tokens of a prompt
-    answer: int  # the most tokens of an answer
+    prompt_tokens: int
+    answer_tokens: int
     seconds: float
     at_once: int
 
 
 # A model on this machine reads some 40 tokens a second on two cores, has a window of 4,000 or 8,000, and one slot.
-NEARBY = CallLimits(room=3_000, answer=1_500, seconds=900.0, at_once=1)
-HOSTED = CallLimits(room=24_000, answer=8_000, seconds=120.0, at_once=16)
+LOCAL_LIMITS = CallLimits(prompt_tokens=3_000, answer_tokens=1_500, seconds=900.0, at_once=1)
+HOSTED_LIMITS = CallLimits(prompt_tokens=24_000, answer_tokens=8_000, seconds=120.0, at_once=16)
 
 
 class ModelProvider:
-    """Who is behind a model: its connection, its rate, and whether it has been failing. `rates` are those of all
-    processes, where they share any."""
+    """The provider of a model: its connection, its rate, and whether it has been failing.
+
+    `rates` are shared by all processes, where there are any."""
 
     def __init__(
         self, model: ModelName, settings: Settings, clock: Callable[[], float], rates: RateLimiter | None = None
@@ -130,8 +121,8 @@ class ModelProvider:
         self.breaker = CircuitBreaker(clock)
         self.limits = call_limits(model, settings)
         self.slots = asyncio.Semaphore(self.limits.at_once)
-        self._a_minute = settings.llm.requests_per_minute.get(model.vendor)
-        self._rate = AsyncLimiter(self._a_minute, 60) if self._a_minute else None
+        self._per_minute = settings.llm.requests_per_minute.get(model.vendor)
+        self._rate = AsyncLimiter(self._per_minute, 60) if self._per_minute else None
         self._rates = rates
         self._model = model
         self._settings = settings
@@ -139,7 +130,7 @@ class ModelProvider:
         self._vendor: Vendor | None = None
 
     async def get_vendor(self) -> Vendor:
-        """Imported and connected when first needed, in a thread: an SDK takes a second to import."""
+        """Return the vendor, imported and connected when first needed, in a thread: an SDK takes a second to import."""
         async with self._opening:
             if self._vendor is not None and getattr(self._vendor, "ended", False):
                 await self._vendor.close()
@@ -147,24 +138,24 @@ class ModelProvider:
             if self._vendor is None:
                 try:
                     self._vendor = await asyncio.to_thread(open_vendor, self._model, self._settings)
-                except ConfigurationError as error:  # a file that cannot be loaded: this step goes on without it
+                except ConfigurationError as error:  # a file that cannot be loaded: this step continues without it
                     raise ModelError(error.message, help=error.help) from error
         return self._vendor
 
     async def wait_for_rate(self) -> None:
-        """Until it may be asked once more; RateLimitError where that takes too long."""
-        if self._a_minute is None or self._rate is None:
+        """Wait until the vendor may be asked once more; RateLimitError where that takes too long."""
+        if self._per_minute is None or self._rate is None:
             return
         try:
             async with asyncio.timeout(TURN_SECONDS):
                 await self._rate.acquire()
                 if self._rates is not None:
                     await self._rates.acquire(
-                        f"llm:{self._model.vendor}", TokenBucket(self._a_minute, self._a_minute / 60)
+                        f"llm:{self._model.vendor}", TokenBucket(self._per_minute, self._per_minute / 60)
                     )
         except TimeoutError:
             raise RateLimitError(
-                f"{self._model.vendor} has too many calls waiting",
+                f"{self._model.vendor} has too many queued calls",
                 help=f"Raise llm.requests_per_minute for {self._model.vendor} if your plan allows more.",
             ) from None
 
@@ -174,14 +165,15 @@ class ModelProvider:
 
 
 def call_limits(model: ModelName, settings: Settings) -> CallLimits:
-    usual = NEARBY if is_on_this_machine(model, settings) else HOSTED
-    return usual._replace(
-        room=settings.llm.prompt_tokens or usual.room, seconds=settings.llm.call_seconds or usual.seconds
+    limits = LOCAL_LIMITS if is_on_this_machine(model, settings) else HOSTED_LIMITS
+    return limits._replace(
+        prompt_tokens=settings.llm.prompt_tokens or limits.prompt_tokens,
+        seconds=settings.llm.call_seconds or limits.seconds,
     )
 
 
 class ModelRouter:
-    """What all runs of a process share: providers, their breakers and rates, and what each model can do."""
+    """Shares providers, their breakers and rates, and what each model can do among the runs of a process."""
 
     def __init__(
         self,
@@ -200,19 +192,19 @@ class ModelRouter:
         self._rates = rates
         self._providers: dict[str, ModelProvider] = {}
         self._prices: dict[ModelName, TokenPrice] = {}
-        self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON a model's server does not know
+        self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON that a model's server does not know
 
     def models_for_run(
-        self, run: str, lineup: ModelSelection, caps: Caps, emit: Emit, *, lineage: tuple[str, ...] = ()
+        self, run: str, selection: ModelSelection, caps: Caps, emit: Emit, *, lineage: tuple[str, ...] = ()
     ) -> "RunModels":
         account = RunAccount(run, self.ledger, caps, emit, self._price_in_micros, lineage=lineage)
-        return RunModels(self, run, lineup, account, emit)
+        return RunModels(self, run, selection, account, emit)
 
     def _price_in_micros(self, model: str) -> Micros:
         return find_price(parse_name(model), self.settings).micros
 
     async def get_price(self, model: ModelName) -> TokenPrice:
-        """Looked up once, in a thread: the list of prices takes long to import."""
+        """Return the price, looked up once, in a thread: the list of prices takes long to import."""
         if model not in self._prices:
             self._prices[model] = await asyncio.to_thread(find_price, model, self.settings)
         return self._prices[model]
@@ -237,32 +229,36 @@ class ModelRouter:
 
 
 class RunModels:
-    """A ports.LanguageModel for one run."""
+    """A `protocols.LanguageModel` for one run."""
 
-    def __init__(self, router: ModelRouter, run: str, lineup: ModelSelection, account: RunAccount, emit: Emit) -> None:
+    def __init__(
+        self, router: ModelRouter, run: str, selection: ModelSelection, account: RunAccount, emit: Emit
+    ) -> None:
         self.account = account
         self._router = router
         self._run = run
-        self._lineup = lineup
+        self._selection = selection
         self._emit = emit
-        self._asking: dict[str, asyncio.Lock] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
         self._rejected: dict[ModelName, ApiKeyError] = {}
-        self._cheaper = False  # said once that the budget model has taken over
+        self._told_cheaper = False  # whether a notice has said that the budget model is used
 
     def max_prompt_tokens(self, role: ModelRole) -> int:
-        """What the first model of the role can hold; the others are given the same prompt."""
-        models = self._lineup.by_role[role]
-        return call_limits(models[0], self._router.settings).room if models else NEARBY.room
+        """Return what the first model of the role can hold; the others get the same prompt."""
+        models = self._selection.by_role[role]
+        return call_limits(models[0], self._router.settings).prompt_tokens if models else LOCAL_LIMITS.prompt_tokens
 
     def max_words(self, role: ModelRole) -> int:
-        """Three words are about four tokens, and JSON takes its share."""
-        models = self._lineup.by_role[role]
-        return self._answer_tokens(models[0], role) // 2 if models else NEARBY.answer // 2
+        """Return the length of an answer in words: three words are about four tokens, and JSON takes its share."""
+        models = self._selection.by_role[role]
+        return self._answer_tokens(models[0], role) // 2 if models else LOCAL_LIMITS.answer_tokens // 2
 
     async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
-        call = _call_key(self._run, prompt)
+        content = json.dumps(prompt.plain(), sort_keys=True, ensure_ascii=False)
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        call = f"{self._run}/{prompt.step}/{prompt.task}/{digest}"
         # The same call twice at once is made once: the second finds the answer of the first.
-        async with self._asking.setdefault(call, asyncio.Lock()):
+        async with self._locks.setdefault(call, asyncio.Lock()):
             earlier = await self.account.load_replies(call)
             for reply in earlier:
                 if reply.finish != "refusal":
@@ -272,7 +268,7 @@ class RunModels:
     async def _ask_in_order(
         self, call: str, prompt: ModelPrompt, stream: Stream | None, refused: set[str]
     ) -> ModelReply:
-        """`refused` are models that declined to answer before the run was resumed; they were paid for that."""
+        """Ask the models of the role in turn, save those that declined before the run was resumed."""
         models = [model for model in await self._candidates(prompt.role) if str(model) not in refused]
         last: ModelError | BudgetError | None = None
         for position, model in enumerate(models):
@@ -288,28 +284,28 @@ class RunModels:
                 if isinstance(error, ApiKeyError):
                     self._rejected[model] = error  # the key will not be better at the next step
                 if position + 1 < len(models):
-                    text = f"{model}: {error.message}. Going on with {models[position + 1]}."
+                    text = f"{model}: {error.message}. Continuing with {models[position + 1]}."
                     await self._emit_notice(prompt, text, **failure_details(error))
         if last is not None:
             raise last
         if refused:
             raise RefusalError(f"{', '.join(sorted(refused))} declined to answer")
-        raise ModelError(f"no model may be the {prompt.role} here", help="Name one with llm.model or --model.")
+        raise ModelError(f"no model is available as {prompt.role}", help="Name one with llm.model or --model.")
 
     async def _candidates(self, role: ModelRole) -> list[ModelName]:
-        usual = list(self._lineup.by_role[role])
-        budget = self._lineup.budget
+        usual = list(self._selection.by_role[role])
+        budget = self._selection.budget
         if budget is None or not await self.account.is_near_cap(self._router.settings.budget.near):
             return usual
-        if not self._cheaper:
-            self._cheaper = True
-            await self._emit("notice", "", {"text": f"The cap is near: {budget} is asked from here on."})
+        if not self._told_cheaper:
+            self._told_cheaper = True
+            await self._emit("notice", "", {"text": f"The cap is near: {budget} is used from here on."})
         return [budget, *(model for model in usual if model != budget)]
 
     async def _ask_with_retries(
         self, call: str, model: ModelName, prompt: ModelPrompt, stream: Stream | None, *, is_last: bool
     ) -> ModelReply:
-        """One model, with pauses between its attempts. Pauses and timeouts count, not the wait for a free slot."""
+        """Ask one model, with pauses between attempts. Pauses and timeouts count, not the wait for a free slot."""
         provider, settings = self._router.get_provider(model), self._router.settings
         left = settings.llm.step_seconds or 4 * provider.limits.seconds
         tried = dict.fromkeys(PAUSES, 0)
@@ -324,7 +320,7 @@ class RunModels:
                 if pause is None:
                     raise
                 await self._emit_notice(
-                    prompt, f"{model}: {error.message}. Trying again in {pause:g} s.", **failure_details(error)
+                    prompt, f"{model}: {error.message}. Retrying in {pause:g} s.", **failure_details(error)
                 )
                 await self._router.sleep(pause)
                 left -= pause
@@ -332,7 +328,7 @@ class RunModels:
     async def _ask_once(
         self, call: str, model: ModelName, prompt: ModelPrompt, stream: Stream | None, is_last: bool
     ) -> ModelReply:
-        """One attempt, in the first way of asking for JSON that the model's server knows."""
+        """Make one attempt, in the first way of asking for JSON that the model's server knows."""
         provider = self._router.get_provider(model)
         *methods, last = self._router.usable_methods(model, prompt.avoid)
         async with provider.slots:
@@ -349,51 +345,51 @@ class RunModels:
         provider, settings = self._router.get_provider(model), self._router.settings
         tuning: RoleTuning = getattr(settings.llm, prompt.role)
         request = ModelRequest(
-            model=model.name, prompt=prompt, method=method, temperature=tuning.temperature,
-            max_tokens=self._answer_tokens(model, prompt.role), seconds=provider.limits.seconds,
-        )  # fmt: skip
+            model=model.name,
+            prompt=prompt,
+            method=method,
+            temperature=tuning.temperature,
+            max_tokens=self._answer_tokens(model, prompt.role),
+            seconds=provider.limits.seconds,
+        )
         vendor = await provider.get_vendor()
-        cost = await self._router.get_price(model)
-        reservation = await self._make_reservation(call, model, request, cost)
-        paid = CallAttempt(reservation.model_copy(update={"last": is_last}), cost.micros)
-        await provider.wait_for_rate()
-        async with self._router.all:
-            # What a broken attempt has said is not part of the next one's answer: each has a listener of its own.
-            reply = await self.account.pay(
-                paid, lambda: ask_vendor(vendor, model, request, stream() if stream else None)
-            )
-        if reply.finish == "refusal":  # an answer, and paid for, but nothing can be made of it
-            raise RefusalError(f"{model} declined to answer", help="Ask in other words, or choose another model.")
-        return reply
-
-    async def _make_reservation(
-        self, call: str, model: ModelName, request: ModelRequest, cost: TokenPrice
-    ) -> Reservation:
+        price = await self._router.get_price(model)
         tokens = max_prompt_tokens(request)
-        return Reservation(
+        reservation = Reservation(
             key=await self.account.next_attempt_key(call),
             run=self._run,
-            step=request.prompt.step,
-            task=request.prompt.task,
+            step=prompt.step,
+            task=prompt.task,
             provider=model.vendor,
             model=str(model),
-            micros=cost.micros(tokens, request.max_tokens),
+            micros=price.micros(tokens, request.max_tokens),
             tokens=tokens + request.max_tokens,
-            research=request.prompt.purpose == "research",
-            share=request.prompt.share,
+            research=prompt.purpose == "research",
+            share=prompt.share,
             seconds=request.seconds + 60,
+            last=is_last,
         )
+        await provider.wait_for_rate()
+        async with self._router.all:
+            # The text of a broken attempt is not part of the next one's answer: each has a listener of its own.
+            reply = await self.account.pay(
+                CallAttempt(reservation, price.micros),
+                lambda: ask_vendor(vendor, model, request, stream() if stream else None),
+            )
+        if reply.finish == "refusal":  # an answer, and paid for, but nothing can be made of it
+            raise RefusalError(f"{model} declined to answer", help="Rephrase the question, or choose another model.")
+        return reply
 
     def _answer_tokens(self, model: ModelName, role: ModelRole) -> int:
         tuning: RoleTuning = getattr(self._router.settings.llm, role)
-        return min(tuning.max_tokens, call_limits(model, self._router.settings).answer)
+        return min(tuning.max_tokens, call_limits(model, self._router.settings).answer_tokens)
 
     async def _emit_notice(self, prompt: ModelPrompt, text: str, **more: object) -> None:
         await self._emit("notice", "", {"text": text, "step": prompt.step, "task": prompt.task, **more})
 
 
 def _next_pause(error: ModelError, tried: dict[Category, int], left: float) -> float | None:
-    """Seconds until the next attempt at the same model, or None when there is none."""
+    """Return the seconds until the next attempt at the same model, or None when there is none."""
     if not error.retryable or error.category not in PAUSES:
         return None
     pauses = PAUSES[error.category]
@@ -404,10 +400,4 @@ def _next_pause(error: ModelError, tried: dict[Category, int], left: float) -> f
     pause = pauses[number]
     if isinstance(error, RateLimitError) and error.retry_after is not None:
         pause = error.retry_after
-    return pause if pause <= LONGEST_PAUSE and pause < left else None
-
-
-def _call_key(run: str, prompt: ModelPrompt) -> str:
-    content = json.dumps(prompt.plain(), sort_keys=True, ensure_ascii=False)
-    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return f"{run}/{prompt.step}/{prompt.task}/{digest}"
+    return pause if pause <= MAX_PAUSE and pause < left else None

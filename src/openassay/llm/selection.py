@@ -1,7 +1,7 @@
-"""Who thinks in a run: for each role the models to ask, in order.
+"""Selects the models of a run: for each role the models to ask, in order.
 
-A hosted model takes part when its key is there, another one when it was named. Documents of the person go to no hosted
-model unless it was asked for by name; a model on this machine is followed by hosted ones only if those were named too.
+A hosted model is used when its key is set, another one when it was named. A person's documents go to no hosted model
+unless it was asked for by name; a model on this machine is followed by hosted ones only if those were named too.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,7 @@ EMBEDDED = "embedded"
 NONE = "none"  # in place of a tier's model: there is no such tier
 ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
 
-PRIVATE = (
-    "Your documents stay on this machine, so the embedded reasoner does the thinking. "
-    "Name a model (--model) to use one."
-)
+PRIVATE = "Your documents stay on this machine, so the embedded reasoner is used. Name a model (--model) to use one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class ModelSelection:
         return self.models[0]
 
     def remote_models(self, settings: Settings) -> list[ModelName]:
-        """Those that see what they are asked on somebody else's machine."""
+        """Return the models that run on somebody else's machine."""
         return [model for model in self.models if not is_on_this_machine(model, settings)]
 
 
@@ -52,7 +49,7 @@ class _ModelTier:
 
 
 def select_models(settings: Settings, options: ResearchOptions) -> ModelSelection | None:
-    """None: the embedded reasoner does the thinking."""
+    """Select the models of a run; None for the embedded reasoner."""
     if (options.model or settings.llm.model) == EMBEDDED:
         return None
     private = is_private(options)
@@ -62,12 +59,12 @@ def select_models(settings: Settings, options: ResearchOptions) -> ModelSelectio
 
 
 def is_private(options: ResearchOptions) -> bool:
-    """Whether a person's documents, or a conversation about them, are at stake."""
+    """Tell whether a run is about a person's documents."""
     return options.private or (bool(options.docs) and not options.web)
 
 
 def needs_model_consent(settings: Settings, options: ResearchOptions) -> bool:
-    """Whether there is a model with a key that may not see the documents, since nobody named it."""
+    """Tell whether there is a model with a key that may not see the documents, since nobody named it."""
     if not is_private(options) or (options.model or settings.llm.model) == EMBEDDED:
         return False
     without = options.model_copy(update={"docs": (), "private": False})
@@ -97,25 +94,21 @@ def _tiers(role: ModelRole, settings: Settings, options: ResearchOptions) -> Ite
 def _can_use(tier: _ModelTier, settings: Settings, private: bool, before: list[ModelName]) -> bool:
     nearby = any(is_on_this_machine(model, settings) for model in before)
     if private and nearby and not is_on_this_machine(tier.model, settings):
-        return False  # who chose a model on this machine for documents wants them to stay there
+        return False  # choosing a model on this machine for documents means that they stay there
     if private and not tier.first and not before:
-        return False  # a fallback that is written down, perhaps as the default it is, asks for nothing by itself
+        return False  # a fallback in the settings, perhaps the default, does not by itself ask for a model
     if tier.named:
-        _check_model(tier.model, settings)
+        check_file(tier.model)
+        base_url(tier.model, settings)  # raises where it is invalid
+        if tier.model.vendor == "local":
+            require_llamacpp()
+        if not has_key(tier.model, settings.keys):
+            raise ConfigurationError(
+                f"{tier.model} was asked for, but there is no key for {tier.model.vendor}",
+                help=f"Set {key_variable(tier.model)}, name another model, or use --model {EMBEDDED}.",
+            )
         return True
     return not private and not nearby and has_key(tier.model, settings.keys)
-
-
-def _check_model(model: ModelName, settings: Settings) -> None:
-    check_file(model)
-    base_url(model, settings)  # raises where it is no address
-    if model.vendor == "local":
-        require_llamacpp()
-    if not has_key(model, settings.keys):
-        raise ConfigurationError(
-            f"{model} was asked for, but there is no key for {model.vendor}",
-            help=f"Set {key_variable(model)}, name another model, or use --model {EMBEDDED}.",
-        )
 
 
 def _budget_model(settings: Settings, first: ModelName, private: bool) -> ModelName | None:

@@ -1,4 +1,4 @@
-"""What is told of every call to a model: a run in LangSmith, if the environment asks for it, and what was said."""
+"""Traces calls to models: in LangSmith, if the environment asks for it, and for the listeners of events."""
 
 import logging
 from collections.abc import Iterator
@@ -22,13 +22,12 @@ class ModelExchange(NamedTuple):
     reply: ModelReply
 
 
-last_exchange: ContextVar[ModelExchange | None] = ContextVar(
-    "exchange", default=None
-)  # what was answered last, in this task
+# The last answer in this task.
+last_exchange: ContextVar[ModelExchange | None] = ContextVar("exchange", default=None)
 
 
 async def ask_vendor(vendor: Vendor, model: ModelName, request: ModelRequest, on_text: OnText | None) -> ModelReply:
-    """The answer. Whoever hears that it was booked finds it in `exchange`."""
+    """Ask a vendor. A listener to the event that it was settled finds the answer in `last_exchange`."""
     last_exchange.set(None)
     reply = await _ask_with_trace(vendor, model, request, on_text)
     last_exchange.set(ModelExchange(request, reply))
@@ -59,7 +58,7 @@ async def _ask_with_trace(
 
 
 def is_on() -> bool:
-    """By the environment alone, as LangSmith itself reads it."""
+    """Tell whether the environment asks for traces, as LangSmith itself reads it."""
     from langsmith.utils import tracing_is_enabled
 
     # An endpoint that is down would fill the terminal with its errors, and its key with half of its letters.
@@ -69,7 +68,7 @@ def is_on() -> bool:
 
 @contextmanager
 def trace_scope(*, allowed: bool, redaction: Redactor) -> Iterator[None]:
-    """What happens inside is traced as the environment says, without secrets, or not at all."""
+    """Trace what happens inside as the environment says, without secrets, or not at all."""
     if not is_on():
         yield
         return

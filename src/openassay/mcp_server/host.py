@@ -1,4 +1,4 @@
-"""Whom the tools serve, and what with: the same tools work on a person's own machine and on a server."""
+"""Where the tools run: on a person's own machine, or on a server with many people."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from openassay.models.user import Scope
 
 
 class ToolCaller(Record):
-    """Who calls a tool. `is_local`: whoever runs this program, on their own machine and at their own cost."""
+    """Who calls a tool. `is_local`: the person who runs this program, at their own cost."""
 
     user: str
     scopes: frozenset[Scope] = frozenset(Scope)
@@ -29,59 +29,58 @@ class ToolHost(Protocol):
     def resources(self) -> ServerResources: ...
 
     def identify(self, request: object) -> ToolCaller:
-        """By the HTTP request that a call came with; None where it came without one."""
+        """Return who sent the HTTP request of a call; the request is None where there was none."""
         ...
 
-    async def ask(self, guest: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run: ...
+    async def ask(self, caller: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run: ...
 
     def events(self, run: str) -> AsyncIterator[Event]:
-        """From the first on, until the run stands still."""
+        """Yield the events of a run from the first one, until it stops."""
         ...
 
-    async def resolve_documents(self, guest: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
-        """What a run may be asked about, for what a caller named."""
+    async def resolve_documents(self, caller: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the documents that a caller named, as a run's options name them."""
         ...
 
     def redact(self, data: Any) -> Any:
-        """Plain data as they may be told to who calls."""
+        """Return plain data as the caller may see it."""
         ...
 
     def redact_message(self, message: str) -> str:
-        """As `shown`, of what is said of a run, or of something that cannot be."""
+        """Return a message about a run or an error as the caller may see it."""
         ...
 
 
 class LocalHost:
-    """A House of one person: documents are files and folders of theirs."""
+    """A host for one person, whose documents are their own files and folders: nothing is redacted."""
 
     def __init__(self, resources: ServerResources) -> None:
         self.resources = resources
-        self.asked: list[str] = []  # runs
+        self.runs: list[str] = []  # that were started here
 
     def identify(self, request: object) -> ToolCaller:
         return ToolCaller(user=self.resources.engine.settings.user, is_local=True)
 
-    async def ask(self, guest: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run:
+    async def ask(self, caller: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run:
         run = await self.resources.engine.start(question, options, thread=thread)
-        self.asked.append(run.id)
+        self.runs.append(run.id)
         return run
 
     def events(self, run: str) -> AsyncIterator[Event]:
         return self.resources.engine.events(run)
 
-    async def resolve_documents(self, guest: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
+    async def resolve_documents(self, caller: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(str(Path(name).expanduser().absolute()) for name in names)  # noqa: ASYNC240  # nothing is read
 
     def redact(self, data: Any) -> Any:
-        """Where files stand on it is known to whose machine it is."""
         return data
 
     def redact_message(self, message: str) -> str:
         return message
 
 
-async def get_own_thread(house: ToolHost, guest: ToolCaller, thread: str) -> Thread:
-    """Another's is as unknown as one that never was."""
+async def get_own_thread(host: ToolHost, caller: ToolCaller, thread: str) -> Thread:
+    """Return a thread of the caller; another person's is as unknown as one that does not exist."""
     if not is_id(thread):
         raise NotFoundError("no such thread", help="Call `threads` without a thread for the list of them.")
-    return await house.resources.engine.threads.get(thread, owner=guest.user)
+    return await host.resources.engine.threads.get(thread, owner=caller.user)

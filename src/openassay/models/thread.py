@@ -142,6 +142,7 @@ class Decision(StrEnum):
     SKIP = "skip"
 
 
+ALL_OPTIONS, CUSTOM_OPTION = "All of the above", "Custom"  # offered with the options of a planning question
 OnTimeout = Literal["approve", "end", "guess"]  # go on; end with what there is; take the defaults
 AnswerOrigin = Literal["person", "timer", "mode"]  # mode: the thread was switched to auto while it asked
 

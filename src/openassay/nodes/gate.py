@@ -13,7 +13,7 @@ from openassay.context import ResearchContext
 from openassay.errors import SourceError
 from openassay.models.evidence import Hit
 from openassay.models.plan import Gate, Mode, Understanding
-from openassay.models.thread import OnTimeout
+from openassay.models.thread import ALL_OPTIONS, CUSTOM_OPTION, OnTimeout
 from openassay.nodes.dispatch import FAST_RATE
 from openassay.nodes.failures import is_transient
 from openassay.nodes.preferences import select_sources, source_preferences
@@ -147,8 +147,7 @@ def decide_mode(
 # Planning questions, one at a time. What calls off a whole question elsewhere ("it doesn't matter", "none of the
 # above") may mean only this one here: plain words end everything, and the rest leaves the matter to defaults.
 
-ALL = "All of the above"
-CUSTOM = "Custom"
+ALL, CUSTOM = ALL_OPTIONS, CUSTOM_OPTION
 _UNASKED = {
     "mode": "The mode was changed to auto: what had not been asked yet was left to defaults.",
     "nobody": "Nobody could be asked: planning questions that were open were left to defaults.",

@@ -1,7 +1,7 @@
-"""What a reasoner does. Plumbing (search, spans, budget, storage) is not its business.
+"""The protocol of reasoners, with what they are asked and what they answer.
 
-A reasoner is never trusted: quotes are located in the snapshot, statements are checked against their
-spans, plans are validated. It raises ReasoningError when it has no usable answer.
+A reasoner is never trusted: quotes are located in the snapshot, statements are checked against their spans, plans are
+validated. It raises ReasoningError when it has no usable answer.
 """
 
 import re
@@ -231,7 +231,7 @@ class Reasoner(Protocol):
     async def propose_questions(
         self, understanding: Understanding, known: Mapping[str, str] | None = None
     ) -> Sequence[PlannerQuestion]:
-        """`known`: what need not be asked, by what a planner question is about."""
+        """Propose questions to the person; `known` is what need not be asked, by topic."""
         ...
 
     async def plan(self, request: PlanRequest) -> Plan: ...
@@ -277,12 +277,8 @@ def recommend(score: float, issues: Sequence[Issue], revisions: int = 0) -> Lite
     return "revise" if score >= REVISE or revisions else "reject"
 
 
-# Words a query of a later round may have: those of the question and the plan, and a few of our own.
-#
-# Whoever analyses has seen pages. A page must not be able to have something asked, so whatever comes of an analysis is
-# put into these words before it goes anywhere.
-
-# They say what kind of text is looked for, never of what.
+# An analyst has seen pages, and a page must not be able to have something searched for. So a query of a later round has
+# only words of the question and the plan, and these, which say what kind of text is wanted, never of what.
 NEUTRAL_STEMS = frozenset(
     stems(
         "annual article cause change comparison confirmed current data date detail effect estimate evidence example "
@@ -299,20 +295,22 @@ _EDGES = re.compile(r"^\W+|\W+$")
 
 
 def collect_known_stems(plan: Plan, asked: Iterable[str] = ()) -> frozenset[str]:
-    """Stems of what people and the planner said; `asked` are earlier queries, made without a look at any page."""
-    texts = (plan.goal, *plan.sections, *asked, *(question.in_context for question in plan.questions),
-             *(line.text for line in plan.queries))  # fmt: skip
+    """Return the stems of what people and the planner said; `asked` are queries made without a look at any page."""
+    questions = (question.in_context for question in plan.questions)
+    texts = (plan.goal, *plan.sections, *asked, *questions, *(query.text for query in plan.queries))
     return frozenset(stem for text in texts for stem in stems(text)) | NEUTRAL_STEMS
 
 
 def has_only_known_words(text: str, known: frozenset[str]) -> bool:
-    """Whether a text of ours has no word from elsewhere."""
+    """Tell whether a text has no word from elsewhere."""
     return set(stems(text)) <= known
 
 
 def keep_known_words(query: str, known: frozenset[str]) -> str:
-    """The query without any word that is not known; nothing, if only words of ours are left. Small words, single
-    letters and operators go too: enough of them could spell out anything."""
+    """Return a query without words that are not known; empty, if only neutral ones are left.
+
+    Small words, single letters and operators go too: enough of them could spell out anything.
+    """
     bare = (_EDGES.sub("", word) for word in query.split())
-    kept = [word for word in bare if (said := set(stems(word))) and said <= known]
-    return " ".join(kept) if set(stems(" ".join(kept))) - NEUTRAL_STEMS else ""
+    words = [word for word in bare if (own := set(stems(word))) and own <= known]
+    return " ".join(words) if set(stems(" ".join(words))) - NEUTRAL_STEMS else ""

@@ -1,23 +1,14 @@
-"""arXiv: preprints, as an Atom feed."""
+"""arXiv: preprints, as an Atom feed. https://info.arxiv.org/help/api/user-manual.html"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    PaperSource,
-    ProviderEntry,
-    ProviderRequest,
-    join_terms,
-    make_paper,
-    parse_entries,
-    parse_iso_date,
-    query_keywords,
-    today,
-)
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.fields import join_terms, parse_iso_date, query_keywords, today
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -42,32 +33,42 @@ class ArxivSource(PaperSource):
     # Its terms of use: one request every three seconds, one connection at a time.
     own_terms = ProviderTerms(per_minute=20, at_once=1)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        query = join_terms([_search_term(word) for word in query_keywords(inquiry.query, 10)], all_of=4)
-        since = self.since(inquiry)
-        if since or inquiry.until:
-            first, last = since or FIRST_DAY, inquiry.until or today()
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        terms = []
+        for word in query_keywords(search.query, 10):
+            parts = re.findall(r"[^\W_]+", word)  # a compound is a phrase of its parts
+            terms.append(f'all:"{" ".join(parts)}"' if len(parts) > 1 else f"all:{word}")
+        query = join_terms(terms, all_of=4)
+        since = self.since(search)
+        if since or search.until:
+            first, last = since or FIRST_DAY, search.until or today()
             query = f"({query}) AND submittedDate:[{first:%Y%m%d}0000 TO {last:%Y%m%d}2359]"
-        params: dict[str, str | int] = {
-            "search_query": query,
-            "max_results": inquiry.limit,
-            "sortBy": "relevance",
-            "sortOrder": "descending",
-        }
-        return ProviderRequest(params=params)
+        return ProviderRequest(
+            params={
+                "search_query": query,
+                "max_results": search.limit,
+                "sortBy": "relevance",
+                "sortOrder": "descending",
+            }
+        )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        return [_to_result(entry) for entry in parse_entries(ArxivPreprint, list(_read_entries(_parse_feed(body))))]
-
-
-def _search_term(word: str) -> str:
-    """In any field; a compound is a phrase of its parts."""
-    parts = re.findall(r"[^\W_]+", word)
-    return f'all:"{" ".join(parts)}"' if len(parts) > 1 else f"all:{word}"
+        entries = [_read_entry(entry) for entry in _parse_feed(body).findall("atom:entry", ATOM)]
+        return [
+            make_paper(
+                url=_VERSION.sub("", _to_https(preprint.id)),  # the newest version, which other catalogues give too
+                title=preprint.title,
+                abstract=preprint.summary,
+                published=parse_iso_date(preprint.published),
+                authors=preprint.authors,
+                free=preprint.pdf and _to_https(preprint.pdf),
+            )
+            for preprint in parse_entries(ArxivPreprint, entries)
+        ]
 
 
 def _parse_feed(body: str) -> "_Element":
-    """The feed, read without anything that XML can be made to do."""
+    """Parse the feed without entities, document types or network access."""
     from lxml import etree
 
     if "<!DOCTYPE" in body.upper():
@@ -84,31 +85,16 @@ def _parse_feed(body: str) -> "_Element":
     return root
 
 
-def _read_entries(feed: "_Element") -> Iterator[dict[str, object]]:
-    for entry in feed.findall("atom:entry", ATOM):
-        told = {name: _entry_text(entry, name) for name in ("id", "title", "summary", "published")}
-        if "/api/errors" in told["id"]:
-            raise SourceError("arxiv did not understand the question", help="Word it differently.", provider="arxiv")
-        authors = [name.text or "" for name in entry.findall("atom:author/atom:name", ATOM)]
-        links = [link.get("href") for link in entry.findall("atom:link", ATOM) if link.get("title") == "pdf"]
-        yield {name: text for name, text in told.items() if text} | {"authors": authors, "pdf": next(iter(links), None)}
-
-
-def _entry_text(entry: "_Element", name: str) -> str:
-    """Of an element, on one line: titles and summaries are broken where the submitter's editor did."""
-    return " ".join((entry.findtext(f"atom:{name}", namespaces=ATOM) or "").split())
-
-
-def _to_result(entry: ArxivPreprint) -> ProviderResult:
-    """Addresses are those of the newest version, which other catalogues give too."""
-    return make_paper(
-        url=_VERSION.sub("", _to_https(entry.id)),
-        title=entry.title,
-        abstract=entry.summary,
-        published=parse_iso_date(entry.published),
-        authors=entry.authors,
-        free=entry.pdf and _to_https(entry.pdf),
-    )
+def _read_entry(entry: "_Element") -> dict[str, object]:
+    texts = {}
+    for name in ("id", "title", "summary", "published"):
+        # On one line: titles and summaries are broken where the submitter's editor did.
+        texts[name] = " ".join((entry.findtext(f"atom:{name}", namespaces=ATOM) or "").split())
+    if "/api/errors" in texts["id"]:
+        raise SourceError("arxiv rejected the query", help="Word it differently.", provider="arxiv")
+    authors = [name.text or "" for name in entry.findall("atom:author/atom:name", ATOM)]
+    links = [link.get("href") for link in entry.findall("atom:link", ATOM) if link.get("title") == "pdf"]
+    return {name: text for name, text in texts.items() if text} | {"authors": authors, "pdf": next(iter(links), None)}
 
 
 def _to_https(url: str) -> str:

@@ -3,27 +3,18 @@
 import html
 from collections.abc import Sequence
 from datetime import date
-from typing import ClassVar
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    ApiSource,
-    ProviderEntry,
-    ProviderRequest,
-    add_site_filters,
-    parse_date,
-    parse_entries,
-    strip_markup,
-    today,
-)
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import add_site_filters, parse_date, strip_markup, today
 
-MOST = 20
+MAX_RESULTS = 20
+_FIRST_DAY = date(1990, 1, 1)
 LANGUAGES = frozenset(
     "ar eu bn bg ca hr cs da nl en et fi fr gl de el gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru sr sk sl es "
     "sv ta te th tr uk vi".split()
 )
-SPELT_OTHERWISE = {"ja": "jp", "pt": "pt-pt", "zh": "zh-hans", "no": "nb"}
-_FIRST = date(1990, 1, 1)
+LANGUAGE_CODES = {"ja": "jp", "pt": "pt-pt", "zh": "zh-hans", "no": "nb"}
 
 
 class BraveResult(ProviderEntry):
@@ -43,27 +34,25 @@ class BraveResponse(ProviderEntry):
 
 
 class BraveSource(ApiSource):
-    name: ClassVar[str] = "brave"
-    endpoint: ClassVar[str] = "https://api.search.brave.com/res/v1"
+    name = "brave"
+    endpoint = "https://api.search.brave.com/res/v1"
     # 5 USD for 1,000 requests, 50 a second; keys of older plans have one a second and answer 429. November 2026.
-    own_terms: ClassVar[ProviderTerms] = ProviderTerms(
-        per_minute=600, at_once=8, usd=0.005, key="brave_api_key", key_required=True
-    )
+    own_terms = ProviderTerms(per_minute=600, at_once=8, usd=0.005, key="brave_api_key", key_required=True)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        asked: dict[str, str | int] = {
-            "q": add_site_filters(inquiry, characters=400, words=50),
-            "count": min(inquiry.limit, MOST),
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        params: dict[str, str | int] = {
+            "q": add_site_filters(search, characters=400, words=50),
+            "count": min(search.limit, MAX_RESULTS),
             "text_decorations": "false",
             "result_filter": "web",
         }
-        language = SPELT_OTHERWISE.get(inquiry.language or "", inquiry.language or "")
-        if language in LANGUAGES or language in SPELT_OTHERWISE.values():  # it turns others down
-            asked["search_lang"] = language
-        if inquiry.since or inquiry.until:
-            asked["freshness"] = f"{inquiry.since or _FIRST}to{inquiry.until or today()}"
+        language = LANGUAGE_CODES.get(search.language or "", search.language or "")
+        if language in LANGUAGES or language in LANGUAGE_CODES.values():  # it refuses others
+            params["search_lang"] = language
+        if search.since or search.until:
+            params["freshness"] = f"{search.since or _FIRST_DAY}to{search.until or today()}"
         return ProviderRequest(
-            "/web/search", asked, headers={"X-Subscription-Token": self.key, "Accept": "application/json"}
+            "/web/search", params, headers={"X-Subscription-Token": self.key, "Accept": "application/json"}
         )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:

@@ -1,21 +1,12 @@
-"""Crossref: whatever has a DOI, as its publishers describe it."""
+"""Crossref: whatever has a DOI, as its publishers describe it. https://api.crossref.org/swagger-ui/"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    PaperSource,
-    ProviderEntry,
-    ProviderRequest,
-    date_from_parts,
-    doi_url,
-    make_paper,
-    parse_entries,
-    raise_limits,
-    strip_markup,
-)
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.fields import date_from_parts, doi_url, strip_markup
 
 FIELDS = "DOI,title,abstract,author,issued"
 
@@ -26,7 +17,7 @@ class CrossrefAuthor(ProviderEntry):
     name: str | None = None  # of an organisation
 
     @property
-    def full(self) -> str:
+    def full_name(self) -> str:
         return self.name or f"{self.given or ''} {self.family or ''}"
 
 
@@ -53,46 +44,40 @@ class CrossrefResponse(ProviderEntry):
 class CrossrefSource(PaperSource):
     name = "crossref"
     endpoint = "https://api.crossref.org/works"
-    longest_query = 500
+    max_query = 500
     # Of lists, since December 2025: one a second, one at a time; three of each for those who give a contact.
     own_terms = ProviderTerms(per_minute=60, at_once=1)
 
-    @property
-    def terms(self) -> ProviderTerms:
-        own = super().terms
-        return raise_limits(own, self.name, self.settings, per_minute=180, at_once=3) if self.settings.contact else own
+    def better_limits(self) -> Mapping[str, float]:
+        return {"per_minute": 180, "at_once": 3} if self.settings.contact else {}
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
         params: dict[str, str | int] = {
-            "query.bibliographic": inquiry.query,
-            "rows": inquiry.limit,
+            "query.bibliographic": search.query,
+            "rows": search.limit,
             "select": FIELDS,
         }
-        if filters := ",".join(self._filters(inquiry)):
-            params["filter"] = filters
+        since = self.since(search)
+        filters = [f"from-pub-date:{since}"] if since else []
+        if search.until:
+            filters.append(f"until-pub-date:{search.until}")
+        if filters:
+            params["filter"] = ",".join(filters)
         if self.settings.contact:
             params["mailto"] = self.settings.contact
         return ProviderRequest(params=params)
-
-    def _filters(self, inquiry: SearchRequest) -> Iterator[str]:
-        if since := self.since(inquiry):
-            yield f"from-pub-date:{since}"
-        if inquiry.until:
-            yield f"until-pub-date:{inquiry.until}"
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         items = CrossrefResponse.read(body).message.items
         # Issues and whole proceedings have no title; where only such are found, nothing is.
         titled = [item for item in items if not isinstance(item, dict) or item.get("title")]
-        return [_to_result(item) for item in parse_entries(CrossrefWork, titled)]
-
-
-def _to_result(item: CrossrefWork) -> ProviderResult:
-    parts = item.issued.parts
-    return make_paper(
-        url=doi_url(item.DOI),
-        title=strip_markup(item.title[0]),
-        abstract=strip_markup(item.abstract),
-        published=date_from_parts(*parts[0]) if parts else None,
-        authors=[author.full for author in item.author],
-    )
+        return [
+            make_paper(
+                url=doi_url(work.DOI),
+                title=strip_markup(work.title[0]),
+                abstract=strip_markup(work.abstract),
+                published=date_from_parts(*work.issued.parts[0]) if work.issued.parts else None,
+                authors=[author.full_name for author in work.author],
+            )
+            for work in parse_entries(CrossrefWork, titled)
+        ]

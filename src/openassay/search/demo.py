@@ -1,4 +1,4 @@
-"""Demo data on five companies: works on any machine, says the same every time, and says that it is a demo."""
+"""Demo data on five companies: works on any machine, says the same every time, and is marked as a demo."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class DemoCompany(Record):
 
 
 class DemoFindings(Record):
-    """What the demo data know of a company; `confidence` (0-10) follows how complete they are."""
+    """What the demo data hold on a company; `confidence` (0-10) follows how complete they are."""
 
     company: str | None = None
     recent_news: tuple[str, ...] = ()
@@ -55,36 +55,36 @@ def load_companies() -> dict[str, DemoCompany]:
 
 
 def normalise(name: str) -> str:
-    """'Apple, Inc.' -> 'apple'."""
+    """Reduce a name to its words without legal forms: 'Apple, Inc.' -> 'apple'."""
     return " ".join(_LEGAL_FORM.sub(" ", " ".join(words(fold(name).replace(".", " ")))).split())
 
 
 @lru_cache(maxsize=1)
 def load_aliases() -> dict[str, str]:
-    """Every spelling that stands for a company -> the short name people use for it."""
-    found = {}
+    """Map every spelling of a company to the short name people use for it."""
+    aliases = {}
     for company in load_companies().values():
         short = company.key.capitalize()
         for alias in (company.key, company.name, company.ticker, *company.aliases):
-            found[fold(alias)] = short
-            found[normalise(alias)] = short
-    return {alias: name for alias, name in found.items() if alias}
+            aliases[fold(alias)] = short
+            aliases[normalise(alias)] = short
+    return {alias: name for alias, name in aliases.items() if alias}
 
 
 def look_up(name: str) -> DemoFindings:
-    """Findings for a company by any of its spellings; an unknown one has none and confidence 0."""
+    """Return findings on a company by any of its spellings; an unknown one has none and confidence 0."""
     short = load_aliases().get(fold(name).strip()) or load_aliases().get(normalise(name))
     if short is None:
         return DemoFindings()
     company = load_companies()[short.lower()]
-    held = [topic for topic in TITLES if getattr(company, topic)]
+    topics = [topic for topic in TITLES if getattr(company, topic)]
     return DemoFindings(
         company=company.name,
         recent_news=company.recent_news,
         stock_info=company.stock_info,
         key_developments=company.key_developments,
-        sources=tuple(demo_url(company, topic) for topic in held),
-        confidence=3 * len(held) + bool(held),
+        sources=tuple(demo_url(company, topic) for topic in topics),
+        confidence=3 * len(topics) + bool(topics),
     )
 
 
@@ -93,7 +93,7 @@ def demo_url(company: DemoCompany, topic: Topic) -> str:
 
 
 class DemoSource:
-    """Implements `ports.Source` and `ports.Assessed` over the demo data."""
+    """A `protocols.Source` over the demo data that knows how confident it is."""
 
     name = "demo"
 
@@ -101,8 +101,8 @@ class DemoSource:
         self._documents = documents
 
     @classmethod
-    def build(cls, bench: SourceContext) -> Self:
-        return cls(bench.store)
+    def build(cls, context: SourceContext) -> Self:
+        return cls(context.store)
 
     def is_available(self) -> bool:
         return True
@@ -115,45 +115,47 @@ class DemoSource:
         hits: list[Hit] = []
         for company in find_companies(query):
             for topic, title in TITLES.items():
-                document = _to_document(company, topic, title)
-                if document is not None:
-                    await self._documents.put(document)
-                    hits.append(_to_hit(document, query, len(hits) + 1))
+                text = "\n".join(getattr(company, topic))
+                if not text:
+                    continue
+                document = Document(
+                    hash=hashlib.sha256(text.encode()).hexdigest(),
+                    text=text,
+                    url=demo_url(company, topic),
+                    title=f"{company.name}: {title} (demo data)",
+                    host="demo",
+                    published=company.as_of,
+                    fetched=datetime.combine(company.as_of, datetime.min.time(), UTC),
+                    kind="demo",
+                )
+                await self._documents.put(document)
+                hits.append(
+                    Hit(
+                        provider="demo",
+                        query=query,
+                        rank=len(hits) + 1,
+                        url=document.url,
+                        title=document.title,
+                        snippet=text[:200],
+                        host="demo",
+                        kind="demo",
+                        published=company.as_of,
+                        score=1.0,
+                        document=document.hash,
+                        start=0,
+                        end=len(text),
+                    )
+                )
         return hits[:limit]
 
 
 def find_companies(text: str) -> list[DemoCompany]:
-    """Companies a text names, in order of appearance."""
+    """Return the companies that a text names, in order of appearance."""
     tokens = [token.removesuffix("'s").removesuffix("’s") for token in words(text)]
-    at: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for alias, short in load_aliases().items():
         parts = alias.split()
         for start in range(len(tokens) - len(parts) + 1):
             if tokens[start : start + len(parts)] == parts:
-                at[short] = min(start, at.get(short, start))
-    return [load_companies()[short.lower()] for short in sorted(at, key=lambda short: at[short])]
-
-
-def _to_document(company: DemoCompany, topic: Topic, title: str) -> Document | None:
-    lines: tuple[str, ...] = getattr(company, topic)
-    if not lines:
-        return None
-    text = "\n".join(lines)
-    return Document(
-        hash=hashlib.sha256(text.encode()).hexdigest(),
-        text=text,
-        url=demo_url(company, topic),
-        title=f"{company.name}: {title} (demo data)",
-        host="demo",
-        published=company.as_of,
-        fetched=datetime.combine(company.as_of, datetime.min.time(), UTC),
-        kind="demo",
-    )
-
-
-def _to_hit(document: Document, query: str, rank: int) -> Hit:
-    return Hit(
-        provider="demo", query=query, rank=rank, url=document.url, title=document.title, snippet=document.text[:200],
-        host=document.host, kind="demo", published=document.published, score=1.0,
-        document=document.hash, start=0, end=len(document.text),
-    )  # fmt: skip
+                positions[short] = min(start, positions.get(short, start))
+    return [load_companies()[short.lower()] for short in sorted(positions, key=lambda short: positions[short])]

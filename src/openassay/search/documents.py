@@ -16,20 +16,21 @@ from openassay.protocols import (
     Embedder,
     IndexUpdate,
     PassageIndex,
-    PassageMatch,
 )
 from openassay.search.index import add_vectors, find_changes, synchronise
 from openassay.search.ranking import rank
 from openassay.search.registry import SourceContext, anonymise
 
-WAIT_SECONDS = 30.0  # seconds for another process that brings the same index up to date
-MAX_VECTORS = 1_000  # that a run makes before it begins, some ten seconds; `openassay index --vectors` makes all
+WAIT_SECONDS = 30.0  # for another process that updates the same index
+MAX_VECTORS = (
+    1_000  # that a run makes before it begins, some ten seconds; `openassay sources index --vectors` makes all
+)
 BUSY_INDEX = "{}: another process is indexing it, so files that are new there may be missing."
-INCOMPLETE = "{:,} passages are found by their words alone; `openassay index --vectors` completes them."
+INCOMPLETE = "{:,} passages are found by their words alone; `openassay sources index --vectors` completes them."
 
 
 class DocumentsSource:
-    """Implements `ports.Source` over folders. `prepare` is called once before the first search."""
+    """A `protocols.Source` over folders. `prepare` is called once before the first search."""
 
     name = "documents"
 
@@ -50,8 +51,8 @@ class DocumentsSource:
         self._lock = asyncio.Lock()
 
     @classmethod
-    def build(cls, bench: SourceContext) -> Self:
-        return cls(bench.folders, bench.reader, bench.open_index, bench.store, bench.embedder)
+    def build(cls, context: SourceContext) -> Self:
+        return cls(context.folders, context.reader, context.open_index, context.store, context.embedder)
 
     def is_available(self) -> bool:
         return bool(self._folders)
@@ -82,21 +83,21 @@ class DocumentsSource:
         return done
 
     def _update_index(self, folder: DocumentFolder, index: PassageIndex) -> IndexUpdate:
-        """One folder, up to date unless another process is at it."""
-        as_it_is = IndexUpdate(
-            index.count_contents().files, 0, 0, [(str(path), reason) for path, reason in folder.skipped]
-        )
+        """Update the index of one folder, unless another process is at it."""
+        skipped = [(str(path), reason) for path, reason in folder.skipped]
+        unchanged = IndexUpdate(index.count_contents().files, 0, 0, skipped)
         if not folder.is_here or not find_changes(folder, index):
-            return as_it_is
-        with index.lock_updates(wait=WAIT_SECONDS) as mine:
-            if not mine:
-                return as_it_is._replace(notices=[BUSY_INDEX.format(folder.root.name)])
+            return unchanged
+        with index.lock_updates(wait=WAIT_SECONDS) as locked:
+            if not locked:
+                return unchanged._replace(notices=[BUSY_INDEX.format(folder.root.name)])
             done = synchronise(folder, index, self._reader)
-            held = index.count_contents()
-            if held.vectors and done.new:
-                held = held._replace(vectors=held.vectors + add_vectors(index, self._embedder, most=MAX_VECTORS))
-        if 0 < held.vectors < held.passages:
-            return done._replace(notices=[f"{folder.root.name}: {INCOMPLETE.format(held.passages - held.vectors)}"])
+            contents = index.count_contents()
+            vectors = contents.vectors
+            if vectors and done.new:
+                vectors += add_vectors(index, self._embedder, max_vectors=MAX_VECTORS)
+        if 0 < vectors < contents.passages:
+            return done._replace(notices=[f"{folder.root.name}: {INCOMPLETE.format(contents.passages - vectors)}"])
         return done
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:
@@ -104,23 +105,27 @@ class DocumentsSource:
         found = await asyncio.to_thread(rank, query, self._indexes, self._embedder, limit)
         for name, index in {ranked.match.passage.document: ranked.origin for ranked in found}.items():
             await self._store.put(anonymise(await asyncio.to_thread(index.document, name)))
-        return [_to_hit(ranked.match, query, place) for place, ranked in enumerate(found, 1)]
+        return [
+            Hit(
+                provider="documents",
+                query=query,
+                rank=number,
+                url=match.url,
+                title=match.title,
+                kind="document",
+                snippet=match.passage.text[:200],
+                score=round(match.score, 6),
+                document=match.passage.document,
+                start=match.passage.start,
+                end=match.passage.end,
+            )
+            for number, (_, match) in enumerate(found, 1)
+        ]
 
     async def own_document(self, hash: str) -> Document | None:
-        """What was uploaded, under the name its person has given it."""
-        return await asyncio.to_thread(self._find_own, hash)
-
-    def _find_own(self, hash: str) -> Document | None:
+        """Return an uploaded document under the name that its person has given it."""
         for index in self._indexes:
             with suppress(NotFoundError):
-                found = index.document(hash)
+                found = await asyncio.to_thread(index.document, hash)
                 return found if found.url.startswith(SCHEME) else None
         return None
-
-
-def _to_hit(match: PassageMatch, query: str, rank: int) -> Hit:
-    return Hit(
-        provider="documents", query=query, rank=rank, url=match.url, title=match.title, kind="document",
-        snippet=match.passage.text[:200], score=round(match.score, 6),
-        document=match.passage.document, start=match.passage.start, end=match.passage.end,
-    )  # fmt: skip

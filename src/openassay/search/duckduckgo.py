@@ -1,4 +1,4 @@
-"""DuckDuckGo's page without scripts, through the package ddgs: no key, a few questions a minute.
+"""DuckDuckGo's page without scripts, through the package ddgs: no key, a few queries a minute.
 
 ddgs knows the form, the page and how a browser speaks. Its own search loop is not used: it takes every status but 200
 for "no results", follows redirects, reads without bounds, and undoes the escapes in addresses.
@@ -7,12 +7,13 @@ for "no results", follows redirects, reads without bounds, and undoes the escape
 import asyncio
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import FINAL_STATUSES, ApiSource, ProviderRequest, add_site_filters, today
+from openassay.search.base import FINAL_STATUSES, ApiSource, ProviderRequest
+from openassay.search.fields import add_site_filters, today
 from openassay.search.http import (
     MAX_BYTES,
     HttpRequest,
@@ -34,41 +35,45 @@ REGIONS = {
     "zh": "cn-zh",
 }  # fmt: skip
 ANYWHERE = "wt-wt"
-MARKS = ('name="q"', "result__body", "no-results")  # of a page of results, also of one without any
-CHALLENGES = ("challenge-form", "anomaly-modal")
-_FIRST = date(1990, 1, 1)
+RESULT_MARKS = ('name="q"', "result__body", "no-results")  # of a page of results, also of one without any
+CHALLENGE_MARKS = ("challenge-form", "anomaly-modal")
+_FIRST_DAY = date(1990, 1, 1)
 
 
 class DuckDuckGoSource(ApiSource):
-    name: ClassVar[str] = "duckduckgo"
-    final: ClassVar[frozenset[int]] = FINAL_STATUSES | {202}
-    endpoint: ClassVar[str] = "https://html.duckduckgo.com/html/"
-    stands_in: ClassVar[bool] = True  # asked where there is no other source for the web
-    # No terms are published; who asks much faster than a person is shown a challenge. November 2026.
-    own_terms: ClassVar[ProviderTerms] = ProviderTerms(per_minute=20, at_once=1)
+    name = "duckduckgo"
+    final_statuses = FINAL_STATUSES | {202}
+    endpoint = "https://html.duckduckgo.com/html/"
+    stands_in = True
+    # No terms are published; a client much faster than a person is shown a challenge. November 2026.
+    own_terms = ProviderTerms(per_minute=20, at_once=1)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        period = f"{inquiry.since or _FIRST}..{inquiry.until or today()}" if inquiry.since or inquiry.until else None
-        region = REGIONS.get(inquiry.language or "", ANYWHERE)
-        query = add_site_filters(inquiry, characters=499)  # more it does not accept
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        period = f"{search.since or _FIRST_DAY}..{search.until or today()}" if search.since or search.until else None
+        region = REGIONS.get(search.language or "", ANYWHERE)
+        query = add_site_filters(search, characters=499)  # it accepts no more
         return ProviderRequest(params=_make_engine().build_payload(query, region, "moderate", period))
 
-    async def fetch(self, outgoing: HttpRequest, seconds: float) -> HttpResponse:
+    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
         try:
             async with asyncio.timeout(seconds):
-                return await asyncio.to_thread(self._post, outgoing, seconds)
+                return await asyncio.to_thread(self._post, request, seconds)
         except TimeoutError:
             raise timeout_error(self.name, seconds) from None
 
-    def _post(self, outgoing: HttpRequest, seconds: float) -> HttpResponse:
+    def _post(self, request: HttpRequest, seconds: float) -> HttpResponse:
         import primp
 
         engine = _make_engine(seconds)  # a new one each time keeps no cookies
         try:
             response = engine.http_client.client.request(
-                engine.search_method, outgoing.url, data=dict(outgoing.params), timeout=seconds,
-                follow_redirects=False, stream=True,
-            )  # fmt: skip
+                engine.search_method,
+                request.url,
+                data=dict(request.params),
+                timeout=seconds,
+                follow_redirects=False,
+                stream=True,
+            )
             with response:
                 body = bytearray()
                 for piece in response.iter_bytes():
@@ -88,21 +93,26 @@ class DuckDuckGoSource(ApiSource):
         return self._challenge_error() if reply.status == 202 else super().explain(reply)
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        if any(mark in body for mark in CHALLENGES):
+        if any(mark in body for mark in CHALLENGE_MARKS):
             raise self._challenge_error()
-        if not any(mark in body for mark in MARKS):
+        if not any(mark in body for mark in RESULT_MARKS):
             raise ValueError("not a page of results")
         engine = _make_engine()
         results = []
         for item in engine.extract_tree(body).xpath(engine.items_xpath):
-            said = {name: "".join(item.xpath(path)) for name, path in engine.elements_xpath.items()}
-            if address := _target_url(said["href"]):
-                results.append(ProviderResult(url=address, title=said["title"], snippet=said["body"]))
+            fields = {name: "".join(item.xpath(path)) for name, path in engine.elements_xpath.items()}
+            url = urlsplit(fields["href"])
+            if not (url.hostname or "").endswith("duckduckgo.com"):
+                target = fields["href"]
+            else:  # some links go through DuckDuckGo; those of advertisements lead nowhere
+                target = "" if url.path == "/y.js" else parse_qs(url.query).get("uddg", [""])[0]
+            if target:
+                results.append(ProviderResult(url=target, title=fields["title"], snippet=fields["body"]))
         return results
 
     def _challenge_error(self) -> SourceError:
         return SourceError(
-            "duckduckgo wants to see a person before it answers",
+            "duckduckgo is showing a CAPTCHA",
             help="Wait an hour, or set the key of another provider.",
             provider=self.name,
         )
@@ -112,11 +122,3 @@ def _make_engine(seconds: float = 5.0) -> "Duckduckgo":
     from ddgs.engines.duckduckgo import Duckduckgo
 
     return Duckduckgo(timeout=max(int(seconds), 1))
-
-
-def _target_url(link: str) -> str:
-    """Where a link leads; those of advertisements lead nowhere, some go through DuckDuckGo."""
-    place = urlsplit(link)
-    if not (place.hostname or "").endswith("duckduckgo.com"):
-        return link
-    return "" if place.path == "/y.js" else parse_qs(place.query).get("uddg", [""])[0]

@@ -1,12 +1,13 @@
 """Exa: search by meaning. https://exa.ai/docs/reference/search"""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_date, parse_entries
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import parse_date
 
-MOST = 10  # what the price of a request includes; up to 100 are to be had, at 0.001 USD each
+MAX_RESULTS = 10  # included in the price of a request; up to 100 can be had, at 0.001 USD each
 
 
 class ExaResult(ProviderEntry):
@@ -22,29 +23,27 @@ class ExaResponse(ProviderEntry):
 
 
 class ExaSource(ApiSource):
-    name: ClassVar[str] = "exa"
-    endpoint: ClassVar[str] = "https://api.exa.ai"
+    name = "exa"
+    endpoint = "https://api.exa.ai"
     # 7 USD for 1,000 requests of 10 results with their contents; 10 requests a second. November 2026.
-    own_terms: ClassVar[ProviderTerms] = ProviderTerms(
-        per_minute=600, at_once=8, usd=0.007, key="exa_api_key", key_required=True
-    )
+    own_terms = ProviderTerms(per_minute=600, at_once=8, usd=0.007, key="exa_api_key", key_required=True)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        asked: dict[str, Any] = {
-            "query": inquiry.query,
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        body: dict[str, Any] = {
+            "query": search.query,
             "type": "auto",
-            "numResults": min(inquiry.limit, MOST),
+            "numResults": min(search.limit, MAX_RESULTS),
             "contents": {"highlights": True},
         }
-        if inquiry.since:
-            asked["startPublishedDate"] = f"{inquiry.since}T00:00:00.000Z"
-        if inquiry.until:
-            asked["endPublishedDate"] = f"{inquiry.until}T23:59:59.999Z"
-        if inquiry.sites:
-            asked["includeDomains"] = list(inquiry.sites)
-        if inquiry.without:
-            asked["excludeDomains"] = list(inquiry.without)
-        return ProviderRequest("/search", json=asked, headers={"x-api-key": self.key})
+        if search.since:
+            body["startPublishedDate"] = f"{search.since}T00:00:00.000Z"
+        if search.until:
+            body["endPublishedDate"] = f"{search.until}T23:59:59.999Z"
+        if search.sites:
+            body["includeDomains"] = list(search.sites)
+        if search.without:
+            body["excludeDomains"] = list(search.without)
+        return ProviderRequest("/search", json=body, headers={"x-api-key": self.key})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         return [

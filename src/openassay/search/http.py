@@ -1,4 +1,4 @@
-"""HTTP to the search providers: one pool of connections, and one pace for each provider, shared by all runs.
+"""HTTP to the search providers: one pool of connections, and one rate for each provider, shared by all runs.
 
 httpx2's transport is used without its client: the client logs every address, where some providers want their key, and
 it would follow redirects, keep cookies and take proxies from the environment.
@@ -23,11 +23,11 @@ from openassay.text.urls import parse_retry_after
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import AsyncHTTPTransport, Response
+    from httpx2 import AsyncHTTPTransport
 
-MAX_BYTES = 5_000_000  # bytes of an answer, after decompression
-AT_ONCE = 32  # searches of a process, over all providers and runs
-RATE_LIMIT_FACTOR = 10  # pauses for who is asked too often and does not say when to come back: 5 s, then 10 s
+MAX_BYTES = 5_000_000  # of an answer, after decompression
+MAX_REQUESTS = 32  # at once in a process, over all providers and runs
+RATE_LIMIT_FACTOR = 10  # lengthens the pauses after a 429 that does not say when to come back: 5 s, then 10 s
 
 
 class RetryPolicy(NamedTuple):
@@ -35,10 +35,10 @@ class RetryPolicy(NamedTuple):
 
     attempts: int = 3
     pause: float = 0.5  # before the second attempt, doubled before the third
-    longest: float = 10.0  # who wants to be left alone for longer is not asked again
+    max_pause: float = 10.0  # a provider that asks for a longer pause is not asked again
     overall: float = 45.0  # all attempts at one answer, waiting for a turn aside
-    queue: float = 60.0  # for a turn
-    rest: float = 20.0  # for one that could not be reached at all
+    queue: float = 60.0  # waiting for a turn
+    rest: float = 20.0  # for a provider that could not be reached at all
 
     def pause_before(self, attempt: int, retry_after: float | None, *, crowded: bool = False) -> float:
         if retry_after is not None:
@@ -64,13 +64,14 @@ class HttpResponse(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds the provider wants to be left alone for."""
+        """Seconds the provider asks us to wait."""
         return parse_retry_after(self.headers.get("retry-after", ""))
 
 
 class ProviderLimiter:
-    """A provider's turns: so many at once, so many a minute. `rates` are those of all processes, where they share any;
-    `all` bounds what is under way to all providers together."""
+    """Limits requests to one provider: so many at once, so many a minute.
+
+    `rates` are shared by all processes, where there are any; `all` bounds the requests to all providers together."""
 
     def __init__(
         self,
@@ -80,27 +81,31 @@ class ProviderLimiter:
         all: asyncio.Semaphore | None = None,
         rates: RateLimiter | None = None,
     ) -> None:
-        a_second = terms.per_minute / 60
-        self._bucket = TokenBucket(max(1.0, a_second), a_second)  # no more at a time than in one second
-        self._rate = AsyncLimiter(self._bucket.size, max(1.0, 1 / a_second))
+        per_second = terms.per_minute / 60
+        self._bucket = TokenBucket(max(1.0, per_second), per_second)  # no more at a time than in one second
+        self._rate = AsyncLimiter(self._bucket.size, max(1.0, 1 / per_second))
         self._slots = asyncio.Semaphore(terms.at_once)
         self._queue = queue
-        self._all = all or asyncio.Semaphore(AT_ONCE)
+        self._all = all or asyncio.Semaphore(MAX_REQUESTS)
         self._rates = rates
 
     @asynccontextmanager
     async def slot(self, name: str) -> AsyncIterator[None]:
+        """Wait for a turn; raise SourceError when that takes too long."""
         try:
             async with asyncio.timeout(self._queue):
                 await self._slots.acquire()
-                try:
-                    await self._wait_for_rate(name)
+                try:  # what all providers share comes last: waiting for a slow one keeps no other waiting
+                    await self._rate.acquire()
+                    if self._rates is not None:
+                        await self._rates.acquire(f"search:{name}", self._bucket)
+                    await self._all.acquire()
                 except BaseException:
                     self._slots.release()
                     raise
         except TimeoutError:
             raise SourceError(
-                f"{name} has too many questions waiting",
+                f"{name} has too many queued requests",
                 help=f"Raise search.requests_per_minute for {name} if your plan allows more.",
                 provider=name,
             ) from None
@@ -110,57 +115,45 @@ class ProviderLimiter:
             self._all.release()
             self._slots.release()
 
-    async def _wait_for_rate(self, name: str) -> None:
-        """Whoever waits for a slow provider keeps nobody else waiting: what all share comes last."""
-        await self._rate.acquire()
-        if self._rates is not None:
-            await self._rates.acquire(f"search:{name}", self._bucket)
-        await self._all.acquire()
-
 
 class ProviderClient:
-    """Lives as long as the process works; `close` ends its connections."""
+    """Sends requests to providers for as long as the process works; `close` ends its connections."""
 
     def __init__(
-        self, pace: RetryPolicy | None = None, *, rates: RateLimiter | None = None, at_once: int = AT_ONCE
+        self, policy: RetryPolicy | None = None, *, rates: RateLimiter | None = None, at_once: int = MAX_REQUESTS
     ) -> None:
-        self.pace = pace or RetryPolicy()
+        self.policy = policy or RetryPolicy()
         self._rates = rates
         self._all = asyncio.Semaphore(at_once)
         self._transport: AsyncHTTPTransport | None = None
-        self._lanes: dict[tuple[str, float, int], ProviderLimiter] = {}
+        self._limiters: dict[tuple[str, float, int], ProviderLimiter] = {}
 
     def get_limiter(self, name: str, terms: ProviderTerms) -> ProviderLimiter:
         key = (name, terms.per_minute, terms.at_once)
-        if key not in self._lanes:
-            self._lanes[key] = ProviderLimiter(terms, self.pace.queue, all=self._all, rates=self._rates)
-        return self._lanes[key]
+        if key not in self._limiters:
+            self._limiters[key] = ProviderLimiter(terms, self.policy.queue, all=self._all, rates=self._rates)
+        return self._limiters[key]
 
-    async def fetch(self, name: str, outgoing: HttpRequest, *, seconds: float) -> HttpResponse:
-        """What the provider answers, whatever its status; SourceError where it does not."""
+    async def fetch(self, name: str, request: HttpRequest, *, seconds: float) -> HttpResponse:
+        """Return what the provider answers, whatever its status; raise SourceError where it does not."""
         import httpx2
 
-        if not _is_http_url(outgoing.url):
+        if not _is_http_url(request.url):
             raise bad_address_error(name)
-        transport, progress = self._get_transport(), _SendTracker()
+        if self._transport is None:
+            self._transport = httpx2.AsyncHTTPTransport(verify=_ssl_context(), trust_env=False)
+        tracker = _SendTracker()
         try:
             async with asyncio.timeout(seconds):
-                return await _send(name, outgoing, transport, progress)
+                return await _send(name, request, self._transport, tracker)
         except TimeoutError:
-            raise timeout_error(name, seconds, sent=progress.sent) from None
+            raise timeout_error(name, seconds, sent=tracker.sent) from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError):
             raise bad_address_error(name) from None
         except httpx2.DecodingError:
             raise unpack_error(name) from None
         except httpx2.TransportError:  # its text may hold what was sent
             raise unreachable_error(name) from None
-
-    def _get_transport(self) -> "AsyncHTTPTransport":
-        if self._transport is None:
-            import httpx2
-
-            self._transport = httpx2.AsyncHTTPTransport(verify=_ssl_context(), trust_env=False)
-        return self._transport
 
     async def close(self) -> None:
         if self._transport is not None:
@@ -170,14 +163,14 @@ class ProviderClient:
 
 @cache
 def _ssl_context() -> "SSLContext":
-    """Reading the authorities takes 30 ms, so it is done once."""
+    """Read the certificate authorities once: it takes 30 ms."""
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=False)
 
 
 class _SendTracker:
-    """Told by httpx2 how far a request has come; one that was never sent is billed by nobody."""
+    """Notes whether httpx2 has begun to send a request; one that was never sent is billed by nobody."""
 
     def __init__(self) -> None:
         self.sent = False
@@ -187,50 +180,42 @@ class _SendTracker:
 
 
 async def _send(
-    name: str, outgoing: HttpRequest, transport: "AsyncHTTPTransport", progress: _SendTracker
+    name: str, request: HttpRequest, transport: "AsyncHTTPTransport", tracker: _SendTracker
 ) -> HttpResponse:
     import httpx2
 
-    request = httpx2.Request(
-        "GET" if outgoing.json is None else "POST",
-        outgoing.url,
-        params=dict(outgoing.params) or None,
-        json=outgoing.json,
-        headers={"Accept-Encoding": "gzip, deflate", **_basic_auth(outgoing.url), **outgoing.headers},
-        extensions={"trace": progress},
+    headers = {"Accept-Encoding": "gzip, deflate"}
+    url = urlsplit(request.url)
+    if url.username is not None:  # as in https://name:password@search.example.org
+        pair = f"{unquote(url.username)}:{unquote(url.password or '')}"
+        headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+    outgoing = httpx2.Request(
+        "GET" if request.json is None else "POST",
+        request.url,
+        params=dict(request.params) or None,
+        json=request.json,
+        headers={**headers, **request.headers},
+        extensions={"trace": tracker},
     )
-    response = await transport.handle_async_request(request)
+    response = await transport.handle_async_request(outgoing)
     try:
-        return HttpResponse(response.status_code, dict(response.headers), await _read_text(name, response))
+        body = bytearray()
+        # httpx2 gives a compressed body in pieces of 1 MB at most, so this bounds what a small one may grow to.
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MAX_BYTES:
+                raise too_large_error(name)
+        return HttpResponse(response.status_code, dict(response.headers), decode_body(bytes(body)))
     finally:
         await response.aclose()
 
 
-def _basic_auth(url: str) -> dict[str, str]:
-    """Of an address such as https://name:password@search.example.org."""
-    place = urlsplit(url)
-    if place.username is None:
-        return {}
-    pair = f"{unquote(place.username)}:{unquote(place.password or '')}"
-    return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-
-
 def _is_http_url(url: str) -> bool:
     try:
-        place = urlsplit(url)
-        return place.scheme in ("http", "https") and bool(place.hostname) and place.port != 0
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # of the port, or of an IPv6 address
         return False
-
-
-async def _read_text(name: str, response: "Response") -> str:
-    """httpx2 gives a compressed body in pieces of 1 MB at most, so this bounds what a small one may grow to."""
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > MAX_BYTES:
-            raise too_large_error(name)
-    return decode_body(bytes(body))
 
 
 def decode_body(body: bytes) -> str:
@@ -238,28 +223,32 @@ def decode_body(body: bytes) -> str:
 
 
 def bad_address_error(name: str) -> SourceError:
-    return SourceError(
-        f"{name} cannot be asked at its address", help=f"Correct search.endpoints.{name}.", provider=name
-    )
+    return SourceError(f"{name} has an invalid endpoint", help=f"Correct search.endpoints.{name}.", provider=name)
 
 
 def timeout_error(name: str, seconds: float, *, sent: bool = True) -> SourceError:
-    """A request that was sent may have been worked on, and billed."""
+    """Return the error of a timeout; a request that was sent may have been billed."""
     return SourceError(
-        f"{name} did not answer within {seconds:.3g} s", help="Try again, or raise search.seconds.", retryable=True,
-        billed=sent, provider=name,
-    )  # fmt: skip
+        f"{name} did not answer within {seconds:.3g} s",
+        help="Try again, or raise search.seconds.",
+        retryable=True,
+        billed=sent,
+        provider=name,
+    )
 
 
 def unreachable_error(name: str) -> SourceError:
     return SourceError(
-        f"{name} could not be reached", help="Check the network connection, then try again.", retryable=True,
-        provider=name, unreachable=True,
-    )  # fmt: skip
+        f"{name} could not be reached",
+        help="Check the network connection, then try again.",
+        retryable=True,
+        provider=name,
+        unreachable=True,
+    )
 
 
 def unpack_error(name: str) -> SourceError:
-    return SourceError(f"{name} sent an answer that cannot be unpacked", retryable=True, provider=name)
+    return SourceError(f"{name} sent a response that could not be decompressed", retryable=True, provider=name)
 
 
 def too_large_error(name: str) -> SourceError:

@@ -1,5 +1,8 @@
-"""Many files read at once and cut into passages: a few in threads of this process, many in processes of their own, so
-that all of the machine works on them and no file can take this process with it.
+"""Indexes folders: only files that are new or have changed are read, and those that are gone leave the index.
+
+A few files are read in threads of this process, many in processes of their own, so that all of the machine works on
+them and no file can take this process with it. What was read is stored every few seconds: an interrupted update
+continues there the next time.
 """
 
 import multiprocessing
@@ -11,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,20 +30,27 @@ from openassay.protocols import (
     IndexEntry,
     IndexUpdate,
     PassageIndex,
-    PendingPassage,
 )
 from openassay.text.sentences import split_passages
 
 MIN_PROCESS_FILES = 200  # files from which on processes are worth the second they take to start
-_FILES = 32  # handed to a process at a time, or files of so many bytes
-_BYTES = 1_000_000
-_AHEAD = 4  # times as many handed out as are worked on; what waits is all that stands in memory
+_CHUNK_FILES = 32  # given to a process at a time, or files of so many bytes
+_CHUNK_BYTES = 1_000_000
+_CHUNKS_AHEAD = 4  # for each process; what waits is all that stands in memory
 _FILE_SECONDS = 240  # for one file; a PDF has a limit of its own below that
 _FATAL = "took too long to read, or ended the process that read it"
+# In one transaction. With 1,000 and 16,000 passages PostgreSQL took a sixth more and an eighth less of CPU, and SQLite
+# as much and a tenth less: it is not worth their memory.
+_BATCH_PASSAGES = 4_000
+_BATCH_CHARACTERS = 16_000_000
+_FLUSH_SECONDS = 5.0
+_OPTIMIZE_PASSAGES = 2_000  # new passages after which an index is worth putting in order
+_VECTOR_BATCH = 256
+_REMOVE_BATCH = 10_000  # paths
 
 
 class FileResult(NamedTuple):
-    """What became of a file: a document with where its passages begin and end, or why there is none."""
+    """A document with the spans of its passages, or the reason why there is none."""
 
     path: str
     document: Document | None
@@ -48,8 +59,8 @@ class FileResult(NamedTuple):
 
 
 def read_files(files: Sequence[tuple[str, int]], reader: DocumentReader, jobs: int) -> Iterator[FileResult]:
-    """Of paths and sizes, in their order. Nothing is read far ahead of whoever takes the results."""
-    room = jobs * _AHEAD
+    """Read files, given as paths and sizes, in their order and not far ahead of the caller."""
+    room = jobs * _CHUNKS_AHEAD
     if len(files) < MIN_PROCESS_FILES or jobs == 1:
         with ThreadPoolExecutor(jobs) as threads:
             waiting: deque[Future[list[FileResult]]] = deque()
@@ -65,7 +76,7 @@ def read_files(files: Sequence[tuple[str, int]], reader: DocumentReader, jobs: i
 
 
 class _ReaderPool:
-    """A pool that is made anew when a file has ended one of its processes."""
+    """A pool of processes that is renewed when a file has ended one of them."""
 
     def __init__(self, reader: DocumentReader, jobs: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -78,7 +89,7 @@ class _ReaderPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Whoever leaves early does not wait for a file that takes long."""
+        """Close the pool; after an error without waiting for a file that takes long."""
         if kind is not None:
             self._ours.close()
         self._pool.shutdown(cancel_futures=True)
@@ -108,14 +119,14 @@ class _ReaderPool:
                 return
         except BrokenProcessPool:
             pass
-        # Nobody knows which file it was: all that were handed out are read once more, one by one.
+        # Nobody knows which file it was: all files that were submitted are read once more, one by one.
         paths = [path for some, _ in ((chunk, None), *waiting) for path in some]
         waiting.clear()
         for path in paths:
             yield from self._read_alone(path)
 
     def _read_alone(self, path: str) -> list[FileResult]:
-        for _ in range(2):  # the pool at hand may be broken already
+        for _ in range(2):  # the pool may be broken already
             future = self._submit([path])
             try:
                 if future is not None:
@@ -133,13 +144,13 @@ class _ReaderPool:
 
 def _split_chunks(files: Iterable[tuple[str, int]]) -> Iterator[list[str]]:
     chunk: list[str] = []
-    held = 0
+    total = 0
     for path, size in files:
-        if chunk and (len(chunk) >= _FILES or held + size > _BYTES):
+        if chunk and (len(chunk) >= _CHUNK_FILES or total + size > _CHUNK_BYTES):
             yield chunk
-            chunk, held = [], 0
+            chunk, total = [], 0
         chunk.append(path)
-        held += size
+        total += size
     if chunk:
         yield chunk
 
@@ -153,25 +164,22 @@ def _read_path(reader: DocumentReader, path: str) -> FileResult:
         document = reader.read(Path(path))
     except ReadError as error:
         return FileResult(path, None, reason=error.message)
-    return FileResult(
-        path, document, [(passage.start, passage.end) for passage in split_passages(document.hash, document.text)]
-    )
+    spans = [(passage.start, passage.end) for passage in split_passages(document.hash, document.text)]
+    return FileResult(path, document, spans)
 
 
-# In a process of its own -----------------------------------------------------------------------------
-
-_readers: list[DocumentReader] = []
+_readers: list[DocumentReader] = []  # in a process of the pool, its reader
 
 
 def _init_process(reader: DocumentReader, parent: Connection) -> None:
-    """Ctrl-C is for the process that a person has started."""
+    """Prepare a process of the pool; Ctrl-C is for the process that a person has started."""
     _readers[:] = [reader]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
 
 
 def _exit_with(parent: Connection) -> None:
-    """Nothing ever comes through the pipe: it ends when the parent closes it or, in whatever way, dies."""
+    """End with the parent: nothing ever comes through the pipe, which ends when the parent closes it or dies."""
     parent.poll(None)
     os._exit(1)
 
@@ -190,23 +198,8 @@ def _set_alarm(seconds: int) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-# Bringing the index of a folder up to date: only files that are new or have changed are read, and what is gone leaves.
-#
-# What was read is kept every few seconds, so whoever is stopped, in whatever way, goes on there the next time.
-
-# In one transaction. With 1,000 and 16,000 passages PostgreSQL took a sixth more and an eighth less of CPU, and SQLite
-# as much and a tenth less: it is not worth their memory.
-_PASSAGES = 4_000
-_CHARACTERS = 16_000_000
-_FLUSH_SECONDS = 5.0
-_SETTLE_PASSAGES = 2_000  # new passages after which an index is worth putting in order
-_VECTORS = 256  # made at a time
-_REMOVE_BATCH = 10_000  # paths
-
-
 class IndexProgress(NamedTuple):
-    """`done` and `total` are files, or passages where vectors are made; `share` is of the work, as far as it can be
-    told."""
+    """Progress in files, or in passages where vectors are made; `share` is of the work, as far as it is known."""
 
     done: int
     total: int
@@ -218,7 +211,7 @@ OnProgress = Callable[[IndexProgress], None]
 
 
 class IndexChanges(NamedTuple):
-    """What an index does not know yet."""
+    """How the files of a folder differ from its index."""
 
     stamps: Mapping[str, FileStamp]
     new: Sequence[str]
@@ -229,8 +222,13 @@ class IndexChanges(NamedTuple):
 
 
 def find_changes(folder: DocumentFolder, index: PassageIndex) -> IndexChanges:
+    """Compare the files of a folder with what its index holds."""
     known = index.stamps()
-    stamps = {str(path): stamp for path in folder.files if (stamp := _read_stamp(path))}
+    stamps: dict[str, FileStamp] = {}
+    for path in folder.files:
+        with suppress(OSError):
+            status = path.stat()
+            stamps[str(path)] = FileStamp(status.st_size, status.st_mtime_ns)
     new = [path for path, stamp in stamps.items() if known.get(path) != stamp]
     return IndexChanges(stamps, new, [path for path in known if path not in stamps])
 
@@ -243,56 +241,57 @@ def synchronise(
     jobs: int | None = None,
     watch: OnProgress = lambda _: None,
 ) -> IndexUpdate:
-    """`jobs` files are read at once; unless said, as many as the machine has processors."""
-    found = find_changes(folder, index)
-    for start in range(0, len(found.gone), _REMOVE_BATCH):
-        index.remove(found.gone[start : start + _REMOVE_BATCH])
-    work = _IndexBatch(index, found, watch)
-    sizes = [(path, found.stamps[path].size) for path in found.new]
-    for read in read_files(sizes, reader, jobs or os.cpu_count() or 2):
-        work.add(read)
-    work.flush()
-    if work.passages >= _SETTLE_PASSAGES or len(found.gone) >= _SETTLE_PASSAGES:
+    """Update the index of a folder. `jobs` files are read at once, by default as many as there are processors."""
+    changes = find_changes(folder, index)
+    for start in range(0, len(changes.gone), _REMOVE_BATCH):
+        index.remove(changes.gone[start : start + _REMOVE_BATCH])
+    batch = _IndexBatch(index, changes, watch)
+    sizes = [(path, changes.stamps[path].size) for path in changes.new]
+    for result in read_files(sizes, reader, jobs or os.cpu_count() or 2):
+        batch.add(result)
+    batch.flush()
+    if batch.passages >= _OPTIMIZE_PASSAGES or len(changes.gone) >= _OPTIMIZE_PASSAGES:
         index.optimize()
-    skipped = [*((str(path), reason) for path, reason in folder.skipped), *work.skipped]
     return IndexUpdate(
-        files=len(found.stamps) - len(work.skipped), new=len(found.new) - len(work.skipped), removed=len(found.gone),
-        skipped=skipped,
-    )  # fmt: skip
+        files=len(changes.stamps) - len(batch.skipped),
+        new=len(changes.new) - len(batch.skipped),
+        removed=len(changes.gone),
+        skipped=[*((str(path), reason) for path, reason in folder.skipped), *batch.skipped],
+    )
 
 
 class _IndexBatch:
-    """What was read since it was kept last; never much."""
+    """Collects what was read until it is stored; never much."""
 
-    def __init__(self, index: PassageIndex, found: IndexChanges, watch: OnProgress) -> None:
+    def __init__(self, index: PassageIndex, changes: IndexChanges, watch: OnProgress) -> None:
         self._index = index
-        self._found = found
+        self._changes = changes
         self._watch = watch
-        self._size = sum(found.stamps[path].size for path in found.new)
-        self._seen = self._done = self._held = self._characters = 0
-        self._kept = time.monotonic()
+        self._total_bytes = sum(changes.stamps[path].size for path in changes.new)
+        self._bytes = self._done = self._pending = self._characters = 0
+        self._flushed = time.monotonic()
         self._files: list[IndexEntry] = []
         self._unreadable: list[str] = []
         self.passages = 0
         self.skipped: list[tuple[str, str]] = []
 
-    def add(self, read: FileResult) -> None:
-        stamp = self._found.stamps[read.path]
+    def add(self, result: FileResult) -> None:
+        stamp, document = self._changes.stamps[result.path], result.document
         self._done += 1
-        self._seen += stamp.size
-        if read.document is None:
-            self.skipped.append((read.path, read.reason))
-            self._unreadable.append(
-                read.path
-            )  # tried again by every run, so that every run can say that it was skipped
+        self._bytes += stamp.size
+        if document is None:
+            self.skipped.append((result.path, result.reason))
+            self._unreadable.append(result.path)  # tried again by every run, which can then report that it was skipped
         else:
-            self._files.append(IndexEntry(read.path, stamp, read.document, list(_passages(read))))
-            self._held += len(read.spans)
-            self._characters += len(read.document.text)
-        if (
-            self._held >= _PASSAGES or self._characters >= _CHARACTERS
-            or time.monotonic() - self._kept > _FLUSH_SECONDS
-        ):  # fmt: skip
+            passages = [
+                Passage(document=document.hash, start=start, end=end, text=document.text[start:end])
+                for start, end in result.spans
+            ]
+            self._files.append(IndexEntry(result.path, stamp, document, passages))
+            self._pending += len(passages)
+            self._characters += len(document.text)
+        is_full = self._pending >= _BATCH_PASSAGES or self._characters >= _BATCH_CHARACTERS
+        if is_full or time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -300,46 +299,26 @@ class _IndexBatch:
             self._index.remove(self._unreadable)
         if self._files:
             self._index.replace_all(self._files)
-        self.passages += self._held
-        self._files, self._unreadable, self._held, self._characters = [], [], 0, 0
-        self._kept = time.monotonic()
-        share = self._seen / self._size if self._size else 1.0
-        self._watch(IndexProgress(self._done, len(self._found.new), self.passages, share))
-
-
-def _passages(read: FileResult) -> Iterator[Passage]:
-    if read.document:
-        for start, end in read.spans:
-            yield Passage(document=read.document.hash, start=start, end=end, text=read.document.text[start:end])
+        self.passages += self._pending
+        self._files, self._unreadable, self._pending, self._characters = [], [], 0, 0
+        self._flushed = time.monotonic()
+        share = self._bytes / self._total_bytes if self._total_bytes else 1.0
+        self._watch(IndexProgress(self._done, len(self._changes.new), self.passages, share))
 
 
 def add_vectors(
-    index: PassageIndex, embedder: Embedder, *, most: int | None = None, watch: OnProgress = lambda _: None
+    index: PassageIndex, embedder: Embedder, *, max_vectors: int | None = None, watch: OnProgress = lambda _: None
 ) -> int:
-    """A vector for every passage that has none, or for so many of them; how many were made."""
-    holdings = index.count_contents()
-    missing = holdings.passages - holdings.vectors
-    made = 0
-    for some in _iter_without_vectors(index, embedder.name):
-        vectors = embedder.embed([passage.text for passage in some])
-        index.add_vectors(embedder.name, {passage.id: vector for passage, vector in zip(some, vectors, strict=True)})
-        made += len(some)
+    """Make vectors for the passages that have none, about `max_vectors` at most; return how many were made."""
+    contents = index.count_contents()
+    missing = contents.passages - contents.vectors
+    made = after = 0
+    while batch := index.list_pending(embedder.name, after=after, limit=_VECTOR_BATCH):
+        vectors = embedder.embed([passage.text for passage in batch])
+        index.add_vectors(embedder.name, {passage.id: vector for passage, vector in zip(batch, vectors, strict=True)})
+        made += len(batch)
+        after = batch[-1].id
         watch(IndexProgress(made, missing, made, made / max(missing, made)))
-        if most is not None and made >= most:
+        if max_vectors is not None and made >= max_vectors:
             break
     return made
-
-
-def _iter_without_vectors(index: PassageIndex, model: str) -> Iterator[list[PendingPassage]]:
-    after = 0
-    while some := index.list_pending(model, after=after, limit=_VECTORS):
-        yield some
-        after = some[-1].id
-
-
-def _read_stamp(path: Path) -> FileStamp | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return FileStamp(status.st_size, status.st_mtime_ns)

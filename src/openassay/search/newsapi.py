@@ -1,4 +1,4 @@
-"""NewsAPI: articles of some 150,000 newspapers and blogs."""
+"""NewsAPI: articles of some 150,000 newspapers and blogs. https://newsapi.org/docs/endpoints/everything"""
 
 import re
 from collections.abc import Sequence
@@ -6,21 +6,13 @@ from datetime import timedelta
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    ApiSource,
-    ProviderEntry,
-    ProviderRequest,
-    join_terms,
-    parse_entries,
-    parse_iso_date,
-    query_keywords,
-    today,
-)
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import join_terms, parse_iso_date, query_keywords, today
 from openassay.search.http import HttpRequest, HttpResponse
 
 LANGUAGES = frozenset("ar de en es fr he it nl no pt ru sv ud zh".split())
-LONGEST = 500  # characters of a query
-_STATUS = {"rateLimited": 429, "unexpectedError": 500}
+MAX_QUERY = 500  # characters
+_STATUSES = {"rateLimited": 429, "unexpectedError": 500}
 _ERROR = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"\s*,\s*"code"\s*:\s*"(\w+)"')
 
 
@@ -32,8 +24,13 @@ class NewsApiArticle(ProviderEntry):
     publishedAt: str | None = None
 
     @property
-    def is_gone(self) -> bool:
+    def is_removed(self) -> bool:
         return self.title == "[Removed]" or self.url.startswith("https://removed.com")
+
+    @property
+    def byline(self) -> str | None:
+        author = (self.author or "").strip()
+        return None if author.startswith("http") else author or None
 
 
 class NewsApiResponse(ProviderEntry):
@@ -48,53 +45,52 @@ class NewsApiSource(ApiSource):
     # The free plan: a hundred requests a day, articles of the last month. Other plans are paid by the month.
     own_terms = ProviderTerms(per_minute=60, per_day=100, key="news_api_key", key_required=True)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        days = self.settings.news_days
+        if 28 <= days <= 31:  # a month is what the free plan has; an older day is refused, and February has 28
+            days = 28
         params: dict[str, str | int] = {
-            "q": join_terms(query_keywords(inquiry.query, 20), all_of=4, longest=LONGEST),
-            "from": str(inquiry.since or (inquiry.until or today()) - timedelta(days=self._days())),
-            "pageSize": inquiry.limit,
+            "q": join_terms(query_keywords(search.query, 20), all_of=4, longest=MAX_QUERY),
+            "from": str(search.since or (search.until or today()) - timedelta(days=days)),
+            "pageSize": search.limit,
             "sortBy": "relevancy",
         }
-        if inquiry.until:
-            params["to"] = str(inquiry.until)
-        if inquiry.language in LANGUAGES:
-            params["language"] = str(inquiry.language)
-        if inquiry.sites:
-            params["domains"] = ",".join(inquiry.sites)
-        if inquiry.without:
-            params["excludeDomains"] = ",".join(inquiry.without)
+        if search.until:
+            params["to"] = str(search.until)
+        if search.language in LANGUAGES:
+            params["language"] = str(search.language)
+        if search.sites:
+            params["domains"] = ",".join(search.sites)
+        if search.without:
+            params["excludeDomains"] = ",".join(search.without)
         return ProviderRequest(params=params, headers={"X-Api-Key": self.key})
 
-    def _days(self) -> int:
-        """A month is what the free plan has; an older day is refused, and in March a month has 28."""
-        days = self.settings.news_days
-        return 28 if 28 <= days <= 31 else days
-
-    async def fetch(self, outgoing: HttpRequest, seconds: float) -> HttpResponse:
-        """An error is one whatever its status says."""
-        reply = await super().fetch(outgoing, seconds)
+    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
+        """Recognise errors that come with status 200."""
+        reply = await super().fetch(request, seconds)
         error = _ERROR.match(reply.text) if reply.status == 200 else None
-        return reply._replace(status=_STATUS.get(error[1], 401 if "apiKey" in error[1] else 400)) if error else reply
+        return reply._replace(status=_STATUSES.get(error[1], 401 if "apiKey" in error[1] else 400)) if error else reply
 
     def explain(self, reply: HttpResponse) -> SourceError:
         if reply.status == 426:
             return SourceError(
-                "newsapi does not go back that far on your plan", help="Lower search.news_days, or ask for later days.",
-                provider=self.name, status=426,
-            )  # fmt: skip
+                "newsapi does not cover dates that far back on your plan",
+                help="Lower search.news_days, or ask for later days.",
+                provider=self.name,
+                status=426,
+            )
         return super().explain(reply)
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         articles = parse_entries(NewsApiArticle, NewsApiResponse.read(body).articles)
-        return [_to_result(article) for article in articles if not article.is_gone]
-
-
-def _to_result(article: NewsApiArticle) -> ProviderResult:
-    author = (article.author or "").strip()
-    return ProviderResult(
-        url=article.url,
-        title=article.title,
-        snippet=article.description or "",
-        published=parse_iso_date(article.publishedAt),
-        author=None if author.startswith("http") else author or None,
-    )
+        return [
+            ProviderResult(
+                url=article.url,
+                title=article.title,
+                snippet=article.description or "",
+                published=parse_iso_date(article.publishedAt),
+                author=article.byline,
+            )
+            for article in articles
+            if not article.is_removed
+        ]

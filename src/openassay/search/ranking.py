@@ -1,14 +1,15 @@
-"""Ranking passages for a query: by words and meaning, so that together they cover it, then a second look.
+"""Ranks what was found: passages for a query, hits of several sources in one list, and copies among documents.
 
-A question is followed to what its first hits name; a request that fills a paragraph is asked again in their words.
-Where passages have vectors, those nearest in meaning are found besides, whatever their words.
-By benchmarks/bench_retrieval.py, the share of two-hop questions with all gold passages in the top five is .62 for
-BM25, .71 for `first` and .95 for `rank`; precision@20 on related work is .50, .635 and .657.
+`rank` orders passages by words and meaning, so that together they cover the query. It follows a question to what its
+first hits name, and asks a request that fills a paragraph again in their words. Where passages have vectors, those
+nearest in meaning are found besides. By benchmarks/bench_retrieval.py, the share of two-hop questions with all gold
+passages in the top five is .62 for BM25, .71 for `rank_without_hops` and .95 for `rank`; precision@20 on related work
+is .50, .635 and .657.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from functools import lru_cache
@@ -17,8 +18,7 @@ from math import exp2, fsum, log
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from openassay.models.evidence import Document, Hit, Passage
-from openassay.protocols import Embedder, FileStamp, PassageIndex
-from openassay.protocols import PassageMatch as ProtocolsPassageMatch
+from openassay.protocols import Embedder, FileStamp, PassageIndex, PassageMatch
 from openassay.text.sentences import SHINGLE_SIZE, containment, shingles, split_passages
 from openassay.text.urls import NEUTRAL, canonicalize_url, host_authority, host_of, unwrap_url
 from openassay.text.words import content_words, find_names, fold, stem, stems, words
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Copies among documents: the same text at another address, with other things around it, or as a part of the whole.
+# Copies among documents ------------------------------------------------------------------------------
 
 # Of one page read by different extractors, .997 of the pairs share this much; of two articles .28 at most, and two
 # quarterly reports of one company, which repeat each other but are not the same, up to .71.
 THRESHOLD = 0.8
-SHORTEST = (
-    12 - SHINGLE_SIZE + 1
-)  # shingles, for 12 words; shorter texts are alike by chance ("page not found"), or equal
-PART = 3.0  # a text this many times longer has more to say: it is kept, whichever came first
-PROBES = 24  # shingles of a text that are looked for in all others; at .8 shared, 8 are missed once in a million
+# In shingles, for 12 words; shorter texts are alike by chance ("page not found"), or equal.
+MIN_SHINGLES = 12 - SHINGLE_SIZE + 1
+LONGER_FACTOR = 3.0  # a text this many times longer has more to say: it is kept, whichever came first
+PROBES = 24  # shingles of a text that are searched for in all others; at .8 shared, 8 are missed once in a million
 MIN_PROBES = 8
 
 Shingles = frozenset[int]
 
 
 def find_duplicates(texts: Iterable[tuple[str, str]], order: Sequence[str] = ()) -> dict[str, str]:
-    """(id, text) pairs -> the id of a copy -> the id that is kept instead of it.
+    """Map the id of each copy among (id, text) pairs to the id that is kept instead of it.
 
-    Of two copies the one named first in `order` is kept; what it does not name comes after, longest first. Whatever
-    the order the texts arrive in, the result is the same, and what is kept is never itself a copy."""
+    A copy is the same text at another address, with other things around it, or a part of the whole. Of two copies the
+    one named first in `order` is kept; ids it does not name come after, longest first. The result does not depend on
+    the order in which the texts arrive, and what is kept is never itself a copy."""
     known = {name: shingles(text) for name, text in texts}
-    place = {name: at for at, name in reversed(list(enumerate(order)))}
-    ranked = sorted(known, key=lambda name: (place.get(name, len(order)), -len(known[name]), name))
+    position = {name: at for at, name in reversed(list(enumerate(order)))}
+    ranked = sorted(known, key=lambda name: (position.get(name, len(order)), -len(known[name]), name))
     alike = _find_copies(known)
     kept: dict[str, list[str]] = {}  # with its copies; in order of preference
     for name in ranked:
         rivals = [other for other in kept if other in alike[name]]
-        better = next((other for other in rivals if len(known[name]) < PART * len(known[other])), None)
+        better = next((other for other in rivals if len(known[name]) < LONGER_FACTOR * len(known[other])), None)
         if better is not None:
             kept[better].append(name)
         else:
@@ -64,31 +64,28 @@ def find_duplicates(texts: Iterable[tuple[str, str]], order: Sequence[str] = ())
 
 
 def _find_copies(known: Mapping[str, Shingles]) -> dict[str, set[str]]:
-    """Which texts are copies of which, both ways. Only those that share probes are compared in full, so the work grows
-    with the amount of text and not with the number of pairs."""
+    """Find which texts are copies of which, both ways.
+
+    Only texts that share probes are compared in full, so the work grows with the amount of text and not with the
+    number of pairs."""
+    probes: dict[int, list[str]] = {}
+    for name, own in known.items():
+        for probe in nsmallest(PROBES, own):
+            probes.setdefault(probe, []).append(name)
     alike: dict[str, set[str]] = {name: set() for name in known}
-    for one, other in _candidate_pairs(known):
-        left, right = known[one], known[other]
-        short = min(len(left), len(right)) < SHORTEST
-        if left == right if short else containment(left, right) >= THRESHOLD:
-            alike[one].add(other)
-            alike[other].add(one)
+    for name, own in known.items():
+        shared = Counter(other for probe in probes.keys() & own for other in probes[probe])
+        for other, count in shared.items():
+            if other == name or count < min(MIN_PROBES, len(known[other]) / 3):
+                continue
+            short = min(len(known[other]), len(own)) < MIN_SHINGLES
+            if known[other] == own if short else containment(known[other], own) >= THRESHOLD:
+                alike[other].add(name)
+                alike[name].add(other)
     return alike
 
 
-def _candidate_pairs(known: Mapping[str, Shingles]) -> Iterable[tuple[str, str]]:
-    wanted: dict[int, list[str]] = {}
-    for name, own in known.items():
-        for probe in nsmallest(PROBES, own):
-            wanted.setdefault(probe, []).append(name)
-    for name, own in known.items():
-        found = Counter(other for probe in wanted.keys() & own for other in wanted[probe])
-        for other, count in found.items():
-            if other != name and count >= min(MIN_PROBES, len(known[other]) / 3):
-                yield other, name
-
-
-# Passages that indexes found for words, as the ranking weighs them.
+# Passages found by their words ------------------------------------------------------------------------
 
 REPEATS = 8  # related work, precision@20: without repeats .57, with 3 .62, with 8 .635; only long requests have them
 
@@ -96,9 +93,11 @@ REPEATS = 8  # related work, precision@20: without repeats .57, with 3 .62, with
 Key = tuple[str, int]
 
 
-class PassageMatch(NamedTuple):
+class RankedPassage(NamedTuple):
+    """A passage, with the index it is from, as the ranking weighs it."""
+
     origin: PassageIndex
-    match: ProtocolsPassageMatch
+    match: PassageMatch
 
     @property
     def key(self) -> Key:
@@ -116,88 +115,78 @@ class PassageMatch(NamedTuple):
         return self._replace(match=self.match._replace(score=score))
 
 
-def sort_by_score(found: Sequence[PassageMatch]) -> list[PassageMatch]:
+def sort_by_score(found: Sequence[RankedPassage]) -> list[RankedPassage]:
     return sorted(found, key=lambda ranked: (-ranked.score, ranked.key))
 
 
-def match_words(asked: Sequence[str], indexes: Sequence[PassageIndex], limit: int) -> list[PassageMatch]:
-    """Best first, scores relative to the best. A word counts as often as it is asked.
+def match_words(wanted: Sequence[str], indexes: Sequence[PassageIndex], limit: int) -> list[RankedPassage]:
+    """Match words, best first, with scores relative to the best. A word counts as often as it is given.
 
-    The indexes take a word once. BM25 is a sum over words, so those asked twice are asked again and added.
+    The indexes take a word once. BM25 is a sum over words, so those given twice are asked again and added.
     """
-    counts = Counter(asked)
+    counts = Counter(wanted)
     repeated = [word for word, _ in counts.most_common()]
-    found: dict[Key, PassageMatch] = {}
+    found: dict[Key, RankedPassage] = {}
     for times in range(1, REPEATS + 1):
         repeated = [word for word in repeated if counts[word] >= times]
         for index in indexes if repeated else ():
             for hit in index.match(repeated, limit=limit):
-                ranked = PassageMatch(index, hit)
+                ranked = RankedPassage(index, hit)
                 before = found[ranked.key].score if ranked.key in found else 0.0
                 found[ranked.key] = ranked.with_score(before + hit.score)
     ordered = sort_by_score(list(found.values()))[:limit]
     return [ranked.with_score(ranked.score / ordered[0].score) for ranked in ordered]
 
 
-# Feedback: a long request is asked again in the words of what it found first.
-#
-# Papers on one matter share a vocabulary that no single abstract has in full.
-
+# Feedback: papers on one matter share a vocabulary that no single abstract has in full.
 # Reasons are precision@20 on related work, .657 as it stands and .635 without.
-HEADS = 8  # first hits whose words are taken; 5 and 12 found .01 less
-WORDS = 40  # taken of them; 30 found .005 less, 60 .01 less
-AGAIN = 0.6  # and the rest for the request's own words; .5 and .7 found .01 less
+FEEDBACK_HEADS = 8  # first hits whose words are used; 5 and 12 found .01 less
+FEEDBACK_WORDS = 40  # 30 found .005 less, 60 .01 less
+FEEDBACK_WEIGHT = 0.6  # and the rest for the request's own words; .5 and .7 found .01 less
 
 
 def expand_with_feedback(
-    found: Sequence[PassageMatch], matched: Sequence[PassageMatch], indexes: Sequence[PassageIndex], limit: int
-) -> list[PassageMatch]:
-    """The passages matched by words and those that the words of the best found lead to, relative to the best."""
+    found: Sequence[RankedPassage], matched: Sequence[RankedPassage], indexes: Sequence[PassageIndex], limit: int
+) -> list[RankedPassage]:
+    """Ask a long request again in the words of what it found first; scores are relative to the best."""
     own = {ranked.key: ranked for ranked in matched}
     second = {ranked.key: ranked for ranked in match_words(distinctive_words(found), indexes, limit)}
-    weighed = [
-        ranked.with_score((1 - AGAIN) * _score(own, key) + AGAIN * _score(second, key))
-        for key, ranked in {**second, **own}.items()
-    ]
+    weighed = []
+    for key, ranked in {**second, **own}.items():
+        first_score = own[key].score if key in own else 0.0
+        second_score = second[key].score if key in second else 0.0
+        weighed.append(ranked.with_score((1 - FEEDBACK_WEIGHT) * first_score + FEEDBACK_WEIGHT * second_score))
     ordered = sort_by_score(weighed)[:limit]
     return [ranked.with_score(ranked.score / ordered[0].score) for ranked in ordered]
 
 
-def _score(among: dict[tuple[str, int], PassageMatch], key: tuple[str, int]) -> float:
-    return among[key].score if key in among else 0.0
-
-
-def distinctive_words(found: Sequence[PassageMatch]) -> list[str]:
-    """Words that are common among the best and rare among the others; one in a single passage tells nothing."""
+def distinctive_words(found: Sequence[RankedPassage]) -> list[str]:
+    """Return words that are common among the best and rare among the others; a word of one passage tells nothing."""
     texts = [content_words(ranked.text) for ranked in found]
     forms = {stem(word): word for text in texts for word in text}
     holders = Counter(root for text in texts for root in {stem(word) for word in text})
     telling: dict[str, float] = {}
-    for text in texts[:HEADS]:
+    for text in texts[:FEEDBACK_HEADS]:
         for root, count in Counter(stem(word) for word in text).items():
             rarity = log(1 + (len(texts) - holders[root] + 0.5) / (holders[root] + 0.5))
             if holders[root] > 1:
                 telling[root] = telling.get(root, 0.0) + count / len(text) * rarity
-    return [forms[root] for root in sorted(telling, key=lambda root: (-telling[root], root))[:WORDS]]
+    return [forms[root] for root in sorted(telling, key=lambda root: (-telling[root], root))[:FEEDBACK_WORDS]]
 
 
-# Many result lists into one: reciprocal rank fusion, duplicates removed, order independent of arrival.
-#
-# What lists agree on comes first. Recency and authority only tip the balance: together they move a page by at most a
-# third (by two thirds where the field moves), while a second list that names it doubles what it has. A person's own
-# documents are ranked by the lists alone.
+# Many result lists into one ---------------------------------------------------------------------------
 
 K = 60  # the usual constant: how much a first place outweighs a tenth
 HALF_LIFE = 3 * 365.25  # days after which news is half as new
-RECENT = 0.1  # today's page against one of long ago: as much as seven places at the top of a list
-MOVING = 3  # times that where the field moves: its last three years are preferred, by twenty places at the top
-TRUSTED = 0.2  # a journal against a forum: as much as nine
+RECENCY_WEIGHT = 0.1  # today's page against one of long ago: as much as seven ranks at the top of a list
+MOVING_FACTOR = 3  # times that where the field moves: its last three years are preferred, by twenty ranks at the top
+AUTHORITY_WEIGHT = 0.2  # a journal against a forum: as much as nine ranks
 
 _PAGES = ("https://", "doi:", "arxiv:", "pmid:", "pmc:")
 
 
 def hit_key(hit: Hit) -> Key:
-    """What makes two hits the same: one page of the web, else one passage of one document, else one address."""
+    """Identify a hit by its page of the web, else its passage of a document, else its address."""
     page = canonicalize_url(hit.url)
     if hit.document and not page.startswith(_PAGES):
         return hit.document, hit.start or 0
@@ -205,10 +194,12 @@ def hit_key(hit: Hit) -> Key:
 
 
 def fuse(lists: Iterable[Sequence[Hit]], today: date | None = None, *, moving: bool = False) -> list[Hit]:
-    """Best first. Ties are broken by what the hits are, so any order of arrival gives the same result.
+    """Merge lists by reciprocal rank fusion, best first, without duplicates and whatever the order of arrival.
 
-    Without `today` the age of a page does not matter; it matters more where the question asks about what moves."""
-    places: dict[Key, list[int]] = {}
+    What lists agree on comes first. Recency and authority only tip the balance: together they move a page by at most a
+    third (by two thirds where the field is `moving`), while a second list that names it doubles its score. A person's
+    own documents are ranked by the lists alone. Without `today` the age of a page does not matter."""
+    ranks: dict[Key, list[int]] = {}
     same: dict[Key, list[Hit]] = {}
     for hits in lists:
         first: dict[Key, int] = {}  # a list that has a page twice names it once
@@ -217,36 +208,37 @@ def fuse(lists: Iterable[Sequence[Hit]], today: date | None = None, *, moving: b
             first[name] = min(hit.rank, first.get(name, hit.rank))
             same.setdefault(name, []).append(hit)
         for name, rank in first.items():
-            places.setdefault(name, []).append(rank)
+            ranks.setdefault(name, []).append(rank)
     best = {name: _merge_hits(hits) for name, hits in same.items()}
-    recent = RECENT * MOVING if moving else RECENT
-    scores = {name: fsum(1 / (K + rank) for rank in places[name]) * _weight(best[name], today, recent) for name in best}
+    recency = RECENCY_WEIGHT * MOVING_FACTOR if moving else RECENCY_WEIGHT
+    scores = {name: fsum(1 / (K + rank) for rank in ranks[name]) * _weight(best[name], today, recency) for name in best}
     ranked = sorted(best, key=lambda name: (-round(scores[name], 12), -best[name].score, name))
     return [best[name].model_copy(update={"score": round(scores[name], 6)}) for name in ranked]
 
 
-def _weight(hit: Hit, today: date | None, recent: float) -> float:
-    """1 where nothing is known for or against; undated counts as three years old."""
+def _weight(hit: Hit, today: date | None, recency: float) -> float:
+    """Weigh a page by age and authority: 1 where nothing is known; undated counts as three years old."""
     if not _is_page(hit):
         return 1.0
     age = (today - hit.published).days if today and hit.published else HALF_LIFE
     newness = exp2(-max(0.0, age) / HALF_LIFE)
-    return (1 + recent * (newness - 0.5)) * (1 + TRUSTED * (host_authority(hit.host, hit.kind) - NEUTRAL))
+    authority = host_authority(hit.host, hit.kind) - NEUTRAL
+    return (1 + recency * (newness - 0.5)) * (1 + AUTHORITY_WEIGHT * authority)
 
 
 def _is_page(hit: Hit) -> bool:
     return canonicalize_url(hit.url).startswith(_PAGES)
 
 
-# Merging ---------------------------------------------------------------------------------------------
-
-
 def _merge_hits(hits: Sequence[Hit]) -> Hit:
-    """The best of them, its gaps filled from the others in turn."""
+    """Take the best of the same hits and fill its gaps from the others in turn."""
     best, *others = sorted(hits, key=_sort_key) if len(hits) > 1 else hits
     if not _is_page(best):
         return best
-    url = _best_url([best, *others])
+    # A URL that can be fetched, over TLS if any can; the shortest, which has no trackers on it.
+    urls = sorted((unwrap_url(hit.url) for hit in hits), key=lambda url: (len(url), url))
+    schemes = ("https://", "http://")
+    url = next((url for scheme in schemes for url in urls if url.lower().startswith(scheme)), urls[0])
     filled: dict[str, object] = {"url": url, "host": best.host if url == best.url and best.host else host_of(url)}
     for field in ("title", "published", "author", "fulltext"):
         filled[field] = next((value for hit in (best, *others) if (value := getattr(hit, field))), getattr(best, field))
@@ -259,21 +251,13 @@ def _merge_hits(hits: Sequence[Hit]) -> Hit:
     return best.model_copy(update=filled)
 
 
-def _best_url(hits: Sequence[Hit]) -> str:
-    """One that can be fetched, over TLS if any of them can; the shortest, which has no trackers on it."""
-    urls = sorted((unwrap_url(hit.url) for hit in hits), key=lambda url: (len(url), url))
-    return next((url for scheme in ("https://", "http://") for url in urls if url.lower().startswith(scheme)), urls[0])
-
-
 def _sort_key(hit: Hit) -> tuple[object, ...]:
-    """Best first. Scores of one source can be compared; those of two providers cannot, so there the place counts."""
-    placed = (hit.rank, -hit.score) if _is_page(hit) else (-hit.score, hit.rank)
-    return *placed, hit.query, hit.provider, hit.model_dump_json()
+    """Order the same hits: scores of one source can be compared; those of two providers cannot, so the rank counts."""
+    order = (hit.rank, -hit.score) if _is_page(hit) else (-hit.score, hit.rank)
+    return *order, hit.query, hit.provider, hit.model_dump_json()
 
 
-# The second hop: passages that the first hits speak of, and passages that speak of the first hits.
-#
-# A question often names one thing and asks about another that only the answer to its first half names.
+# The second hop: a question often names one thing and asks about another that only the answer to its first half names.
 
 # Reasons are shares of two-hop questions with all gold passages in the top five; .95 as it stands.
 HOPS = 5  # first hits that are followed; 3 and 7 found as much
@@ -286,50 +270,47 @@ NAMING = 0.1  # for a passage that names the first hit's title, as many may; wit
 
 
 def follow_hops(
-    asked: Sequence[str], found: Sequence[PassageMatch], heads: Sequence[PassageMatch], indexes: Sequence[PassageIndex]
-) -> list[PassageMatch]:
-    """The passages found and those the heads lead to; each keeps the best that any head makes of it."""
+    wanted: Sequence[str],
+    found: Sequence[RankedPassage],
+    heads: Sequence[RankedPassage],
+    indexes: Sequence[PassageIndex],
+) -> list[RankedPassage]:
+    """Add passages that the heads name, and passages that name the heads; each keeps its best score."""
     own = {ranked.key: ranked.score for ranked in found}
     credited = {ranked.key: ranked for ranked in found}
     for head in heads[:HOPS]:
         weight = head.score / heads[0].score
-        again = dict.fromkeys([*asked, *_hop_words(asked, head.match)])
-        for hop, link in _score_links(head, match_words(list(again), indexes, HOP_CANDIDATES)):
+        # Words of a first hit's names and title that the query did not have.
+        have = {stem(word) for word in wanted}
+        named = (
+            word
+            for name in (*find_names(head.match.passage.text)[:HOP_NAMES], head.match.title)
+            for word in content_words(name)
+        )
+        again = dict.fromkeys([*wanted, *[word for word in dict.fromkeys(named) if stem(word) not in have][:HOP_WORDS]])
+        # A head speaks of a document, not of each of its passages: the best one is linked, the others are not.
+        linked = {head.match.passage.document}
+        for hop in match_words(list(again), indexes, HOP_CANDIDATES):
+            if hop.key == head.key:
+                continue
+            document = hop.match.passage.document
+            link = 0.0
+            if document not in linked and mentions_title(head.match.passage.text, hop.match.title):
+                link = NAMED
+            elif document not in linked and mentions_title(hop.match.passage.text, head.match.title):
+                link = NAMING
+            if link:
+                linked.add(document)
             score = max(own.get(hop.key, 0.0), INHERITED * weight * hop.score) + weight * link
             if hop.key not in credited or score > credited[hop.key].score:
                 credited[hop.key] = hop.with_score(score)
     return list(credited.values())
 
 
-def _hop_words(asked: Sequence[str], head: ProtocolsPassageMatch) -> list[str]:
-    """Names and title of a first hit that the query did not have."""
-    have = {stem(word) for word in asked}
-    named = (word for name in (*find_names(head.passage.text)[:HOP_NAMES], head.title) for word in content_words(name))
-    return [word for word in dict.fromkeys(named) if stem(word) not in have][:HOP_WORDS]
-
-
-def _score_links(head: PassageMatch, hops: Sequence[PassageMatch]) -> Iterator[tuple[PassageMatch, float]]:
-    """A head speaks of a document, not of each of its passages: the best one is linked, the others are not."""
-    linked = {head.match.passage.document}
-    for hop in hops:
-        if hop.key == head.key:
-            continue
-        document = hop.match.passage.document
-        link = 0.0 if document in linked else _score_link(head.match, hop.match)
-        if link:
-            linked.add(document)
-        yield hop, link
-
-
-def _score_link(head: ProtocolsPassageMatch, hop: ProtocolsPassageMatch) -> float:
-    if mentions_title(head.passage.text, hop.title):
-        return NAMED
-    return NAMING if mentions_title(hop.passage.text, head.title) else 0.0
-
-
 def mentions_title(text: str, title: str) -> bool:
-    """Whether the text has the title as a phrase, and as a name: a title of one word needs its capital in both,
-    since any text may speak of a report and mean no file that is called so."""
+    """Tell whether the text has the title as a phrase, and as a name.
+
+    A title of one word needs its capital in both: any text may speak of a report and mean no file of that name."""
     name = _short_title(title)
     return has_title(text, title) and (" " in name or (name in text and name != fold(name)))
 
@@ -348,6 +329,8 @@ def _phrase(text: str) -> str:
     return " ".join(["", *(word.removesuffix("'s").removesuffix("’s") for word in words(text)), ""])
 
 
+# Passages by words and meaning -------------------------------------------------------------------------
+
 MATCHED = 150  # by words, which is quick: a document that is wanted later must be among them
 ENCODED = 30  # by meaning, which is slow; 20 cost related work .02, 60 found no more
 ENCODED_AGAIN = 60  # of those a long request finds the second time; 30 cost related work .01, 100 found no more
@@ -362,50 +345,47 @@ PER_DOCUMENT = 8  # passages of one document among the results, so that one long
 
 def rank_without_hops(
     query: str, indexes: Sequence[PassageIndex], embedder: Embedder, limit: int
-) -> list[PassageMatch]:
-    """One search, without the hop."""
+) -> list[RankedPassage]:
+    """Rank the passages of one search, without the hop."""
     return _limit_per_document(_order_by_coverage(query, _search_once(query, indexes, embedder)), limit)
 
 
-def rank(query: str, indexes: Sequence[PassageIndex], embedder: Embedder, limit: int) -> list[PassageMatch]:
+def rank(query: str, indexes: Sequence[PassageIndex], embedder: Embedder, limit: int) -> list[RankedPassage]:
+    """Rank the passages of the indexes for a query, best first."""
     if len(set(content_words(query))) >= LONG:
-        return _limit_per_document(_order_by_coverage(query, _search_with_feedback(query, indexes, embedder)), limit)
+        matched = match_words(content_words(query), indexes, MATCHED)
+        vector = _embed_query(query, indexes, embedder)
+        again = []
+        if matched:
+            again = expand_with_feedback(score_by_meaning(vector, matched, embedder), matched, indexes, MATCHED)
+        found = _boost_titles(query, score_by_meaning(vector, again, embedder, ENCODED_AGAIN))
+        return _limit_per_document(_order_by_coverage(query, found), limit)
     found = _search_once(query, indexes, embedder)
     followed = follow_hops(content_words(query), found, _order_by_coverage(query, found), indexes)
     return _limit_per_document(_order_by_coverage(query, sort_by_score(followed)), limit)
 
 
-def _search_once(query: str, indexes: Sequence[PassageIndex], embedder: Embedder) -> list[PassageMatch]:
+def _search_once(query: str, indexes: Sequence[PassageIndex], embedder: Embedder) -> list[RankedPassage]:
     matched = match_words(content_words(query), indexes, MATCHED)
-    meant = _embed_query(query, indexes, embedder)
-    return _boost_titles(query, score_by_meaning(meant, matched, embedder))
-
-
-def _search_with_feedback(query: str, indexes: Sequence[PassageIndex], embedder: Embedder) -> list[PassageMatch]:
-    matched = match_words(content_words(query), indexes, MATCHED)
-    meant = _embed_query(query, indexes, embedder)
-    again = (
-        expand_with_feedback(score_by_meaning(meant, matched, embedder), matched, indexes, MATCHED) if matched else []
-    )
-    return _boost_titles(query, score_by_meaning(meant, again, embedder, ENCODED_AGAIN))
+    return _boost_titles(query, score_by_meaning(_embed_query(query, indexes, embedder), matched, embedder))
 
 
 class QueryVector(NamedTuple):
-    """A query by its meaning, with the passages nearest to it."""
+    """The vector of a query, with the passages nearest to it."""
 
     vector: "NDArray[np.float32]"
-    near: Sequence[PassageMatch]
+    near: Sequence[RankedPassage]
 
 
 def _embed_query(query: str, indexes: Sequence[PassageIndex], embedder: Embedder) -> QueryVector:
     vector = embedder.embed([query])[0]
     near = [
-        PassageMatch(index, hit) for index in indexes for hit in index.find_nearest(embedder.name, vector, limit=NEAR)
+        RankedPassage(index, hit) for index in indexes for hit in index.find_nearest(embedder.name, vector, limit=NEAR)
     ]
     return QueryVector(vector, near)
 
 
-def _boost_titles(query: str, found: Sequence[PassageMatch]) -> list[PassageMatch]:
+def _boost_titles(query: str, found: Sequence[RankedPassage]) -> list[RankedPassage]:
     return sort_by_score(
         [
             ranked.with_score(ranked.score + TITLED) if has_title(query, ranked.match.title) else ranked
@@ -415,18 +395,20 @@ def _boost_titles(query: str, found: Sequence[PassageMatch]) -> list[PassageMatc
 
 
 def score_by_meaning(
-    meant: QueryVector, found: Sequence[PassageMatch], embedder: Embedder, most: int = ENCODED
-) -> list[PassageMatch]:
-    """By words and meaning, for the first by words and for those near; the others count as far as the farthest of them.
+    query: QueryVector, found: Sequence[RankedPassage], embedder: Embedder, max_encoded: int = ENCODED
+) -> list[RankedPassage]:
+    """Score by words and meaning the first by words and those near; the others count as far as the farthest of them.
 
-    A passage that is only near has nothing for its words. Two-hop questions, with vectors: .96; by the places in both
+    A passage that is only near has nothing for its words. Two-hop questions, with vectors: .96; by the ranks in both
     lists (reciprocal rank fusion) .91, since how near a passage is says more than how many are nearer."""
-    near = meant.near
+    near = query.near
     cosines = {ranked.key: max(0.0, ranked.score) for ranked in near}
     neighbours = Counter(id(ranked.origin) for ranked in near)  # of an index that has many, what is not near is far
-    encoded = [ranked for ranked in found[:most] if ranked.key not in cosines and neighbours[id(ranked.origin)] < NEAR]
+    encoded = [
+        ranked for ranked in found[:max_encoded] if ranked.key not in cosines and neighbours[id(ranked.origin)] < NEAR
+    ]
     if encoded:
-        made = (embedder.embed([ranked.text for ranked in encoded]) @ meant.vector).tolist()
+        made = (embedder.embed([ranked.text for ranked in encoded]) @ query.vector).tolist()
         cosines |= {ranked.key: max(0.0, cosine) for ranked, cosine in zip(encoded, made, strict=True)}
     farthest = min(cosines.values(), default=0.0)
     matched = {ranked.key for ranked in found}
@@ -439,18 +421,23 @@ def score_by_meaning(
     )
 
 
-def _order_by_coverage(query: str, found: Sequence[PassageMatch]) -> list[PassageMatch]:
-    """Best first, where a passage is worth more for words of the query that none before it has.
+def _order_by_coverage(query: str, found: Sequence[RankedPassage]) -> list[RankedPassage]:
+    """Order passages so that one is worth more for words of the query that none before it has.
 
     Five passages about the same half of a question are worth less than two that have both.
     """
     left, chosen = list(found[:COVERED]), []
     has = {ranked.key: _stems(ranked.text) for ranked in left}
-    missing = _word_rarity({stem(word) for word in content_words(query)}, list(has.values()))
+    # Of the query's words that any passage has: those that few have tell more.
+    counts = {
+        word: sum(word in text for text in has.values())
+        for word in sorted({stem(word) for word in content_words(query)})
+    }
+    missing = {word: log(1 + (len(has) - count + 0.5) / (count + 0.5)) for word, count in counts.items() if count}
     whole = sum(missing.values())
     while left and missing:
         added = [sum(missing[word] for word in missing if word in has[ranked.key]) / whole for ranked in left]
-        best = max(range(len(left)), key=lambda place: left[place].score + COVERING * added[place])
+        best = max(range(len(left)), key=lambda number: left[number].score + COVERING * added[number])
         chosen.append(left[best].with_score(left[best].score + COVERING * added[best]))
         missing = {word: rarity for word, rarity in missing.items() if word not in has[left[best].key]}
         del left[best]
@@ -462,13 +449,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stems(text))
 
 
-def _word_rarity(asked: set[str], texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Of the words that any text has: those that few have tell more."""
-    counts = {word: sum(word in text for text in texts) for word in sorted(asked)}
-    return {word: log(1 + (len(texts) - count + 0.5) / (count + 0.5)) for word, count in counts.items() if count}
-
-
-def _limit_per_document(ranked: Sequence[PassageMatch], limit: int) -> list[PassageMatch]:
+def _limit_per_document(ranked: Sequence[RankedPassage], limit: int) -> list[RankedPassage]:
     seen: dict[str, int] = {}
     kept = []
     for item in ranked:
@@ -479,13 +460,8 @@ def _limit_per_document(ranked: Sequence[PassageMatch], limit: int) -> list[Pass
     return kept[:limit]
 
 
-# Which passages of pages that were just fetched answer a question: an index for the moment, asked and dropped.
-
-_NEW = FileStamp(0, 0)
-
-
 class IndexRanker:
-    """A ports.PassageRanker: what serves a person's own documents serves pages too."""
+    """A `protocols.PassageRanker` for pages that were just fetched, in an index that is made for them and dropped."""
 
     def __init__(self, open_index: Callable[[], AbstractContextManager[PassageIndex]], embedder: Embedder) -> None:
         self._open_index = open_index
@@ -497,7 +473,7 @@ class IndexRanker:
     def _rank(self, documents: Sequence[Document], questions: Sequence[str], limit: int) -> list[list[Passage]]:
         with self._open_index() as index:
             for document in documents:
-                index.replace(document.hash, _NEW, document, split_passages(document.hash, document.text))
+                index.replace(document.hash, FileStamp(0, 0), document, split_passages(document.hash, document.text))
             return [
                 [found.match.passage for found in rank(question, [index], self._embedder, limit)]
                 for question in questions

@@ -1,11 +1,17 @@
-"""Sources by name. Built-in ones register through the same entry points as a plugin would; MCP servers are named in the
-settings.
+"""Search sources by name, and which of them a run asks.
+
+Built-in sources register through the same entry points as a plugin would; MCP servers are named in the settings.
+Nothing about a person's documents leaves the machine unless they say so:
+
+    auto    own documents where there are some (and the web too, if wanted); else every provider that is available:
+            for the web those with a key, or else the one that needs none; with no network the demo data, and a notice
+    a,b     just these; one that cannot be asked is an error, never another in its place
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 from openassay.errors import ConfigurationError, UsageError
 from openassay.models.evidence import Document
 from openassay.models.plan import TYPES_BY_DEPTH, Depth
+from openassay.models.spend import CostEstimate
 from openassay.models.thread import ResearchOptions
 from openassay.models.user import SCHEME
 from openassay.protocols import (
@@ -32,8 +39,16 @@ from openassay.protocols import (
 from openassay.search.http import ProviderClient
 from openassay.search.mcp_connection import McpConnectionPool
 from openassay.settings import Settings
+from openassay.text.urls import host_of, registrable_domain
 
 GROUP = "openassay.sources"
+REACH_SECONDS = 2.0
+OFFLINE = "offline is set"
+NO_NETWORK = "no web source could be reached"
+NO_PROVIDER = "no web source is available"
+PRIVATE = "this thread is about documents that stay here (--web searches the web)"
+# The most sub-questions that a plan may have.
+MAX_SUBQUESTIONS = {Depth.QUICK: 3, Depth.STANDARD: 5, Depth.COMPREHENSIVE: 7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,141 +63,149 @@ class SourceContext:
     cache: Cache
     http: ProviderClient  # one for all runs of a process, which share a provider's rate
     folders: Sequence[DocumentFolder] = ()
-    links: McpConnectionPool = field(
-        default_factory=McpConnectionPool
-    )  # to MCP servers; shared like `http`, and closed by whoever shares it
+    # Connections to MCP servers; shared like `http`, and closed by the one that shares them.
+    links: McpConnectionPool = field(default_factory=McpConnectionPool)
 
 
-@cache  # reading what all installed packages say of themselves takes 9 ms, and every run asks
+@cache  # reading the metadata of all installed packages takes 9 ms, and every run asks
 def entry_points(group: str) -> tuple[metadata.EntryPoint, ...]:
     return tuple(metadata.entry_points(group=group))
 
 
 def source_names(settings: Settings | None = None) -> list[str]:
-    """The installed ones, and those that settings name."""
+    """List the sources that are installed, and those that settings name."""
     installed = {point.name for point in entry_points(group=GROUP)}
     return sorted(installed | set(settings.search.mcp if settings else ()))
 
 
-def build_source(name: str, bench: SourceContext) -> Source:
-    """The source registered under a name; a misspelt one is an error, never another source."""
-    if said := bench.settings.search.mcp.get(name):
-        from openassay.search.mcp import make_source as mcp_source
+def build_source(name: str, context: SourceContext) -> Source:
+    """Build the source registered under a name; a misspelt one is an error, never another source."""
+    if server := context.settings.search.mcp.get(name):
+        from openassay.search.mcp import make_source
 
-        return mcp_source(name, said, bench)
+        return make_source(name, server, context)
     for point in entry_points(group=GROUP):
         if point.name == name:
-            source: Source = point.load().build(bench)
+            source: Source = point.load().build(context)
             return source
-    raise _unknown_source_error(name, bench.settings)
-
-
-def _unknown_source_error(name: str, settings: Settings, setting: str = "") -> ConfigurationError:
-    known = source_names(settings)
-    near = difflib.get_close_matches(name, known, n=1)
-    return ConfigurationError(
-        f"{setting}there is no source called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-        help=f"Installed sources: auto, {', '.join(known)}.",
-    )
+    raise _unknown_source_error(name, context.settings)
 
 
 def check_names(settings: Settings) -> None:
-    """A misspelt provider in the settings would otherwise be asked, or priced, without a word."""
+    """Refuse misspelt providers in the settings, which would otherwise be asked, or priced, without a word."""
     search, known = settings.search, source_names(settings)
     for name in search.mcp:
         if name == "auto" or name in source_names():
             raise ConfigurationError(
                 f"search.mcp: {name} is the name of a source that is installed", help="Call the server something else."
             )
-    named = {
-        "without": search.without, "endpoints": search.endpoints, "requests_per_minute": search.requests_per_minute,
-        "requests_per_day": search.requests_per_day, "usd_per_request": search.usd_per_request,
-    }  # fmt: skip
-    for key, names in named.items():
-        for name in names:
+    for key in ("without", "endpoints", "requests_per_minute", "requests_per_day", "usd_per_request"):
+        for name in getattr(search, key):
             if name not in known:
                 raise _unknown_source_error(name, settings, f"search.{key}: ")
 
 
-# Which sources a run asks. Nothing about a person's documents leaves the machine unless they say so.
-#
-# auto    own documents where there are some (and the web too, if wanted); else every provider that is available: for
-#         the web those with a key, or else the one that needs none; with no network the demo data, and a notice
-# a,b     just these; one that cannot be asked is an error, never another in its place
-
-REACH_SECONDS = 2.0
-OFFLINE = "offline is set"
-NO_NETWORK = "no web source could be reached"
-NO_PROVIDER = "no web source is available"
-PRIVATE = "this thread is about documents that stay here (--web searches the web)"
+def _unknown_source_error(name: str, settings: Settings, setting: str = "") -> ConfigurationError:
+    known = source_names(settings)
+    near = get_close_matches(name, known, n=1)
+    return ConfigurationError(
+        f"{setting}there is no source called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+        help=f"Installed sources: auto, {', '.join(known)}.",
+    )
 
 
-def choose_sources(options: ResearchOptions, bench: SourceContext) -> SourceSelection:
-    """Blocks while it looks which providers can be reached."""
+def parse_host_or_source(text: str, settings: Settings) -> str:
+    """Parse what a person prefers or avoids: a host as in "nasa.gov", also given as an address, or a source's name."""
+    name, known = text.strip().lower(), source_names(settings)
+    if name in known:
+        return name
+    host = host_of(name if "://" in name else f"https://{name}").removeprefix("www.")
+    if "." in host and registrable_domain(host):
+        return host
+    near = get_close_matches(name, known, n=1)
+    raise UsageError(
+        f"{text.strip()!r} is neither a host nor a source" + (f"; did you mean {near[0]!r}?" if near else ""),
+        help=f"A host is written like reddit.com; sources are {', '.join(known)}.",
+    )
+
+
+def add_search_costs(
+    estimate: CostEstimate, sources: Sequence[Source], depth: Depth, settings: Settings
+) -> CostEstimate:
+    """Add what searching will cost at most to the estimate of what a model costs.
+
+    Every query of a sub-question goes to each web source; providers of papers, news and code get one of them."""
+    searches, usd = 0, 0.0
+    for source in sources:
+        if isinstance(source, RemoteSource) and source.terms.usd:
+            queries = MAX_SUBQUESTIONS[depth] * (settings.max_search_iterations if "web" in source.types else 1)
+            searches, usd = searches + queries, usd + queries * source.terms.usd
+    return estimate.model_copy(update={"searches": searches, "search_usd": round(usd, 4)})
+
+
+def choose_sources(options: ResearchOptions, context: SourceContext) -> SourceSelection:
+    """Choose the sources of a run, and the notices about them; blocks while it checks which can be reached."""
     if options.sources:
-        return [_get_source(name, options, bench) for name in options.sources], {}
+        return [_get_source(name, options, context) for name in options.sources], {}
     if options.source != "auto":
         names = [name.strip() for name in options.source.split(",") if name.strip()] or [options.source]
-        return _select_by_name(list(dict.fromkeys(names)), options, bench), {}
-    if options.docs and not options.web:
-        return [_get_source("documents", options, bench)], {}
-    own = [_get_source("documents", options, bench)] if options.docs else []
+        return _select_by_name(list(dict.fromkeys(names)), options, context), {}
+    own = [_get_source("documents", options, context)] if options.docs else []
+    if own and not options.web:
+        return own, {}
     private = options.private and not options.web  # the thread has been about documents
-    found, notices, why_none = ([], {}, PRIVATE) if private else _select_web_sources(options.depth, bench)
+    found, notices, why_none = ([], {}, PRIVATE) if private else _select_web_sources(options.depth, context)
     if found or own:
         if not found:
             notices["web"] = f"The web was not searched: {why_none}. Your documents alone were."
         return [*own, *found], notices
-    return [_get_source("demo", options, bench)], {**notices, "source": demo_notice(why_none)}
-
-
-def demo_notice(reason: str) -> str:
-    return (
-        f"No documents were given (--docs) and {reason}, so this answer comes from the built-in illustrative demo data "
-        "on five companies."
+    notices["source"] = (
+        f"No documents were given (--docs) and {why_none}, so this answer comes from the built-in illustrative demo "
+        "data on five companies."
     )
+    return [_get_source("demo", options, context)], notices
 
 
-def _select_by_name(names: Sequence[str], options: ResearchOptions, bench: SourceContext) -> list[Source]:
-    """Documents that were given are asked beside what was named."""
+def _select_by_name(names: Sequence[str], options: ResearchOptions, context: SourceContext) -> list[Source]:
+    """Build the named sources; documents that were given are asked beside them."""
     if options.docs and "documents" not in names:
         names = ["documents", *names]
-    chosen = [_get_source(name, options, bench) for name in names]
+    chosen = [_get_source(name, options, context) for name in names]
     remote = [source.name for source in chosen if isinstance(source, RemoteSource)]
     if (options.docs or options.private) and remote and not options.web:
         raise UsageError(
-            f"{', '.join(remote)} would be asked about your documents", help="Add --web if that is what you want."
+            f"{', '.join(remote)} would receive queries about your documents",
+            help="Add --web if that is what you want.",
         )
     return chosen
 
 
-def _get_source(name: str, options: ResearchOptions, bench: SourceContext) -> Source:
+def _get_source(name: str, options: ResearchOptions, context: SourceContext) -> Source:
     if name == "documents" and not options.docs:
         raise ConfigurationError("the documents source needs a folder", help="Name one with --docs PATH.")
-    source = build_source(name, bench)
-    if isinstance(source, RemoteSource) and bench.settings.offline:
+    source = build_source(name, context)
+    remote = source if isinstance(source, RemoteSource) else None
+    if remote and context.settings.offline:
         raise ConfigurationError(
             f"{name} cannot be asked: {OFFLINE}", help="Unset offline (OPENASSAY_OFFLINE), or use --docs."
         )
     if not source.is_available():
-        raise ConfigurationError(f"the source {name!r} is not available", help=_missing_help(source))
+        needs = (remote.terms.needs or (remote.terms.key or "").upper()) if remote else ""
+        raise ConfigurationError(
+            f"the source {name!r} is not available",
+            help=f"Set {needs}, or choose another --source; `openassay sources` lists them."
+            if needs
+            else "Run `openassay sources` to see what it needs, or choose another --source.",
+        )
     return source
 
 
-def _missing_help(source: Source) -> str:
-    if isinstance(source, RemoteSource) and source.terms.needs:
-        return f"Set {source.terms.needs}, or choose another --source; `openassay sources` lists them."
-    if isinstance(source, RemoteSource) and source.terms.key:
-        return f"Set {source.terms.key.upper()}, or choose another --source; `openassay sources` lists them."
-    return "Run `openassay sources` to see what it needs, or choose another --source."
-
-
-def _select_web_sources(depth: Depth, bench: SourceContext) -> tuple[list[Source], dict[str, str], str]:
-    """Providers for what the depth asks for, those that cannot be reached left out; and why there are none."""
-    if bench.settings.offline:
+def _select_web_sources(depth: Depth, context: SourceContext) -> tuple[list[Source], dict[str, str], str]:
+    """Select the providers for a depth that can be reached; the text says why there are none."""
+    if context.settings.offline:
         return [], {}, OFFLINE
     wanted = {*TYPES_BY_DEPTH[depth], "code"}
-    built = [build_source(name, bench) for name in source_names(bench.settings)]
+    built = [build_source(name, context) for name in source_names(context.settings)]
     remote = [source for source in built if isinstance(source, RemoteSource)]
     candidates = drop_stand_ins([source for source in remote if source.is_available() and wanted & set(source.types)])
     if not candidates:
@@ -199,27 +222,22 @@ def _select_web_sources(depth: Depth, bench: SourceContext) -> tuple[list[Source
 
 
 def drop_stand_ins(sources: Sequence[RemoteSource]) -> list[RemoteSource]:
-    """Those who only stand in for others are asked where there are no others of their type, one site aside."""
-    proper = [
-        source for source in sources if not _has_trait(source, "stands_in") and not _has_trait(source, "one_site")
-    ]
+    """Drop sources that only stand in for others where others of their type, those of one site aside, are there."""
+    # A plugin need not have the traits of ApiSource.
+    stand_ins = [source for source in sources if getattr(source, "stands_in", False)]
+    proper = [source for source in sources if source not in stand_ins and not getattr(source, "one_site", False)]
     served = {kind for source in proper for kind in source.types}
-    return [source for source in sources if not _has_trait(source, "stands_in") or not served.issuperset(source.types)]
-
-
-def _has_trait(source: RemoteSource, trait: str) -> bool:
-    """Traits of ApiSource that a plugin need not have."""
-    return bool(getattr(source, trait, False))
+    return [source for source in sources if source not in stand_ins or not served.issuperset(source.types)]
 
 
 def _check_reachability(sources: Sequence[RemoteSource]) -> list[bool]:
-    """All at once, in threads that nobody waits for any longer than that: a lookup without a network may hang."""
+    """Check all sources at once, in threads that are not waited for any longer: a lookup may hang without a network."""
     reached = [False] * len(sources)
 
-    def look(place: int) -> None:
-        reached[place] = sources[place].is_reachable()
+    def check(index: int) -> None:
+        reached[index] = sources[index].is_reachable()
 
-    threads = [Thread(target=look, args=(place,), daemon=True) for place in range(len(sources))]
+    threads = [Thread(target=check, args=(index,), daemon=True) for index in range(len(sources))]
     for thread in threads:
         thread.start()
     until = monotonic() + REACH_SECONDS
@@ -228,12 +246,12 @@ def _check_reachability(sources: Sequence[RemoteSource]) -> list[bool]:
     return list(reached)
 
 
-# Documents people have given. They are stored once, by what they say: the same text may be several people's, and what
-# one of them calls it, or when they gave it, is told to nobody else. Each run calls them what its own person does.
+# Documents that people have given are stored once, by their text: the same text may be several people's, and what one
+# of them calls it, or when they gave it, is shown to nobody else. Each run uses the names its own person gave.
 
-TITLE = 60  # characters
-NEVER = datetime.fromtimestamp(0, UTC)
-_NAMES = ("url", "title", "author", "published", "fetched", "origin", "language")
+_TITLE_LENGTH = 60
+_NEVER = datetime.fromtimestamp(0, UTC)
+_PERSONAL_FIELDS = ("url", "title", "author", "published", "fetched", "origin", "language")
 
 
 @runtime_checkable
@@ -244,21 +262,25 @@ class DocumentOwner(Protocol):
 
 
 def anonymise(document: Document) -> Document:
-    """As it is stored: of what a person has given, nothing that does not stand in its text."""
+    """Drop all that is known of a person's document but its text, for the store."""
     if not document.url.startswith(SCHEME):
         return document
     return Document(
-        hash=document.hash, text=document.text, url=f"{SCHEME}{document.hash[:16]}", fetched=NEVER, kind=document.kind,
-        title=" ".join(document.text[: 4 * TITLE].split())[:TITLE] or "untitled",
-    )  # fmt: skip
+        hash=document.hash,
+        text=document.text,
+        url=f"{SCHEME}{document.hash[:16]}",
+        fetched=_NEVER,
+        kind=document.kind,
+        title=" ".join(document.text[: 4 * _TITLE_LENGTH].split())[:_TITLE_LENGTH] or "untitled",
+    )
 
 
 class RunDocumentStore:
-    """A ports.DocumentStore for one run."""
+    """A `protocols.DocumentStore` for one run, which sees its own person's names of documents."""
 
     def __init__(self, documents: DocumentStore, sources: Sequence[Source]) -> None:
         self._documents = documents
-        self._sources = [source for source in sources if isinstance(source, DocumentOwner)]
+        self._owners = [source for source in sources if isinstance(source, DocumentOwner)]
         self._names: dict[str, dict[str, Any]] = {}
 
     async def put(self, document: Document) -> None:
@@ -269,14 +291,13 @@ class RunDocumentStore:
 
     async def get(self, hash: str) -> Document:
         document = await self._documents.get(hash)
-        if not self._sources:
+        if not self._owners:
             return document
         if document.hash not in self._names:
-            self._names[document.hash] = await self._load_names(document.hash)
+            names: dict[str, Any] = {}
+            for owner in self._owners:
+                if own := await owner.own_document(document.hash):
+                    names = {field: getattr(own, field) for field in _PERSONAL_FIELDS}
+                    break
+            self._names[document.hash] = names
         return document.model_copy(update=self._names[document.hash])
-
-    async def _load_names(self, hash: str) -> dict[str, Any]:
-        for source in self._sources:
-            if own := await source.own_document(hash):
-                return {name: getattr(own, name) for name in _NAMES}
-        return {}

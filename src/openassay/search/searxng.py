@@ -1,22 +1,14 @@
-"""SearXNG, a metasearch of one's own. https://docs.searxng.org/dev/search_api.html"""
+"""SearXNG, a metasearch that you host yourself. https://docs.searxng.org/dev/search_api.html"""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    ApiSource,
-    ProviderEntry,
-    ProviderRequest,
-    add_site_filters,
-    parse_date,
-    parse_entries,
-    today,
-)
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import add_site_filters, parse_date, today
 from openassay.search.http import HttpResponse
 
-RANGES = ((1, "day"), (31, "month"), (366, "year"))
+TIME_RANGES = ((1, "day"), (31, "month"), (366, "year"))
 
 
 class SearxngResult(ProviderEntry):
@@ -32,9 +24,9 @@ class SearxngResponse(ProviderEntry):
 
 
 class SearxngSource(ApiSource):
-    name: ClassVar[str] = "searxng"
-    endpoint: ClassVar[str] = ""  # search.searxng_url says where
-    own_terms: ClassVar[ProviderTerms] = ProviderTerms(  # the engines behind it are not one's own
+    name = "searxng"
+    endpoint = ""  # search.searxng_url says where
+    own_terms = ProviderTerms(  # the engines behind it are not one's own
         per_minute=60, at_once=2, needs="search.searxng_url"
     )
 
@@ -45,22 +37,22 @@ class SearxngSource(ApiSource):
     def is_available(self) -> bool:
         return bool(self.address) and super().is_available()
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        asked: dict[str, str | int] = {"q": add_site_filters(inquiry, characters=1000), "format": "json"}
-        if inquiry.language:
-            asked["language"] = inquiry.language
-        if inquiry.since and not inquiry.until:
-            age = (today() - inquiry.since).days
-            wide = [name for days, name in RANGES if age <= days]
-            asked |= {"time_range": wide[0]} if wide else {}
-        return ProviderRequest("/search", asked)
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        params: dict[str, str | int] = {"q": add_site_filters(search, characters=1000), "format": "json"}
+        if search.language:
+            params["language"] = search.language
+        if search.since and not search.until:
+            age = (today() - search.since).days
+            wide = [name for days, name in TIME_RANGES if age <= days]
+            params |= {"time_range": wide[0]} if wide else {}
+        return ProviderRequest("/search", params)
 
     def explain(self, reply: HttpResponse) -> SourceError:
         if reply.status != 403:
             return super().explain(reply)
         return SourceError(
             "searxng does not give its results as JSON",
-            help="Add json to search.formats in its settings.yml, and look whether its limiter lets you in.",
+            help="Add json to search.formats in its settings.yml, and check that its limiter lets you in.",
             provider=self.name,
             status=403,
         )
@@ -69,9 +61,11 @@ class SearxngSource(ApiSource):
         answer = SearxngResponse.read(body)
         if answer.unresponsive_engines and not answer.results:
             raise SourceError(
-                "none of the engines behind searxng answered", help="Try again later.", retryable=True,
+                "none of the engines behind searxng answered",
+                help="Try again later.",
+                retryable=True,
                 provider=self.name,
-            )  # fmt: skip
+            )
         return [
             ProviderResult(
                 url=result.url,

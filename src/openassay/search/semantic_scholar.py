@@ -1,19 +1,10 @@
-"""Semantic Scholar: papers of all fields, with abstracts and free copies."""
+"""Semantic Scholar: papers of all fields, with abstracts and free copies. https://api.semanticscholar.org/api-docs/"""
 
 from collections.abc import Sequence
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    PaperSource,
-    ProviderEntry,
-    ProviderRequest,
-    date_from_parts,
-    doi_url,
-    make_paper,
-    parse_entries,
-    parse_iso_date,
-    query_keywords,
-)
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.fields import date_from_parts, doi_url, parse_iso_date, query_keywords
 
 FIELDS = "title,abstract,url,year,publicationDate,authors,externalIds,openAccessPdf"
 
@@ -60,28 +51,27 @@ class SemanticScholarSource(PaperSource):
     # A new key has one request a second; without one all the world shares a pool, and 429 is common.
     own_terms = ProviderTerms(per_minute=60, at_once=1, key="semantic_scholar_api_key")
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
         # Its documentation: no query syntax, and hyphenated words match nothing.
-        query = " ".join(query_keywords(inquiry.query, 24)).replace("-", " ")
-        params: dict[str, str | int] = {"query": query, "limit": inquiry.limit, "fields": FIELDS}
-        since = self.since(inquiry)
-        if since or inquiry.until:
-            params["publicationDateOrYear"] = f"{since or ''}:{inquiry.until or ''}"
+        query = " ".join(query_keywords(search.query, 24)).replace("-", " ")
+        params: dict[str, str | int] = {"query": query, "limit": search.limit, "fields": FIELDS}
+        since = self.since(search)
+        if since or search.until:
+            params["publicationDateOrYear"] = f"{since or ''}:{search.until or ''}"
         return ProviderRequest(params=params, headers={"x-api-key": self.key} if self.key else {})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        results = SemanticScholarResponse.read(body)
-        if results.total and "data" not in results.model_fields_set:  # without a result there is none
+        response = SemanticScholarResponse.read(body)
+        if response.total and "data" not in response.model_fields_set:  # it is missing only where nothing was found
             raise ValueError("it counts papers and gives none")
-        return [_to_result(entry) for entry in parse_entries(SemanticScholarPaper, results.data)]
-
-
-def _to_result(entry: SemanticScholarPaper) -> ProviderResult:
-    return make_paper(
-        url=entry.address,
-        title=entry.title,
-        abstract=entry.abstract or "",
-        published=parse_iso_date(entry.publicationDate) or date_from_parts(entry.year),
-        authors=[author.name for author in entry.authors or ()],
-        free=entry.openAccessPdf.url if entry.openAccessPdf else None,
-    )
+        return [
+            make_paper(
+                url=paper.address,
+                title=paper.title,
+                abstract=paper.abstract or "",
+                published=parse_iso_date(paper.publicationDate) or date_from_parts(paper.year),
+                authors=[author.name for author in paper.authors or ()],
+                free=paper.openAccessPdf.url if paper.openAccessPdf else None,
+            )
+            for paper in parse_entries(SemanticScholarPaper, response.data)
+        ]

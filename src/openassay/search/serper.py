@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, ClassVar
+from typing import Any
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, add_site_filters, parse_date, parse_entries
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import add_site_filters, parse_date
 
-MOST = 10  # more of them cost a second credit
+MAX_RESULTS = 10  # more cost a second credit
 
 
 class SerperResult(ProviderEntry):
@@ -22,25 +23,23 @@ class SerperResponse(ProviderEntry):
 
 
 class SerperSource(ApiSource):
-    name: ClassVar[str] = "serper"
-    endpoint: ClassVar[str] = "https://google.serper.dev"
+    name = "serper"
+    endpoint = "https://google.serper.dev"
     # One credit a search, 0.0003 to 0.001 USD by the size of the package; 5 requests a second while it is free.
     # November 2026.
-    own_terms: ClassVar[ProviderTerms] = ProviderTerms(
-        per_minute=300, at_once=5, usd=0.001, key="serper_api_key", key_required=True
-    )
+    own_terms = ProviderTerms(per_minute=300, at_once=5, usd=0.001, key="serper_api_key", key_required=True)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        asked: dict[str, Any] = {"q": add_site_filters(inquiry, characters=2000), "num": min(inquiry.limit, MOST)}
-        if inquiry.language:
-            asked["hl"] = inquiry.language
-        if inquiry.since or inquiry.until:
-            asked["tbs"] = ",".join(
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        body: dict[str, Any] = {"q": add_site_filters(search, characters=2000), "num": min(search.limit, MAX_RESULTS)}
+        if search.language:
+            body["hl"] = search.language
+        if search.since or search.until:
+            body["tbs"] = ",".join(
                 ["cdr:1"]
-                + ([f"cd_min:{_format_us_date(inquiry.since)}"] if inquiry.since else [])
-                + ([f"cd_max:{_format_us_date(inquiry.until)}"] if inquiry.until else [])
+                + ([f"cd_min:{_format_us_date(search.since)}"] if search.since else [])
+                + ([f"cd_max:{_format_us_date(search.until)}"] if search.until else [])
             )
-        return ProviderRequest("/search", json=asked, headers={"X-API-KEY": self.key})
+        return ProviderRequest("/search", json=body, headers={"X-API-KEY": self.key})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         return [

@@ -1,12 +1,13 @@
 """Tavily: web search made for machines. https://docs.tavily.com/documentation/api-reference/endpoint/search"""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_date, parse_entries
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import parse_date
 
-MOST = 20  # results in one answer
+MAX_RESULTS = 20
 
 
 class TavilyResult(ProviderEntry):
@@ -21,30 +22,28 @@ class TavilyResponse(ProviderEntry):
 
 
 class TavilySource(ApiSource):
-    name: ClassVar[str] = "tavily"
-    endpoint: ClassVar[str] = "https://api.tavily.com"
-    longest_query: ClassVar[int] = 400
+    name = "tavily"
+    endpoint = "https://api.tavily.com"
+    max_query = 400
     # A basic search is one credit, 0.008 USD as you go; development keys have 100 requests a minute. November 2026.
-    own_terms: ClassVar[ProviderTerms] = ProviderTerms(
-        per_minute=100, at_once=8, usd=0.008, key="tavily_api_key", key_required=True
-    )
+    own_terms = ProviderTerms(per_minute=100, at_once=8, usd=0.008, key="tavily_api_key", key_required=True)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        asked: dict[str, Any] = {
-            "query": inquiry.query,
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        body: dict[str, Any] = {
+            "query": search.query,
             "topic": "general",
             "search_depth": "basic",
-            "max_results": min(inquiry.limit, MOST),
+            "max_results": min(search.limit, MAX_RESULTS),
         }
-        if inquiry.since:
-            asked["start_date"] = inquiry.since.isoformat()
-        if inquiry.until:
-            asked["end_date"] = inquiry.until.isoformat()
-        if inquiry.sites:
-            asked["include_domains"] = list(inquiry.sites)
-        if inquiry.without:
-            asked["exclude_domains"] = list(inquiry.without)
-        return ProviderRequest("/search", json=asked, headers={"Authorization": f"Bearer {self.key}"})
+        if search.since:
+            body["start_date"] = search.since.isoformat()
+        if search.until:
+            body["end_date"] = search.until.isoformat()
+        if search.sites:
+            body["include_domains"] = list(search.sites)
+        if search.without:
+            body["exclude_domains"] = list(search.without)
+        return ProviderRequest("/search", json=body, headers={"Authorization": f"Bearer {self.key}"})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         return [

@@ -1,21 +1,11 @@
-"""Wikipedia, in the language of the inquiry."""
+"""Wikipedia, in the language of the search. https://www.mediawiki.org/wiki/API:Search"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    READABLE,
-    ApiSource,
-    ProviderEntry,
-    ProviderRequest,
-    add_contact,
-    join_terms,
-    parse_entries,
-    query_keywords,
-    raise_limits,
-    shorten,
-)
+from openassay.search.base import READABLE, ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.fields import join_terms, query_keywords, shorten
 from openassay.search.http import HttpRequest, HttpResponse
 
 # Editions with more than 100,000 articles. A language becomes part of a host name: no other is tried.
@@ -23,16 +13,16 @@ EDITIONS = frozenset(
     "ar az be bg bn ca cs cy da de el en eo es et eu fa fi fr gl he hi hr hu hy id it ja ka kk ko la lt lv mk ms nl "
     "no pl pt ro ru sk sl sq sr sv ta te th tr uk ur uz vi zh".split()
 )
-LONGEST = 300  # characters of a query
-MOST = 20  # introductions in one answer
-SNIPPET = 300  # characters of an introduction
+MAX_QUERY = 300  # characters
+MAX_RESULTS = 20  # introductions in one answer
+MAX_SNIPPET = 300  # characters of an introduction
 _BUSY = re.compile(r'\{\s*"error"\s*:\s*\{\s*"code"\s*:\s*"(?:ratelimited|maxlag|readonly)"')
 
 
 class WikipediaPage(ProviderEntry):
     title: str
     fullurl: str
-    index: int  # its place among the results
+    index: int  # its rank
     extract: str = ""
     pageprops: dict[str, object] = {}
 
@@ -54,58 +44,61 @@ class WikipediaSource(ApiSource):
     own_terms = ProviderTerms(per_minute=10, at_once=2)
     one_site = True
 
-    @property
-    def terms(self) -> ProviderTerms:
-        own = super().terms
-        return raise_limits(own, self.name, self.settings, per_minute=200, at_once=3) if self.settings.contact else own
+    def better_limits(self) -> Mapping[str, float]:
+        return {"per_minute": 200, "at_once": 3} if self.settings.contact else {}
 
     @property
     def address(self) -> str:
-        return self._edition_url("en")
-
-    def _edition_url(self, language: str) -> str:
-        return super().address.replace("{language}", language)
+        return super().address.replace("{language}", "en")
 
     def _url(self, request: ProviderRequest) -> str:
-        return self._edition_url(request.url)
+        """Return the address of the edition that `build_request` has chosen."""
+        return super().address.replace("{language}", request.url)
 
-    def build_request(self, inquiry: SearchRequest) -> ProviderRequest:
-        language = (inquiry.language or "").lower().partition("-")[0]
-        words = join_terms(query_keywords(inquiry.query, 12), all_of=4, together=" ", longest=LONGEST)
+    def build_request(self, search: SearchRequest) -> ProviderRequest:
+        language = (search.language or "").lower().partition("-")[0]
+        words = join_terms(query_keywords(search.query, 12), all_of=4, together=" ", longest=MAX_QUERY)
+        agent, contact = self.context.settings.harvest.user_agent, self.settings.contact
         return ProviderRequest(
             url=language if language in EDITIONS else "en",
             params={
-                "action": "query", "format": "json", "formatversion": 2,
-                "generator": "search", "gsrsearch": words,
-                "gsrnamespace": 0, "gsrlimit": min(inquiry.limit, MOST),
-                "prop": "extracts|info|pageprops", "inprop": "url", "ppprop": "disambiguation",
-                "exintro": 1, "explaintext": 1, "exlimit": MOST,
+                "action": "query",
+                "format": "json",
+                "formatversion": 2,
+                "generator": "search",
+                "gsrsearch": words,
+                "gsrnamespace": 0,
+                "gsrlimit": min(search.limit, MAX_RESULTS),
+                "prop": "extracts|info|pageprops",
+                "inprop": "url",
+                "ppprop": "disambiguation",
+                "exintro": 1,
+                "explaintext": 1,
+                "exlimit": MAX_RESULTS,
             },
-            headers={"User-Agent": add_contact(self._bench.settings.harvest.user_agent, self.settings.contact)},
-        )  # fmt: skip
+            headers={"User-Agent": f"{agent} ({contact})" if contact and contact.isascii() else agent},
+        )
 
-    async def fetch(self, outgoing: HttpRequest, seconds: float) -> HttpResponse:
-        """Its errors have the status of a success."""
-        reply = await super().fetch(outgoing, seconds)
+    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
+        """Recognise errors that come with status 200."""
+        reply = await super().fetch(request, seconds)
         return reply._replace(status=429) if reply.status == 200 and _BUSY.match(reply.text) else reply
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        results = WikipediaResponse.read(body)
-        if results.query is None:
-            if results.batchcomplete:  # nothing found
+        response = WikipediaResponse.read(body)
+        if response.query is None:
+            if response.batchcomplete:  # nothing found
                 return []
             raise ValueError("it has no pages")
-        pages = [
-            page for page in parse_entries(WikipediaPage, results.query.pages) if "disambiguation" not in page.pageprops
+        pages = parse_entries(WikipediaPage, response.query.pages)
+        return [
+            ProviderResult(
+                url=page.fullurl,
+                title=page.title,
+                snippet=shorten(page.extract, MAX_SNIPPET),
+                text=page.extract if len(page.extract) >= READABLE else "",
+                fulltext=page.fullurl,  # the extract is the introduction alone
+            )
+            for page in sorted(pages, key=lambda page: page.index)
+            if "disambiguation" not in page.pageprops
         ]
-        return [_to_result(page) for page in sorted(pages, key=lambda page: page.index)]
-
-
-def _to_result(page: WikipediaPage) -> ProviderResult:
-    return ProviderResult(
-        url=page.fullurl,
-        title=page.title,
-        snippet=shorten(page.extract, SNIPPET),
-        text=page.extract if len(page.extract) >= READABLE else "",
-        fulltext=page.fullurl,  # the extract is the introduction alone
-    )

@@ -1,4 +1,4 @@
-"""The application: every route, and what stands around all of them."""
+"""The application with all its routes, and the server that runs it."""
 
 import asyncio
 import contextlib
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from openassay.bootstrap import open_server_resources
 from openassay.errors import ConfigurationError, OpenAssayError
@@ -37,12 +38,34 @@ from openassay.server.webhooks import WebhookSender
 from openassay.settings import ServerSettings, Settings
 from openassay.worker.queue import check_fleet, prepare_tables
 
+_log = logging.getLogger("openassay")
+SHUTDOWN_SECONDS = 3  # that active requests have to end when the server stops
 ROUTERS = (
-    system.health_router, system.figures_router, account.account_router, threads.threads_router, threads.state_router,
-    stream.router, threads.history_router, reviews.router, sources.router, artifacts.router, exports.router,
-    documents.router, account.memory_router, account.shares_router, account.webhooks_router, completions.router,
-    choices.router, system.graph_router, system.ui_router,
-)  # fmt: skip
+    system.health_router,
+    system.figures_router,
+    account.account_router,
+    threads.threads_router,
+    threads.state_router,
+    stream.router,
+    threads.history_router,
+    reviews.router,
+    sources.router,
+    artifacts.router,
+    exports.router,
+    documents.router,
+    account.memory_router,
+    account.shares_router,
+    account.webhooks_router,
+    completions.router,
+    choices.router,
+    system.graph_router,
+    system.ui_router,
+)
+
+
+def name_operation(route: APIRoute) -> str:
+    """Return the operation id of a route: the name of its function."""
+    return route.name
 
 
 def create_app(service: Service) -> FastAPI:
@@ -50,6 +73,7 @@ def create_app(service: Service) -> FastAPI:
         title="OpenAssay",
         version=version("openassay"),
         summary="Deep research whose every sentence opens the passage that supports it.",
+        generate_unique_id_function=name_operation,
         docs_url=None,  # these pages would run scripts of other hosts beside people's tokens
         redoc_url=None,
     )
@@ -64,25 +88,48 @@ def create_app(service: Service) -> FastAPI:
     return app
 
 
-# A socket that is bound, and an application that answers on it, for as long as it is open.
+class RunningServer(NamedTuple):
+    url: str
+    service: Service
 
-CLOSING = 3  # seconds that requests under way are given to end when the server stops
 
+@asynccontextmanager
+async def open_server(settings: Settings) -> AsyncIterator[RunningServer]:
+    """Run a server; its address is given, since it may have chosen the port.
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """They are for whoever runs this to heed."""
-        yield
+    At the end, no request is accepted any more, streams end where they are, and runs after their current step: the next
+    server resumes them."""
+    server = settings.server
+    if server.runs == "workers":
+        check_fleet(settings)
+    with bind_socket(server.host, server.port) as listener:
+        async with open_server_resources(settings) as resources:
+            if server.runs == "workers":
+                await asyncio.to_thread(prepare_tables, resources.rows.database)
+            if not await resources.users.has_valid_token():
+                _require_local(listener, server)
+            service = Service(resources=resources, open_to_all=await resources.users.is_empty())
+            sender = WebhookSender(resources)
+            # Garbage is collected less often: one collection over all imports held up every request for 138 ms.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(50_000, 20, 50)
+            async with (
+                serve_app(create_app(service), service, listener),
+                _run_in_background(dispatching=service.dispatcher.run(), webhooks=sender.run()),
+            ):
+                host = f"[{server.host}]" if ":" in server.host else server.host
+                yield RunningServer(f"http://{host}:{listener.getsockname()[1]}", service)
+            await resources.engine.drain(seconds=server.drain_seconds)
 
 
 @contextlib.contextmanager
 def bind_socket(host: str, port: int) -> Iterator[socket.socket]:
-    """Before anything else is opened: a port that is taken is told at once."""
+    """Bind before anything else is opened, so that a port in use is an error at once."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)  # asyncio sends at once, not after 40 ms, if it is told TCP
+        listener = socket.socket(family, kind, protocol)  # with the protocol, asyncio does not delay packets by 40 ms
     except (OSError, UnicodeError) as error:
         raise ConfigurationError(
             f"{host} is no address to listen on ({error})", help="Set server.host, or --host."
@@ -99,18 +146,31 @@ def bind_socket(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the caller."""
+        yield
+
+
 @asynccontextmanager
 async def serve_app(app: FastAPI, service: Service, listener: socket.socket) -> AsyncIterator[None]:
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=CLOSING,
-    )  # fmt: skip
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]), name="serving")
     try:
         while not server.started:  # uvicorn has nothing to wait on
             if serving.done():
-                await serving  # which tells why, if it knows
+                await serving  # which raises the reason, if it knows it
                 raise OpenAssayError("the server could not be started")
             await asyncio.sleep(0.01)
         yield
@@ -120,51 +180,9 @@ async def serve_app(app: FastAPI, service: Service, listener: socket.socket) -> 
         await serving
 
 
-# Running the server: what is open while it runs, and how it stops.
-
-_log = logging.getLogger("openassay")
-
-
-class RunningServer(NamedTuple):
-    url: str
-    service: Service
-
-
-@asynccontextmanager
-async def open_server(settings: Settings) -> AsyncIterator[RunningServer]:
-    """A server that answers in here; its address is told, since it may have chosen the port. At the end no request is
-    taken any more, streams end where they are, and runs after the step they are at: the next server goes on."""
-    if settings.server.runs == "workers":
-        check_fleet(settings)
-    with bind_socket(settings.server.host, settings.server.port) as listener:
-        async with open_server_resources(settings) as resources:
-            if settings.server.runs == "workers":
-                await asyncio.to_thread(prepare_tables, resources.rows.database)
-            known = await resources.users.has_valid_token()
-            if not known:
-                _refuse_strangers(listener, settings.server)
-            service = Service(resources=resources, open_to_all=await resources.users.is_empty())
-            hooks = WebhookSender(resources)
-            _tune_garbage_collection()
-            async with (
-                serve_app(create_app(service), service, listener),
-                _run_in_background(dispatching=service.dispatcher.run(), webhooks=hooks.run()),
-            ):
-                yield RunningServer(_build_url(settings.server, listener), service)
-            await resources.engine.drain(seconds=settings.server.drain_seconds)
-
-
-def _tune_garbage_collection() -> None:
-    """Garbage is collected in fewer and shorter pauses: one over all that was imported held up every request for
-    138 ms."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-
-
 @asynccontextmanager
 async def _run_in_background(**works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """What goes on all the time, until the server stops."""
+    """Run named coroutines until the server stops."""
     tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
     for task in tasks:
         task.add_done_callback(_log_failure)
@@ -181,27 +199,18 @@ def _log_failure(task: asyncio.Task[None]) -> None:
         _log.error("%s has failed: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
 
 
-def _refuse_strangers(listener: socket.socket, settings: ServerSettings) -> None:
-    """Names under which others come in, through a proxy on this machine, say, are as good as an address for them."""
+def _require_local(listener: socket.socket, settings: ServerSettings) -> None:
+    """Refuse to serve other machines without authentication, also under a name, through a proxy for example."""
     address = listener.getsockname()[0].partition("%")[0]
-    names = [urlsplit(settings.public_url).hostname or ""] if settings.public_url else []
-    if not all(map(_is_local, [address, *names, *settings.allow_hosts])):
-        raise ConfigurationError(
-            "nobody has a token, so only this machine may reach the server",
-            help="Add somebody: openassay users add NAME. Or listen on 127.0.0.1, without public_url and allow_hosts.",
-        )
-
-
-def _is_local(host: str) -> bool:
-    name = host.lower().strip("[]")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
-def _build_url(settings: ServerSettings, listener: socket.socket) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{listener.getsockname()[1]}"
+    public = [urlsplit(settings.public_url).hostname or ""] if settings.public_url else []
+    for host in [address, *public, *settings.allow_hosts]:
+        name = host.lower().strip("[]")
+        is_local = name == "localhost" or name.endswith(".localhost")
+        with contextlib.suppress(ValueError):  # it is no address
+            is_local = is_local or ipaddress.ip_address(name).is_loopback
+        if not is_local:
+            raise ConfigurationError(
+                "nobody has a token, so only this machine may reach the server",
+                help="Add a user: openassay admin users add NAME. Or listen on 127.0.0.1, without public_url and "
+                "allow_hosts.",
+            )

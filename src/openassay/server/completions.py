@@ -1,25 +1,23 @@
-"""A run, given back as OpenAI's clients expect it: whole, or in pieces as it goes.
+"""Chat completions in OpenAI's form: a conversation becomes a question, and a run its answer, whole or streamed.
 
-A client that goes away stops its run, since nobody would see what it costs; not if somebody else follows it, nor when
-it is the server that stops.
+A client that disconnects stops its run, since nobody would see what it costs; not if another client follows it, nor
+when it is the server that stops.
 """
 
 import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fastapi import Request
 
-from openassay.engine.engine import RunOutcome
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.export.report import Report
 from openassay.models.event import AT_WORK, Event, RunStatus
-from openassay.models.report import SourceCard
 from openassay.models.thread import Run
 from openassay.server.problems import Refusal
 from openassay.server.redact import redact_event
@@ -36,21 +34,26 @@ from openassay.server.schemas import (
 from openassay.server.service import Service
 from openassay.text.words import is_readable
 
-# What a chat front end sends, taken for what it is: a question, what was said before it, and how it goes on.
-
-LONGEST_CONTEXT = 3000  # characters of what was said before, as far as a planner reads
-LONGEST_MESSAGE = 400  # characters of one message of it
-ATTACHED = (
-    "What the front end attached to the question was left out: OpenAssay "
-    "reads sources of its own, and documents that are"
-    " given to it through /api/documents."
+_log = logging.getLogger("openassay")
+MAX_CONTEXT = 3000  # characters of earlier messages, as far as a planner reads
+MAX_MESSAGE = 400  # characters of each of them
+ATTACHED_NOTE = (
+    "What the front end attached to the question was left out: OpenAssay reads its own sources, and documents that are "
+    "uploaded through /api/documents."
 )
+HEARTBEAT = b": still here\n\n"
+DONE = b"data: [DONE]\n\n"
+POLL_SECONDS = 2.0  # after which it is checked whether a client that waits in silence is still connected
 _INSTRUCTION_ROLES = ("system", "developer")
 _CHAT_ROLES = ("user", "assistant")
 # Open WebUI puts what it has found itself before the question, or the question into a block of its own.
 _WRAPPER = re.compile(r"\s*### Task:\s*Respond to the user query using the provided context", re.IGNORECASE)
 # What front ends show as thinking, and some send back.
 _THOUGHTS = (('<details type="reasoning"', "</details>"), ("<think>", "</think>"), ("<thinking>", "</thinking>"))
+_stopping: set[asyncio.Task[None]] = set()  # runs whose client has disconnected
+
+
+# Conversations ------------------------------------------------------------------------------------------------
 
 
 class ChatMessage(NamedTuple):
@@ -59,149 +62,114 @@ class ChatMessage(NamedTuple):
 
 
 class ChatConversation(NamedTuple):
-    """`before` is the last question that was answered, and its answer; `context` what a planner may know of the rest.
-    `notes` are told to the person."""
+    """`before` is the last question that was answered, and its answer; `instructions` and `history` are what a planner
+    may know of the rest. `notes` are shown to the person."""
 
     question: str
     before: tuple[str, str] | None
-    context: str
+    instructions: str
     history: str
     notes: tuple[str, ...] = ()
 
 
 def read_conversation(messages: Sequence[ChatMessage]) -> ChatConversation | None:
-    """The last message of the person is the question; None where there is none."""
-    at = max((number for number, said in enumerate(messages) if said.role == "user"), default=None)
-    if at is None:
+    """Return the conversation whose question is the last message of the user; None where there is none."""
+    last = max((number for number, message in enumerate(messages) if message.role == "user"), default=None)
+    if last is None:
         return None
-    question, was_wrapped = _extract_question(messages[at].text)
-    earlier = [_clean_message(said) for said in messages[:at] if said.role in _CHAT_ROLES]
-    earlier = [said for said in earlier if said.text]
-    instructions = (_to_line(said.text) for said in reversed(messages[:at]) if said.role in _INSTRUCTION_ROLES)
+    question, was_wrapped = _extract_question(messages[last].text)
+    earlier = [_clean_message(message) for message in messages[:last] if message.role in _CHAT_ROLES]
+    earlier = [message for message in earlier if message.text]
+    before = None
+    match earlier:
+        case [*_, ChatMessage(role="user", text=asked), ChatMessage(role="assistant", text=answer)]:
+            before = (asked, answer)
+    newest_first = [message for message in reversed(messages[:last]) if message.role in _INSTRUCTION_ROLES]
+    history = (f"{message.role}: {_to_line(message.text)}" for message in reversed(earlier))
     return ChatConversation(
         question=question,
-        before=_last_exchange(earlier),
-        context=_format_context("instructions", instructions),
-        history=_format_context("conversation", (f"{said.role}: {_to_line(said.text)}" for said in reversed(earlier))),
-        notes=(ATTACHED,) if was_wrapped else (),
+        before=before,
+        instructions=_format_context("instructions", (_to_line(message.text) for message in newest_first)),
+        history=_format_context("conversation", history),
+        notes=(ATTACHED_NOTE,) if was_wrapped else (),
     )
 
 
 def _extract_question(text: str) -> tuple[str, bool]:
-    """The person's own words, and whether there was something around them."""
+    """Return the person's own words, and whether a front end had wrapped them."""
     if not _WRAPPER.match(text):
         return text.strip(), False
     _, is_marked, marked = text.partition("<user_query>")
     return (marked.partition("</user_query>")[0] if is_marked else text.rpartition("</context>")[2]).strip(), True
 
 
-def _clean_message(said: ChatMessage) -> ChatMessage:
-    text = said.text
-    if said.role == "user":
-        return ChatMessage(said.role, _extract_question(text)[0])
+def _clean_message(message: ChatMessage) -> ChatMessage:
+    if message.role == "user":
+        return message._replace(text=_extract_question(message.text)[0])
+    text = message.text
     for opening, closing in _THOUGHTS:
         text = strip_blocks(text, opening, closing)
-    return ChatMessage(said.role, text.strip())
+    return message._replace(text=text.strip())
 
 
 def strip_blocks(text: str, opening: str, closing: str) -> str:
-    """The text without such blocks; in one pass, since whoever sends it may mean no good."""
-    kept, at = list[str](), 0
+    """Return the text without such blocks; in one pass, since the sender may be hostile."""
+    parts, at = list[str](), 0
     while (begin := text.find(opening, at)) >= 0 and (end := text.find(closing, begin)) >= 0:
-        kept.append(text[at:begin])
+        parts.append(text[at:begin])
         at = end + len(closing)
-    return "".join([*kept, text[at:]])
-
-
-def _last_exchange(earlier: Sequence[ChatMessage]) -> tuple[str, str] | None:
-    """What was said last, if it was an answer."""
-    match earlier:
-        case [*_, ChatMessage(role="user", text=question), ChatMessage(role="assistant", text=answer)]:
-            return question, answer
-        case _:
-            return None
+    return "".join([*parts, text[at:]])
 
 
 def _format_context(name: str, lines: Iterable[str]) -> str:
-    """The newest of it, which comes first, on one line that says what it is: searches go by the question alone."""
-    kept: list[str] = []
+    """Return the newest lines, which come first, as one line: searches use the question alone."""
+    chosen: list[str] = []
     for line in lines:
-        if sum(map(len, kept)) + len(line) > LONGEST_CONTEXT:
+        if sum(map(len, chosen)) + len(line) > MAX_CONTEXT:
             break
-        kept.insert(0, line)
-    return f"The conversation so far: ({name}) {' | '.join(kept)}" if kept else ""
+        chosen.insert(0, line)
+    return f"The conversation so far: ({name}) {' | '.join(chosen)}" if chosen else ""
 
 
 def _to_line(text: str) -> str:
-    line = "".join(letter for letter in " ".join(text[: 4 * LONGEST_MESSAGE].split()) if is_readable(letter))
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
+    line = "".join(letter for letter in " ".join(text[: 4 * MAX_MESSAGE].split()) if is_readable(letter))
+    return line if len(line) <= MAX_MESSAGE else f"{line[: MAX_MESSAGE - 1]}…"
 
 
-# A report as the answer of a chat: its marks [S1] lead to the sources themselves, and each is told apart as well.
+# Answers: a report whose marks [S1] lead to its sources -----------------------------------------------------------
 
 _MARK = re.compile(r"\[\[(S\d+)\]\]\(#s\d+\)")  # only ours: what sources say has its brackets escaped
 _ANCHOR = re.compile(r'<a id="s\d+"></a>')
 _UNSAFE = re.compile(r"[\s<>()\\`\"]")
 
 
-class AnswerCitation(NamedTuple):
-    """Where in the answer a source is cited; `end` is behind the last character."""
-
-    start: int
-    end: int
-    url: str
-    title: str
-
-
 class ChatAnswer(NamedTuple):
     text: str
-    citations: tuple[AnswerCitation, ...]
+    annotations: list[Annotation]  # where in the text which source is cited
     urls: tuple[str, ...]  # of all sources, in their order
 
 
 def to_chat_answer(report: Report) -> ChatAnswer:
-    """Files of the server's disk are named in the list of sources, and led to from nowhere."""
-    cards = {card.id: card for card in report.sources}
-    parts, citations, length = list[str](), list[AnswerCitation](), 0
-    for piece, card in _split_marks(_ANCHOR.sub("", report.markdown), cards):
-        if card is not None and _is_public(card):
-            citations.append(AnswerCitation(length, length + len(piece), card.url, card.title))
-        parts.append(piece)
-        length += len(piece)
-    return ChatAnswer("".join(parts), tuple(citations), tuple(card.url for card in cards.values() if _is_public(card)))
-
-
-def _split_marks(text: str, cards: dict[str, SourceCard]) -> Iterator[tuple[str, SourceCard | None]]:
-    """The text as it goes out: what stands between marks, and marks with what they stand for."""
-    at = 0
+    """Return a report as an answer. Files on the server's disk are listed as sources, but not linked or cited."""
+    cards = {card.id: card for card in report.sources if not card.url.startswith("file:")}
+    text = _ANCHOR.sub("", report.markdown)
+    parts, annotations, length, at = list[str](), list[Annotation](), 0, 0
     for mark in _MARK.finditer(text):
-        yield text[at : mark.start()], None
         card = cards.get(mark[1])
-        yield (_link_mark(mark[1], card) if card else f"[{mark[1]}]"), card
-        at = mark.end()
-    yield text[at:], None
+        link = f"[{mark[1]}]"
+        if card is not None and re.match(r"https?://", card.url):  # a link that can do nothing but open a page
+            address = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), card.url)
+            link = f"[{link}]({address})"
+        parts += [text[at : mark.start()], link]
+        start = length + mark.start() - at
+        length, at = start + len(link), mark.end()
+        if card is not None:
+            citation = UrlCitation(start_index=start, end_index=length, url=card.url, title=card.title)
+            annotations.append(Annotation(url_citation=citation))
+    return ChatAnswer("".join([*parts, text[at:]]), annotations, tuple(card.url for card in cards.values()))
 
 
-def _link_mark(name: str, card: SourceCard) -> str:
-    """A link only where it can do nothing but open a page."""
-    if not re.match(r"https?://", card.url):
-        return f"[{name}]"
-    address = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), card.url)
-    return f"[[{name}]]({address})"
-
-
-def _is_public(card: SourceCard) -> bool:
-    return not card.url.startswith("file:")
-
-
-def split_paragraphs(text: str) -> Iterator[str]:
-    """As it is sent: a paragraph at a time."""
-    for piece in re.split(r"(?<=\n\n)", text):
-        if piece:
-            yield piece
-
-
-# Which agent is at work, in lines that chat front ends show as thinking: no draft, and nothing that pages say.
+# Progress, in lines that chat front ends show as thinking: no drafts, and nothing that pages say -------------------
 
 _AGENTS = {
     "understand": "Planner: understanding the question",
@@ -228,14 +196,14 @@ _FORMATTERS: dict[tuple[str, str], Callable[[_Data], Iterable[str]]] = {
 
 
 class Narration:
-    """Says each thing once."""
+    """Describes events, each thing once. Many readers begin at once: they are one line."""
 
     def __init__(self) -> None:
         self._agent = ""
-        self._said: set[str] = set()
+        self._lines: set[str] = set()
 
     def narrate(self, events: Iterable[Event]) -> str:
-        """What is new, as text to be added."""
+        """Return what is new, as text to be added."""
         return "".join(f"{line}\n" for event in events for line in self._describe(event))
 
     def format_note(self, text: str) -> str:
@@ -243,160 +211,155 @@ class Narration:
 
     def _describe(self, event: Event) -> list[str]:
         if event.kind == "enter":
-            return self._announce_agent(_AGENTS.get(event.stage, ""))
-        teller = _FORMATTERS.get((event.kind, event.stage)) or _FORMATTERS.get((event.kind, ""))
-        lines = [" ".join(line.split()) for line in teller(redact_event(event).data)] if teller else []
-        new = [line for line in dict.fromkeys(lines) if line not in self._said]
-        self._said.update(new)
+            agent = _AGENTS.get(event.stage, "")
+            if not agent or agent == self._agent:
+                return []
+            self._agent = agent
+            return [agent]
+        format_lines = _FORMATTERS.get((event.kind, event.stage)) or _FORMATTERS.get((event.kind, ""))
+        lines = format_lines(redact_event(event).data) if format_lines else ()
+        new = [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line not in self._lines]
+        self._lines.update(new)
         return new
 
-    def _announce_agent(self, agent: str) -> list[str]:
-        """Many readers begin at once: they are told of as one."""
-        if not agent or agent == self._agent:
-            return []
-        self._agent = agent
-        return [agent]
 
-
-_log = logging.getLogger("openassay")
-BEAT = b": still here\n\n"
-DONE = b"data: [DONE]\n\n"
-LOOK = 2.0  # seconds after which it is looked whether a client that waits in silence is still there
-_leaving: set[asyncio.Task[None]] = set()  # runs being stopped, since nobody waits for them any more
+# Runs ---------------------------------------------------------------------------------------------------------
 
 
 class NoAnswerError(Refusal):
-    """The run stands still without an answer."""
+    """The run has stopped without an answer."""
 
-    status = 409
+    status, kind = 409, "unanswered"
 
 
 class GoneError(Refusal):
-    """Nobody is there any more to be told this."""
+    """The client has disconnected."""
 
-    status = 499
+    status, kind = 499, "gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionWriter:
-    """How what answers one request is written."""
+    """Encodes the answer to one request."""
 
     id: str
     created: int
     body: ChatRequest
-    named: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
 
     def encode(self, reply: ReplyMessage, usage: CompletionUsage | None = None, urls: tuple[str, ...] = ()) -> bytes:
-        made = Completion(
-            id=self.id, created=self.created, model=self.body.model, choices=[CompletionChoice(message=reply)],
-            usage=usage or CompletionUsage(), citations=list(urls), metadata=self.named,
-        )  # fmt: skip
-        return made.model_dump_json().encode()
+        completion = Completion(
+            id=self.id,
+            created=self.created,
+            model=self.body.model,
+            choices=[CompletionChoice(message=reply)],
+            usage=usage or CompletionUsage(),
+            citations=list(urls),
+            metadata=self.metadata,
+        )
+        return completion.model_dump_json().encode()
 
     def encode_chunk(self, delta: dict[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
         choices = [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
         return self._encode_frame({"choices": choices, **({"usage": None} if self._includes_usage else {}), **more})
 
     def encode_end(self, usage: CompletionUsage | None = None) -> bytes:
-        used = {"choices": [], "usage": (usage or CompletionUsage()).model_dump()}
-        return (self._encode_frame(used) if self._includes_usage else b"") + DONE
+        content = {"choices": [], "usage": (usage or CompletionUsage()).model_dump()}
+        return (self._encode_frame(content) if self._includes_usage else b"") + DONE
 
     @property
     def _includes_usage(self) -> bool:
         return bool(self.body.stream_options and self.body.stream_options.include_usage)
 
-    def _encode_frame(self, more: dict[str, Any]) -> bytes:
+    def _encode_frame(self, content: dict[str, Any]) -> bytes:
         frame = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.body.model}
-        return f"data: {json.dumps({**frame, **more}, ensure_ascii=False)}\n\n".encode()
+        return f"data: {json.dumps({**frame, **content}, ensure_ascii=False)}\n\n".encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionRun:
+    """The run that answers a request."""
+
     service: Service
     request: Request
-    wire: CompletionWriter
+    writer: CompletionWriter
     run: Run
-    talk: ChatConversation
+    conversation: ChatConversation
 
     async def complete(self) -> bytes:
+        """Return the whole answer, when the run has ended."""
         narration = Narration()
-        told = [narration.format_note(note) for note in self.talk.notes]
-        async with aclosing(self._follow(LOOK)) as batches:
+        lines = [narration.format_note(note) for note in self.conversation.notes]
+        async with aclosing(self._follow(POLL_SECONDS)) as batches:
             async for events in batches:
-                told.append(narration.narrate(events))
-        report, made = await self._load_answer()
-        reply = ReplyMessage(content=made.text, reasoning_content="".join(told), annotations=to_annotations(made))
-        return self.wire.encode(reply, to_usage(report), made.urls)
+                lines.append(narration.narrate(events))
+        report, answer = await self._load_answer()
+        reply = ReplyMessage(content=answer.text, reasoning_content="".join(lines), annotations=answer.annotations)
+        return self.writer.encode(reply, to_usage(report), answer.urls)
 
     async def stream(self) -> AsyncIterator[bytes]:
-        yield self.wire.encode_chunk({"role": "assistant", "content": ""})
+        """Yield what happens, and then the answer, in chunks."""
+        yield self.writer.encode_chunk({"role": "assistant", "content": ""})
         try:
-            async with aclosing(self._stream_chunks()) as found:
-                async for piece in found:
-                    yield piece
+            async with aclosing(self._stream_chunks()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         except GoneError:
             return
         except OpenAssayError as error:
-            told = self.service.redaction.redact_data(to_openai_error(error)[1])
-            yield f"data: {json.dumps(told)}\n\n".encode() + DONE
+            body = self.service.redaction.redact_data(to_openai_error(error)[1])
+            yield f"data: {json.dumps(body)}\n\n".encode() + DONE
 
     async def _stream_chunks(self) -> AsyncGenerator[bytes]:
-        narration = Narration()
-        for note in self.talk.notes:
-            yield self.wire.encode_chunk({"reasoning_content": narration.format_note(note)})
+        narration, encode = Narration(), self.writer.encode_chunk
+        for note in self.conversation.notes:
+            yield encode({"reasoning_content": narration.format_note(note)})
         async with aclosing(self._follow(self.service.settings.server.heartbeat)) as batches:
             async for events in batches:
                 lines = narration.narrate(events)
-                yield self.wire.encode_chunk({"reasoning_content": lines}) if lines else b"" if events else BEAT
-        report, made = await self._load_answer()
-        for text in split_paragraphs(made.text):
-            yield self.wire.encode_chunk({"content": text})
-        last = {"annotations": [one.model_dump() for one in to_annotations(made)]}
-        yield self.wire.encode_chunk(last, finish="stop", citations=list(made.urls), metadata=self.wire.named)
-        yield self.wire.encode_end(to_usage(report))
+                yield encode({"reasoning_content": lines}) if lines else b"" if events else HEARTBEAT
+        report, answer = await self._load_answer()
+        for paragraph in filter(None, re.split(r"(?<=\n\n)", answer.text)):
+            yield encode({"content": paragraph})
+        last = {"annotations": [one.model_dump() for one in answer.annotations]}
+        yield encode(last, finish="stop", citations=list(answer.urls), metadata=self.writer.metadata)
+        yield self.writer.encode_end(to_usage(report))
 
-    async def _follow(self, patience: float) -> AsyncGenerator[list[Event]]:
-        """What happens in the run, until it has ended; nothing now and then, while nothing happens."""
+    async def _follow(self, max_wait: float) -> AsyncGenerator[list[Event]]:
+        """Yield the events of the run until it has ended; an empty list after `max_wait` seconds without one."""
         try:
-            async with aclosing(self.service.feeds.read_batches(self.run.id, patience=patience)) as batches:
+            async with aclosing(self.service.feeds.read_batches(self.run.id, max_wait=max_wait)) as batches:
                 async for events in batches:
                     if await self.request.is_disconnected():
-                        raise GoneError("the client is gone")
+                        raise GoneError("the client has disconnected")
                     yield events
         finally:
-            if await self.request.is_disconnected():
-                self._abandon()
+            if await self.request.is_disconnected():  # in a task of its own: this one is being cancelled
+                task = asyncio.create_task(_stop_run(self.service, self.run), name=f"leaving-{self.run.id}")
+                _stopping.add(task)
+                task.add_done_callback(_stopping.discard)
 
     async def _load_answer(self) -> tuple[Report, ChatAnswer]:
-        """What was said is kept before it is told: the next question may come at once."""
+        """Store and return the answer. It is stored first: the next question may come at once."""
         outcome = await self.service.engine.outcome(self.run.id)
-        if outcome.report is None:
-            raise self._to_error(outcome)
-        made = to_chat_answer(outcome.report)
-        with suppress(NotFoundError):  # the thread was deleted meanwhile
-            await self.service.resources.chats.add(self.run.thread, self.talk.question, made.text)
-        return outcome.report, made
-
-    def _to_error(self, outcome: RunOutcome) -> OpenAssayError:
-        if known := self.service.engine.fault(self.run.id):
-            return known
-        run = outcome.run
+        run, report = outcome.run, outcome.report
+        if report is not None:
+            answer = to_chat_answer(report)
+            with suppress(NotFoundError):  # the thread was deleted meanwhile
+                await self.service.resources.chats.add(run.thread, self.conversation.question, answer.text)
+            return report, answer
+        if fault := self.service.engine.fault(run.id):
+            raise fault
         if run.status is RunStatus.FAILED:
-            return OpenAssayError(run.error or "the run has failed", help=f"The thread is {run.thread}.")
+            raise OpenAssayError(run.error or "the run has failed", help=f"The thread is {run.thread}.")
         if run.status in AT_WORK:
-            return NoAnswerError("the server stops", help=f"The run goes on, on its thread, {run.thread}.")
-        return NoAnswerError(f"the run is {run.status}", help=f"Go on with it on its thread, {run.thread}.")
-
-    def _abandon(self) -> None:
-        """In a task of its own: the one that answered is being cancelled."""
-        task = asyncio.create_task(_stop_run(self.service, self.run), name=f"leaving-{self.run.id}")
-        _leaving.add(task)
-        task.add_done_callback(_leaving.discard)
+            raise NoAnswerError("the server stops", help=f"The run continues on its thread, {run.thread}.")
+        raise NoAnswerError(f"the run is {run.status}", help=f"Resume it on its thread, {run.thread}.")
 
 
 async def _stop_run(service: Service, run: Run) -> None:
-    await asyncio.sleep(0)  # whoever has left does not read any more by then
-    if service.feeds.closed or service.feeds.count_readers(run.id):  # somebody else reads it
+    await asyncio.sleep(0)  # the client that has left is no reader any more by then
+    if service.feeds.closed or service.feeds.count_readers(run.id):  # another client reads it
         return
     try:
         await service.engine.stop(run.thread, run=run.id)
@@ -404,36 +367,31 @@ async def _stop_run(service: Service, run: Run) -> None:
         _log.info("run %s was not stopped: %s", run.id, error.message)
 
 
-def to_annotations(made: ChatAnswer) -> list[Annotation]:
-    return [
-        Annotation(url_citation=UrlCitation(start_index=one.start, end_index=one.end, url=one.url, title=one.title))
-        for one in made.citations
-    ]
-
-
 def to_usage(report: Report) -> CompletionUsage:
-    """Of the language models that were asked; the embedded reasoner uses none."""
+    """Return the tokens of the language models; the rules use none."""
     models = report.spend.by_model.values()
-    read, written = (sum(getattr(one, name) for one in models) for name in ("prompt_tokens", "completion_tokens"))
+    prompt, completion = (sum(getattr(one, name) for one in models) for name in ("prompt_tokens", "completion_tokens"))
     return CompletionUsage(
-        prompt_tokens=read, completion_tokens=written, total_tokens=read + written, cost=round(report.spend.usd, 6)
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=prompt + completion,
+        cost=round(report.spend.usd, 6),
     )
 
 
-# Errands of chat front ends: a title for the chat, tags, what to ask next. They are sent to whatever model is chosen,
-# after or even during every answer. Research would be wasted on them: plain code answers, at no cost.
+# Tasks of chat front ends: a title for the chat, tags, what to ask next --------------------------------------------
 #
-# A prompt is known by its shape, that of one front end each: all its marks stand in the instructions, which is what is
-# said outside the conversation that is quoted to the model. A person's question that speaks of titles has no such
-# shape.
+# They are sent to whatever model is chosen, after or even during every answer. Research would be wasted on them: they
+# are answered by code, at no cost.
+#
+# A prompt is recognised by its shape, which is that of one front end: all its marks stand in the instructions, outside
+# the conversation that is quoted to the model. A person's question about titles has no such shape.
 
-TINY = 64  # tokens: no report is that short
-SHORT = f"OpenAssay is ready. Nothing was researched: a report needs more than {TINY} tokens."
-MERGING = "OpenAssay does not merge the answers of other models. Ask it the question itself."
-LONGEST_TITLE = 60  # characters
-_WORDS = 8
-
-_LONGEST_OPENING = 4000  # characters of a conversation in which its first question stands
+MIN_TOKENS = 64  # no report is that short
+SHORT_ANSWER = f"OpenAssay is ready. Nothing was researched: a report needs more than {MIN_TOKENS} tokens."
+MERGE_ANSWER = "OpenAssay does not merge the answers of other models. Ask it the question itself."
+MAX_TITLE, MAX_TITLE_WORDS = 60, 8  # characters and words
+_MAX_OPENING = 4000  # characters of a conversation in which its first question stands
 _QUOTE_TAGS = ("chat_history", "conversation")
 _SPEAKER = re.compile(r"^[ #]{0,8}(?:user|human) ?:|<user>", re.IGNORECASE | re.MULTILINE)
 _OTHER = re.compile(r"^[ #]{0,8}(?:assistant|ai) ?:|</user>", re.IGNORECASE | re.MULTILINE)
@@ -441,9 +399,9 @@ _MARKUP = re.compile(r"[*_`#>\[\]{}\"]")
 
 
 class PromptShape(NamedTuple):
-    """`marks`: all stand in the instructions, in whatever case."""
+    """`marks`: all of them stand in the instructions, in any case."""
 
-    errand: str
+    task: str
     marks: tuple[str, ...]
 
 
@@ -478,10 +436,16 @@ SHAPES = (
 )
 # What a request may say of itself: `metadata.task` of Open WebUI.
 TASKS = {
-    "title_generation": "title", "tags_generation": "tags", "follow_up_generation": "follow_ups",
-    "emoji_generation": "emoji", "query_generation": "queries", "image_prompt_generation": "image_prompt",
-    "autocomplete_generation": "autocomplete", "function_calling": "tool_choice", "moa_response_generation": "merging",
-}  # fmt: skip
+    "title_generation": "title",
+    "tags_generation": "tags",
+    "follow_up_generation": "follow_ups",
+    "emoji_generation": "emoji",
+    "query_generation": "queries",
+    "image_prompt_generation": "image_prompt",
+    "autocomplete_generation": "autocomplete",
+    "function_calling": "tool_choice",
+    "moa_response_generation": "merging",
+}
 _ANSWERS: Mapping[str, Callable[[str], object]] = {
     "title": lambda text: {"title": suggest_title(text)},
     "title_line": lambda text: suggest_title(text),
@@ -494,47 +458,45 @@ _ANSWERS: Mapping[str, Callable[[str], object]] = {
     "completion": lambda text: {"completion": ""},
     "tool_choice": lambda text: {"tool_calls": []},
     "emoji": lambda text: "\N{LEFT-POINTING MAGNIFYING GLASS}",
-    "merging": lambda text: MERGING,
-    "short": lambda text: SHORT,
+    "merging": lambda text: MERGE_ANSWER,
+    "short": lambda text: SHORT_ANSWER,
 }
 
 
-def detect_task(said: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | None, most: int | None) -> str | None:
-    """What a request is about, if it asks for no research. `said` are the messages as (role, text), `most` the tokens
-    its answer may have."""
+def detect_task(
+    messages: Sequence[ChatMessage], metadata: Mapping[str, Any] | None, max_tokens: int | None
+) -> str | None:
+    """Return the task of a request that asks for no research."""
     if metadata and (known := TASKS.get(str(metadata.get("task")))):
         return known
-    if not any(role == "assistant" for role, _ in said):
-        instructions = _extract_instructions(_join_prompt(said)).casefold()
+    if not any(message.role == "assistant" for message in messages):
+        instructions = _join_prompt(messages)
+        for name in _QUOTE_TAGS:  # without what is quoted; its tags stay
+            before, opening, rest = instructions.partition(f"<{name}>")
+            instructions = before + opening + rest.rpartition(f"</{name}>")[2]
+        instructions = instructions.casefold()
         for shape in SHAPES:
             if all(mark.casefold() in instructions for mark in shape.marks):
-                return shape.errand
-    return "short" if most is not None and most <= TINY else None
+                return shape.task
+    return "short" if max_tokens is not None and max_tokens <= MIN_TOKENS else None
 
 
-def answer_task(errand: str, said: Sequence[tuple[str, str]]) -> str:
-    """In the form that was asked for."""
-    given = _ANSWERS[errand](_join_prompt(said))
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+def answer_task(task: str, messages: Sequence[ChatMessage]) -> str:
+    """Return the answer to a task in the form that was asked for."""
+    answer = _ANSWERS[task](_join_prompt(messages))
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
 def suggest_title(prompt: str) -> str:
-    """The first question of the conversation that is quoted, shortened."""
-    talk = next((prompt.partition(f"<{name}>")[2] for name in _QUOTE_TAGS if f"<{name}>" in prompt), prompt)
-    first = _OTHER.split(_SPEAKER.split(talk[:_LONGEST_OPENING], maxsplit=1)[-1], maxsplit=1)[0]
+    """Return the first question of the conversation that is quoted, shortened."""
+    quoted = next((prompt.partition(f"<{name}>")[2] for name in _QUOTE_TAGS if f"<{name}>" in prompt), prompt)
+    first = _OTHER.split(_SPEAKER.split(quoted[:_MAX_OPENING], maxsplit=1)[-1], maxsplit=1)[0]
     words = _MARKUP.sub(" ", first).split()
-    line = " ".join(words[:_WORDS]).rstrip(" ?.!,:;")
-    return (line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…") or "Research"
+    line = " ".join(words[:MAX_TITLE_WORDS]).rstrip(" ?.!,:;")
+    return (line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…") or "Research"
 
 
-def _extract_instructions(prompt: str) -> str:
-    """Without what is quoted; the marks of that stay."""
-    for name in _QUOTE_TAGS:
-        before, opening, rest = prompt.partition(f"<{name}>")
-        prompt = before + opening + rest.rpartition(f"</{name}>")[2]
-    return prompt
-
-
-def _join_prompt(said: Sequence[tuple[str, str]]) -> str:
-    """What the front end's own words and its last message say."""
-    return "\n".join([*(text for role, text in said if role in ("system", "developer")), said[-1][1]])
+def _join_prompt(messages: Sequence[ChatMessage]) -> str:
+    """Return the front end's instructions and the last message."""
+    instructions = [message.text for message in messages if message.role in _INSTRUCTION_ROLES]
+    return "\n".join([*instructions, messages[-1].text])

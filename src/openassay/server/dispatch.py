@@ -1,7 +1,7 @@
-"""Which runs are worked on here, and which wait in line.
+"""Runs that this server executes itself, and the queue of those that wait.
 
-Runs are taken up as long as fewer than `server.runs_at_once` are at work. One that a person has answered goes on at
-once, whatever waits: it has had its turn, and somebody is looking. It counts, so others wait a little longer.
+Runs are started as long as fewer than `server.runs_at_once` are active. One that a person has answered is resumed at
+once: it has had its turn, and somebody is watching. It counts, so others wait a little longer.
 """
 
 import asyncio
@@ -19,124 +19,120 @@ from openassay.models.event import AT_WORK
 from openassay.models.thread import Run
 from openassay.worker.attempts import Attempts
 
-# Runs that wait to be taken up, in an order that is fair to the people they are of.
-
-QueueKey = tuple[bool, str]  # whether its runs can wait until nothing else does, and whose they are
+_log = logging.getLogger("openassay")
+POLL_SECONDS = 2.0  # after which the queue is read again by itself: other processes add runs, too
+MIN_POLL_SECONDS = 0.5  # between two reads while others wait: reading 300 runs takes a while
+RETRY_SECONDS = 5.0  # after which a run of another process is tried again: that process may be gone
+STALL_SECONDS = 60.0  # after which a loop that has not come round is not taken for alive
+QueueKey = tuple[bool, str]  # whether its runs have low priority, and whose they are
 
 
 class FairQueue:
-    """People take turns: next is whoever has the fewest at work, of those whoever had their last turn longest ago, and
-    of one person's runs the oldest. So one who has put in 200 holds up nobody who puts in one."""
+    """Queued runs, in an order that is fair to their owners: next is whoever has the fewest active runs, then whoever
+    had their last turn longest ago, with their oldest run. So 200 runs of one person do not hold up one of another."""
 
     def __init__(self) -> None:
-        self._of: dict[QueueKey, deque[Run]] = {}
+        self._runs: dict[QueueKey, deque[Run]] = {}
         self._turns: dict[str, int] = {}  # when each person was served last
         self._number = count(1)
 
     def __len__(self) -> int:
-        return sum(map(len, self._of.values()))
+        return sum(map(len, self._runs.values()))
 
     def replace(self, runs: Iterable[Run]) -> None:
-        """All that wait, the oldest first."""
-        self._of.clear()
+        """Set all queued runs, the oldest first."""
+        self._runs.clear()
         for run in runs:
-            self._of.setdefault((run.is_low_priority, run.user), deque()).append(run)
+            self._runs.setdefault((run.is_low_priority, run.user), deque()).append(run)
 
-    def pop(self, busy: Counter[str]) -> Run | None:
-        """Takes it out of the line. `busy` says how many each person has at work."""
-        if not self._of:
+    def pop(self, active: Counter[str]) -> Run | None:
+        """Take out the next run; `active` says how many active runs each person has."""
+        if not self._runs:
             return None
-        lane = self._order(busy)[0]
-        run = self._of[lane].popleft()
-        if not self._of[lane]:
-            del self._of[lane]
+        key = self._order(active)[0]
+        run = self._runs[key].popleft()
+        if not self._runs[key]:
+            del self._runs[key]
         self._turns[run.user] = next(self._number)
         return run
 
-    def position(self, run: str, busy: Counter[str]) -> int | None:
-        """From 1, if those at work went on as they are; None where it does not wait."""
-        order = self._order(busy)
-        for turn, lane in enumerate(order):
-            ahead = next((n for n, one in enumerate(self._of[lane]) if one.id == run), None)
-            if ahead is not None:
-                others = ((other, ahead + (n < turn)) for n, other in enumerate(order) if other != lane)
-                return ahead + 1 + sum(self._count_before(lane, other, turns) for other, turns in others)
+    def position(self, run: str, active: Counter[str]) -> int | None:
+        """Return a run's position from 1, if the active runs stayed as they are; None if it is not queued."""
+        order = self._order(active)
+        for turn, key in enumerate(order):
+            ahead = next((n for n, one in enumerate(self._runs[key]) if one.id == run), None)
+            if ahead is None:
+                continue
+            position = ahead + 1
+            for n, other in enumerate(order):
+                if other != key and other[0] is key[0]:  # they take turns
+                    position += min(len(self._runs[other]), ahead + (n < turn))
+                elif other != key and key[0]:  # it has low priority, and the other has not
+                    position += len(self._runs[other])
+            return position
         return None
 
-    def _count_before(self, lane: QueueKey, other: QueueKey, turns: int) -> int:
-        """How many of another lane are served before one whose turn comes after so many rounds."""
-        if other[0] is lane[0]:
-            return min(len(self._of[other]), turns)
-        return len(self._of[other]) if lane[0] else 0
+    def _order(self, active: Counter[str]) -> list[QueueKey]:
+        def sort_key(key: QueueKey) -> tuple[object, ...]:
+            is_low, person = key
+            return is_low, active[person], self._turns.get(person, 0), self._runs[key][0].started
 
-    def _order(self, busy: Counter[str]) -> list[QueueKey]:
-        def key(lane: QueueKey) -> tuple[object, ...]:
-            can_wait, person = lane
-            return can_wait, busy[person], self._turns.get(person, 0), self._of[lane][0].started
-
-        return sorted(self._of, key=key)
-
-
-_log = logging.getLogger("openassay")
-LOOK = 2.0  # seconds after which the line is read again by itself: other processes put runs in it, too
-HASTE = 0.5  # seconds after which it is read again at the earliest while others wait: 300 runs take
-ELSEWHERE = 5.0  # seconds after which a run that another process works on is tried again: it may be gone
-STALL = 60.0  # seconds after which a loop that has not come round is not taken for alive
+        return sorted(self._runs, key=sort_key)
 
 
 class LocalDispatcher:
-    """A ports.Dispatch that takes up runs itself, as many as may be at work together."""
+    """A RunDispatcher that executes runs in this process, as many as may be active together."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._most = engine.settings.server.runs_at_once
-        self._line = FairQueue()
-        self._attempts = Attempts(engine, elsewhere=ELSEWHERE)
-        self._working: dict[str, tuple[str, asyncio.Task[None]]] = {}  # whose it is, and what works on it
-        self._later: dict[str, float] = {}  # when to try a run again that could not be taken up
+        self._max_active = engine.settings.server.runs_at_once
+        self._queue = FairQueue()
+        self._attempts = Attempts(engine, retry_seconds=RETRY_SECONDS)
+        self._tasks: dict[str, tuple[str, asyncio.Task[None]]] = {}  # by run, with its owner
+        self._retry_at: dict[str, float] = {}  # when to try again runs that could not be resumed
         self._wake = asyncio.Event()
-        self._added = False
-        self._looked = -math.inf
-        self._beat: float | None = None
+        self._has_new = False
+        self._read_at = -math.inf
+        self._last_step: float | None = None
 
     def announce(self, run: str) -> None:
-        """One that could not be taken up here is tried for at once."""
-        self._later.pop(run, None)
-        self._added = True
+        """Start a run as soon as possible, also one that was to be retried later."""
+        self._retry_at.pop(run, None)
+        self._has_new = True
         self._wake.set()
 
     def position(self, run: str) -> int | None:
-        """Its place in line, from 1; None where it is not in line."""
-        return self._line.position(run, self._count_busy())
+        """Return a run's position in the queue from 1; None if it is not queued."""
+        return self._queue.position(run, self._count_active())
 
     @property
     def queue_length(self) -> int:
-        return len(self._line)
+        return len(self._queue)
 
     @property
     def running_count(self) -> int:
-        return len(self._working)
+        return len(self._tasks)
 
     def is_alive(self) -> bool:
-        return self._beat is not None and _now() - self._beat < STALL
+        return self._last_step is not None and _now() - self._last_step < STALL_SECONDS
 
     async def run(self) -> None:
-        """Until it is cancelled; what is at work then goes on."""
+        """Start runs until cancelled; those that are active then continue."""
         timer = asyncio.create_task(self._run_deadlines(), name="timing")
         try:
             while True:
-                self._beat = _now()
+                self._last_step = _now()
                 self._wake.clear()
                 await self._step()
                 with contextlib.suppress(TimeoutError):  # wait_for may swallow a cancellation before Python 3.12
-                    async with asyncio.timeout(HASTE if self._added else LOOK):
+                    async with asyncio.timeout(MIN_POLL_SECONDS if self._has_new else POLL_SECONDS):
                         await self._wake.wait()
         finally:
-            self._beat = None
-            for _, task in self._working.values():
+            self._last_step = None
+            tasks = [timer, *(task for _, task in self._tasks.values())]
+            for task in tasks:
                 task.cancel()
-            timer.cancel()
-            await asyncio.wait([timer, *(task for _, task in self._working.values())])
+            await asyncio.wait(tasks)
 
     async def _run_deadlines(self) -> None:
         while True:
@@ -144,53 +140,44 @@ class LocalDispatcher:
                 await self._engine.run_deadlines(queued=True)
             except Exception:  # noqa: BLE001
                 _log.exception("the timer has failed")
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(POLL_SECONDS)
 
     async def _step(self) -> None:
+        # Not whenever a run has ended: of 300 queued runs, all but the first are known by then.
+        age = _now() - self._read_at
+        is_urgent = self._has_new and (age >= MIN_POLL_SECONDS or (not len(self._queue) and self._has_room()))
         try:
-            if self._needs_reload():
-                await self._reload()
-        except OpenAssayError as error:  # a database that is busy now may not be at the next look
-            _log.warning("the line of runs could not be read: %s", error.message)
-        except Exception:  # noqa: BLE001  # the last line of defence: without this loop nothing is taken up any more
-            _log.exception("the line of runs could not be read")
-        while self._has_room() and (run := self._line.pop(self._count_busy())):
-            task = asyncio.create_task(self._work(run), name=f"work-{run.id}")
-            self._working[run.id] = (run.user, task)
+            if age >= POLL_SECONDS or is_urgent:
+                now = self._read_at = _now()
+                self._has_new = False
+                runs = await self._engine.threads.list_active(*AT_WORK)
+                known, here = {run.id for run in runs}, {*self._tasks, *self._engine.list_running()}
+                self._retry_at = {run: time for run, time in self._retry_at.items() if run in known}
+                due = [run for run in runs if self._retry_at.get(run.id, 0.0) <= now]
+                self._queue.replace(run for run in due if run.id not in here)
+        except OpenAssayError as error:  # a database that is busy now may not be at the next step
+            _log.warning("the queued runs could not be read: %s", error.message)
+        except Exception:  # noqa: BLE001  # the last line of defence: without this loop nothing is started any more
+            _log.exception("the queued runs could not be read")
+        while self._has_room() and (run := self._queue.pop(self._count_active())):
+            task = asyncio.create_task(self._attempt(run), name=f"work-{run.id}")
+            self._tasks[run.id] = (run.user, task)
             task.add_done_callback(partial(self._forget_task, run.id))
 
     def _forget_task(self, run: str, _: asyncio.Task[None]) -> None:
-        del self._working[run]
+        del self._tasks[run]
         self._wake.set()
 
     def _has_room(self) -> bool:
-        return len({*self._working, *self._engine.list_running()}) < self._most
+        return len({*self._tasks, *self._engine.list_running()}) < self._max_active
 
-    def _count_busy(self) -> Counter[str]:
-        return Counter(owner for owner, _ in self._working.values())
+    def _count_active(self) -> Counter[str]:
+        return Counter(owner for owner, _ in self._tasks.values())
 
-    # -- the line -----------------------------------------------------------------------------------------
-
-    def _needs_reload(self) -> bool:
-        """Not whenever a run has ended: of 300 in line, all but the first are known by then."""
-        since = _now() - self._looked
-        at_once = not len(self._line) and self._has_room()
-        return since >= LOOK or (self._added and (since >= HASTE or at_once))
-
-    async def _reload(self) -> None:
-        self._looked, self._added = _now(), False
-        active = await self._engine.threads.list_active(*AT_WORK)
-        known, here = {run.id for run in active}, {*self._working, *self._engine.list_running()}
-        self._later = {run: when for run, when in self._later.items() if run in known}
-        self._line.replace(run for run in active if run.id not in here and self._is_due(run.id))
-
-    def _is_due(self, run: str) -> bool:
-        return self._later.get(run, 0.0) <= _now()
-
-    async def _work(self, run: Run) -> None:
-        again = await self._attempts.attempt(run)
-        if again is not None:
-            self._later[run.id] = _now() + again
+    async def _attempt(self, run: Run) -> None:
+        delay = await self._attempts.attempt(run)
+        if delay is not None:
+            self._retry_at[run.id] = _now() + delay
 
 
 def _now() -> float:

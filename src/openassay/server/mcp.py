@@ -1,7 +1,7 @@
-"""MCP over HTTP at /mcp: the tools of mcp_server for whoever has a token of the API, acting for that person.
+"""MCP over HTTP at /mcp: the tools of mcp_server, for anyone with a token of the API.
 
-Every request stands for itself: there are no sessions that another could take over, and any process of a team can
-answer any of them. What a caller stops waiting for goes on as a run.
+Requests are stateless: there are no sessions that another caller could take over, and any process of a team can answer
+any of them. A run that a caller stops waiting for continues.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -26,18 +26,18 @@ from openassay.server.runs import ask
 from openassay.server.service import Service
 
 PATH = "/mcp"
-_CALLER = "openassay.caller"  # where in a request's scope it stands who calls
-# Host, Origin and the size of bodies have been seen to (guard.py), for this door as for all others.
+_CALLER = "openassay.caller"  # the key of the caller in a request's scope
+# Host, Origin and the size of bodies are checked by the middleware.
 _GUARDED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 def mount(app: FastAPI, service: Service) -> None:
-    """Only requests: there is no session whose news could be listened for (GET), or that could be ended (DELETE)."""
+    """Accept POST alone: there is no session to listen to (GET) or to end (DELETE)."""
     app.router.routes.append(McpRoute(PATH, McpEndpoint(service), methods=["POST"], include_in_schema=False))
 
 
 class McpRoute(Route):
-    """Requests are counted, and told in the log, by the route; FastAPI names none but its own."""
+    """A route that metrics and logs know: FastAPI puts only its own into the scope."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = self
@@ -47,7 +47,7 @@ class McpRoute(Route):
 class McpEndpoint:
     def __init__(self, service: Service) -> None:
         self._service = service
-        # The tools are MCP's; its transport, which serves many sessions, is opened for each request anew.
+        # The transport, which serves many sessions, is opened for each request anew.
         self._server = create_server(ServerHost(service))._lowlevel_server  # nothing public leads to it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,13 +58,13 @@ class McpEndpoint:
 
 
 class ServerCaller(ToolCaller):
-    """With what the server knows of them: how much they may have."""
+    """A caller with what the server knows of them."""
 
     principal: Principal
 
 
 class ServerHost:
-    """A mcp_server House: documents are what people have uploaded, and runs wait in line."""
+    """A ToolHost whose documents are uploads, and whose runs are queued."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -76,18 +76,19 @@ class ServerHost:
     def identify(self, request: object) -> ToolCaller:
         if not isinstance(request, Request):
             raise UnknownCallerError
-        caller: Principal = request.scope[_CALLER]
-        return ServerCaller(user=caller.user, scopes=caller.scopes, principal=caller)
+        principal: Principal = request.scope[_CALLER]
+        return ServerCaller(user=principal.user, scopes=principal.scopes, principal=principal)
 
-    async def ask(self, guest: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run:
-        caller = guest.principal if isinstance(guest, ServerCaller) else Principal(user=guest.user, scopes=guest.scopes)
-        return await ask(self._service, caller, question, options, thread)
+    async def ask(self, caller: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run:
+        known = Principal(user=caller.user, scopes=caller.scopes)
+        principal = caller.principal if isinstance(caller, ServerCaller) else known
+        return await ask(self._service, principal, question, options, thread)
 
     def events(self, run: str) -> AsyncIterator[Event]:
         return self._service.feeds.read(run)
 
-    async def resolve_documents(self, guest: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(await self.resources.uploads.paths(guest.user, names))
+    async def resolve_documents(self, caller: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(await self.resources.uploads.paths(caller.user, names))
 
     def redact(self, data: Any) -> Any:
         return hide_file_urls(data)

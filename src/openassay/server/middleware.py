@@ -1,10 +1,11 @@
-"""What stands before every route: whom a request is for and where it comes from, and what every answer tells a browser.
+"""What is done for every request: checks of its host, origin and body, security headers, metrics, logs and an id.
 
 A page in somebody's browser can send requests to a server on the same machine. It cannot name another Host than its own
-address, and says where it comes from whenever it wants to change something.
+address, and sends its Origin whenever it wants to change something.
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 from collections.abc import Callable
@@ -40,15 +41,14 @@ from openassay.telemetry.endpoint import attach_metrics
 from openassay.telemetry.metrics import METHODS, Metrics
 from openassay.telemetry.traces import RequestTrace, Traces
 
-# What comes in: how large it may be, how deep, and how long it is waited for. Anything but files is read before it is
-# given on, so that a route never waits for a caller.
-
+_log = logging.getLogger("openassay")
 MB = 1_000_000
-SLACK = 1 * MB  # what a form adds to its files
-DEEPEST = 64  # levels of JSON; Python's own parser gives up, or is given up on, at several hundred
-BODY_SECONDS = 30.0  # a body is waited for; of files, each piece of them
-DRAIN_BYTES, DRAIN_SECONDS = 16 * MB, 5.0  # of what is too large is read, so that whoever sends it hears why
+FORM_OVERHEAD = 1 * MB  # what a form adds to its files
+MAX_DEPTH = 64  # levels of JSON; Python's own parser fails at several hundred
+BODY_SECONDS = 30.0  # for a body; of files, for each piece
+DRAIN_BYTES, DRAIN_SECONDS = 16 * MB, 5.0  # of a body that is too large are read, so that its sender hears why
 UPLOADS = "/api/documents"
+STREAM_TYPE = "text/event-stream"
 # Possessive, and a text may lack its end: otherwise one that never ends is looked for again from each of its quotes.
 _TEXTS = re.compile(rb'"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as int8: one level more, one less
@@ -56,10 +56,12 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class BodyLimitMiddleware:
+    """Limits the size, depth and duration of bodies. Anything but files is read first: routes never wait for it."""
+
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
-        self._most = round(settings.body_mb * MB)
-        self._most_files = round(settings.uploads_mb * MB) + SLACK
+        self._max_bytes = round(settings.body_mb * MB)
+        self._max_upload_bytes = round(settings.uploads_mb * MB) + FORM_OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else {}
@@ -73,31 +75,31 @@ class BodyLimitMiddleware:
         await self._app(scope, receive, send)
 
     async def _wrap_receive(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
-        """Files are counted as they come; anything else is read before it is given on."""
-        files = scope["path"] == UPLOADS and scope["method"] == "POST"
-        most = self._most_files if files else self._most
-        length = int(headers.get("content-length", "0"))  # the server itself has seen to it that it is a number
-        if length > most:
+        """Count files as they arrive, and read anything else."""
+        has_files = scope["path"] == UPLOADS and scope["method"] == "POST"
+        limit = self._max_upload_bytes if has_files else self._max_bytes
+        length = int(headers.get("content-length", "0"))  # uvicorn has checked that it is a number
+        if length > limit:
             await _drain(receive, length)
-            raise _too_large_error(most)
-        if files:
-            return _limit_size(receive, most)
-        body = await _read_body(receive, most)
+            raise _too_large_error(limit)
+        if has_files:
+            return _limit_size(receive, limit)
+        body = await _read_body(receive, limit)
         if "json" in headers.get("content-type", "").lower() and is_deep(body):
-            raise MalformedError(f"this JSON is more than {DEEPEST} levels deep", help="Send less.")
+            raise MalformedError(f"this JSON is more than {MAX_DEPTH} levels deep", help="Send less.")
         return _replay_body(body, receive)
 
 
 def is_deep(body: bytes) -> bool:
-    """Whether brackets are nested deeper than anything we take. A megabyte of them takes 10 ms; taking pairs away level
-    by level took 180, which would hold up everybody."""
-    if body.count(b"[") + body.count(b"{") <= DEEPEST:
+    """Return whether brackets are nested too deeply. A megabyte of them takes 10 ms; removing pairs level by level took
+    180, which would hold up everybody."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
-    left = _TEXTS.sub(b"", body).translate(_STEPS, _NOT_BRACKETS)
-    return bool(left) and int(numpy.max(numpy.frombuffer(left, numpy.int8).cumsum(dtype=numpy.int32))) > DEEPEST
+    steps = _TEXTS.sub(b"", body).translate(_STEPS, _NOT_BRACKETS)
+    return bool(steps) and int(numpy.max(numpy.frombuffer(steps, numpy.int8).cumsum(dtype=numpy.int32))) > MAX_DEPTH
 
 
-async def _read_body(receive: Receive, most: int) -> bytes:
+async def _read_body(receive: Receive, limit: int) -> bytes:
     parts, size = list[bytes](), 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -107,18 +109,18 @@ async def _read_body(receive: Receive, most: int) -> bytes:
                     raise ClientDisconnect
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > most:
+                if size > limit:
                     break
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
         raise _too_slow_error() from None
     await _drain(receive)
-    raise _too_large_error(most)
+    raise _too_large_error(limit)
 
 
 async def _drain(receive: Receive, length: int = 0) -> None:
-    """A connection that is closed in the middle of a body takes the answer with it."""
+    """Read on: a connection that is closed in the middle of a body takes the answer with it."""
     size = length if length > DRAIN_BYTES else 0
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -132,22 +134,22 @@ async def _drain(receive: Receive, length: int = 0) -> None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    told = False
+    was_sent = False
 
-    async def again() -> Message:
-        nonlocal told
-        if told:
+    async def receive_again() -> Message:
+        nonlocal was_sent
+        if was_sent:
             return await receive()
-        told = True
+        was_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_again
 
 
-def _limit_size(receive: Receive, most: int) -> Receive:
+def _limit_size(receive: Receive, limit: int) -> Receive:
     size = 0
 
-    async def counted() -> Message:
+    async def receive_counted() -> Message:
         nonlocal size
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -155,38 +157,52 @@ def _limit_size(receive: Receive, most: int) -> Receive:
         except TimeoutError:
             raise _too_slow_error() from None
         size += len(message.get("body", b""))
-        if size > most:
-            raise _too_large_error(most)
+        if size > limit:
+            raise _too_large_error(limit)
         return message
 
-    return counted
+    return receive_counted
 
 
-def _too_large_error(most: int) -> TooLargeError:
-    return TooLargeError(
-        f"the body is larger than {most / MB:g} MB", help="Send less.", headers={"Connection": "close"}
-    )
+def _too_large_error(limit: int) -> TooLargeError:
+    message = f"the body is larger than {limit / MB:g} MB"
+    return TooLargeError(message, help="Send less.", headers={"Connection": "close"})
 
 
 def _too_slow_error() -> SlowError:
-    message = f"the body did not come within {BODY_SECONDS:g} seconds"
+    message = f"the body did not arrive within {BODY_SECONDS:g} seconds"
     return SlowError(message, help="Send it again.", headers={"Connection": "close"})
 
 
-_log = logging.getLogger("openassay")
-MCP = "/mcp"
-STREAM_TYPE = "text/event-stream"
-LOOK = 2.0  # seconds after which it is asked again whether whoever reads a stream may
+# Hosts, origins and headers -----------------------------------------------------------------------------------
 
+MCP_PATH = "/mcp"
+RECHECK_SECONDS = 2.0  # after which it is checked again whether the reader of a stream may still read it
 ALLOW_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 ALLOW_HEADERS = (
-    "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID",
-    "Mcp-Protocol-Version", "Mcp-Session-Id", "X-Request-ID",
-)  # fmt: skip
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-Match",
+    "If-None-Match",
+    "Last-Event-ID",
+    "Mcp-Protocol-Version",
+    "Mcp-Session-Id",
+    "X-Request-ID",
+)
 EXPOSE_HEADERS = (
-    "Content-Disposition", "ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "RateLimit-Limit",
-    "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", "X-OpenAssay-Thread", "X-Request-ID",
-)  # fmt: skip
+    "Content-Disposition",
+    "ETag",
+    "Idempotency-Replayed",
+    "Location",
+    "Mcp-Session-Id",
+    "RateLimit-Limit",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+    "Retry-After",
+    "X-OpenAssay-Thread",
+    "X-Request-ID",
+)
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -197,9 +213,9 @@ HEADERS = {
 
 
 def install_guard(app: FastAPI, settings: ServerSettings) -> None:
-    """The last is the outermost."""
+    """Install the middlewares; the last is the outermost."""
     app.add_middleware(BodyLimitMiddleware, settings=settings)
-    if origins := sorted({_parse_origin(one) for one in settings.allow_origins} - {""}):
+    if origins := sorted({_parse_origin(origin) for origin in settings.allow_origins} - {""}):
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
@@ -214,8 +230,12 @@ def install_guard(app: FastAPI, settings: ServerSettings) -> None:
 class GuardMiddleware:
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
-        self._hosts = _own_hosts(settings)
-        self._origins = {_parse_origin(one) for one in (*settings.allow_origins, settings.public_url or "")} - {""}
+        public = urlsplit(settings.public_url).netloc if settings.public_url else ""
+        hosts = {_strip_port(host) for host in ("localhost", settings.host, public, *settings.allow_hosts)}
+        self._hosts = hosts - {"", "0.0.0.0", "::"}  # noqa: S104  # every address, and no name
+        self._origins = {_parse_origin(origin) for origin in (*settings.allow_origins, settings.public_url or "")} - {
+            ""
+        }
         self._streams = _OpenStreams()
         self._headers = dict(HEADERS)
         if (settings.public_url or "").lower().startswith("https://"):
@@ -234,11 +254,11 @@ class GuardMiddleware:
         except Exception as error:
             if answer.begun:
                 raise
-            told = await (handle_error if isinstance(error, OpenAssayError) else handle_crash)(Request(scope), error)
-            await told(scope, receive, answer)
+            handle = handle_error if isinstance(error, OpenAssayError) else handle_crash
+            await (await handle(Request(scope), error))(scope, receive, answer)
 
     async def _run_while_valid(self, scope: Scope, receive: Receive, answer: "_ResponseSender") -> None:
-        """A stream ends when whoever reads it would not be let in any more."""
+        """Forward a request, and end a stream when its reader would not be let in any more."""
         open_until = asyncio.timeout(None)
         try:
             async with open_until:
@@ -253,7 +273,7 @@ class GuardMiddleware:
             await answer.end()
 
     async def _forward(self, scope: Scope, receive: Receive, answer: "_ResponseSender") -> None:
-        """HEAD is a GET of which the headers are sent alone; what goes on and on is given up once they are."""
+        """Answer HEAD as a GET of which only the headers are sent; a stream is ended after them."""
         if scope["method"] != "HEAD":
             return await self._app(scope, receive, answer)
         answer.headers_only = True
@@ -265,30 +285,24 @@ class GuardMiddleware:
 
     def _check(self, request: Request) -> None:
         host = request.headers.get("host", "")
-        if not self._is_own_host(_strip_port(host), request.scope.get("server")):
+        name, server = _strip_port(host), request.scope.get("server")
+        is_ours = name in self._hosts or name.endswith(".localhost") or bool(server and name == server[0])
+        with contextlib.suppress(ValueError):  # an address cannot have been pointed here by somebody else
+            is_ours = is_ours or ip_address(name).is_loopback
+        if not is_ours:
             raise MisdirectedError(
                 f"this server does not answer to {host[:200] or 'no name'}",
                 help="Use its own address, or add the name to server.allow_hosts.",
             )
         origin = request.headers.get("origin")
-        matters = request.method not in ("GET", "HEAD") or request.url.path.startswith(MCP)
-        if origin and matters and not self._is_own_origin(_parse_origin(origin), host):
+        if not origin or (request.method in ("GET", "HEAD") and not request.url.path.startswith(MCP_PATH)):
+            return
+        parsed = _parse_origin(origin)
+        is_own = parsed.partition("://")[2] == host.lower()  # the scheme may be that of a proxy
+        if not parsed or not (is_own or parsed in self._origins):
             raise ForbiddenError(
-                f"requests of pages from {origin[:200]} are not taken", help="Add it to server.allow_origins."
+                f"requests from {origin[:200]} are not accepted", help="Add it to server.allow_origins."
             )
-
-    def _is_own_origin(self, origin: str, host: str) -> bool:
-        """Whether a page came from here, or from where pages may. The scheme may be that of a proxy."""
-        return bool(origin) and (origin.partition("://")[2] == host.lower() or origin in self._origins)
-
-    def _is_own_host(self, name: str, server: tuple[str, int] | None) -> bool:
-        """An address is no name that somebody else could have pointed here."""
-        if name in self._hosts or name.endswith(".localhost") or (server and name == server[0]):
-            return True
-        try:
-            return ip_address(name).is_loopback
-        except ValueError:
-            return False
 
     def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
         for name, value in self._headers.items():
@@ -300,18 +314,25 @@ class GuardMiddleware:
 
 
 class _ResponseSender:
-    """A `send` that knows whether it was used."""
+    """A `send` that adds headers, and knows whether it was used."""
 
-    def __init__(self, send: Send, dress: Callable[[MutableHeaders], None]) -> None:
+    def __init__(self, send: Send, add_headers: Callable[[MutableHeaders], None]) -> None:
         self.begun = False
         self.headers_only = False
         self.on_stream: Callable[[], None] = lambda: None
         self._send = send
-        self._dress = dress
+        self._add_headers = add_headers
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            await self._begin(message)
+            self.begun = True
+            headers = MutableHeaders(scope=message)
+            self._add_headers(headers)
+            await self._send(message)
+            if self.headers_only:
+                await self.end()
+            elif headers.get("content-type", "").startswith(STREAM_TYPE):
+                self.on_stream()
         elif not self.headers_only:
             await self._send(message)
         elif message.get("more_body"):
@@ -320,65 +341,49 @@ class _ResponseSender:
     async def end(self) -> None:
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def _begin(self, message: Message) -> None:
-        self.begun = True
-        headers = MutableHeaders(scope=message)
-        self._dress(headers)
-        await self._send(message)
-        if self.headers_only:
-            await self.end()
-        elif headers.get("content-type", "").startswith(STREAM_TYPE):
-            self.on_stream()
-
 
 class _OpenStreams:
-    """Those that are open, by whose they are: each token, or link, is looked at once for all its streams."""
+    """The open streams by caller: each token, or link, is checked once for all its streams."""
 
     def __init__(self) -> None:
-        self._open: dict[Principal, set[asyncio.Timeout]] = {}
-        self._looking: dict[Principal, asyncio.Task[None]] = {}
+        self._streams: dict[Principal, set[asyncio.Timeout]] = {}
+        self._checks: dict[Principal, asyncio.Task[None]] = {}
 
     def add(self, scope: Scope, stream: asyncio.Timeout) -> None:
         caller: Principal | None = scope["state"].get("caller")
         if caller is None:
             return
-        self._open.setdefault(caller, set()).add(stream)
-        if caller not in self._looking:
-            looking = self._watch(scope["app"].state.service, caller)
-            self._looking[caller] = asyncio.create_task(looking, name="watching")
+        self._streams.setdefault(caller, set()).add(stream)
+        if caller not in self._checks:
+            check = self._check_repeatedly(scope["app"].state.service, caller)
+            self._checks[caller] = asyncio.create_task(check, name="watching")
 
     def drop(self, scope: Scope, stream: asyncio.Timeout) -> None:
         caller: Principal | None = scope["state"].get("caller")
-        if caller is None or stream not in self._open.get(caller, ()):
+        if caller is None or stream not in self._streams.get(caller, ()):
             return
-        self._open[caller].discard(stream)
-        if not self._open[caller]:
-            del self._open[caller]
-            self._looking.pop(caller).cancel()
+        self._streams[caller].discard(stream)
+        if not self._streams[caller]:
+            del self._streams[caller]
+            self._checks.pop(caller).cancel()
 
-    async def _watch(self, service: Service, caller: Principal) -> None:
+    async def _check_repeatedly(self, service: Service, caller: Principal) -> None:
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(RECHECK_SECONDS)
             try:
                 if not await is_still_valid(service, caller):
                     break
-            except OpenAssayError:  # a database that is busy now may not be at the next look
+            except OpenAssayError:  # a database that is busy now may not be next time
                 continue
-            except Exception:  # noqa: BLE001  # nobody would look any more, and nobody be told
-                _log.exception("whether a stream of %s may stay open could not be seen", caller.name)
-        del self._looking[caller]
-        for stream in self._open.pop(caller):
+            except Exception:  # noqa: BLE001  # the streams of a revoked token would stay open
+                _log.exception("whether a stream of %s may stay open could not be checked", caller.name)
+        del self._checks[caller]
+        for stream in self._streams.pop(caller):
             stream.reschedule(asyncio.get_running_loop().time())
 
 
-def _own_hosts(settings: ServerSettings) -> set[str]:
-    public = urlsplit(settings.public_url).netloc if settings.public_url else ""
-    names = {_strip_port(one) for one in ("localhost", settings.host, public, *settings.allow_hosts)}
-    return names - {"", "0.0.0.0", "::"}  # noqa: S104  # every address, and no name
-
-
 def _strip_port(host: str) -> str:
-    """Without the port."""
+    """Return a host without its port."""
     host = host.strip().lower()
     if host.startswith("["):
         return host[1:].partition("]")[0]
@@ -386,7 +391,7 @@ def _strip_port(host: str) -> str:
 
 
 def _parse_origin(address: str) -> str:
-    """Scheme, host and port; nothing for what has none of these, as `null` and `*`."""
+    """Return scheme, host and port; an empty text for what has none of these, such as `null` and `*`."""
     try:
         parts = urlsplit(address.strip().lower())
     except ValueError:  # no address at all
@@ -394,12 +399,11 @@ def _parse_origin(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.scheme and parts.netloc else ""
 
 
-# What stands around every request to see what becomes of it: counted for /metrics, told in the log and in a trace.
+# Metrics, logs and traces -------------------------------------------------------------------------------------
 
 UNMATCHED = "unmatched"  # an address that no route has
-GONE = 499  # the caller went away before there was an answer; no status of HTTP, but known from other servers
-STREAM_TYPE_BYTES = b"text/event-stream"
-PROBES = frozenset(("/healthz", "/readyz", "/metrics"))  # asked again and again, and never of interest in a trace
+GONE = 499  # the caller went away before there was an answer; not a status of HTTP, but known from other servers
+PROBES = frozenset(("/healthz", "/readyz", "/metrics"))  # requested again and again, and of no interest in a trace
 
 
 def install_observation(app: FastAPI, service: Service) -> None:
@@ -408,7 +412,7 @@ def install_observation(app: FastAPI, service: Service) -> None:
 
 
 class ObservationMiddleware:
-    """Pure ASGI: it wraps one function, and adds no task and no copy of anything."""
+    """Records every request. Pure ASGI: it wraps one function, and adds no task and no copy of anything."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, traces: Traces | None) -> None:
         self._app = app
@@ -418,68 +422,62 @@ class ObservationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        began, status, answered = perf_counter(), GONE, None
-        received = self._start_trace(scope)
+        began, status, stream_began = perf_counter(), GONE, None
+        trace = None
+        if self._traces is not None and scope["path"] not in PROBES:
+            trace = self._traces.begin_request(Headers(scope=scope))
+            traceparent.set(trace.traceparent)  # for the rest of the request, which has a context of its own
 
-        async def noted(message: Message) -> None:
-            nonlocal status, answered
+        async def send_observed(message: Message) -> None:
+            nonlocal status, stream_began
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if is_stream(message):
-                    answered = perf_counter() - began
+                content_type = Headers(raw=message.get("headers", [])).get("content-type", "")
+                if content_type.startswith(STREAM_TYPE):
+                    stream_began = perf_counter() - began
                     self._metrics.streams.inc()
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_observed)
         except Exception:
             status = 500
             raise
         finally:
-            if answered is not None:
+            if stream_began is not None:
                 self._metrics.streams.dec()
-            self._record(scope, status, perf_counter() - began, answered, received)
-
-    def _start_trace(self, scope: Scope) -> RequestTrace | None:
-        """Set for the rest of the request, which has a context of its own."""
-        if self._traces is None or scope["path"] in PROBES:
-            return None
-        received = self._traces.begin_request(Headers(scope=scope))
-        traceparent.set(received.traceparent)
-        return received
+            self._record(scope, status, perf_counter() - began, stream_began, trace)
 
     def _record(
-        self, scope: Scope, status: int, seconds: float, answered: float | None, received: RequestTrace | None
+        self, scope: Scope, status: int, seconds: float, stream_began: float | None, trace: RequestTrace | None
     ) -> None:
         route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or UNMATCHED
-        self._metrics.record_request(route, scope["method"], status, seconds if answered is None else answered)
-        if self._traces is not None and received is not None:
+        self._metrics.record_request(route, scope["method"], status, seconds if stream_began is None else stream_began)
+        if self._traces is not None and trace is not None:
             method = scope["method"] if scope["method"] in METHODS else "_OTHER"  # as OpenTelemetry has it
-            self._traces.end_request(received, route, method, status)
+            self._traces.end_request(trace, route, method, status)
         if logs.should_log_request(status):
             thread = scope.get("path_params", {}).get("threadId", "")
             logs.log_request(
-                status, method=scope["method"], route=route, ms=round(seconds * 1000, 1),
-                user=scope.get("state", {}).get("user", ""), thread=thread if is_id(thread) else "",
-            )  # fmt: skip
+                status,
+                method=scope["method"],
+                route=route,
+                ms=round(seconds * 1000, 1),
+                user=scope.get("state", {}).get("user", ""),
+                thread=thread if is_id(thread) else "",
+            )
 
 
-def is_stream(message: Message) -> bool:
-    for name, value in message.get("headers", ()):
-        if name == b"content-type":
-            return bool(value.startswith(STREAM_TYPE_BYTES))
-    return False
+# Request ids --------------------------------------------------------------------------------------------------
 
-
-# Every request has an id: the caller's own, if it sends a usable one. It is in the answer, in the log, and in what the
-# request has set going.
-
-HEADER = "X-Request-ID"
-_USABLE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+REQUEST_ID_HEADER = "X-Request-ID"
+_USABLE_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
 class RequestIdMiddleware:
-    """Outermost: everything inside may ask for `request_id`."""
+    """Gives every request an id, or takes the caller's if it is usable, for its answer, the log and its run.
+
+    It is the outermost: everything inside may ask for `request_id`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -488,16 +486,16 @@ class RequestIdMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(HEADER, "")
-        id = given if _USABLE.fullmatch(given) else uuid4().hex
+        given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+        id = given if _USABLE_ID.fullmatch(given) else uuid4().hex
         token = request_id.set(id)
 
-        async def named(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[HEADER] = id
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = id
             await send(message)
 
         try:
-            await self._app(scope, receive, named)
+            await self._app(scope, receive, send_with_id)
         finally:
             request_id.reset(token)

@@ -1,4 +1,4 @@
-"""Which report of a thread is meant, and who may see it."""
+"""The reports and artifacts of a thread: which one is meant, and who may see it."""
 
 import asyncio
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Query
 
 from openassay.engine.artifacts import ArtifactOffer, CurrentArtifact, offer_artifacts, resolve_artifacts
+from openassay.engine.services import ArtifactDraft, no_artifact, no_run
 from openassay.errors import NotFoundError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
@@ -14,18 +15,15 @@ from openassay.models.report import Artifact
 from openassay.models.thread import Thread
 from openassay.server.auth import Principal
 from openassay.server.bodies import Id
-from openassay.server.redact import redact_report
+from openassay.server.redact import redact_report, redact_report_for_link
 from openassay.server.responses import precondition_error
 from openassay.server.service import Service
-from openassay.storage.artifacts import ArtifactDraft, no_artifact
-from openassay.storage.threads import no_run
 
-RunQuery = Annotated[Id | None, Query(description="One of the thread's runs; the latest that is finished unless said.")]
+RunQuery = Annotated[Id | None, Query(description="One of the thread's runs; the latest finished one if left out.")]
 
 
 async def load_report(service: Service, caller: Principal, thread: Thread, run: str | None) -> Report:
-    """NotFoundError where there is none. Whoever has a link sees the latest: another run is as unknown to them as one
-    that never was."""
+    """Return a report, or raise NotFoundError. A link shows the latest: other runs are unknown to it."""
     if run is not None and caller.share is not None:
         done = [one.id for one in await service.engine.threads.runs(thread.id) if one.status is RunStatus.DONE]
         if run not in done[-1:]:
@@ -33,18 +31,31 @@ async def load_report(service: Service, caller: Principal, thread: Thread, run: 
     return await service.engine.report(thread.id, run)
 
 
-# The artifacts of a thread: what its report makes, beside what a person has made of that.
+def redact_for(caller: Principal, report: Report, service: Service) -> Report:
+    """Return a report as this caller may see it."""
+    return (redact_report if caller.share is None else redact_report_for_link)(report, service.redaction)
 
 
 class ThreadArtifacts:
+    """What the report of a thread makes, and what a person has made of it."""
+
     def __init__(self, service: Service, thread: Thread) -> None:
         self._service = service
         self._store = service.resources.artifacts
         self._thread = thread
 
     async def load_all(self) -> dict[str, CurrentArtifact]:
-        made, when = await self._derive_from_report()
-        return resolve_artifacts(made, await self._store.latest(self._thread.id), self._thread.id, when)
+        offers: list[ArtifactOffer] = []
+        updated = self._thread.updated
+        try:
+            report = redact_report(await self._service.engine.report(self._thread.id), self._service.redaction)
+        except NotFoundError:
+            pass
+        else:
+            finished = report.metadata.finished
+            updated = datetime.fromisoformat(finished) if finished else updated
+            offers = await asyncio.to_thread(offer_artifacts, report)
+        return resolve_artifacts(offers, await self._store.latest(self._thread.id), self._thread.id, updated)
 
     async def get(self, name: str) -> CurrentArtifact:
         found = (await self.load_all()).get(name)
@@ -53,13 +64,13 @@ class ThreadArtifacts:
         return found
 
     async def list_versions(self, name: str) -> list[Artifact]:
-        """Oldest first: those that were kept, and what the report makes of it now."""
+        """Return the stored versions, the oldest first, and then what the report makes of it now."""
         found = await self.get(name)
-        kept = await self._store.versions(self._thread.id, name)
-        return [*kept, found.fresh] if found.fresh else kept
+        stored = await self._store.versions(self._thread.id, name)
+        return [*stored, found.fresh] if found.fresh else stored
 
     async def get_version(self, name: str, version: int) -> CurrentArtifact:
-        """As it was; the report may have gone on since."""
+        """Return a version as it was; the report may have changed since."""
         found = await self.get(name)
         if version == found.artifact.version:
             return found
@@ -69,7 +80,7 @@ class ThreadArtifacts:
         raise NotFoundError(f"{name} has no version {version}", help="Look at the list of its versions.")
 
     async def save(self, draft: ArtifactDraft, before: CurrentArtifact | None) -> CurrentArtifact:
-        """A new version after the one that was seen, with what OpenAssay makes of it beneath."""
+        """Store a new version after the one that was seen, on top of what the report makes of it."""
         fresh = before.fresh if before else None
         base = ArtifactDraft(fresh.name, fresh.kind, fresh.title, fresh.content) if fresh else None
         written = await self._store.keep(self._thread.id, draft, base, seen=before.kept if before else 0)
@@ -79,17 +90,7 @@ class ThreadArtifacts:
         return CurrentArtifact(written, fresh=None, outdated=False, own=own, kept=written.version)
 
     async def reset(self, name: str) -> None:
-        """Every version a person has made goes."""
+        """Delete every version that a person has made."""
         if not (await self.get(name)).edited:
             raise NotFoundError(f"nobody has edited {name}", help="It is as OpenAssay has made it.")
         await self._store.delete(self._thread.id, name)
-
-    async def _derive_from_report(self) -> tuple[list[ArtifactOffer], datetime]:
-        """What the report offers, and when it was finished."""
-        try:
-            report = redact_report(await self._service.engine.report(self._thread.id), self._service.redaction)
-        except NotFoundError:
-            return [], self._thread.updated
-        finished = report.metadata.finished
-        when = datetime.fromisoformat(finished) if finished else self._thread.updated
-        return await asyncio.to_thread(offer_artifacts, report), when

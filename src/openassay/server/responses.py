@@ -1,4 +1,4 @@
-"""Pages people open in a browser: one file each, without scripts, and nothing of them is fetched from anywhere."""
+"""Responses: JSON with ETags (RFC 9110), file names (RFC 6266), and pages without scripts or outside resources."""
 
 import hashlib
 import json
@@ -7,7 +7,6 @@ import unicodedata
 from base64 import b64encode
 from collections.abc import Mapping
 from html import escape
-from string import Template
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -18,10 +17,11 @@ from pydantic import BaseModel
 from openassay.export import to_file_stem
 from openassay.server.problems import PreconditionError
 
-# Which version of something a caller has seen (RFC 9110): it is not sent again, and not changed unseen.
-
-_DIGITS = 32
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="Only if it is still this version (an ETag).")]
+_STYLE = (
+    "body{font:16px/1.6 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
+)
+_STYLES = re.compile(r"<style>(.*?)</style>", re.S)
 
 
 def to_json_bytes(value: BaseModel | Mapping[str, Any]) -> bytes:
@@ -29,68 +29,61 @@ def to_json_bytes(value: BaseModel | Mapping[str, Any]) -> bytes:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def json_response(value: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(to_json_bytes(value), status, headers=dict(headers or {}), media_type="application/json")
+
+
 def compute_etag(content: bytes) -> str:
-    return f'"{hashlib.sha256(content).hexdigest()[:_DIGITS]}"'
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def matches_etag(tag: str, header: str | None) -> bool:
+    """Return whether a header names this version, or any."""
+    names = [name.strip().removeprefix("W/") for name in (header or "").split(",")]
+    return "*" in names or tag in names
+
+
+def respond_unless_seen(
+    request: Request, content: bytes, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with content and its ETag; with 304 and nothing if the caller has it already."""
+    tagged = {"Cache-Control": "private, no-cache", **(headers or {}), "ETag": compute_etag(content)}
+    if matches_etag(tagged["ETag"], request.headers.get("if-none-match")):
+        return Response(status_code=304, headers=tagged)
+    return Response(content, headers=tagged, media_type=media_type)
 
 
 def respond_with_etag(request: Request, value: BaseModel | Mapping[str, Any]) -> Response:
-    """With its ETag; 304 without anything for who has it."""
-    content = to_json_bytes(value)
-    headers = {"ETag": compute_etag(content), "Cache-Control": "private, no-cache"}
-    if matches_etag(headers["ETag"], request.headers.get("if-none-match")):
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type="application/json")
+    return respond_unless_seen(request, to_json_bytes(value), "application/json")
 
 
 def require_match(match: str | None, value: BaseModel | Mapping[str, Any]) -> None:
-    """PreconditionError where the caller has seen another version than there is."""
+    """Raise PreconditionError where the caller has seen another version than there is."""
     if match is not None and not matches_etag(compute_etag(to_json_bytes(value)), match):
         raise precondition_error()
 
 
 def precondition_error() -> PreconditionError:
-    return PreconditionError("it has changed since you have seen it", help="Fetch it again and look at it first.")
-
-
-def matches_etag(tag: str, told: str | None) -> bool:
-    """Whether a header names this version, or any."""
-    if told is None:
-        return False
-    names = [name.strip().removeprefix("W/") for name in told.split(",")]
-    return "*" in names or tag in names
-
-
-# What a browser calls what it is sent (RFC 6266).
+    return PreconditionError("it has changed since you last saw it", help="Fetch it again and look at it first.")
 
 
 def content_disposition(title: str, suffix: str) -> str:
-    """An attachment, with a name for those who read ASCII alone and one for all others."""
+    """Return the header of an attachment, with a file name in ASCII and one for all others."""
     name = to_file_stem(title)
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     plain = " ".join(re.sub(r"[^A-Za-z0-9 ()+,._-]", " ", plain).split()).strip(" .") or "report"
     return f"attachment; filename=\"{plain}.{suffix}\"; filename*=UTF-8''{quote(f'{name}.{suffix}', safe='')}"
 
 
-_STYLE = (
-    "body{font:16px/1.6 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
-)
-_PAGE = Template(
-    '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    '<meta name="robots" content="noindex, nofollow"><meta name="referrer" content="no-referrer">'
-    "<title>$title</title>$style</head><body>$body</body></html>"
-)
-_STYLES = re.compile(r"<style>(.*?)</style>", re.S)
-
-
 def respond_with_page(title: str, body: str, status: int = 200) -> HTMLResponse:
-    content = render_page(title, body)
+    """Answer with a page; `body` is HTML of ours, in which everything that others have written is escaped."""
+    content = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="robots" content="noindex, nofollow"><meta name="referrer" content="no-referrer">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>"
+    )
     return HTMLResponse(content, status, headers=page_headers(content))
-
-
-def render_page(title: str, body: str) -> str:
-    """`body` is HTML of ours, in which everything others have written is escaped."""
-    return _PAGE.substitute(title=escape(title), style=f"<style>{_STYLE}</style>", body=body)
 
 
 def respond_with_message(title: str, *lines: str, status: int = 200) -> HTMLResponse:
@@ -99,8 +92,9 @@ def respond_with_message(title: str, *lines: str, status: int = 200) -> HTMLResp
 
 
 def page_headers(content: str) -> dict[str, str]:
-    """Nothing may be loaded or run but the styles that stand in it; nobody is told where a reader came from."""
-    styles = " ".join(f"'sha256-{_digest(style)}'" for style in _STYLES.findall(content)) or "'none'"
+    """Return headers that allow the page's own styles and nothing else, and send no referrer."""
+    digests = (b64encode(hashlib.sha256(style.encode()).digest()).decode() for style in _STYLES.findall(content))
+    styles = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     policy = f"default-src 'none'; style-src {styles}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     return {
         "Content-Security-Policy": policy,
@@ -109,7 +103,3 @@ def page_headers(content: str) -> dict[str, str]:
         "X-Robots-Tag": "noindex, nofollow",
         "Cache-Control": "private, no-store",
     }
-
-
-def _digest(style: str) -> str:
-    return b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -1,11 +1,11 @@
-"""What a caller is told of a run, and of the question it waits for."""
+"""How questions become runs, how runs are resumed and stopped, and how they are shown."""
 
 import asyncio
 from datetime import datetime
 from typing import Any, get_args
 
 from fastapi.responses import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
 from openassay.engine.questions import OpenQuestion, answer_schema
@@ -15,29 +15,32 @@ from openassay.models.plan import Depth, Mode
 from openassay.models.spend import ModelRole
 from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run, read_options
 from openassay.server.auth import Principal
-from openassay.server.bodies import Body
+from openassay.server.bodies import Body, with_examples
 from openassay.server.redact import hide_file_urls, hide_paths
-from openassay.server.responses import to_json_bytes
+from openassay.server.responses import json_response
 from openassay.server.service import Service
 from openassay.settings import Settings
 from openassay.telemetry import request_id, traceparent
 
-# The one way in which a question becomes a run, whichever door it came through; and in which one goes on.
-
-LOOK, MOST_LOOK = 0.05, 0.4  # seconds: two seconds take nine looks
-STOPPING = 2.0  # seconds
+POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 0.4  # two seconds take nine looks
+STOP_SECONDS = 2.0  # for which a run that is to stop is waited for
 STOPPED = (RunStatus.CANCELLED, RunStatus.FAILED)
 
 
 async def ask(
-    service: Service, caller: Principal, question: str, options: ResearchOptions, thread: str | None = None, *,
+    service: Service,
+    caller: Principal,
+    question: str,
+    options: ResearchOptions,
+    thread: str | None = None,
+    *,
     id: str | None = None,
-) -> Run:  # fmt: skip
-    """A run that waits in line; `thread` is one of the caller's, `id` what the run is called. What a person may not
-    have is refused before anything is written."""
-    refuse_files(options.model, service.settings)
-    begun = {"user": caller.user, "request": request_id.get(), "trace": traceparent.get()}
-    options = options.model_copy(update=begun)
+) -> Run:
+    """Queue a run; `thread` is one of the caller's, `id` that of the run. What the caller may not have is refused
+    before anything is written."""
+    refuse_local_model(options.model, service.settings)
+    origin = {"user": caller.user, "request": request_id.get(), "trace": traceparent.get()}
+    options = options.model_copy(update=origin)
     await service.engine.fetch_documents(options)
     async with service.limits.admit(caller, options) as allowed:
         run = await service.engine.queue(question, allowed, thread=thread, id=id)
@@ -46,13 +49,12 @@ async def ask(
 
 
 async def resume(service: Service, caller: Principal, thread: str, *, again: bool = False) -> Run:
-    """A run that was stopped, or has failed, waits in line again. `again`: of a request whose first attempt may have
-    been carried out before its process died."""
-    last = (await service.engine.threads.runs(thread))[-1:]
-    if again and last and last[0].status not in STOPPED:
-        return last[0]
-    options = read_options(last[0]) if last else ResearchOptions(user=caller.user)
-    async with service.limits.admit(caller, options, again=last[0].id if last else None) as allowed:
+    """Queue a run again that was stopped or has failed. `again`: an earlier attempt at this request may have been
+    executed before its process died."""
+    last, options = await _load_last(service, caller, thread)
+    if again and last and last.status not in STOPPED:
+        return last
+    async with service.limits.admit(caller, options, resumed=last.id if last else None) as allowed:
         run = await service.engine.requeue(thread)
         if allowed != options:
             await service.engine.threads.set_options(run.id, allowed.plain())
@@ -61,7 +63,7 @@ async def resume(service: Service, caller: Principal, thread: str, *, again: boo
 
 
 async def answer_interrupt(service: Service, thread: str, question: str, value: object, *, again: bool = False) -> None:
-    """`again`: of a request whose first attempt may have been taken before its process died."""
+    """Answer a question of a run, and resume it. `again`: as for `resume`."""
     try:
         run = await service.engine.answer(thread, question, value, queued=service.has_workers)
     except LateAnswerError:
@@ -77,28 +79,33 @@ async def change_mode(service: Service, thread: str, mode: Mode) -> None:
 
 
 async def stop(service: Service, thread: str, *, drain: bool) -> Run:
-    """A run that is being taken up just now, here, is stopped as soon as it is; what another process works on is asked
-    to stop, and looks once a second."""
+    """Stop a run. One that is being claimed here just now is stopped as soon as it is; another process checks once a
+    second whether its run is to stop."""
     engine, clock = service.engine, asyncio.get_running_loop().time
-    run, ends = await engine.stop(thread, drain=drain), clock() + STOPPING
-    while run.status in AT_WORK and not drain and clock() < ends:
+    run, deadline = await engine.stop(thread, drain=drain), clock() + STOP_SECONDS
+    while run.status in AT_WORK and not drain and clock() < deadline:
         if run.id in engine.list_running():
             await engine.cancel(run.id)
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_SECONDS)
         run = await engine.threads.run(run.id)
     return run
 
 
 async def fork(
-    service: Service, caller: Principal, thread: str, checkpoint: str | None, changes: BranchChanges, *,
-    interactive: bool | None = None, id: str | None = None,
-) -> Run:  # fmt: skip
-    refuse_files(changes.model, service.settings)
-    last = (await service.engine.threads.runs(thread))[-1:]
-    before = read_options(last[0]) if last else ResearchOptions(user=caller.user)
+    service: Service,
+    caller: Principal,
+    thread: str,
+    checkpoint: str | None,
+    changes: BranchChanges,
+    *,
+    interactive: bool | None = None,
+    id: str | None = None,
+) -> Run:
+    refuse_local_model(changes.model, service.settings)
+    _, options = await _load_last(service, caller, thread)
     new = {"usd": changes.usd, "model": changes.model, "source": changes.source}
-    wanted = before.model_copy(update={name: value for name, value in new.items() if value is not None})
-    async with service.limits.admit(caller, wanted) as allowed:
+    options = options.model_copy(update={name: value for name, value in new.items() if value is not None})
+    async with service.limits.admit(caller, options) as allowed:
         run = await service.engine.fork(
             thread, checkpoint, changes, interactive=interactive, usd=allowed.usd, id=id, queued=True
         )
@@ -107,36 +114,26 @@ async def fork(
 
 
 async def veto(service: Service, caller: Principal, thread: str, document: str) -> Run:
-    last = (await service.engine.threads.runs(thread))[-1:]
-    async with service.limits.admit(
-        caller, read_options(last[0]) if last else ResearchOptions(user=caller.user)
-    ) as allowed:
+    _, options = await _load_last(service, caller, thread)
+    async with service.limits.admit(caller, options) as allowed:
         run = await service.engine.veto(thread, [document], usd=allowed.usd, queued=True)
     service.dispatcher.announce(run.id)
     return run
 
 
-def refuse_files(model: str | None, settings: Settings) -> None:
-    """A model that is a file stands on the server's disk: it is chosen by who runs the server."""
+async def _load_last(service: Service, caller: Principal, thread: str) -> tuple[Run | None, ResearchOptions]:
+    """Return the last run of a thread, if there is one, and its options."""
+    last = next(iter((await service.engine.threads.runs(thread))[-1:]), None)
+    return last, read_options(last) if last else ResearchOptions(user=caller.user)
+
+
+def refuse_local_model(model: str | None, settings: Settings) -> None:
+    """Refuse a model that is a file on the server's disk, unless the settings name it."""
     if model is None or model.partition(":")[0].strip() != "local":
         return
     roles = [getattr(settings, f"{role}_model") for role in get_args(ModelRole)]
-    tiers = settings.llm
-    if model not in (tiers.model, tiers.fallback_model, tiers.budget_model, *roles):
+    if model not in (settings.llm.model, settings.llm.fallback_model, settings.llm.budget_model, *roles):
         raise ConfigurationError("this server does not offer that model", help="Leave the model out to use its own.")
-
-
-async def wait_for_run(service: Service, run: str, seconds: float) -> Run:
-    """The run once it waits for somebody or has ended, or as it is when time is up."""
-    clock = asyncio.get_running_loop().time
-    ends, pause = clock() + seconds, LOOK
-    while True:
-        current = await service.engine.threads.run(run)
-        left = ends - clock()
-        if current.status not in AT_WORK or left <= 0:
-            return current
-        await asyncio.sleep(min(pause, left))
-        pause = min(pause * 1.5, MOST_LOOK)
 
 
 INTERRUPT_EXAMPLE: JsonDict = {
@@ -162,7 +159,7 @@ START_EXAMPLE: JsonDict = {
 class InterruptBody(Body):
     """A question for a person. `form` is the JSON schema of an answer, `shown` what it is about."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [INTERRUPT_EXAMPLE]})
+    model_config = with_examples(INTERRUPT_EXAMPLE)
 
     id: str
     kind: str
@@ -182,11 +179,7 @@ def to_interrupt(question: OpenQuestion) -> InterruptBody:
 class StartResponse(Body):
     """`status` is that of the run; one that is `waiting` comes with the question it waits for."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [START_EXAMPLE, {**START_EXAMPLE, "status": "waiting", "interrupt": INTERRUPT_EXAMPLE}]
-        }
-    )
+    model_config = with_examples(START_EXAMPLE, {**START_EXAMPLE, "status": "waiting", "interrupt": INTERRUPT_EXAMPLE})
 
     thread_id: str
     run_id: str
@@ -195,35 +188,39 @@ class StartResponse(Body):
     error: str | None = None
 
 
+async def wait_for_run(service: Service, id: str, seconds: float) -> Run:
+    """Return a run once it waits for a person or has ended, or as it is after so many seconds."""
+    clock = asyncio.get_running_loop().time
+    deadline, pause = clock() + seconds, POLL_SECONDS
+    run = await service.engine.threads.run(id)
+    while run.status in AT_WORK and (left := deadline - clock()) > 0:
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 1.5, MAX_POLL_SECONDS)
+        run = await service.engine.threads.run(id)
+    return run
+
+
 async def wait_for_start(service: Service, run: Run) -> Response:
-    """At the first question that comes back, or when `server.start_seconds` are over."""
+    """Answer at the first question of a run, when it has ended, or after `server.start_seconds`."""
     run = await wait_for_run(service, run.id, service.settings.server.start_seconds)
-    asked = await service.engine.open_questions(run.thread) if run.status is RunStatus.WAITING else []
-    told = StartResponse(
-        thread_id=run.thread, run_id=run.id, status=run.status, error=hide_paths(run.error),
-        interrupt=to_interrupt(asked[0]) if asked else None,
-    )  # fmt: skip
-    return to_start_response(told, 202 if asked else 200)
+    questions = await service.engine.open_questions(run.thread) if run.status is RunStatus.WAITING else []
+    return to_start_response(run, to_interrupt(questions[0]) if questions else None, 202 if questions else 200)
 
 
-def to_start_response(told: StartResponse, status: int) -> Response:
-    headers = {"Location": f"/api/threads/{told.thread_id}"}
-    return Response(to_json_bytes(told), status, headers=headers, media_type="application/json")
+def to_start_response(run: Run, interrupt: InterruptBody | None, status: int) -> Response:
+    body = StartResponse(
+        thread_id=run.thread, run_id=run.id, status=run.status, error=hide_paths(run.error), interrupt=interrupt
+    )
+    return json_response(body, status, {"Location": f"/api/threads/{run.thread}"})
 
 
 class RunBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "a1b2c3d4e5f6", "threadId": "4f1c2a9b7d3e", "status": "done", "stage": "completed",
-                    "question": "How did Tesla's deliveries change over 2023?", "started": "2026-01-01T12:00:00Z",
-                    "finished": "2026-01-01T12:01:30Z", "error": None, "depth": "quick", "mode": "auto",
-                    "source": "auto", "model": None, "usd": 2.0,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"id": "a1b2c3d4e5f6", "threadId": "4f1c2a9b7d3e", "status": "done", "stage": "completed",
+        "question": "How did Tesla's deliveries change over 2023?", "started": "2026-01-01T12:00:00Z",
+        "finished": "2026-01-01T12:01:30Z", "error": null, "depth": "quick", "mode": "auto", "source": "auto",
+        "model": null, "usd": 2.0}
+        """)
 
     id: str
     thread_id: str
@@ -237,13 +234,10 @@ class RunBody(Body):
     mode: Mode | None = None
     source: str
     model: str | None = None
-    usd: float | None = Field(default=None, description="The most it may cost, where that was said.")
+    usd: float | None = Field(default=None, description="The most it may cost, if that was given.")
 
 
 def to_run_body(run: Run) -> RunBody:
-    options = read_options(run)
-    return RunBody(
-        id=run.id, thread_id=run.thread, question=run.question, status=run.status, stage=run.stage,
-        started=run.started, finished=run.finished, error=hide_paths(run.error), depth=options.depth, mode=options.mode,
-        source=options.source, model=options.model, usd=options.usd,
-    )  # fmt: skip
+    own = run.model_dump(include={"id", "question", "status", "stage", "started", "finished"})
+    options = read_options(run).model_dump(include={"depth", "mode", "source", "model", "usd"})
+    return RunBody(**own, **options, thread_id=run.thread, error=hide_paths(run.error))

@@ -9,19 +9,19 @@ from fastapi import Depends, Request
 
 from openassay.bootstrap import ServerResources
 from openassay.engine.engine import Engine
+from openassay.engine.spending import build_spending_limits
 from openassay.protocols import RunDispatcher
 from openassay.server.dispatch import LocalDispatcher
 from openassay.server.limits import CallerLimits
 from openassay.server.stream import EventFeeds
 from openassay.settings import Settings
 from openassay.text.redaction import Redactor, build_redactor
-from openassay.worker.limits import build_spending_limits
 from openassay.worker.queue import QueueDispatcher, RunQueue
 
 
 @dataclass(slots=True, kw_only=True)
 class Service:
-    """`open_to_all`: nobody has to say who they are, since only this machine can reach the server."""
+    """`open_to_all`: no authentication is needed, since only this machine can reach the server."""
 
     resources: ServerResources
     open_to_all: bool
@@ -32,21 +32,20 @@ class Service:
     redaction: Redactor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dispatcher = self._create_dispatcher()
+        if self.has_workers:
+            queue = RunQueue(self.resources.rows.database, self.settings.fleet.lease_seconds)
+            self.dispatcher = QueueDispatcher(self.engine, queue)
+        else:
+            self.dispatcher = LocalDispatcher(self.engine)
         self.feeds = EventFeeds(self.engine, self.resources.shared.signals)
-        means = build_spending_limits(self.resources, lambda: self.now())
-        self.limits = CallerLimits(self.settings, means, self.resources.shared.rates)
-        self.engine.set_cost_limit(means.limit_run)
+        spending = build_spending_limits(self.resources, lambda: self.now())
+        self.limits = CallerLimits(self.settings, spending, self.resources.shared.rates)
+        self.engine.set_cost_limit(spending.limit_run)
         self.redaction = build_redactor(self.settings)
-
-    def _create_dispatcher(self) -> RunDispatcher:
-        if not self.has_workers:
-            return LocalDispatcher(self.engine)
-        return QueueDispatcher(self.engine, RunQueue(self.resources.rows.database, self.settings.fleet.lease_seconds))
 
     @property
     def has_workers(self) -> bool:
-        """Whether runs are worked on by other processes: in this one, whatever goes on is only put in line."""
+        """Whether other processes execute the runs: this one only queues them."""
         return self.settings.server.runs == "workers"
 
     @property
@@ -55,12 +54,12 @@ class Service:
 
     @property
     def settings(self) -> Settings:
-        return self.resources.engine.settings
+        return self.engine.settings
 
 
 def get_service(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
 ServiceDep = Annotated[Service, Depends(get_service)]

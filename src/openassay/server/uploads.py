@@ -1,4 +1,4 @@
-"""Files of a multipart body, written to disk as they come in: none of it is ever whole in memory."""
+"""Files of a multipart body, written to disk as they arrive: none of them is ever whole in memory."""
 
 import asyncio
 from pathlib import Path
@@ -12,54 +12,52 @@ from starlette.requests import ClientDisconnect
 from openassay.errors import StorageError
 from openassay.server.problems import MalformedError, TooLargeError, UnsupportedError
 
-MOST_FILES = 100  # of one request
+MAX_FILES = 100  # of one request
+_HELP = "Send each file as a part with a name and a filename."
 
 
 class FilePart(NamedTuple):
-    """`name` is what the sender calls it."""
+    """`name` is the sender's name of the file."""
 
     name: str
     path: Path
 
 
-async def receive_files(request: Request, folder: Path, most: int) -> list[FilePart]:
-    """Into a folder; each file has at most so many bytes."""
+async def receive_files(request: Request, folder: Path, max_bytes: int) -> list[FilePart]:
+    """Write the files of a request into a folder; each has at most so many bytes."""
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != b"multipart/form-data":
         raise UnsupportedError("send files as multipart/form-data", help="As a form with a field for each file does.")
     if not options.get(b"boundary"):
-        raise MalformedError("the form does not say what is between its parts", help="Give a boundary.")
-    files = _FileReceiver(folder, most)
+        raise MalformedError("the form has no boundary", help="Give a boundary in Content-Type.")
+    receiver = _FileReceiver(folder, max_bytes)
     try:
-        parser = MultipartParser(options[b"boundary"], files.callbacks())  # type: ignore[arg-type]
+        parser = MultipartParser(options[b"boundary"], receiver.callbacks())  # type: ignore[arg-type]
         async for chunk in request.stream():
             await asyncio.to_thread(parser.write, chunk)
     except FormParserError as error:
-        raise MalformedError(f"the body is no multipart form: {error}", help=_HELP) from error
+        raise MalformedError(f"the body is not a multipart form: {error}", help=_HELP) from error
     except ClientDisconnect as error:
         raise MalformedError("the connection was lost in the middle of it", help="Send it again.") from error
     except OSError as error:
-        raise StorageError(f"the file cannot be kept: {error.strerror}", help="Free some space.") from error
+        raise StorageError(f"the file cannot be stored: {error.strerror}", help="Free some space.") from error
     finally:
-        files.close()
-    if not files.ended:
+        receiver.close_file()
+    if not receiver.is_complete:
         raise MalformedError("the body ends in the middle of a file", help=_HELP)
-    if not files.received:
+    if not receiver.files:
         raise MalformedError("there is no file in it", help=_HELP)
-    return files.received
-
-
-_HELP = "Send each file as a part with a name and a filename."
+    return receiver.files
 
 
 class _FileReceiver:
-    """What the parser calls. A part is a file if it has a filename; a form's empty field is none."""
+    """The callbacks of the parser. A part is a file if it has a filename; a form's empty field is none."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        self.received: list[FilePart] = []
-        self.ended = False
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self.files: list[FilePart] = []
+        self.is_complete = False
         self._folder = folder
-        self._most = most
+        self._max_bytes = max_bytes
         self._header = (bytearray(), bytearray())
         self._disposition = b""
         self._file: IO[bytes] | None = None
@@ -68,24 +66,29 @@ class _FileReceiver:
 
     def callbacks(self) -> dict[str, object]:
         return {
-            "on_part_begin": self._begin, "on_header_field": self._add_name, "on_header_value": self._add_value,
-            "on_header_end": self._end_header, "on_headers_finished": self._open, "on_part_data": self._write,
-            "on_part_end": self.close, "on_end": self._end,
-        }  # fmt: skip
+            "on_part_begin": self._begin_part,
+            "on_header_field": self._add_name,
+            "on_header_value": self._add_value,
+            "on_header_end": self._end_header,
+            "on_headers_finished": self._open_file,
+            "on_part_data": self._write,
+            "on_part_end": self.close_file,
+            "on_end": self._end,
+        }
 
-    def close(self) -> None:
+    def close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
-            if not self._size and not self.received[-1].name:
-                self.received.pop().path.unlink()
+            if not self._size and not self.files[-1].name:
+                self.files.pop().path.unlink()
 
-    def _begin(self) -> None:
+    def _begin_part(self) -> None:
         self._disposition, self._size = b"", 0
         self._header = (bytearray(), bytearray())
         self._parts += 1
-        if self._parts > MOST_FILES:
-            raise TooLargeError(f"a request has at most {MOST_FILES} files", help="Send them in several requests.")
+        if self._parts > MAX_FILES:
+            raise TooLargeError(f"a request has at most {MAX_FILES} files", help="Send them in several requests.")
 
     def _add_name(self, data: bytes, start: int, end: int) -> None:
         self._header[0].extend(data[start:end])
@@ -99,22 +102,21 @@ class _FileReceiver:
             self._disposition = bytes(value)
         self._header = (bytearray(), bytearray())
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         _, options = parse_options_header(self._disposition)
         if b"filename" not in options:
-            raise MalformedError("a part of it is no file", help=_HELP)
+            raise MalformedError("a part of it is not a file", help=_HELP)
         path = self._folder / str(self._parts)
         self._file = path.open("wb")
-        self.received.append(FilePart(options[b"filename"].decode(errors="replace"), path))
+        self.files.append(FilePart(options[b"filename"].decode(errors="replace"), path))
 
     def _write(self, data: bytes, start: int, end: int) -> None:
         self._size += end - start
-        if self._size > self._most:
-            raise TooLargeError(
-                f"{self.received[-1].name[:80]} is larger than {self._most / 1e6:g} MB", help="Split the file."
-            )
+        if self._size > self._max_bytes:
+            limit = f"{self._max_bytes / 1e6:g} MB"
+            raise TooLargeError(f"{self.files[-1].name[:80]} is larger than {limit}", help="Split the file.")
         if self._file is not None:
             self._file.write(data[start:end])
 
     def _end(self) -> None:
-        self.ended = True
+        self.is_complete = True

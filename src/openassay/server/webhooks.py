@@ -1,5 +1,5 @@
-"""Telling addresses when a run ends or asks: each of them at least once, signed as Standard Webhooks has it, and tried
-again for hours. What is told names the thread and the run; the report is fetched with a token."""
+"""Notifies webhooks when a run ends or asks a question: at least once, signed as Standard Webhooks has it, and retried
+for hours. A notification names the thread and the run; the report is fetched with a token."""
 
 import asyncio
 import contextlib
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from openassay.bootstrap import ServerResources
+from openassay.engine.services import WEBHOOK_SECRET_PREFIX, AddressGuard, FetchClient, utc_now
 from openassay.errors import (
     AddressPolicyError,
     ConfigurationError,
@@ -21,108 +22,95 @@ from openassay.errors import (
     NotFoundError,
     OpenAssayError,
 )
-from openassay.fetch.client import FetchClient
-from openassay.fetch.guard import AddressGuard
 from openassay.models.user import Delivery, Webhook
 from openassay.settings import Settings
-from openassay.storage.database import utc_now
-from openassay.storage.webhooks import PREFIX
 
 _log = logging.getLogger("openassay")
-LOOK = 1.0  # seconds between two looks
-THOROUGH = 30.0  # seconds after which every address is looked after, also where nothing seems to have happened
-AT_ONCE = 20  # deliveries under way
-OF_ONE = 4  # of them of one person: an address that takes its time holds up nobody else
-FIRST, FACTOR, LONGEST = timedelta(seconds=10), 6, timedelta(hours=6)  # 10 s, 1 min, 6 min, 36 min, 3.6 h, 6 h ...
-SPARE = timedelta(seconds=30)  # after which a delivery whose process is gone is due again
-LARGEST = 10_000  # bytes of an answer, which nobody reads
+POLL_SECONDS = 1.0
+FULL_SCAN_SECONDS = 30.0  # after which every webhook is checked, even if nothing seems to have happened
+MAX_DELIVERIES = 20  # at once
+MAX_DELIVERIES_PER_USER = 4  # of them: a slow address holds up nobody else
+FIRST_RETRY, RETRY_FACTOR, MAX_RETRY = timedelta(seconds=10), 6, timedelta(hours=6)  # 10 s, 1 min, 6 min ... 6 h
+LEASE_MARGIN = timedelta(seconds=30)  # after which a delivery whose process is gone is due again
+MAX_RESPONSE_BYTES = 10_000  # which nobody reads
 GONE = 410
 
 
 class WebhookSender:
-    """`look` is how often it is looked whether there is something to tell, and `first` the pause after a failure."""
+    """Sends deliveries. `poll_seconds`: between looks for events; `first_retry`: the pause after a first failure."""
 
     def __init__(
         self,
         resources: ServerResources,
         *,
-        look: float = LOOK,
-        first: timedelta = FIRST,
+        poll_seconds: float = POLL_SECONDS,
+        first_retry: timedelta = FIRST_RETRY,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._store = resources.webhooks
         self._users = resources.users
         self._threads = resources.engine.threads
         self._settings = resources.engine.settings
-        _create_guard(self._settings)  # what is wrong with it is told before anything runs
-        self._look = look
-        self._first = first
+        _create_guard(self._settings)  # an error in the settings is raised before anything runs
+        self._poll_seconds = poll_seconds
+        self._first_retry = first_retry
         self._now = now
-        self._pulse = ("", "")
-        self._looked = 0.0
-        self._under_way: dict[asyncio.Task[None], str] = {}  # and whose it is
+        self._latest = ("", "")
+        self._scanned_at = 0.0
+        self._tasks: dict[asyncio.Task[None], str] = {}  # with their owners
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Collect and deliver until cancelled. Deliveries that are active then are due again after their lease."""
         async with open_client(self._settings) as client:
             try:
                 while True:
                     self._wake.clear()
-                    await _log_errors(self._step(client))
+                    await _log_errors(self.collect_events())
+                    await _log_errors(self.deliver(client))
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._look):
+                        async with asyncio.timeout(self._poll_seconds):
                             await self._wake.wait()
             finally:
-                await self._stop()
-
-    async def _step(self, client: FetchClient) -> None:
-        await self.collect_events()
-        await self.deliver(client)
-
-    async def _stop(self) -> None:
-        """What is under way is due again when its lease has ended."""
-        tasks = list(self._under_way)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+                tasks = list(self._tasks)
+                for task in tasks:
+                    task.cancel()
+                if tasks:
+                    await asyncio.wait(tasks)
 
     async def collect_events(self) -> None:
-        """Write down what is to be told."""
+        """Schedule deliveries for new events."""
         clock = asyncio.get_running_loop().time
-        pulse = await self._store.latest_times()
-        if pulse == self._pulse and clock() - self._looked < THOROUGH:
+        latest = await self._store.latest_times()
+        if latest == self._latest and clock() - self._scanned_at < FULL_SCAN_SECONDS:
             return
         for webhook in (await self._load_active()).values():
             await self._store.schedule_deliveries(webhook)
-        self._pulse, self._looked = pulse, clock()
+        self._latest, self._scanned_at = latest, clock()
 
     async def deliver(self, client: FetchClient) -> None:
-        """Begin with what is due now, as far as there is room for it."""
-        lease = timedelta(seconds=self._settings.server.webhook_seconds) + SPARE
-        while room := AT_ONCE - len(self._under_way):
-            people = [owner for owner, count in Counter(self._under_way.values()).items() if count >= OF_ONE]
-            taken = await self._store.claim_due(room, lease, people)
-            if not taken:
+        """Start the deliveries that are due now, as far as there is room."""
+        lease = timedelta(seconds=self._settings.server.webhook_seconds) + LEASE_MARGIN
+        while room := MAX_DELIVERIES - len(self._tasks):
+            counts = Counter(self._tasks.values())
+            busy = [owner for owner, count in counts.items() if count >= MAX_DELIVERIES_PER_USER]
+            claimed = await self._store.claim_due(room, lease, busy)
+            if not claimed:
                 return
             active = await self._load_active()
-            for one in taken:
-                self._begin(client, active.get(one.webhook), one)
-
-    def _begin(self, client: FetchClient, webhook: Webhook | None, delivery: Delivery) -> None:
-        task = asyncio.create_task(
-            _log_errors(self._deliver_one(client, webhook, delivery)), name=f"tell-{delivery.id}"
-        )
-        self._under_way[task] = webhook.owner if webhook else ""
-        task.add_done_callback(self._forget_task)
+            for delivery in claimed:
+                webhook = active.get(delivery.webhook)
+                work = _log_errors(self._deliver_one(client, webhook, delivery))
+                task = asyncio.create_task(work, name=f"tell-{delivery.id}")
+                self._tasks[task] = webhook.owner if webhook else ""
+                task.add_done_callback(self._forget_task)
 
     def _forget_task(self, task: asyncio.Task[None]) -> None:
-        del self._under_way[task]
+        del self._tasks[task]
         self._wake.set()
 
     async def _load_active(self) -> dict[str, Webhook]:
-        """Those of people who may still come in."""
+        """Return the webhooks of users who are not disabled."""
         disabled = {user.name for user in await self._users.all() if user.disabled}
         return {webhook.id: webhook for webhook in await self._store.all() if webhook.owner not in disabled}
 
@@ -130,10 +118,23 @@ class WebhookSender:
         if webhook is None or not await self._has_thread(delivery):
             await self._store.record_failure(delivery.id, "its thread or its webhook is gone", None)
             return
+        server = self._settings.server
         try:
-            await self._post(client, webhook, delivery)
+            check_address(webhook.url, self._settings)
+            body = json.dumps(delivery.body, ensure_ascii=False, separators=(",", ":")).encode()
+            signature = sign_headers(webhook.secret, delivery.id, self._now(), body)
+            headers = {"content-type": "application/json", **signature}
+            await client.post(
+                webhook.url, body, seconds=server.webhook_seconds, max_bytes=MAX_RESPONSE_BYTES, headers=headers
+            )
         except FetchError as error:
-            await self._record_failure(webhook, delivery, error)
+            if error.context.get("status") == GONE:
+                _log.warning("webhook %s of %s is gone and was removed", webhook.id, webhook.owner)
+                await self._store.delete(webhook.owner, webhook.id)
+                return
+            delay = min(self._first_retry * int(RETRY_FACTOR ** (delivery.attempts - 1)), MAX_RETRY)
+            is_last = delivery.attempts >= server.webhook_attempts
+            await self._store.record_failure(delivery.id, error.message, None if is_last else delay)
         else:
             await self._store.confirm_delivery(delivery.id)
 
@@ -141,42 +142,22 @@ class WebhookSender:
         thread = delivery.body["data"].get("threadId")
         try:
             return thread is None or bool(await self._threads.get(thread))
-        except (NotFoundError, IntegrityError):  # what is not what was written is told nobody
+        except (NotFoundError, IntegrityError):  # damaged data is sent to nobody
             return False
-
-    async def _post(self, client: FetchClient, webhook: Webhook, delivery: Delivery) -> None:
-        check_address(webhook.url, self._settings)
-        body = json.dumps(delivery.body, ensure_ascii=False, separators=(",", ":")).encode()
-        headers = {"content-type": "application/json", **sign_headers(webhook.secret, delivery.id, self._now(), body)}
-        seconds = self._settings.server.webhook_seconds
-        await client.post(webhook.url, body, seconds=seconds, max_bytes=LARGEST, headers=headers)
-
-    async def _record_failure(self, webhook: Webhook, delivery: Delivery, error: FetchError) -> None:
-        if error.context.get("status") == GONE:
-            _log.warning("webhook %s of %s is gone and was removed", webhook.id, webhook.owner)
-            await self._store.delete(webhook.owner, webhook.id)
-            return
-        is_last = delivery.attempts >= self._settings.server.webhook_attempts
-        await self._store.record_failure(
-            delivery.id, error.message, None if is_last else self._retry_delay(delivery.attempts)
-        )
-
-    def _retry_delay(self, attempts: int) -> timedelta:
-        return min(self._first * int(FACTOR ** (attempts - 1)), LONGEST)
 
 
 async def _log_errors(work: Awaitable[None]) -> None:
-    """Whatever happens to one, the others are told."""
+    """Log errors of one delivery, so that the others are still sent."""
     try:
         await work
-    except OpenAssayError as error:  # a database that is busy now may not be at the next look
-        _log.warning("webhooks could not be looked after: %s", error.message)
+    except OpenAssayError as error:  # a database that is busy now may not be at the next step
+        _log.warning("webhooks could not be sent: %s", error.message)
     except Exception:  # noqa: BLE001
-        _log.exception("webhooks could not be looked after")
+        _log.exception("webhooks could not be sent")
 
 
 def open_client(settings: Settings) -> FetchClient:
-    """It reaches the public web, and the networks that webhooks may go to; not those that pages are fetched from."""
+    """Return a client that reaches the public web and the networks of `server.webhook_addresses`."""
     return FetchClient(settings.harvest.model_copy(update={"allow_addresses": settings.server.webhook_addresses}))
 
 
@@ -189,20 +170,18 @@ def _create_guard(settings: Settings) -> AddressGuard:
 
 
 def check_address(url: str, settings: Settings) -> str:
-    """The address as it is asked for, or RefusedError. Without encryption only a private network may be told."""
+    """Return the address as it is requested, or raise AddressPolicyError. Only private networks may do without TLS."""
     guard = _create_guard(settings)
     address = guard.check(url)
-    is_private = address.inside or (address.ip is not None and guard.is_in_networks(address.ip))
+    is_private = address.is_private_name or (address.ip is not None and guard.is_in_networks(address.ip))
     if address.scheme != "https" and not is_private:
         raise AddressPolicyError("is not an https address", help="Give one that begins with https://.", url=address.url)
     return address.url
 
 
 def sign_headers(secret: str, id: str, now: datetime, body: bytes) -> dict[str, str]:
-    """The headers of Standard Webhooks; the time is that of the attempt."""
-    moment = str(int(now.timestamp()))
-    key = b64decode(secret.removeprefix(PREFIX))
-    digest = hmac.new(key, f"{id}.{moment}.".encode() + body, sha256).digest()
-    return {
-        "webhook-id": id, "webhook-timestamp": moment, "webhook-signature": f"v1,{b64encode(digest).decode()}",
-    }  # fmt: skip
+    """Return the headers of Standard Webhooks; the time is that of the attempt."""
+    time = str(int(now.timestamp()))
+    key = b64decode(secret.removeprefix(WEBHOOK_SECRET_PREFIX))
+    digest = hmac.new(key, f"{id}.{time}.".encode() + body, sha256).digest()
+    return {"webhook-id": id, "webhook-timestamp": time, "webhook-signature": f"v1,{b64encode(digest).decode()}"}

@@ -1,17 +1,17 @@
-"""A database as it stands, for whoever looks after it: nothing is changed by looking."""
+"""Opening, inspecting and moving the database of the settings."""
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from openassay.errors import ConfigurationError, NotFoundError, UsageError
 from openassay.settings import Settings
-from openassay.storage.database import ALL_TABLES, EVENTS, MEMORIES, UPLOADS, Connection, TableSpec, migration_history
+from openassay.storage.database import ALL_TABLES, EVENTS, MEMORIES, UPLOADS, Connection, migration_history
 from openassay.storage.postgres import PostgresDatabase, pending_migrations
-from openassay.storage.rows import Rows, Writer, select_sql
+from openassay.storage.rows import Rows, select_sql
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.uploads import FileStore, to_upload, upload_uri
 
@@ -27,19 +27,19 @@ WHERE datname = current_database() GROUP BY 1 ORDER BY 2 DESC, 1
 
 class TableSize(NamedTuple):
     name: str
-    rows: int | None  # None: not counted yet; PostgreSQL tells about how many there are
-    bytes: int | None = None  # with indexes; None: SQLite does not tell
+    rows: int | None  # None: not counted yet; PostgreSQL gives an estimate
+    bytes: int | None = None  # with indexes; None: SQLite does not say
 
 
 class ConnectionCounts(NamedTuple):
-    """To one database, by the name of the program; `most` is what the server takes, for all of its databases."""
+    """Connections to one database, by the name of the program; `most` is the limit of the server, for all databases."""
 
     by_program: dict[str, int]
     most: int
 
 
 class Inspection(NamedTuple):
-    """`applied` and `pending` are migrations, by name; `connections` where there is a server."""
+    """A database as it is. `applied` and `pending` are migrations, by name; `connections` are those of a server."""
 
     database: str
     server: str
@@ -51,73 +51,56 @@ class Inspection(NamedTuple):
 
 
 def inspect_database(database: PostgresDatabase | SqliteDatabase) -> Inspection:
-    return _inspect_server(database) if isinstance(database, PostgresDatabase) else _inspect_file(database)
-
-
-def _inspect_server(database: PostgresDatabase) -> Inspection:
-    missing = [migration.name for migration in pending_migrations(database)]
-    with database.connection() as connection:
-        tables = [TableSize(**row) for row in connection.execute(_TABLES)]
-        return Inspection(
-            database=database.name,
-            server=f"PostgreSQL {_read_value(connection, 'SELECT current_setting(?)', 'server_version')}",
-            applied=_migration_names(connection, tables),
-            pending=missing,
-            bytes=int(_read_value(connection, "SELECT pg_database_size(current_database())")),
-            tables=[table._replace(rows=None) if table.rows == -1 else table for table in tables],
-            connections=ConnectionCounts(
-                {row["name"]: row["count"] for row in connection.execute(_CONNECTIONS)},
-                int(_read_value(connection, "SELECT current_setting(?)", "max_connections")),
-            ),
-        )
-
-
-def _inspect_file(database: SqliteDatabase) -> Inspection:
+    """Describe a database; nothing is changed by looking."""
+    if isinstance(database, PostgresDatabase):
+        missing = [migration.name for migration in pending_migrations(database)]
+        with database.connection() as connection:
+            sizes = [TableSize(**row) for row in connection.execute(_TABLES)]
+            return Inspection(
+                database=database.name,
+                server=f"PostgreSQL {_read_value(connection, 'SELECT current_setting(?)', 'server_version')}",
+                applied=_migration_names(connection, sizes),
+                pending=missing,
+                bytes=int(_read_value(connection, "SELECT pg_database_size(current_database())")),
+                tables=[size._replace(rows=None) if size.rows == -1 else size for size in sizes],
+                connections=ConnectionCounts(
+                    {row["name"]: row["count"] for row in connection.execute(_CONNECTIONS)},
+                    int(_read_value(connection, "SELECT current_setting(?)", "max_connections")),
+                ),
+            )
     missing = [migration.name for migration in database.pending_migrations()]
     with database.connection() as connection:
-        tables = _table_sizes(connection)
+        names = [row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = {name: int(_read_value(connection, f'SELECT count(*) FROM "{name}"')) for name in names}  # noqa: S608
+        sizes = [TableSize(name, rows[name]) for name in sorted(names, key=lambda name: (-rows[name], name))]
+        files = [Path(f"{database.path}{part}") for part in ("", "-wal")]
         return Inspection(
             database=database.name,
             server=f"SQLite {sqlite3.sqlite_version}",
-            applied=_migration_names(connection, tables),
+            applied=_migration_names(connection, sizes),
             pending=missing,
-            bytes=sum(_file_size(f"{database.path}{part}") for part in ("", "-wal")),
-            tables=tables,
+            bytes=sum(file.stat().st_size for file in files if file.exists()),
+            tables=sizes,
         )
 
 
-def _table_sizes(connection: Connection) -> list[TableSize]:
-    names = [row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    rows = {name: int(_read_value(connection, f'SELECT count(*) FROM "{name}"')) for name in names}  # noqa: S608
-    return [TableSize(name, rows[name]) for name in sorted(names, key=lambda name: (-rows[name], name))]
-
-
 def _migration_names(connection: Connection, tables: Sequence[TableSize]) -> list[str]:
-    is_begun = any(table.name == "schema_migrations" for table in tables)
-    return [name for _, name in migration_history(connection)] if is_begun else []
+    has_history = any(table.name == "schema_migrations" for table in tables)
+    return [name for _, name in migration_history(connection)] if has_history else []
 
 
 def _read_value(connection: Connection, sql: str, *values: str) -> str:
-    """The one value it answers with."""
+    """Return the only value of the result."""
     [value] = dict(connection.execute(sql, values).fetchone()).values()
     return str(value)
 
-
-def _file_size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0
-
-
-# The database of the settings, as it stands. What opens all the rest takes seconds to import; this does not.
 
 DATABASE_FILE = "openassay.sqlite3"  # in the data directory
 
 
 @contextmanager
 def open_database(settings: Settings, *, make: bool = False) -> Iterator[PostgresDatabase | SqliteDatabase]:
-    """Nothing is applied to it. NotFoundError where there is none yet, unless it is to be made."""
+    """Open the database of the settings without migrating it. NotFoundError where there is none yet, unless `make`."""
     if settings.persistence.backend == "postgres":
         with PostgresDatabase(database_address(settings), migrate=False) as server:
             yield server
@@ -143,68 +126,46 @@ def database_address(settings: Settings) -> str:
     return address
 
 
-# Everything one machine keeps in SQLite, written into an empty PostgreSQL database: checked as it is read, and sealed
-# anew as it is written.
+_SCOPE_ORDER = ("thread", "run", "ledger", "user")  # what others refer to comes first
 
-_ORDER = ("thread", "run", "ledger", "user")  # what others refer to comes first
-
-MemoryRow = tuple[str, str, str, str]  # whose, where, under which key, and what
+MemoryRow = tuple[str, str, str, str]  # owner, place, key and value
 
 
 def transfer_to_postgres(
     source: Rows, target: Rows, files: tuple[FileStore, FileStore], memories: Sequence[MemoryRow]
 ) -> int:
-    """All or nothing; how many rows. `files` are where the bytes of uploads stand, and where they go. Nobody writes to
-    the source meanwhile."""
+    """Copy everything from SQLite into an empty PostgreSQL database, all or nothing; return how many rows.
+
+    Rows are checked as they are read, and sealed anew as they are written. `files` are the bytes of uploads, here and
+    there. Nobody may write to the source meanwhile."""
     with source.database.transaction() as reading, target.database.transaction() as writing:
-        _refuse_unless_empty(target, writing)
-        source.check_heads()
+        for table in ALL_TABLES:
+            if writing.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone():  # noqa: S608  # names of ours
+                raise UsageError(
+                    f"{target.database.name} is not empty", help="Name an empty database, or create another one."
+                )
+        source.heads.check_all()
         count = 0
-        for scope, owner in sorted(source.scopes(), key=lambda one: _ORDER.index(one[0])):
+        for scope, owner in sorted(source.heads.list_scopes(), key=lambda scope: _SCOPE_ORDER.index(scope[0])):
             source.check(scope, owner)
             with target.open_writer(scope, owner) as writer:
-                count += sum(
-                    _copy_rows(source, reading, writer, table, owner) for table in ALL_TABLES if table.scope == scope
-                )
+                for table in (table for table in ALL_TABLES if table.scope == scope):
+                    # In the order of insertion, by which the target numbers them; events alone have no rowid.
+                    order = ", ".join(table.key) if table is EVENTS else "rowid"
+                    sql = select_sql(table, f"WHERE {table.owner} = ? ORDER BY {order}")
+                    for row in reading.execute(sql, (owner,)).fetchall():
+                        count += writer.insert(table, source.decode(table, row))
         with target.open_writer("") as writer:
             for table in (table for table in ALL_TABLES if not table.scope):
                 for row in chain.from_iterable(source.iter_batches(table)):
                     count += writer.insert(table, source.decode(table, row))
-        _reset_sequence(writing)
-        count += _copy_memories(target, memories)
-        _copy_files(source, *files)
+        # New calls are numbered from where these end.
+        writing.execute("SELECT setval('calls_id', (SELECT max(id) FROM calls)) WHERE EXISTS (SELECT 1 FROM calls)")
+        for memory in memories:
+            with target.open_writer("user", memory[0]) as writer:
+                count += writer.insert(MEMORIES, dict(zip(MEMORIES.columns, memory, strict=True)))
+        here, there = files
+        for upload in map(to_upload, source.read(UPLOADS)):
+            if here.has(upload):  # bytes that are missing here stay missing
+                there.put(upload, here.locate(upload_uri(upload)) / upload.name)
     return count
-
-
-def _copy_rows(source: Rows, reading: Connection, writer: Writer, table: TableSpec, owner: str) -> int:
-    """In the order in which they were inserted, which the new place numbers them by."""
-    order = ", ".join(table.key) if table is EVENTS else "rowid"  # the only one without
-    rows = reading.execute(select_sql(table, f"WHERE {table.owner} = ? ORDER BY {order}"), (owner,)).fetchall()
-    return sum(writer.insert(table, source.decode(table, row)) for row in rows)
-
-
-def _reset_sequence(writing: Connection) -> None:
-    """From where those of the calls end."""
-    writing.execute("SELECT setval('calls_id', (SELECT max(id) FROM calls)) WHERE EXISTS (SELECT 1 FROM calls)")
-
-
-def _copy_memories(target: Rows, memories: Sequence[MemoryRow]) -> int:
-    for memory in memories:
-        with target.open_writer("user", memory[0]) as writer:
-            writer.insert(MEMORIES, dict(zip(MEMORIES.columns, memory, strict=True)))
-    return len(memories)
-
-
-def _copy_files(source: Rows, here: FileStore, there: FileStore) -> None:
-    """Bytes that are gone here are gone there, too."""
-    for upload in map(to_upload, source.read(UPLOADS)):
-        if here.has(upload):
-            there.put(upload, here.locate(upload_uri(upload)) / upload.name)
-
-
-def _refuse_unless_empty(target: Rows, writing: Connection) -> None:
-    for table in ALL_TABLES:
-        if writing.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone():  # noqa: S608  # names of ours
-            raise UsageError(
-                f"{target.database.name} holds something already", help="Name an empty database, or create another one."
-            )

@@ -1,42 +1,38 @@
-"""What was asked or read before: a layer in the process over one on disk or on a server."""
+"""The cache: a layer in the process over one on disk, in PostgreSQL or in Redis."""
 
 import asyncio
 import sqlite3
 import time
 import zlib
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from openassay.protocols import Cache
 from openassay.settings import CacheSettings
 from openassay.storage.connections import Outage, PostgresLink, RedisLink, ServerLinks, redis_key
+from openassay.storage.database import run_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from psycopg import AsyncConnection
     from redis.asyncio import Redis
 
 
-# What the caches have in common: a value with the time it has left, and the layer in the process.
+T = TypeVar("T")
 
-MAX_VALUE_SHARE = 8  # a value larger than this part of a layer would push out all else, and passes it by
-TOUCH_SECONDS = 60.0  # seconds; a use is noted no finer than this, or every reading would write
+FILE = "cache-1.sqlite3"  # the number is that of its layout
+MB = 1_000_000
+MAX_VALUE_SHARE = 8  # a value larger than this part of a layer would push out all else, and is not stored
+TOUCH_SECONDS = 60.0  # a use is recorded no finer than this, or every read would write
 ENTRY_OVERHEAD = 200  # bytes of a row besides its value, with its part of the indexes
 MAX_LIFETIME = 10 * 365 * 86_400.0  # seconds; more would overflow a server's clock
 
 Kind = Literal["value", "count"]
-
-
-def hash_key(key: str) -> bytes:
-    """What a key is called where names are short."""
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 
 class CacheHit(NamedTuple):
@@ -44,31 +40,105 @@ class CacheHit(NamedTuple):
     seconds: float  # it has left
 
 
-class CacheLayer(Protocol):
-    """A ports.Cache that also says how long a value has left, and when it cannot count."""
+class CacheLayer(ABC):
+    """A Cache that also says how long a value has left, and when it cannot count."""
 
-    async def get(self, key: str) -> bytes | None: ...
+    async def get(self, key: str) -> bytes | None:
+        found = await self.find(key)
+        return found.value if found else None
 
+    @abstractmethod
     async def find(self, key: str) -> CacheHit | None: ...
 
+    @abstractmethod
     async def put(self, key: str, value: bytes, *, seconds: float) -> None: ...
 
-    async def count(self, key: str, *, seconds: float) -> int: ...
+    async def count(self, key: str, *, seconds: float) -> int:
+        return await self.try_count(key, seconds=seconds) or 1
 
+    @abstractmethod
     async def try_count(self, key: str, *, seconds: float) -> int | None:
-        """`count`, but None where trouble stands in the way."""
-        ...
+        """Count a use of the key; None where trouble prevents it."""
 
     async def prune(self) -> int:
-        """What has expired leaves, and what there is no room for; how many. So much at a time that nobody waits long
-        for it: whoever has time calls it again while something leaves."""
-        ...
+        """Remove some of what has expired, or has no room; return how many. It removes so few at a time that nobody
+        waits long for it: call it again while anything is removed."""
+        return 0
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:  # noqa: B027  # most layers have nothing to close: a link is closed by its owner
+        """Close what this layer has opened."""
 
 
-def clamp_lifetime(seconds: float) -> float:
-    """Seconds that can be kept; not a number is no time at all."""
+class NullCache:
+    """A Cache that stores nothing, for callers that want everything fresh."""
+
+    async def get(self, key: str) -> bytes | None:
+        return None
+
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
+        return None
+
+    async def count(self, key: str, *, seconds: float) -> int:
+        return 1
+
+
+def open_cache(
+    caching: CacheSettings, folder: Path, links: ServerLinks, on_notice: Callable[[str], None]
+) -> CacheLayer:
+    """Open the cache of the settings; nothing is connected to or created before its first use."""
+    near, limit = LruCache(int(caching.memory_mb * MB)), int(caching.disk_mb * MB)
+    if caching.backend == "memory":
+        return near
+    if caching.backend == "sqlite":
+        return TwoLevelCache(near, SqliteCache(folder / FILE, limit, on_notice))
+    if caching.backend == "postgres":
+        return TwoLevelCache(near, CompressionLayer(PostgresCache(links.postgres("cache.backend"), limit)))
+    return TwoLevelCache(near, CompressionLayer(RedisCache(links.redis("cache.backend"))))
+
+
+class TwoLevelCache(CacheLayer):
+    """A near layer that answers first and forgets no later than the far one.
+
+    What another process has stored since is seen when the near copy ends, which is never after the copy's own time."""
+
+    def __init__(self, near: CacheLayer, far: CacheLayer) -> None:
+        self._near = near
+        self._far = far
+
+    async def find(self, key: str) -> CacheHit | None:
+        if found := await self._near.find(key):
+            return found
+        found = await self._far.find(key)
+        if found:
+            await self._near.put(key, found.value, seconds=found.seconds)
+        return found
+
+    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
+        await self._near.put(key, value, seconds=seconds)
+        await self._far.put(key, value, seconds=seconds)
+
+    async def count(self, key: str, *, seconds: float) -> int:
+        """Count in the far layer, which alone sees every process; in its trouble this process counts for itself."""
+        counted = await self.try_count(key, seconds=seconds)
+        return await self._near.count(key, seconds=seconds) if counted is None else counted
+
+    async def try_count(self, key: str, *, seconds: float) -> int | None:
+        return await self._far.try_count(key, seconds=seconds)
+
+    async def prune(self) -> int:
+        return await self._far.prune()
+
+    async def close(self) -> None:
+        await self._near.close()
+        await self._far.close()
+
+
+def _hash_key(key: str) -> bytes:
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).digest()
+
+
+def _clamp_lifetime(seconds: float) -> float:
+    """Limit a lifetime to what can be stored; not a number is no time at all."""
     return min(seconds, MAX_LIFETIME) if seconds > 0 else 0.0
 
 
@@ -78,8 +148,8 @@ class _CacheEntry(NamedTuple):
     size: int
 
 
-class LruCache:
-    """A Layer in the memory of one process and one event loop; what was used longest ago goes first."""
+class LruCache(CacheLayer):
+    """A layer in the memory of one process and one event loop; the least recently used goes first."""
 
     ENTRY = 300  # bytes that Python takes for an entry besides its key and its value
 
@@ -89,49 +159,38 @@ class LruCache:
         self._entries: OrderedDict[tuple[Kind, str], _CacheEntry] = OrderedDict()
         self.size = 0
 
-    async def get(self, key: str) -> bytes | None:
-        found = await self.find(key)
-        return found.value if found else None
-
     async def find(self, key: str) -> CacheHit | None:
-        kept = self._use("value", key)
-        if kept is None or isinstance(kept.content, int):
+        entry = self._use("value", key)
+        if entry is None or isinstance(entry.content, int):
             return None
-        return CacheHit(kept.content, kept.ends - self._clock())
+        return CacheHit(entry.content, entry.ends - self._clock())
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         self._drop("value", key)
         if seconds > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
-            self._insert("value", key, value, self._clock() + clamp_lifetime(seconds))
+            self._insert("value", key, value, self._clock() + _clamp_lifetime(seconds))
 
-    async def count(self, key: str, *, seconds: float) -> int:
-        kept = self._use("count", key)
-        before, ends = (kept.content, kept.ends) if kept else (0, self._clock() + clamp_lifetime(seconds))
+    async def try_count(self, key: str, *, seconds: float) -> int:
+        entry = self._use("count", key)
+        before, ends = (entry.content, entry.ends) if entry else (0, self._clock() + _clamp_lifetime(seconds))
         self._drop("count", key)
         now = 1 + (before if isinstance(before, int) else 0)
         self._insert("count", key, now, ends)
         return now
-
-    async def try_count(self, key: str, *, seconds: float) -> int | None:
-        return await self.count(key, seconds=seconds)
-
-    async def prune(self) -> int:
-        """Room is made with each writing."""
-        return 0
 
     async def close(self) -> None:
         self._entries.clear()
         self.size = 0
 
     def _use(self, kind: Kind, key: str) -> _CacheEntry | None:
-        kept = self._entries.get((kind, key))
-        if kept is None:
+        entry = self._entries.get((kind, key))
+        if entry is None:
             return None
-        if kept.ends <= self._clock():
+        if entry.ends <= self._clock():
             self._drop(kind, key)
             return None
         self._entries.move_to_end((kind, key))
-        return kept
+        return entry
 
     def _insert(self, kind: Kind, key: str, content: bytes | int, ends: float) -> None:
         size = self.ENTRY + len(key) + (len(content) if isinstance(content, bytes) else 0)
@@ -141,48 +200,35 @@ class LruCache:
             self._drop(*next(iter(self._entries)))
 
     def _drop(self, kind: Kind, key: str) -> None:
-        kept = self._entries.pop((kind, key), None)
-        self.size -= kept.size if kept else 0
+        entry = self._entries.pop((kind, key), None)
+        self.size -= entry.size if entry else 0
 
 
-# Values made smaller before they go to a server that many share.
-#
-# Measured on 150 pages as they are kept (median 3.6 KB): 2.25 times smaller, 0.11 ms to pack and 0.03 ms to unpack a
-# value. zlib at its quickest: 2.14 times, 0.27 ms and 0.15 ms.
-
-MIN_PACK_BYTES = 500  # bytes from which on it pays
-MAX_UNPACKED_BYTES = 64_000_000  # bytes of an unpacked value; what claims more was not packed here
-THREAD_BYTES = 200_000  # bytes from which on packing would hold up the event loop
+# Compression, measured on 150 pages (median 3.6 KB): 2.25 times smaller, 0.11 ms to pack and 0.03 ms to unpack a value.
+# zlib at its quickest: 2.14 times, 0.27 ms and 0.15 ms.
+MIN_PACK_BYTES = 500  # from which on it pays
+MAX_UNPACKED_BYTES = 64_000_000  # what claims more was not packed here
+THREAD_BYTES = 200_000  # from which on packing would hold up the event loop
 _PLAIN, _PACKED = b"\0", b"\1"
 
 
-class CompressionLayer:
-    """A Layer over another one. What it did not pack itself is a miss."""
+class CompressionLayer(CacheLayer):
+    """A layer that compresses values for one on a shared server. What it did not pack itself is a miss."""
 
     def __init__(self, layer: CacheLayer) -> None:
         self._layer = layer
-
-    async def get(self, key: str) -> bytes | None:
-        found = await self.find(key)
-        return found.value if found else None
 
     async def find(self, key: str) -> CacheHit | None:
         found = await self._layer.find(key)
         if found is None:
             return None
-        value = (
-            await asyncio.to_thread(_decompress, found.value)
-            if len(found.value) > THREAD_BYTES
-            else _decompress(found.value)
-        )
+        is_large = len(found.value) > THREAD_BYTES
+        value = await asyncio.to_thread(_decompress, found.value) if is_large else _decompress(found.value)
         return None if value is None else CacheHit(value, found.seconds)
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         packed = await asyncio.to_thread(_compress, value) if len(value) > THREAD_BYTES else _compress(value)
         await self._layer.put(key, packed, seconds=seconds)
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        return await self._layer.count(key, seconds=seconds)
 
     async def try_count(self, key: str, *, seconds: float) -> int | None:
         return await self._layer.try_count(key, seconds=seconds)
@@ -217,9 +263,7 @@ def _decompress(value: bytes) -> bytes | None:
         return None
 
 
-# The cache in the database: for several machines that have PostgreSQL and nothing else.
-
-PRUNE_BATCH = 2_000  # rows that leave at a time
+PRUNE_BATCH = 2_000  # rows removed at a time
 PRUNE_SHARE = 50  # room is made each time this part of the limit was written here: the sum of 25,000 sizes takes 5 ms
 
 _FIND_POSTGRES = """
@@ -242,7 +286,7 @@ ON CONFLICT (key) DO UPDATE SET
     expires = CASE WHEN kept.expires <= now() THEN excluded.expires ELSE kept.expires END
 RETURNING value
 """
-# Whoever comes while another is at it leaves it to them: together they would make too much room.
+# One process makes room at a time: together they would make too much.
 _PRUNE_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended('openassay cache', 0))"
 _EXPIRED = (
     """
@@ -255,7 +299,7 @@ DELETE FROM cache_counters WHERE key IN
 """,
 )
 _SIZE = "SELECT coalesce(sum(size), 0)::int8 FROM cache_entries"
-# Of those used longest ago, as many as make room for what is over.
+# Of the least recently used, as many as make room for what is over the limit.
 _EVICT = """
 WITH oldest AS
     (SELECT key, used, size FROM cache_entries ORDER BY used, key LIMIT %s FOR UPDATE SKIP LOCKED),
@@ -264,20 +308,17 @@ DELETE FROM cache_entries WHERE key IN (SELECT key FROM leaving WHERE before < %
 """
 
 
-class PostgresCache:
-    """A Layer. Times are those of the database, so that no machine's clock counts."""
+class PostgresCache(CacheLayer):
+    """A layer in the database, for several machines that have PostgreSQL and nothing else. Times are the database's, so
+    that no machine's clock counts."""
 
     def __init__(self, link: PostgresLink, limit: int) -> None:
         self._link = link
         self._limit = limit
-        self._written = limit  # bytes since room was made; the first writing looks
-
-    async def get(self, key: str) -> bytes | None:
-        found = await self.find(key)
-        return found.value if found else None
+        self._written = limit  # bytes since room was made; the first write makes room
 
     async def find(self, key: str) -> CacheHit | None:
-        name = hash_key(key)
+        name = _hash_key(key)
 
         async def look(connection: "AsyncConnection[Any]") -> CacheHit | None:
             row = await (await connection.execute(_FIND_POSTGRES, (name,), binary=True)).fetchone()
@@ -291,11 +332,11 @@ class PostgresCache:
         return await self._link.use("caches", look)
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        name, kept, size = hash_key(key), clamp_lifetime(seconds), len(value) + ENTRY_OVERHEAD
+        name, lifetime, size = _hash_key(key), _clamp_lifetime(seconds), len(value) + ENTRY_OVERHEAD
 
         async def store(connection: "AsyncConnection[Any]") -> None:
-            if kept > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
-                await connection.execute(_PUT, {"key": name, "seconds": kept, "size": size, "value": bytes(value)})
+            if lifetime > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
+                await connection.execute(_PUT, {"key": name, "seconds": lifetime, "size": size, "value": bytes(value)})
             else:
                 await connection.execute(_DELETE, (name,))
 
@@ -305,11 +346,8 @@ class PostgresCache:
             self._written = 0
             await self.prune()
 
-    async def count(self, key: str, *, seconds: float) -> int:
-        return await self.try_count(key, seconds=seconds) or 1
-
     async def try_count(self, key: str, *, seconds: float) -> int | None:
-        values = {"key": hash_key(key), "seconds": clamp_lifetime(seconds)}
+        values = {"key": _hash_key(key), "seconds": _clamp_lifetime(seconds)}
 
         async def add(connection: "AsyncConnection[Any]") -> int:
             row = await (await connection.execute(_COUNT_POSTGRES, values)).fetchone()
@@ -318,44 +356,32 @@ class PostgresCache:
         return await self._link.use("caches", add)
 
     async def prune(self) -> int:
-        return await self._link.use("caches", self._prune) or 0
+        async def remove(connection: "AsyncConnection[Any]") -> int:
+            async with connection.transaction():
+                row = await (await connection.execute(_PRUNE_LOCK)).fetchone()
+                if row is None or not row[0]:
+                    return 0
+                removed = sum([(await connection.execute(sql, (PRUNE_BATCH,))).rowcount for sql in _EXPIRED])
+                [(size,)] = await (await connection.execute(_SIZE)).fetchall()
+                if size > self._limit:
+                    removed += (await connection.execute(_EVICT, (PRUNE_BATCH, size - self._limit))).rowcount
+                return removed
 
-    async def _prune(self, connection: "AsyncConnection[Any]") -> int:
-        async with connection.transaction():
-            row = await (await connection.execute(_PRUNE_LOCK)).fetchone()
-            if row is None or not row[0]:
-                return 0
-            expired = sum([(await connection.execute(leave, (PRUNE_BATCH,))).rowcount for leave in _EXPIRED])
-            return expired + await self._make_room(connection)
+        return await self._link.use("caches", remove) or 0
 
-    async def _make_room(self, connection: "AsyncConnection[Any]") -> int:
-        [(size,)] = await (await connection.execute(_SIZE)).fetchall()
-        if size <= self._limit:
-            return 0
-        return (await connection.execute(_EVICT, (PRUNE_BATCH, size - self._limit))).rowcount
-
-    async def close(self) -> None:
-        """The link is closed by who opened it."""
-
-
-# The cache that several machines share: a Redis or Valkey server.
 
 MAX_REDIS_BYTES = 32_000_000  # bytes of a value; a server shared by many should not be filled by one page
 
 
-class RedisCache:
-    """A Layer. The server itself forgets what has expired, and what it has no room for."""
+class RedisCache(CacheLayer):
+    """A layer on a Redis or Valkey server, which itself removes what has expired, and what it has no room for."""
 
     def __init__(self, link: RedisLink, *, largest: int = MAX_REDIS_BYTES) -> None:
         self._link = link
         self._largest = largest
 
-    async def get(self, key: str) -> bytes | None:
-        found = await self.find(key)
-        return found.value if found else None
-
     async def find(self, key: str) -> CacheHit | None:
-        """The value and its time in one round; one that expires in between has no time left."""
+        """Read the value and its time in one round trip; one that expires in between has no time left."""
         name = redis_key("value", key)
 
         async def look(client: "Redis") -> CacheHit | None:
@@ -368,7 +394,7 @@ class RedisCache:
         return await self._link.use("caches", look)
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        name, milliseconds = redis_key("value", key), int(clamp_lifetime(seconds) * 1000)
+        name, milliseconds = redis_key("value", key), int(_clamp_lifetime(seconds) * 1000)
 
         async def store(client: "Redis") -> None:
             if milliseconds > 0 and len(value) <= self._largest:
@@ -378,13 +404,10 @@ class RedisCache:
 
         await self._link.use("caches", store)
 
-    async def count(self, key: str, *, seconds: float) -> int:
-        return await self.try_count(key, seconds=seconds) or 1
-
     async def try_count(self, key: str, *, seconds: float) -> int | None:
-        """One transaction: the counter gets its end when it begins and never another. No script, which a server may
-        forbid, and no EXPIRE NX, which those before Redis 7 do not know."""
-        name, milliseconds = redis_key("count", key), max(1, int(clamp_lifetime(seconds) * 1000))
+        """Count in one transaction, in which a new counter gets its end and an old one keeps its own. No script, which
+        a server may forbid, and no EXPIRE NX, which Redis before 7 does not know."""
+        name, milliseconds = redis_key("count", key), max(1, int(_clamp_lifetime(seconds) * 1000))
 
         async def add(client: "Redis") -> int:
             async with client.pipeline(transaction=True) as pipe:
@@ -395,26 +418,13 @@ class RedisCache:
 
         return await self._link.use("caches", add)
 
-    async def prune(self) -> int:
-        return 0
-
-    async def close(self) -> None:
-        """The link is closed by who opened it."""
-
-
-# The cache on disk: one SQLite file of bounded size, shared by the processes of a machine.
-#
-# No write-ahead log: a value of megabytes is then written once and not twice, and the size of the file is the size on
-# disk. Nothing is synchronised either: a power cut may cost the file, which is only a cache and begins anew.
-
-T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 REST_SECONDS = 30.0  # without the file after it failed: a locked one would cost every call BUSY_SECONDS
-PRUNED, MOST_PRUNED = 20, 2_000  # expired rows that leave with each writing, and when somebody has time for it
+WRITE_PRUNE_BATCH = 20  # expired rows removed with each write; `prune` removes PRUNE_BATCH
 EVICT_BATCH = 20  # rows looked at together when room is made
 
-# Another layout gets another file name. Values stand apart, so that noting a use does not write a value again.
+# Another layout gets another file name. Values are apart, so that recording a use does not write a value again.
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS entries"
     " (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, expires REAL NOT NULL, used REAL NOT NULL, sum INTEGER)",
@@ -436,11 +446,15 @@ ON CONFLICT (key) DO UPDATE SET
 RETURNING value
 """
 _CORRUPTION_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_MISSING_TABLE_CODE = sqlite3.SQLITE_ERROR  # no such table: another process has begun the file anew
+_MISSING_TABLE_CODE = sqlite3.SQLITE_ERROR  # no such table: another process has truncated the file
 
 
-class SqliteCache:
-    """A Layer. Every call runs in a thread, so that the event loop never waits for a disk or for another process."""
+class SqliteCache(CacheLayer):
+    """A layer on disk: one SQLite file of bounded size, shared by the processes of a machine.
+
+    Every call runs in a thread, so that the event loop never waits for a disk or for another process. There is no
+    write-ahead log: a value of megabytes is written once and not twice, and the size of the file is the size on disk.
+    Nothing is synchronised: a power cut may cost the file, which is only a cache and starts empty."""
 
     def __init__(
         self,
@@ -460,72 +474,69 @@ class SqliteCache:
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
-    async def get(self, key: str) -> bytes | None:
-        found = await self.find(key)
-        return found.value if found else None
-
     async def find(self, key: str) -> CacheHit | None:
-        return await self._use(lambda connection: self._find(connection, hash_key(key)))
+        def look(connection: sqlite3.Connection) -> CacheHit | None:
+            now = self._clock()
+            rows = connection.execute(_FIND_SQLITE, (_hash_key(key), now)).fetchall()  # an open cursor blocks writers
+            if not rows:
+                return None
+            [(id, expires, used, checksum, value)] = rows
+            if zlib.crc32(value) != checksum:
+                return None
+            if now - used >= TOUCH_SECONDS:
+                connection.execute("UPDATE entries SET used = ? WHERE id = ?", (now, id))
+            return CacheHit(value, expires - now)
+
+        return await self._use(look)
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        await self._use(lambda connection: self._put(connection, hash_key(key), bytes(value), clamp_lifetime(seconds)))
+        name, lifetime, content = _hash_key(key), _clamp_lifetime(seconds), bytes(value)
 
-    async def count(self, key: str, *, seconds: float) -> int:
-        return await self.try_count(key, seconds=seconds) or 1
+        def store(connection: sqlite3.Connection) -> None:
+            now = self._clock()
+            with _transaction(connection):
+                _delete(connection, connection.execute("SELECT id FROM entries WHERE key = ?", (name,)).fetchall())
+                _prune(connection, now, WRITE_PRUNE_BATCH)
+                fits = lifetime > 0 and len(content) <= self._limit // MAX_VALUE_SHARE
+                if fits and self._make_room(connection, len(content) + ENTRY_OVERHEAD):
+                    row = (name, now + lifetime, now, zlib.crc32(content))
+                    sql = "INSERT INTO entries (key, expires, used, sum) VALUES (?, ?, ?, ?)"
+                    id = connection.execute(sql, row).lastrowid
+                    connection.execute("INSERT INTO contents (id, value) VALUES (?, ?)", (id, content))
+            self._shrink(connection)
+
+        await self._use(store)
 
     async def try_count(self, key: str, *, seconds: float) -> int | None:
-        return await self._use(lambda connection: self._count(connection, hash_key(key), clamp_lifetime(seconds)))
+        name, lifetime = _hash_key(key), _clamp_lifetime(seconds)
+
+        def add(connection: sqlite3.Connection) -> int:
+            now = self._clock()
+            with _transaction(connection):
+                _prune(connection, now, WRITE_PRUNE_BATCH)
+                values = {"key": name, "now": now, "ends": now + lifetime}
+                [(value,)] = connection.execute(_COUNT_SQLITE, values).fetchall()
+            return int(value)
+
+        return await self._use(add)
 
     async def prune(self) -> int:
-        return await self._use(self._prune_all) or 0
+        def remove(connection: sqlite3.Connection) -> int:
+            with _transaction(connection):
+                removed = _prune(connection, self._clock(), PRUNE_BATCH)
+            self._shrink(connection)
+            return removed
 
-    async def close(self) -> None:
-        await asyncio.to_thread(self._close)
+        return await self._use(remove) or 0
 
-    # In a thread ------------------------------------------------------------------------------------------
-
-    def _find(self, connection: sqlite3.Connection, key: bytes) -> CacheHit | None:
-        now = self._clock()
-        rows = connection.execute(_FIND_SQLITE, (key, now)).fetchall()  # all: an open cursor would keep writers out
-        if not rows:
-            return None
-        [(id, expires, used, total, value)] = rows
-        if zlib.crc32(value) != total:
-            return None
-        if now - used >= TOUCH_SECONDS:
-            connection.execute("UPDATE entries SET used = ? WHERE id = ?", (now, id))
-        return CacheHit(value, expires - now)
-
-    def _put(self, connection: sqlite3.Connection, key: bytes, value: bytes, seconds: float) -> None:
-        now = self._clock()
-        with _transaction(connection):
-            _delete(connection, connection.execute("SELECT id FROM entries WHERE key = ?", (key,)).fetchall())
-            _prune(connection, now, PRUNED)
-            if (
-                seconds > 0
-                and len(value) <= self._limit // MAX_VALUE_SHARE
-                and self._make_room(connection, len(value) + ENTRY_OVERHEAD)
-            ):
-                row = (key, now + seconds, now, zlib.crc32(value))
-                added = connection.execute("INSERT INTO entries (key, expires, used, sum) VALUES (?, ?, ?, ?)", row)
-                connection.execute("INSERT INTO contents (id, value) VALUES (?, ?)", (added.lastrowid, value))
-        self._shrink(connection)
-
-    def _count(self, connection: sqlite3.Connection, key: bytes, seconds: float) -> int:
-        now = self._clock()
-        with _transaction(connection):
-            _prune(connection, now, PRUNED)
-            [(value,)] = connection.execute(_COUNT_SQLITE, {"key": key, "now": now, "ends": now + seconds}).fetchall()
-        return int(value)
-
-    def _prune_all(self, connection: sqlite3.Connection) -> int:
-        with _transaction(connection):
-            gone = _prune(connection, self._clock(), MOST_PRUNED)
-        self._shrink(connection)
-        return gone
+    @run_in_thread
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._disconnect()
 
     def _make_room(self, connection: sqlite3.Connection, size: int) -> bool:
-        """Whether there is room once those used longest ago have left. Pages are counted, as the disk does."""
+        """Evict the least recently used until there is room; return whether there is. Pages are counted, as on disk."""
         page = _pragma(connection, "page_size")
         wanted = size + 2 * page
         while (_pragma(connection, "page_count") - _pragma(connection, "freelist_count")) * page + wanted > self._limit:
@@ -536,12 +547,10 @@ class SqliteCache:
         return True
 
     def _shrink(self, connection: sqlite3.Connection) -> None:
-        """Free pages are used again; they go back to the disk only where the limit is lower than it was."""
+        """Give free pages back to the disk where the limit is lower than it was; else they are used again."""
         page = _pragma(connection, "page_size")
         if (over := _pragma(connection, "page_count") - self._limit // page) > 0:
             connection.executescript(f"PRAGMA incremental_vacuum({over})")  # `execute` would take one step of many
-
-    # Trouble ----------------------------------------------------------------------------------------------
 
     async def _use(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
         if self._outage.in_backoff:
@@ -549,7 +558,8 @@ class SqliteCache:
         try:
             done, notice = await asyncio.to_thread(self._attempt, action)
         except (sqlite3.Error, OSError) as error:
-            self._outage.begin(f"The cache on disk could not be used ({_reason(error)}); going on without it.")
+            reason = (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error)
+            self._outage.begin(f"The cache on disk could not be used ({reason}); continuing without it.")
             return None
         if notice:
             self._on_notice(notice)
@@ -557,7 +567,7 @@ class SqliteCache:
         return done
 
     def _attempt(self, action: Callable[[sqlite3.Connection], T]) -> tuple[T | None, str]:
-        """Once more on a new file if this one turns out to be damaged; with what there is to tell."""
+        """Run an action, once more on a new file if this one is damaged; return its result and a notice."""
         with self._lock:
             if self._closed:
                 return None, ""
@@ -569,9 +579,13 @@ class SqliteCache:
                     if code not in _CORRUPTION_CODES and code != _MISSING_TABLE_CODE:
                         raise
                     self._disconnect()
+                    notice = ""
                     if code in _CORRUPTION_CODES:
-                        self._truncate()
-                    notice = "The cache on disk was damaged and begins anew." if code in _CORRUPTION_CODES else ""
+                        notice = "The cache on disk was damaged and starts empty."
+                        # Truncated rather than deleted: processes that have the file open go on using the same one.
+                        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
+                        with self._path.open("r+b") as file:
+                            file.truncate(0)
                     return action(self._ensure_connection()), notice
             except (sqlite3.Error, OSError):
                 self._disconnect()
@@ -590,17 +604,6 @@ class SqliteCache:
                     self._connection.execute(statement)
         return self._connection
 
-    def _truncate(self) -> None:
-        """Cut to nothing rather than deleted: those who have the file open go on with the same one."""
-        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
-        with self._path.open("r+b") as file:
-            file.truncate(0)
-
-    def _close(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._disconnect()
-
     def _disconnect(self) -> None:
         if self._connection is not None:
             with closing(self._connection):
@@ -608,7 +611,7 @@ class SqliteCache:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> "Iterator[None]":
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -619,7 +622,7 @@ def _transaction(connection: sqlite3.Connection) -> "Iterator[None]":
 
 
 def _prune(connection: sqlite3.Connection, now: float, most: int) -> int:
-    """So many of what has expired leave, of values and of counters; how many did."""
+    """Remove at most so many expired values and counters; return how many."""
     expired = "SELECT {} FROM {} WHERE expires <= ? ORDER BY expires LIMIT ?"
     entries = connection.execute(expired.format("id", "entries"), (now, most)).fetchall()
     counters = connection.execute(expired.format("key", "counters"), (now, most)).fetchall()
@@ -636,85 +639,3 @@ def _delete(connection: sqlite3.Connection, ids: list[tuple[int]]) -> None:
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     [(value,)] = connection.execute(f"PRAGMA {name}").fetchall()
     return int(value)
-
-
-def _reason(error: sqlite3.Error | OSError) -> str:
-    return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
-
-
-FILE = "cache-1.sqlite3"  # the number is that of its layout
-MB = 1_000_000
-
-
-class NullCache:
-    """A ports.Cache that keeps nothing: for whoever wants to see what has changed."""
-
-    async def get(self, key: str) -> bytes | None:
-        return None
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        return None
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        return 1
-
-
-class ClosableCache(Cache, Protocol):
-    async def prune(self) -> int: ...
-
-    async def close(self) -> None: ...
-
-
-class TwoLevelCache:
-    """The near layer answers first and forgets no later than the far one.
-
-    What another process has put since is seen when the near copy ends, which is never after the copy's own time."""
-
-    def __init__(self, near: CacheLayer, far: CacheLayer) -> None:
-        self._near = near
-        self._far = far
-
-    async def get(self, key: str) -> bytes | None:
-        found = await self.find(key)
-        return found.value if found else None
-
-    async def find(self, key: str) -> CacheHit | None:
-        if found := await self._near.find(key):
-            return found
-        found = await self._far.find(key)
-        if found:
-            await self._near.put(key, found.value, seconds=found.seconds)
-        return found
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        await self._near.put(key, value, seconds=seconds)
-        await self._far.put(key, value, seconds=seconds)
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        """The far layer alone sees every process; in its trouble this one counts for itself."""
-        counted = await self.try_count(key, seconds=seconds)
-        return await self._near.count(key, seconds=seconds) if counted is None else counted
-
-    async def try_count(self, key: str, *, seconds: float) -> int | None:
-        return await self._far.try_count(key, seconds=seconds)
-
-    async def prune(self) -> int:
-        return await self._far.prune()
-
-    async def close(self) -> None:
-        await self._near.close()
-        await self._far.close()
-
-
-def open_cache(
-    caching: CacheSettings, folder: Path, links: ServerLinks, on_notice: Callable[[str], None]
-) -> ClosableCache:
-    """The cache of the settings; nothing is connected to or created before its first use."""
-    near, limit = LruCache(int(caching.memory_mb * MB)), int(caching.disk_mb * MB)
-    if caching.backend == "memory":
-        return near
-    if caching.backend == "sqlite":
-        return TwoLevelCache(near, SqliteCache(folder / FILE, limit, on_notice))
-    if caching.backend == "postgres":
-        return TwoLevelCache(near, CompressionLayer(PostgresCache(links.postgres("cache.backend"), limit)))
-    return TwoLevelCache(near, CompressionLayer(RedisCache(links.redis("cache.backend"))))

@@ -1,6 +1,8 @@
-"""A PostgreSQL server that processes share, for what they can do without.
+"""The PostgreSQL and Redis servers that processes share for what each can do without: caches, rates and signals.
 
-A pool of its own, on the event loop: neither a run's storage nor the threads it works in wait for a cache.
+Each has a pool of its own on the event loop, so that neither a run's storage nor its threads wait for a cache. A server
+that is gone is gone for all three and reported once; one that answers and refuses, because its memory is full or its
+user may not do that, is left alone for that purpose only.
 """
 
 import asyncio
@@ -21,12 +23,33 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
     from redis.asyncio import Redis
 
+C = TypeVar("C")
+T = TypeVar("T")
 
-# Trouble below something that one can do without: told when it begins, then silent until it is over.
+Purpose = Literal["caches", "rates", "news"]
+REST_SECONDS = 10.0  # without a server after it failed
+POSTGRES_CONNECTIONS = 4
+POOL_IDLE_SECONDS = 60.0
+LOCK_SECONDS = 30  # to wait for another process that holds the same lock
+LOCK_HOLD_SECONDS = 20  # after which a process that stops in the middle loses its lock
+REDIS_PREFIX = "openassay:"
+REDIS_CONNECTIONS = 32
+CONNECT_SECONDS = 1.0
+ANSWER_SECONDS = 1.5
+
+_log = logging.getLogger("openassay")
+_UNTIL_BACK = "until it is back, this process keeps its own caches and rates and polls for news"
+_BEGIN = f"""
+BEGIN; SET LOCAL lock_timeout = '{LOCK_SECONDS}s';
+SET LOCAL idle_in_transaction_session_timeout = '{LOCK_HOLD_SECONDS}s'
+"""
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+_CONNECTION_STATES = ("08", "57")  # classes of SQLSTATE: the connection, and a server that stops or starts
 
 
 class Outage:
-    """Meanwhile nobody waits for it."""
+    """Trouble with something optional: reported when it begins, then silent until it is over. Meanwhile nobody waits
+    for it."""
 
     def __init__(
         self, on_notice: Callable[[str], None], *, rest: float, clock: Callable[[], float] = monotonic
@@ -51,24 +74,11 @@ class Outage:
         self._lasts = False
 
 
-# A server that processes share, for what each can do without: trouble with it is told once, and felt by nobody.
-#
-# Caches, rates and news go over one link. A server that is gone is gone for all of them and told once; one that answers
-# and refuses, since its memory is full or a user of it may not do that, is left alone for that purpose only.
-
-C = TypeVar("C")
-T = TypeVar("T")
-
-Purpose = Literal["caches", "rates", "news"]
-REST_SECONDS = 10.0  # without the server after it failed
-_WITHOUT = "until it is back, caches and rates are this process's own, and news is looked for"
-
-
 class ServerLink(ABC, Generic[C]):
-    """`C` is what the server is spoken to with."""
+    """A shared server; `C` is the client or connection that actions are given."""
 
-    server: str  # what it is called in notices
-    seconds = 3.0  # one call may take
+    server: str  # its name in notices
+    seconds = 3.0  # that one call may take
 
     def __init__(self, on_notice: Callable[[str], None], *, rest: float = REST_SECONDS) -> None:
         self._gone = Outage(on_notice, rest=rest)
@@ -76,27 +86,26 @@ class ServerLink(ABC, Generic[C]):
         self._closed = False
 
     async def use(self, purpose: Purpose, action: Callable[[C], Awaitable[T]]) -> T | None:
-        """None where trouble stands in the way."""
+        """Run an action on the server; None where trouble prevents it."""
         if self._closed or self._gone.in_backoff or self._refusals[purpose].in_backoff:
             return None
         try:
             async with asyncio.timeout(self.seconds):
-                done = await self._run(action)
+                result = await self._run(action)
         except self.error_types() as error:
             self.report_failure(purpose, error)
             return None
         self.report_success(purpose)
-        return done
+        return result
 
     def report_failure(self, purpose: Purpose, error: Exception) -> None:
         if self._closed:
             return
         if self._is_unreachable(error):
-            self._gone.begin(f"The {self.server} {self._reason(error)}; {_WITHOUT}.")
+            self._gone.begin(f"The {self.server} {self._reason(error)}; {_UNTIL_BACK}.")
         else:
-            self._refusals[purpose].begin(
-                f"The {self.server} {self._reason(error)} where it is used for {purpose}; going on without it there."
-            )
+            reason = self._reason(error)
+            self._refusals[purpose].begin(f"The {self.server} {reason} when used for {purpose}; continuing without.")
 
     def report_success(self, purpose: Purpose) -> None:
         self._gone.end()
@@ -104,7 +113,10 @@ class ServerLink(ABC, Generic[C]):
 
     @abstractmethod
     def error_types(self) -> tuple[type[Exception], ...]:
-        """What goes wrong with a server, and is no fault of ours."""
+        """Return the errors of a server, as opposed to faults of our own."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
 
     @abstractmethod
     async def _run(self, action: Callable[[C], Awaitable[T]]) -> T: ...
@@ -112,29 +124,15 @@ class ServerLink(ABC, Generic[C]):
     @abstractmethod
     def _is_unreachable(self, error: Any) -> bool: ...
 
-    @abstractmethod
     def _reason(self, error: Any) -> str:
-        """In words of our own: addresses hold passwords."""
-
-    @abstractmethod
-    async def close(self) -> None: ...
-
-
-_log = logging.getLogger("openassay")
-POSTGRES_CONNECTIONS = 4
-POOL_IDLE_SECONDS = 60.0
-LOCK_SECONDS = 30  # whoever decides about the same is waited for
-LOCK_HOLD_SECONDS = 20  # a process that stops in the middle of a decision keeps the others waiting
-_BEGIN = f"""
-BEGIN; SET LOCAL lock_timeout = '{LOCK_SECONDS}s';
-SET LOCAL idle_in_transaction_session_timeout = '{LOCK_HOLD_SECONDS}s'
-"""
-_CONNECTION_STATES = ("08", "57")  # classes of SQLSTATE: the connection, and a server that stops or starts
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+        """Describe an error in words of our own: addresses hold passwords."""
+        if isinstance(error, TimeoutError):
+            return "does not answer in time"
+        return "cannot be reached" if self._is_unreachable(error) else f"answers with an error ({type(error).__name__})"
 
 
 class PostgresLink(ServerLink["AsyncConnection[Any]"]):
-    """Nothing is connected to before its first use."""
+    """A PostgreSQL server, connected to on first use."""
 
     server = "database"
     seconds = 5.0  # a connection is a process there, which takes time to start
@@ -146,47 +144,47 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
         self._address = address
         self._options = {"autocommit": True, **connect_options(address)}
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] = AsyncConnectionPool(
-            address, min_size=0, max_size=POSTGRES_CONNECTIONS, max_idle=POOL_IDLE_SECONDS, timeout=self.seconds,
-            kwargs=self._options, open=False, check=AsyncConnectionPool.check_connection,
+            address,
+            min_size=0,
+            max_size=POSTGRES_CONNECTIONS,
+            max_idle=POOL_IDLE_SECONDS,
+            timeout=self.seconds,
+            kwargs=self._options,
+            open=False,
+            check=AsyncConnectionPool.check_connection,
             reconnect_timeout=ATTEMPT_SECONDS,
-        )  # fmt: skip
+        )
 
     async def session(self) -> "AsyncConnection[Any]":
-        """A connection outside the pool; who asks for it closes it."""
+        """Open a connection outside the pool, which the caller closes."""
         from psycopg import AsyncConnection
 
         return await AsyncConnection.connect(self._address, **self._options)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
-        """Nobody else, in any process, is in here under the same name. StorageError where that cannot be had."""
+        """Hold the lock of that name against all processes; StorageError where it cannot be had."""
         import psycopg
 
-        try:
-            await self._pool.open()
-            connection = await self._pool.getconn(timeout=LOCK_SECONDS)
-        except self.error_types() as error:
-            raise _lock_error(self._reason(error)) from error
+        connection: AsyncConnection[Any] | None = None
         try:
             try:
+                await self._pool.open()
+                connection = await self._pool.getconn(timeout=LOCK_SECONDS)
                 await connection.execute(_BEGIN)
                 await connection.execute(_LOCK, (name,))
-            except psycopg.Error as error:
-                raise _lock_error(self._reason(error)) from error
+            except self.error_types() as error:
+                reason = self._reason(error)
+                raise StorageError(f"the database {reason}", help="Try again in a moment.", retryable=True) from error
             yield
         finally:
-            await self._release(connection)
-
-    async def _release(self, connection: "AsyncConnection[Any]") -> None:
-        """With the end of its transaction the lock is free, and so it is with that of the connection."""
-        import psycopg
-
-        try:
-            await connection.rollback()
-        except psycopg.Error as error:
-            _log.warning("the database %s while something was decided", self._reason(error))
-        finally:
-            await self._pool.putconn(connection)
+            if connection is not None:
+                try:
+                    await connection.rollback()  # which frees the lock, as the end of the connection does
+                except psycopg.Error as error:
+                    _log.warning("the database %s while a lock was held", self._reason(error))
+                finally:
+                    await self._pool.putconn(connection)
 
     async def close(self) -> None:
         self._closed = True
@@ -198,7 +196,7 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
         return Error, OSError, TimeoutError
 
     async def _run(self, action: "Callable[[AsyncConnection[Any]], Awaitable[T]]") -> T:
-        await self._pool.open()  # which does nothing where it is
+        await self._pool.open()  # does nothing where it is open
         async with self._pool.connection() as connection:
             return await action(connection)
 
@@ -215,32 +213,37 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
     def _reason(self, error: Any) -> str:
         from psycopg_pool import PoolTimeout
 
-        if isinstance(error, PoolTimeout):
-            return "cannot be reached in time"
-        if isinstance(error, TimeoutError):
-            return "does not answer in time"
-        if self._is_unreachable(error):
-            return "cannot be reached"
-        return f"answers with an error ({type(error).__name__})"
-
-
-def _lock_error(reason: str) -> StorageError:
-    return StorageError(f"the database {reason}", help="Try again in a moment.", retryable=True)
-
-
-# A Redis or Valkey server that processes share.
-
-REDIS_PREFIX = "openassay:"
-CONNECT_SECONDS, ANSWER_SECONDS = 1.0, 1.5
-REDIS_CONNECTIONS = 32
+        return "cannot be reached in time" if isinstance(error, PoolTimeout) else super()._reason(error)
 
 
 class RedisLink(ServerLink["Redis"]):
+    """A Redis or Valkey server."""
+
     server = "Redis server"
 
     def __init__(self, url: SecretStr, on_notice: Callable[[str], None], *, rest: float = REST_SECONDS) -> None:
+        from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+        from redis.exceptions import ConnectionError
+
         super().__init__(on_notice, rest=rest)
-        self.client = _make_client(url)
+        try:
+            pool = BlockingConnectionPool.from_url(
+                url.get_secret_value(),
+                max_connections=REDIS_CONNECTIONS,
+                timeout=self.seconds,
+                socket_connect_timeout=CONNECT_SECONDS,
+                socket_timeout=ANSWER_SECONDS,
+                # Once: a connection that lay idle may have been closed by the server.
+                retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
+            )
+        except ValueError:
+            raise ConfigurationError(
+                "REDIS_URL is not the address of a Redis server",
+                help="Write it as redis://user:password@host:6379/0, or rediss:// for an encrypted connection.",
+            ) from None
+        self.client = Redis.from_pool(pool)
 
     async def close(self) -> None:
         self._closed = True
@@ -265,47 +268,16 @@ class RedisLink(ServerLink["Redis"]):
         refusals = exceptions.AuthenticationError | exceptions.AuthorizationError | exceptions.NoPermissionError
         if isinstance(error, refusals):
             return "refuses the password in REDIS_URL, or what its user asks"
-        if isinstance(error, exceptions.TimeoutError | TimeoutError):
-            return "does not answer in time"
-        if isinstance(error, exceptions.ConnectionError | OSError):
-            return "cannot be reached"
-        return f"answers with an error ({type(error).__name__})"
+        return "does not answer in time" if isinstance(error, exceptions.TimeoutError) else super()._reason(error)
 
 
 def redis_key(kind: Literal["value", "count", "rate"], name: str) -> str:
-    """Names hold queries, addresses and people, which are nobody's business on a shared server."""
+    """Return the key of a name. It is hashed: names hold queries, addresses and people, and the server is shared."""
     return f"{REDIS_PREFIX}{kind}:{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=20).hexdigest()}"
 
 
-def _make_client(url: SecretStr) -> "Redis":
-    from redis.asyncio import BlockingConnectionPool, Redis
-    from redis.asyncio.retry import Retry
-    from redis.backoff import NoBackoff
-    from redis.exceptions import ConnectionError
-
-    try:
-        pool = BlockingConnectionPool.from_url(
-            url.get_secret_value(),
-            max_connections=REDIS_CONNECTIONS,
-            timeout=RedisLink.seconds,
-            socket_connect_timeout=CONNECT_SECONDS,
-            socket_timeout=ANSWER_SECONDS,
-            # Once: a connection that lay idle may have been closed by the server.
-            retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
-        )
-    except ValueError:
-        raise ConfigurationError(
-            "REDIS_URL is not the address of a Redis server",
-            help="Write it as redis://user:password@host:6379/0, or rediss:// for an encrypted connection.",
-        ) from None
-    return Redis.from_pool(pool)
-
-
-# The servers that the settings name for what processes share.
-
-
 class ServerLinks:
-    """One link to each, for all that goes over it. `address` is that of the database, where it is PostgreSQL."""
+    """One link to each server that the settings name. `address` is that of the database, where it is PostgreSQL."""
 
     def __init__(self, redis_url: SecretStr | None, address: str | None, on_notice: Callable[[str], None]) -> None:
         self.has_redis = redis_url is not None
@@ -317,7 +289,7 @@ class ServerLinks:
         self._postgres: PostgresLink | None = None
 
     def redis(self, setting: str) -> RedisLink:
-        """`setting` is what asks for it."""
+        """Return the link to Redis; `setting` is the one that asks for it."""
         if self._redis is None:
             if self._redis_url is None:
                 raise ConfigurationError(
@@ -328,6 +300,7 @@ class ServerLinks:
         return self._redis
 
     def postgres(self, setting: str) -> PostgresLink:
+        """Return the link to PostgreSQL; `setting` is the one that asks for it."""
         if self._postgres is None:
             if self._address is None:
                 raise ConfigurationError(

@@ -1,25 +1,29 @@
-"""What a store needs of a database, be it SQLite or PostgreSQL.
+"""What every store needs of a database, SQLite or PostgreSQL, and the tables that are sealed.
 
-SQL is written once, for both: `?` and `:name` stand for values, times are text, truth is 0 or 1, and every table has a
-`rowid` in the order of insertion.
+SQL is written once, for both: `?` and `:name` stand for values, times are text, booleans are 0 or 1, and every table
+has a `rowid` in the order of insertion.
 """
 
+import asyncio
+import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from openassay.errors import ConfigurationError, StorageError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Values = Sequence[object] | Mapping[str, object]
 Constraint = Literal["primary", "unique", "foreign", "other"]
 
 
 class ConstraintError(StorageError):
-    """A row that may not be; `constraint` says which rule is against it."""
+    """Raised for a row that breaks a rule of the schema; `constraint` says which."""
 
     def __init__(self, message: str, constraint: Constraint) -> None:
         super().__init__(message, help="This is a fault in OpenAssay: report it.")
@@ -27,7 +31,7 @@ class ConstraintError(StorageError):
 
 
 class StatementResult(Protocol):
-    """The rows of a statement; each can be asked by the name of a column."""
+    """The rows of a statement, each a mapping from the names of its columns."""
 
     @property
     def rowcount(self) -> int: ...
@@ -44,39 +48,52 @@ class Connection(Protocol):
 
 
 class Database(Protocol):
-    """Synchronous: callers run it in a thread. Faults leave it as StorageError."""
+    """A synchronous database: callers run it in a thread. Its errors are raised as StorageError."""
 
     @property
     def name(self) -> str:
-        """For messages: a path or an address, without a password."""
+        """Name it in messages: a path or an address, without a password."""
         ...
 
     @property
     def for_update(self) -> str:
-        """What a SELECT ends in whose rows nobody else may change until the transaction is over."""
+        """End a SELECT with this to lock its rows until the transaction ends."""
         ...
 
     def next_id(self, connection: Connection, table: str) -> int:
-        """The number of a new row, higher than any before; to be asked inside the transaction that writes the row."""
+        """Return the id of a new row, higher than any before; called in the transaction that writes the row."""
         ...
 
     def connection(self) -> AbstractContextManager[Connection]:
-        """For reading; each statement sees the last committed state."""
+        """Open a connection for reading; each statement sees the last committed state."""
         ...
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """For writing: all or nothing. Inside another one of the same thread it becomes part of that one."""
+        """Open a transaction for writing, all or nothing. Inside another one of the same thread it joins that one."""
         ...
 
     def scrub(self) -> None:
-        """Rid its files of what was deleted, as far as others who use them allow."""
+        """Remove deleted content from its files, as far as other processes that use them allow."""
         ...
 
     def close(self) -> None: ...
 
 
+class Closable:
+    """Closes itself at the end of a `with` statement."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
 def timestamp(moment: datetime) -> str:
-    """UTC and of fixed width, so that the order of the text is the order in time."""
+    """Format a time in UTC and at a fixed width, so that texts sort in the order of time."""
     if moment.tzinfo is None:
         raise StorageError(f"{moment} has no time zone", help="Use datetime.now(UTC).")
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
@@ -86,7 +103,17 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-# Numbered SQL files, applied once each and in order; one that was released never changes.
+def run_in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Make a blocking function asynchronous: each call runs in a worker thread."""
+
+    @functools.wraps(function)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    return run
+
+
+# Migrations: numbered SQL files, applied once each and in order. One that was released never changes.
 
 _FOLDERS = files("openassay.storage") / "migrations"
 _TABLE = """
@@ -96,7 +123,7 @@ _RECORD = "INSERT INTO schema_migrations (version, name, applied) VALUES (?, ?, 
 
 
 class Schema(NamedTuple):
-    """A kind of database: the folder of its migrations, and what to do about a damaged file."""
+    """A kind of database: the folder of its migrations, and the advice given when it is damaged."""
 
     migrations: Traversable
     help: str
@@ -106,7 +133,6 @@ _DAMAGE_HELP = "Move it away and start afresh, restore a copy, or choose another
 MAIN_SCHEMA = Schema(_FOLDERS / "main", _DAMAGE_HELP)
 INDEX_SCHEMA = Schema(_FOLDERS / "library", "Delete it; it will be rebuilt.")
 POSTGRES_SCHEMA = Schema(_FOLDERS / "postgres", "Restore a copy of the database, or name another one.")
-
 
 MigrationId = tuple[int, str]  # its version and its name
 
@@ -118,6 +144,7 @@ class Migration(NamedTuple):
 
 
 def load_migrations(folder: Traversable) -> list[Migration]:
+    """Read the migrations of a folder, in order."""
     found = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
     migrations = []
     for version, name in enumerate(found, start=1):
@@ -129,13 +156,13 @@ def load_migrations(folder: Traversable) -> list[Migration]:
 
 
 def migration_history(connection: Connection) -> list[MigrationId]:
-    """What a database says it has had, where it says anything."""
+    """Read which migrations were applied to a database."""
     rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
     return [(row["version"], row["name"]) for row in rows]
 
 
 def schema_version(database: str, applied: Sequence[MigrationId], known: Sequence[Migration]) -> int:
-    """How many migrations a database has had, once it is clear that they were these."""
+    """Return how many of the known migrations were applied; raise if others were."""
     expected = [(migration.version, migration.name) for migration in known]
     if list(applied[: len(expected)]) != expected[: len(applied)]:
         raise StorageError(
@@ -151,19 +178,19 @@ def schema_version(database: str, applied: Sequence[MigrationId], known: Sequenc
 
 
 def record_migration(connection: Connection, migration: Migration) -> None:
-    """What was applied, written in the transaction that applied it."""
+    """Record a migration in the transaction that applied it."""
     connection.execute(_TABLE)
     connection.execute(_RECORD, (migration.version, migration.name, timestamp(utc_now())))
 
 
-# The tables whose rows are sealed: what they are found by, what they belong to, and what encryption hides of them.
+# The tables whose rows are sealed: their keys, their owners, and the columns that encryption hides.
 
 TableScope = Literal["thread", "run", "ledger", "user", ""]
 
 
 class TableSpec(NamedTuple):
-    """`owner` is the column that says to which thread, run or account a row belongs. Rows that belong to none stand for
-    themselves: documents are found by the hash of what they say."""
+    """A sealed table. `owner` is the column that names the thread, run, account or user a row belongs to. Rows without
+    an owner stand for themselves: documents are found by the hash of their text."""
 
     name: str
     key: tuple[str, ...]

@@ -1,16 +1,15 @@
-"""Snapshots by content hash: what was read stays readable, and cannot change unnoticed."""
+"""Documents by content hash: what was read stays readable, and cannot change unnoticed."""
 
-import asyncio
 import hashlib
 import json
 import logging
 import re
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from openassay.errors import EvidenceError, NotFoundError
 from openassay.models.evidence import Document
-from openassay.storage.database import DOCUMENTS, Connection, timestamp, utc_now
+from openassay.storage.database import DOCUMENTS, Connection, run_in_thread, timestamp, utc_now
 from openassay.storage.rows import Rows
 
 _log = logging.getLogger("openassay")
@@ -33,46 +32,32 @@ _DUE = "SELECT 1 FROM unused_documents WHERE since < ? LIMIT 1"
 _UNMARK_OTHERS = f"DELETE FROM unused_documents WHERE hash NOT IN (SELECT hash {_UNUSED})"  # noqa: S608
 _AT_WORK = "SELECT count(*) AS n FROM runs WHERE status IN ('queued', 'running', 'waiting')"
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 class SqlDocuments:
-    """A ports.DocumentStore. The first `put` of a text decides its metadata."""
+    """A DocumentStore. The first `put` of a text decides its metadata."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def put(self, document: Document) -> None:
-        await asyncio.to_thread(self._put, document)
-
-    async def get(self, hash: str) -> Document:
-        return await asyncio.to_thread(self._get, hash)
-
-    async def list_hashes(self, thread: str) -> list[str]:
-        return await asyncio.to_thread(self._list_hashes, thread)
-
-    def _list_hashes(self, thread: str) -> list[str]:
-        with self._rows.database.connection() as connection:
-            return [str(row["document"]) for row in connection.execute(_THREAD_HASHES, (thread,)).fetchall()]
-
-    def _put(self, document: Document) -> None:
+    @run_in_thread
+    def put(self, document: Document) -> None:
         check_hash(document)
-        there = self._find_state(document.hash)
-        if there and there["safe"]:  # without a turn at writing, which runs at once would wait for
+        with self._rows.database.connection() as connection:
+            stored = connection.execute(_IS_THERE, (document.hash,)).fetchone()
+        if stored and stored["safe"]:  # no transaction, for which other runs would wait
             return
         row = {"hash": document.hash, "metadata": dump_metadata(document), "text": document.text}
         with self._rows.database.transaction() as connection:
-            if there:  # and may be swept away at any moment
+            if stored:  # and may be swept away at any moment
                 self._rows.heads.lock_common(connection)
                 connection.execute(_UNMARK, (document.hash,))
             with self._rows.open_writer("") as writer:
                 writer.insert(DOCUMENTS, row, on_conflict="keep")
 
-    def _find_state(self, hash: str) -> Any:
-        with self._rows.database.connection() as connection:
-            return connection.execute(_IS_THERE, (hash,)).fetchone()
-
-    def _get(self, hash: str) -> Document:
+    @run_in_thread
+    def get(self, hash: str) -> Document:
         prefix = validate_prefix(hash)
         values = (prefix, prefix.ljust(_HEX_DIGITS, "f"))
         with self._rows.database.connection() as connection:
@@ -84,12 +69,17 @@ class SqlDocuments:
             else load_document(row["hash"], row["metadata"], row["text"].encode())
         )
 
+    @run_in_thread
+    def list_hashes(self, thread: str) -> list[str]:
+        with self._rows.database.connection() as connection:
+            return [str(row["document"]) for row in connection.execute(_THREAD_HASHES, (thread,)).fetchall()]
+
 
 def sweep_documents(rows: Rows, connection: Connection, now: datetime | None = None) -> None:
-    """Delete what no thread uses, as a part of the transaction it is called in.
+    """Delete documents that no thread uses, as part of the caller's transaction.
 
-    What a step has read is used by its thread only when the step is over. So where a run is at work, and none begins
-    meanwhile, only what has long been without use goes; the rest is marked, and whoever reads it takes the mark away.
+    What a step has read is used by its thread only when the step is over. So while a run is active, only what has long
+    been unused is deleted; the rest is marked, and storing a document again removes its mark.
     """
     now = now or utc_now()
     rows.heads.lock_common(connection)
@@ -104,13 +94,13 @@ def sweep_documents(rows: Rows, connection: Connection, now: datetime | None = N
 
 
 def is_sweep_due(rows: Rows) -> bool:
-    """Whether a document was marked that long ago."""
+    """Return whether a document was marked longer ago than the grace period."""
     with rows.database.connection() as connection:
         return connection.execute(_DUE, (timestamp(utc_now() - GRACE_PERIOD),)).fetchone() is not None
 
 
 def check_hash(document: Document) -> None:
-    """Raises EvidenceError unless `hash` is the sha256 of `text`."""
+    """Raise EvidenceError unless `hash` is the sha256 of `text`."""
     try:
         content = document.text.encode()
     except UnicodeEncodeError as error:
@@ -128,14 +118,14 @@ def check_hash(document: Document) -> None:
 
 
 def validate_prefix(hash: str) -> str:
-    """The lower-case hash or prefix of one, or NotFoundError if no document can have it."""
+    """Return the lower-case hash or prefix of one; NotFoundError if no document can have it."""
     prefix = hash.lower()
     if not re.fullmatch(rf"[0-9a-f]{{8,{_HEX_DIGITS}}}", prefix):
         raise NotFoundError(f"{hash!r} is not a document", help="Give 8 to 64 hexadecimal digits of its hash.")
     return prefix
 
 
-def get_only(found: list[Found], hash: str) -> Found:
+def get_only(found: list[T], hash: str) -> T:
     if not found:
         raise NotFoundError(f"no document {hash}", help="Check the hash; a report lists those of its sources.")
     if len(found) > 1:
@@ -144,12 +134,12 @@ def get_only(found: list[Found], hash: str) -> Found:
 
 
 def dump_metadata(document: Document) -> str:
-    """All of a document but its text and hash, as JSON."""
+    """Return all of a document but its text and hash, as JSON."""
     return json.dumps(document.model_dump(mode="json", exclude={"hash", "text"}))
 
 
 def load_document(hash: str, metadata: str, text: bytes) -> Document:
-    """The document that was stored, or EvidenceError if it is not what it was."""
+    """Rebuild a stored document; EvidenceError if it is not what was stored."""
     try:
         document = Document.model_validate({**json.loads(metadata), "hash": hash, "text": text.decode()})
     except (TypeError, ValueError) as error:

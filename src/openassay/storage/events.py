@@ -1,4 +1,4 @@
-"""What happened in a run, in order; numbered from 1 without gaps, whoever appends."""
+"""The events of a run, the notes that a thread's state refers to, and the reviews that ask people."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from openassay.errors import IntegrityError, LateAnswerError, NotFoundError, StorageError
 from openassay.models.event import Event
 from openassay.models.thread import AnswerOrigin, Review
-from openassay.storage.database import EVENTS, NOTES, REVIEWS, USED_DOCUMENTS, ConstraintError, timestamp
+from openassay.storage.database import EVENTS, NOTES, REVIEWS, USED_DOCUMENTS, ConstraintError, run_in_thread, timestamp
 from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer, row_name
 from openassay.storage.threads import no_run, no_thread, open_thread_writer
 
@@ -22,20 +22,15 @@ _LAST = "SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?"
 
 
 class SqlEvents:
-    """A ports.EventLog. Events belong to a run: they are refused before it begins and go with its thread.
-    `tell` is told of each, in the thread that has appended it."""
+    """An EventLog, numbered from 1 without gaps, whichever process appends. Events belong to a run: they are refused
+    before it begins and deleted with its thread. `on_append` is called with each, in the thread that appended it."""
 
-    def __init__(self, rows: Rows, tell: Callable[[Event], None] = lambda event: None) -> None:
+    def __init__(self, rows: Rows, on_append: Callable[[Event], None] = lambda event: None) -> None:
         self._rows = rows
-        self._tell = tell
+        self._on_append = on_append
 
-    async def append(self, event: Event) -> Event:
-        return await asyncio.to_thread(self._append, event)
-
-    async def since(self, run: str, seq: int) -> list[Event]:
-        return await asyncio.to_thread(self._since, run, seq)
-
-    def _append(self, event: Event) -> Event:
+    @run_in_thread
+    def append(self, event: Event) -> Event:
         data = plain_data(event)
         with self._rows.open_writer("run", event.run) as writer:
             seq = int(writer.connection.execute(_LAST, (event.run,)).fetchone()["seq"]) + 1
@@ -45,16 +40,17 @@ class SqlEvents:
             except ConstraintError as error:
                 raise no_run(event.run) from error
         appended = event.model_copy(update={"seq": seq, "data": data})
-        self._tell(appended)
+        self._on_append(appended)
         return appended
 
-    def _since(self, run: str, seq: int) -> list[Event]:
+    @run_in_thread
+    def since(self, run: str, seq: int) -> list[Event]:
         rows = self._rows.read(EVENTS, "WHERE run = ? AND seq > ? ORDER BY seq", (run, seq))
         return [Event.model_validate({**row, "data": json.loads(row["data"])}) for row in rows]
 
 
 def plain_data(event: Event) -> object:
-    """The data of an event as it will be read back."""
+    """Return the data of an event as it will be read back."""
     try:
         return event.plain()["data"]
     except ValueError as error:
@@ -65,54 +61,48 @@ def plain_data(event: Event) -> object:
         ) from error
 
 
-# What the state of a thread refers to: plain values, compressed, each under a name made from what it says.
-
-DIGITS = 40  # of a name, so that none is taken for the hash of a document
-_LEVEL = 1  # of compression: 35 KB of hits in 0.4 ms, to a seventh
-_MAX_NAMES = 500  # names in one statement
-_DOCUMENT = "document"  # the key under which stages write the hash of a snapshot
+DIGITS = 40  # of a note's name, so that none is taken for the hash of a document
+_COMPRESSION_LEVEL = 1  # 35 KB of hits in 0.4 ms, to a seventh
+_MAX_NAMES = 500  # in one statement
+_DOCUMENT = "document"  # the key under which nodes write the hash of a document
 _HASH = re.compile(r"[0-9a-f]{64}")
 _WRITTEN_HASH = re.compile(rb'(?<=[{,])"document":"([0-9a-f]{64})"')  # in a text the quotes would be escaped
 
 
 class SqlNotes:
-    """A ports.Notes."""
+    """Notes: plain values, compressed, each under a name made from its content."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
-        return await asyncio.to_thread(self._put, thread, values)
-
-    async def get(self, thread: str, names: Collection[str]) -> dict[str, Any]:
-        return await asyncio.to_thread(self._get, thread, names)
-
-    def _put(self, thread: str, values: Sequence[Any]) -> list[str]:
+    @run_in_thread
+    def put(self, thread: str, values: Sequence[Any]) -> list[str]:
         contents = [encode_note(value) for value in values]
         names = [note_name(content) for content in contents]
         with open_thread_writer(self._rows, thread) as writer:
             for name, content in zip(names, contents, strict=True):
-                row = {"thread": thread, "name": name, "content": zlib.compress(content, _LEVEL)}
+                row = {"thread": thread, "name": name, "content": zlib.compress(content, _COMPRESSION_LEVEL)}
                 if writer.insert(NOTES, row, on_conflict="keep"):
                     record_hashes(writer, thread, find_hashes(content))
         return names
 
-    def _get(self, thread: str, names: Collection[str]) -> dict[str, Any]:
+    @run_in_thread
+    def get(self, thread: str, names: Collection[str]) -> dict[str, Any]:
         found = {row["name"]: _decode_note(row) for row in self._read(thread, names)}
         if missing := sorted(set(names) - found.keys()):
             raise no_note(thread, missing[0])
         return found
 
     def _read(self, thread: str, names: Collection[str]) -> list[Row]:
-        wanted, rows = sorted(set(names)), []
-        for first in range(0, len(wanted), _MAX_NAMES):
-            some = wanted[first : first + _MAX_NAMES]
-            marks = ", ".join("?" for _ in some)
-            rows += self._rows.read(NOTES, f"WHERE thread = ? AND name IN ({marks})", (thread, *some))
+        distinct, rows = sorted(set(names)), []
+        for start in range(0, len(distinct), _MAX_NAMES):
+            batch = distinct[start : start + _MAX_NAMES]
+            marks = ", ".join("?" for _ in batch)
+            rows += self._rows.read(NOTES, f"WHERE thread = ? AND name IN ({marks})", (thread, *batch))
         return rows
 
     def copy(self, source: str, target: str, names: Collection[str]) -> None:
-        """To another thread, as a part of the transaction it is called in."""
+        """Copy notes to another thread, as part of the caller's transaction."""
         rows = self._read(source, names)
         if missing := sorted(set(names) - {row["name"] for row in rows}):
             raise no_note(source, missing[0])
@@ -147,8 +137,8 @@ def _decode_note(row: Row) -> Any:
 
 
 def record_documents(writer: Writer, thread: str, value: Any) -> None:
-    """The thread rests on every snapshot the value refers to, and whoever may see the thread may read it: so the value
-    must be of stages' making (notebook.evidence)."""
+    """Record that a thread uses every document the value refers to. Whoever may see the thread may read them, so the
+    value must be made by nodes, not by people or pages."""
     record_hashes(writer, thread, set(find_documents(value)))
 
 
@@ -158,34 +148,32 @@ def record_hashes(writer: Writer, thread: str, documents: Iterable[str]) -> None
 
 
 def find_hashes(content: bytes) -> set[str]:
-    """What `documents_in` finds in the value that was written."""
+    """Return what `find_documents` finds in the value that was encoded."""
     return {found.decode() for found in _WRITTEN_HASH.findall(content)}
 
 
 def find_documents(value: Any) -> Iterator[str]:
-    """The hashes of snapshots that plain data refer to, in no order: what stands under `document`. A text elsewhere is
-    a text, also where it looks like a hash: a person, a page or a model may have written it."""
-    left = [value]
-    while left:
-        held = left.pop()
-        if held is None or isinstance(held, str | int | float):
+    """Yield the hashes of documents that plain data refer to, in no order: what stands under `document`. A text
+    elsewhere does not count, even if it looks like a hash: a person, a page or a model may have written it."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if item is None or isinstance(item, str | int | float):
             continue
-        if isinstance(held, Mapping):
-            named = held.get(_DOCUMENT)
-            if isinstance(named, str) and len(named) == 64 and _HASH.fullmatch(named):  # digits of a SHA-256
-                yield named
-            left.extend(held.values())
-        elif isinstance(held, list | tuple):
-            left.extend(held)
-        elif hasattr(held, "arg"):  # a Send
-            left.append(held.arg)
+        if isinstance(item, Mapping):
+            hash = item.get(_DOCUMENT)
+            if isinstance(hash, str) and len(hash) == 64 and _HASH.fullmatch(hash):  # digits of a SHA-256
+                yield hash
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+        elif hasattr(item, "arg"):  # a Send
+            stack.append(item.arg)
 
-
-# Questions put to people; one answer is taken to each.
 
 _FIRST_DUE = "ORDER BY due IS NULL, due, opened, rowid"
 _OWNED = "thread IN (SELECT id FROM threads WHERE owner = ?)"
-# The question of a run that was stopped is asked again when somebody goes on with it.
+# The question of a run that was stopped is asked again when the run is resumed.
 _UNANSWERED = """
 answered IS NULL AND NOT EXISTS
 (SELECT 1 FROM runs WHERE runs.id = reviews.run AND runs.status IN ('cancelled', 'done', 'failed'))
@@ -194,27 +182,13 @@ _LATEST = "WHERE thread = ? ORDER BY opened DESC, rowid DESC LIMIT 1"
 
 
 class SqlReviews:
-    """A ports.ReviewStore."""
+    """A ReviewStore: questions to people, each of which takes one answer."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def open(self, review: Review) -> None:
-        await asyncio.to_thread(self._open, review)
-
-    async def get(self, id: str) -> Review:
-        return await asyncio.to_thread(self._get, id)
-
-    async def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
-        return await asyncio.to_thread(self._pending, thread, owner)
-
-    async def latest(self, thread: str) -> Review | None:
-        return await asyncio.to_thread(self._latest, thread)
-
-    async def accept_answer(self, id: str, answer: Any, by: AnswerOrigin, now: datetime) -> Review:
-        return await asyncio.to_thread(self._take, id, answer, by, now)
-
-    def _open(self, review: Review) -> None:
+    @run_in_thread
+    def open(self, review: Review) -> None:
         times = {name: getattr(review, name) for name in ("opened", "due", "answered")}
         values = {
             **dict(review),
@@ -227,13 +201,11 @@ class SqlReviews:
             except ConstraintError as error:
                 raise no_thread(review.thread) from error
 
-    def _get(self, id: str) -> Review:
-        row = self._rows.find(REVIEWS, id)
-        if row is None:
-            raise no_review(id)
-        return _to_review(row)
+    async def get(self, id: str) -> Review:
+        return await asyncio.to_thread(self._get, id)
 
-    def _pending(self, thread: str | None, owner: str | None) -> list[Review]:
+    @run_in_thread
+    def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
         mine, whose = ("", ()) if owner is None else (f"AND {_OWNED}", (owner,))
         if thread is None:
             rows, _ = self._rows.read_lenient(REVIEWS, f"WHERE {_UNANSWERED} {mine} {_FIRST_DUE}", whose)
@@ -242,11 +214,13 @@ class SqlReviews:
             rows = self._rows.read(REVIEWS, rest, (thread, *whose))
         return [_to_review(row) for row in rows]
 
-    def _latest(self, thread: str) -> Review | None:
+    @run_in_thread
+    def latest(self, thread: str) -> Review | None:
         rows = self._rows.read(REVIEWS, _LATEST, (thread,))
         return _to_review(rows[0]) if rows else None
 
-    def _take(self, id: str, answer: Any, by: AnswerOrigin, now: datetime) -> Review:
+    @run_in_thread
+    def accept_answer(self, id: str, answer: Any, by: AnswerOrigin, now: datetime) -> Review:
         changes = {"answer": json.dumps(plain_answer(answer)), "by": by, "answered": timestamp(now)}
         with self._rows.open_writer("thread", self._get(id).thread) as writer:
             [row] = writer.read(REVIEWS, "WHERE id = ?", (id,))
@@ -256,14 +230,20 @@ class SqlReviews:
                 raise late_answer_error(review)
             return _to_review(writer.update(REVIEWS, (id,), changes) or row)
 
+    def _get(self, id: str) -> Review:
+        row = self._rows.find(REVIEWS, id)
+        if row is None:
+            raise no_review(id)
+        return _to_review(row)
+
 
 def no_review(id: str) -> NotFoundError:
     return NotFoundError(f"no question {id}", help="See what is open with: openassay review")
 
 
 def late_answer_error(review: Review) -> LateAnswerError:
-    """Why an answer comes too late: there is one, or the time for it is over."""
-    overdue = f"Let the clock decide: openassay resume {review.thread}"
+    """Say why an answer comes too late: there is one already, or its time is over."""
+    overdue = f"The default applies now: openassay resume {review.thread}"
     return LateAnswerError(
         review.refusal,
         help="See what is open with: openassay review" if review.answered else overdue,
@@ -274,7 +254,7 @@ def late_answer_error(review: Review) -> LateAnswerError:
 
 
 def plain_answer(answer: Any) -> Any:
-    """An answer as it will be read back."""
+    """Return an answer as it will be read back."""
     try:
         return to_jsonable_python(answer)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Search over one folder of files, in an SQLite file. It holds nothing that cannot be rebuilt from them."""
+"""Full-text and vector search over one folder of files, in an SQLite file that can be rebuilt from them."""
 
 import heapq
 import json
@@ -10,13 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from openassay.errors import EvidenceError
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp, IndexCounts, IndexEntry, PassageMatch, PendingPassage
-from openassay.storage.database import INDEX_SCHEMA
+from openassay.storage.database import INDEX_SCHEMA, Closable
 from openassay.storage.documents import check_hash, dump_metadata, get_only, load_document
 from openassay.storage.locks import try_file_lock
 from openassay.storage.sqlite import SqliteDatabase
@@ -26,21 +25,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Which passages a question is worth scoring on, for any full-text index.
-#
-# To score a passage costs a read of it, and words that most passages have lead to most of them. So passages come from
-# the
-# rarer words, and then from the common ones that stand together, as long as they are few.
-#
-# Of the ten best of 600,000 passages (words by Zipf's law, 200 questions of 3 to 8 words), these are among the first
-# 30:
+# Which passages are worth scoring, for any full-text index. To score a passage costs a read of it; common words lead
+# to most passages. So passages come from the rarer words, and then from common ones that stand together, while they are
+# few. Of the ten best of 600,000 passages (words by Zipf's law, 200 questions of 3 to 8 words), these are among the
+# first 30:
 #     rarer words alone, 7,000 rows                .993
 #     as here, 1,500 rows                          .990
 #     as here, 3,000 rows                          .995
 #     as here, 7,000 rows                         1.000
 
 MAX_ROWS = 3_000
-MAX_WORDS = 64  # more words than anyone types; it bounds the time that pasted pages take
+MAX_WORDS = 64  # more than anyone types; it bounds the time that pasted pages take
 ROW_SLACK = 4  # times as often as chance would have it, and no row beyond that is scored
 _MAX_COMMON_WORDS = 8
 
@@ -53,9 +48,10 @@ class WordCombination(NamedTuple):
 
 
 def choose_combinations(frequency: Mapping[str, int], passages: int, rows: int) -> list[WordCombination]:
-    """Together about as many passages as `rows`, or a few of those that hold the words together where there are more.
+    """Choose words that together lead to about `rows` passages, or to a few that hold them together where there are
+    more.
 
-    `frequency` tells in how many passages a word stands, as far as it stands in any."""
+    `frequency` says in how many passages a word stands, for those that stand in any."""
     chance = {word: min(frequency[word] / max(passages, 1), 1.0) for word in frequency}
     words = sorted(frequency, key=lambda word: frequency[word])
     budget = _RowBudget(passages, rows)
@@ -74,7 +70,7 @@ def choose_combinations(frequency: Mapping[str, int], passages: int, rows: int) 
 
 
 class _RowBudget:
-    """How many passages may still be scored; words are taken to be spread at random."""
+    """How many passages may still be scored, if words are spread at random."""
 
     def __init__(self, passages: int, rows: int) -> None:
         self._passages = passages
@@ -82,7 +78,7 @@ class _RowBudget:
         self._left_out = 1.0  # the share of passages that nothing so far leads to
 
     def take_words(self, words: Iterable[tuple[str, float]]) -> list[str]:
-        """Those of the words that come first and lead to few enough, by the chance that a passage is led to."""
+        """Take the first words that lead to few enough passages, by the chance that a passage has them."""
         taken = []
         for word, chance in words:
             left_out = self._left_out * (1 - chance)
@@ -93,9 +89,8 @@ class _RowBudget:
         return taken
 
 
-# Vectors of passages in the SQLite file of an index: 16-bit floats, all of them looked through for each question.
-#
-# A question costs 1.4 µs a passage: 14 ms for 10,000. Beyond some 100,000 an index on PostgreSQL answers sooner.
+# Vectors are 16-bit floats, all of them compared with each question: 1.4 µs a passage, 14 ms for 10,000. Beyond some
+# 100,000 an index on PostgreSQL answers sooner.
 
 _CHUNK = 4_096  # vectors in memory at a time, which is 3 MB
 MISSING_VECTORS = """
@@ -107,7 +102,7 @@ _MODEL = "SELECT value FROM about WHERE name = 'model'"
 
 
 def set_model(connection: sqlite3.Connection, model: str) -> None:
-    """From here on the vectors are this model's; those of another say nothing beside them."""
+    """Set the model of the vectors; those of another are deleted."""
     if _read_model(connection) != model:
         connection.execute("DELETE FROM vectors")
         connection.execute("INSERT OR REPLACE INTO about (name, value) VALUES ('model', ?)", (model.encode(),))
@@ -122,7 +117,7 @@ def pack_vector(vector: "NDArray[np.float32]") -> bytes:
 def scan_vectors(
     connection: sqlite3.Connection, model: str, vector: "NDArray[np.float32]", limit: int
 ) -> dict[int, float]:
-    """The cosines of the nearest, by the number of their passages."""
+    """Return the cosines of the nearest passages, by their ids."""
     import numpy as np
 
     best: list[tuple[float, int]] = []
@@ -142,8 +137,8 @@ def _read_model(connection: sqlite3.Connection) -> str:
     return row["value"].decode() if row else ""
 
 
-_MAX_SCORE_WORDS = 16  # that score what rarer ones have found
-_MERGE_PAGES = 1_000  # pages of the full-text index that one step of putting it in order may write
+_MAX_SCORE_WORDS = 16  # common words that score what rarer ones have found
+_MERGE_PAGES = 1_000  # of the full-text index that one step of merging it may write
 
 # 200 questions of 3-8 words, without the hundred commonest, over 1,000,000 passages: p50 20 ms, p95 51 ms of CPU.
 _MATCH = """
@@ -164,16 +159,16 @@ SELECT hash, metadata, CAST(text AS BLOB) FROM documents JOIN files ON files.doc
 WHERE hash = ? ORDER BY path LIMIT 1
 """
 
-# An external-content index is told the words to forget; they must be those it was given.
+# An external-content index is given the words to delete, which must be those it was given before.
 _ADD_TO_FTS = "INSERT INTO passages_fts (rowid, title, text) VALUES (?, ?, ?)"
 _DROP_FROM_FTS = "INSERT INTO passages_fts (passages_fts, rowid, title, text) VALUES ('delete', ?, ?, ?)"
 
 
-class SqliteIndex:
-    """A ports.PassageIndex over an SQLite file of its own.
+class SqliteIndex(Closable):
+    """A PassageIndex over an SQLite file of its own.
 
-    Files with the same text share one document; of their titles and urls those of the first path count. It is closed
-    when nobody holds it any more, if not before.
+    Files with the same text share one document, with the title and URL of the first path. It is closed when nothing
+    refers to it any more, if not before.
     """
 
     def __init__(self, path: Path) -> None:
@@ -181,20 +176,12 @@ class SqliteIndex:
         self._database = SqliteDatabase(path, INDEX_SCHEMA)
         weakref.finalize(self, self._database.close)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         self._database.close()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """All changes made inside, by this thread, happen together or not at all; and much faster."""
+        """Make all changes of this thread together or not at all, and much faster."""
         with self._database.transaction():
             yield
 
@@ -214,7 +201,11 @@ class SqliteIndex:
             if document:
                 _store(connection, document, passages)
             before = _unlink(connection, path)
-            _link(connection, path, stamp, document)
+            stored = (document.hash, dump_metadata(document)) if document else (None, None)
+            connection.execute(
+                "INSERT INTO files (path, size, mtime_ns, document, metadata) VALUES (?, ?, ?, ?, ?)",
+                (_encode_path(path), *stamp, *stored),
+            )
             for hash in filter(None, {before, document.hash if document else None}):
                 _sync_document(connection, hash)
 
@@ -224,15 +215,21 @@ class SqliteIndex:
                 _sync_document(connection, hash)
 
     def match(self, words: Sequence[str], *, limit: int) -> list[PassageMatch]:
-        """The passages with any of the words, best first. Words may be any text whatever."""
+        """Find the passages with any of the words, best first. Words may be any text.
+
+        Quoted terms have nothing that FTS5 could take for syntax. Marks stay with their letters: FTS5 cuts a word of an
+        Indic script at its vowel signs, and quoting keeps the pieces together as a phrase."""
+        text = unicodedata.normalize("NFC", " ".join(words))
+        spaced = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in text)
+        terms = list({word.lower(): f'"{word}"' for word in spaced.split()}.values())[:MAX_WORDS]
         scores: dict[int, float] = {}
         with self._database.connection() as connection:
             bounds = (ROW_SLACK * MAX_ROWS, max(limit, 0))
-            for query in _build_queries(connection, _to_terms(words)):
+            for query in _build_queries(connection, terms):
                 if query.is_last and scores:
                     break
                 for row in connection.execute(_MATCH, (query.text, *bounds)):
-                    # One that several queries found counts as the one has it that scores most of its words.
+                    # Of several queries that found it, the one counts that scores most of its words.
                     scores[row["id"]] = max(row["score"], scores.get(row["id"], 0.0))
             return _load_best(connection, scores, limit)
 
@@ -243,23 +240,24 @@ class SqliteIndex:
 
     def count_contents(self) -> IndexCounts:
         with self._database.connection() as connection:
-            counts = [_count(connection, table) for table in ("files", "passages", "vectors")]
+            counts = [
+                int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608  # a table of ours
+                for table in ("files", "passages", "vectors")
+            ]
         return IndexCounts(*counts)
 
     def lock_updates(self, *, wait: float) -> AbstractContextManager[bool]:
         return try_file_lock(self._path.with_name(f"{self._path.name}.lock"), wait)
 
     def optimize(self) -> None:
-        """One part of the full-text index in place of several, a step at a time so that others may write in between:
-        10 s of CPU for 1,000,000 passages, after which questions take a fifth less."""
+        """Merge the parts of the full-text index, a step at a time so that others may write in between: 10 s of CPU for
+        1,000,000 passages, after which questions take a fifth less."""
         with self._database.connection() as connection:
             pages = -_MERGE_PAGES  # the first step takes all parts together
             while pages:
                 before = connection.total_changes
                 connection.execute("INSERT INTO passages_fts (passages_fts, rank) VALUES ('merge', ?)", (pages,))
                 pages = _MERGE_PAGES if connection.total_changes - before > 1 else 0
-
-    # Vectors -----------------------------------------------------------------------------------------
 
     def vector_problem(self) -> str:
         return ""
@@ -279,8 +277,6 @@ class SqliteIndex:
         with self._database.connection() as connection:
             return _load_best(connection, scan_vectors(connection, model, vector, limit), limit)
 
-    # What it is of -----------------------------------------------------------------------------------
-
     def properties(self) -> dict[str, str]:
         with self._database.connection() as connection:
             rows = connection.execute("SELECT name, value FROM about").fetchall()
@@ -294,7 +290,7 @@ class SqliteIndex:
 
 
 def check_indexable(path: str, document: Document | None, passages: Sequence[Passage]) -> None:
-    """Everything that can be wrong with a file is found before any of it is written."""
+    """Raise EvidenceError for a file that cannot be indexed, before any of it is written."""
     if document:
         check_hash(document)
     if strays := {passage.document for passage in passages} - {document.hash if document else None}:
@@ -320,29 +316,26 @@ def _decode_path(key: bytes) -> str:
 
 
 def _unlink(connection: sqlite3.Connection, path: str) -> str | None:
-    """Forget the file; what it held is returned, to be settled."""
+    """Remove a file; return the hash of its document, to be synchronised."""
     rows = connection.execute("DELETE FROM files WHERE path = ? RETURNING document", (_encode_path(path),)).fetchall()
     return rows[0]["document"] if rows else None
 
 
-def _link(connection: sqlite3.Connection, path: str, stamp: FileStamp, document: Document | None) -> None:
-    held = (document.hash, dump_metadata(document)) if document else (None, None)
-    connection.execute(
-        "INSERT INTO files (path, size, mtime_ns, document, metadata) VALUES (?, ?, ?, ?, ?)",
-        (_encode_path(path), *stamp, *held),
-    )
-
-
 def _sync_document(connection: sqlite3.Connection, hash: str) -> None:
-    """Passages bear the title of the first file that holds them, and go with the last."""
-    first = connection.execute(
-        "SELECT metadata FROM files WHERE document = ? ORDER BY path LIMIT 1", (hash,)
-    ).fetchone()
-    if first:
-        _retitle(connection, hash, json.loads(first["metadata"])["title"])
-    else:
+    """Give passages the title of the first file that holds them, and delete them with the last."""
+    sql = "SELECT metadata FROM files WHERE document = ? ORDER BY path LIMIT 1"
+    first = connection.execute(sql, (hash,)).fetchone()
+    if not first:
         _run_per_passage(connection, _DROP_FROM_FTS, hash)
         connection.execute("DELETE FROM documents WHERE hash = ?", (hash,))
+        return
+    title = json.loads(first["metadata"])["title"]
+    row = connection.execute("SELECT title FROM passages WHERE document = ? LIMIT 1", (hash,)).fetchone()
+    if row is not None and row["title"] != title:
+        _run_per_passage(connection, _DROP_FROM_FTS, hash)
+        connection.execute("UPDATE passages SET title = ? WHERE document = ?", (title, hash))
+        connection.execute("DELETE FROM vectors WHERE passage IN (SELECT id FROM passages WHERE document = ?)", (hash,))
+        _run_per_passage(connection, _ADD_TO_FTS, hash)
 
 
 def _store(connection: sqlite3.Connection, document: Document, passages: Sequence[Passage]) -> None:
@@ -365,32 +358,10 @@ def _store(connection: sqlite3.Connection, document: Document, passages: Sequenc
     _run_per_passage(connection, _ADD_TO_FTS, document.hash)
 
 
-def _retitle(connection: sqlite3.Connection, hash: str, title: str) -> None:
-    row = connection.execute("SELECT title FROM passages WHERE document = ? LIMIT 1", (hash,)).fetchone()
-    if row is None or row["title"] == title:
-        return
-    _run_per_passage(connection, _DROP_FROM_FTS, hash)
-    connection.execute("UPDATE passages SET title = ? WHERE document = ?", (title, hash))
-    connection.execute("DELETE FROM vectors WHERE passage IN (SELECT id FROM passages WHERE document = ?)", (hash,))
-    _run_per_passage(connection, _ADD_TO_FTS, hash)
-
-
 def _run_per_passage(connection: sqlite3.Connection, sql: str, hash: str) -> None:
     # Row by row: with INSERT ... SELECT, FTS5 writes a segment each time (100,000 passages: 10.8 s, so 7.3 s).
     rows = connection.execute("SELECT id, title, text FROM passages WHERE document = ?", (hash,)).fetchall()
     connection.executemany(sql, [tuple(row) for row in rows])
-
-
-def _to_terms(words: Sequence[str]) -> list[str]:
-    """Quoted terms without anything that FTS5 could take for syntax.
-
-    Marks stay with their letters: FTS5 cuts a word of an Indic script at its vowel signs, and quoting keeps
-    the pieces together as a phrase.
-    """
-    text = unicodedata.normalize("NFC", " ".join(words))
-    spaced = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in text)
-    distinct = {word.lower(): f'"{word}"' for word in spaced.split()}
-    return list(distinct.values())[:MAX_WORDS]
 
 
 class _FtsQuery(NamedTuple):
@@ -399,10 +370,10 @@ class _FtsQuery(NamedTuple):
 
 
 def _build_queries(connection: sqlite3.Connection, terms: list[str]) -> Iterator[_FtsQuery]:
-    """Rows come from the stars; those of the rarer words are scored again by the common words they hold as well.
+    """Yield the queries of the chosen combinations; rows of the rarer words are scored again by their common words.
 
-    BM25 counts how many rows have each word it is given, and gives nothing to one that more than half have: such are
-    left out where there are others."""
+    BM25 counts how many rows have each word it is given, and gives nothing to one that more than half have: such words
+    are dropped where there are others."""
     passages = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()[0]
     frequency = {term: count for term in terms if (count := _count_term(connection, term, passages))}
     telling = {term: count for term, count in frequency.items() if count <= max(passages / 2, MAX_ROWS)} or frequency
@@ -418,9 +389,8 @@ def _build_queries(connection: sqlite3.Connection, terms: list[str]) -> Iterator
 
 
 def _count_term(connection: sqlite3.Connection, term: str, passages: int) -> int:
-    """In how many passages a term stands; where that is more than a question may score, by how soon so many are found.
-
-    Counting up to a limit: 4 ms a question. Asking fts5vocab, which knows stems only: 15 ms."""
+    """Count the passages with a term; where they are more than a question may score, estimate by how soon so many are
+    found. Counting up to a limit: 4 ms a question. Asking fts5vocab, which knows stems only: 15 ms."""
     row = connection.execute(
         "SELECT count(*) AS n, max(id) AS last FROM"
         " (SELECT rowid AS id FROM passages_fts WHERE passages_fts MATCH ? LIMIT ?)",
@@ -433,17 +403,14 @@ def _any_of(terms: Sequence[str]) -> str:
     return f"({' OR '.join(terms)})"
 
 
-def _count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608  # a table of ours
-
-
 def _load_best(connection: sqlite3.Connection, scores: Mapping[int, float], limit: int) -> list[PassageMatch]:
-    """The best of them, best first."""
+    """Load the best passages, best first."""
     best = heapq.nsmallest(max(limit, 0), scores, key=lambda id: (-scores[id], id))
     rows = {row["id"]: row for row in connection.execute(_SHOW, (json.dumps(best),))}
-    return [_to_passage(rows[id], scores[id]) for id in best if id in rows]
-
-
-def _to_passage(row: sqlite3.Row, score: float) -> PassageMatch:
-    passage = Passage(document=row["document"], start=row["start"], end=row["end"], text=row["text"])
-    return PassageMatch(passage, row["title"], json.loads(row["metadata"])["url"], score)
+    matches = []
+    for id in best:
+        if row := rows.get(id):
+            passage = Passage(document=row["document"], start=row["start"], end=row["end"], text=row["text"])
+            url = json.loads(row["metadata"])["url"]
+            matches.append(PassageMatch(passage, row["title"], url, scores[id]))
+    return matches

@@ -1,4 +1,5 @@
-"""Search over one folder of files, in a PostgreSQL database: what one machine has indexed, every machine finds."""
+"""Full-text and vector search over one folder of files, in PostgreSQL: what one machine has indexed, every one
+finds."""
 
 import json
 import socket
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Words of a text as PostgreSQL's full-text search takes them. They are cut here and not by the server's parser, so
-# that they are the same whatever its locale, in any script; its English stemmer has the last word, as SQLite's has.
+# Words are cut here and not by the server's parser, so that they are the same whatever its locale, in any script; its
+# English stemmer has the last word, as SQLite's has.
 
-_LONGEST = 100  # characters of a word; the server takes 2,000 bytes
-_MOST_TIMES = 255  # that a word counts in a passage; the server takes no more
-_MAX_STEMS = 400_000  # stems kept in memory, some 60 MB
-_POSITIONS = [",".join(map(str, range(1, times + 1))) for times in range(_MOST_TIMES + 1)]
+_MAX_WORD_LENGTH = 100  # characters; the server takes 2,000 bytes
+_MAX_TIMES = 255  # that a word counts in a passage; the server takes no more
+_MAX_STEMS = 400_000  # in memory, some 60 MB
+_POSITIONS = [",".join(map(str, range(1, times + 1))) for times in range(_MAX_TIMES + 1)]
 # Words that the stemmer drops, as it does "the", stand for themselves: how common they are says enough.
 _STEM = """
 SELECT word, coalesce((ts_lexize('english_stem', word))[1], word) AS stem FROM unnest(CAST(? AS TEXT[])) AS word
@@ -42,11 +43,11 @@ SELECT word, coalesce((ts_lexize('english_stem', word))[1], word) AS stem FROM u
 
 
 class _Letters(dict[int, int]):
-    """Letters, digits and the marks that belong to them stay; all else is a space."""
+    """A translation that keeps letters, digits and their marks, and makes all else a space."""
 
     def __missing__(self, character: int) -> int:
-        kept = unicodedata.category(chr(character))[0] in "LNM"
-        self[character] = character if kept else ord(" ")
+        is_word = unicodedata.category(chr(character))[0] in "LNM"
+        self[character] = character if is_word else ord(" ")
         return self[character]
 
 
@@ -54,7 +55,7 @@ _letters = _Letters()
 
 
 def split_words(text: str) -> list[str]:
-    return [word[:_LONGEST] for word in fold(text).translate(_letters).split()]
+    return [word[:_MAX_WORD_LENGTH] for word in fold(text).translate(_letters).split()]
 
 
 class TermVector(NamedTuple):
@@ -64,22 +65,22 @@ class TermVector(NamedTuple):
     size: int
 
     def to_tsvector(self, prefix: str) -> str:
-        """As a tsvector. Every stem has the prefix before it, and a position for each time."""
+        """Format a tsvector. Every stem has the prefix before it, and a position for each time."""
         return " ".join(
-            [f"'{prefix}{stem}':{_POSITIONS[min(count, _MOST_TIMES)]}" for stem, count in self.times.items()]
+            [f"'{prefix}{stem}':{_POSITIONS[min(count, _MAX_TIMES)]}" for stem, count in self.times.items()]
         )
 
 
 class Stems:
-    """Stems by word, asked of the server once: in Python a word takes 80 µs, there 1 µs."""
+    """Stems by word, looked up on the server once: in Python a word takes 80 µs, there 1 µs."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
     def lookup(self, connection: Connection, asked: Iterable[str]) -> Mapping[str, str]:
-        """For these words, and others."""
+        """Return a mapping that has the stems of these words, among others."""
         if len(self._known) > _MAX_STEMS:
-            self._known = {}  # and not cleared: another thread may be at it
+            self._known = {}  # and not cleared: another thread may be using it
         known = self._known
         if new := set(asked) - known.keys():
             known.update((row["word"], row["stem"]) for row in connection.execute(_STEM, (list(new),)))
@@ -87,27 +88,22 @@ class Stems:
 
 
 def build_vectors(connection: Connection, stems: Stems, texts: Sequence[tuple[str, str]]) -> list[TermVector]:
-    """Of titles and passages."""
-    cut = [(split_words(title), split_words(text)) for title, text in texts]
-    known = stems.lookup(connection, (word for title, text in cut for word in (*title, *text)))
-    return [_build_vector([known[word] for word in title], [known[word] for word in text]) for title, text in cut]
+    """Count the stems of passages, given with their titles."""
+    split = [(split_words(title), split_words(text)) for title, text in texts]
+    known = stems.lookup(connection, (word for title, text in split for word in (*title, *text)))
+    vectors = []
+    for title, text in split:
+        times = Counter(known[word] for word in text)
+        for word in title:
+            times[known[word]] += 2
+        vectors.append(TermVector(times, len(title) + len(text)))
+    return vectors
 
 
-def _build_vector(title: Sequence[str], text: Sequence[str]) -> TermVector:
-    times = Counter(text)
-    for stem in title:
-        times[stem] += 2
-    return TermVector(times, len(title) + len(text))
-
-
-# Vectors of passages on PostgreSQL, by pgvector, as 16-bit floats. Their table is made when somebody first wants them,
-# since a server need not have the extension.
-
-EXACT_LIMIT = (
-    50_000  # vectors of a library that are all looked through for a question; more get an index, which is not exact
-)
-_SEARCH_DEPTH = 200  # entries of the index that are looked into; at least as many as are wanted
-_TABLE_LOCK = 7_301_229  # the advisory lock of whoever makes the table
+# Vectors are 16-bit floats of pgvector. Their table is made on first use, since a server need not have the extension.
+EXACT_LIMIT = 50_000  # vectors of an index that are all compared with a question; more get an HNSW index, not exact
+_SEARCH_DEPTH = 200  # entries of the HNSW index that are visited; at least as many as are wanted
+_TABLE_LOCK = 7_301_229  # the advisory lock of the process that makes the table
 _CREATE_TABLE = (
     "CREATE EXTENSION IF NOT EXISTS vector",
     """
@@ -142,7 +138,7 @@ ORDER BY score DESC, p.id
 
 
 def ensure_vector_table(database: PostgresDatabase) -> str:
-    """Why there can be no vectors; nothing where there can, and then their table is there."""
+    """Make the table of vectors; return why there can be none, or nothing."""
     with database.connection() as connection:
         if connection.execute(_IS_THERE).fetchone()["there"]:
             return ""
@@ -166,7 +162,7 @@ def count_vectors(connection: Connection, library: int) -> int:
 
 
 def set_vector_model(connection: Connection, library: int, model: str) -> None:
-    """From here on the vectors are this model's; those of another say nothing beside them."""
+    """Set the model of the vectors; those of another are deleted."""
     sql = "UPDATE libraries SET model = ? WHERE id = ? AND model IS DISTINCT FROM ?"
     if connection.execute(sql, (model, library, model)).rowcount:
         connection.execute("DELETE FROM library_vectors WHERE library = ?", (library,))
@@ -184,7 +180,7 @@ def store_vectors(connection: Connection, library: int, vectors: "Mapping[int, N
 def find_nearest(
     connection: Connection, library: int, vector: "NDArray[np.float32]", limit: int, metadata: str
 ) -> list[Any]:
-    """Inside a transaction."""
+    """Find the nearest passages, inside a transaction."""
     if limit < 1 or not connection.execute(_IS_THERE).fetchone()["there"]:
         return []
     connection.execute(f"SET LOCAL hnsw.ef_search = {min(max(_SEARCH_DEPTH, limit), 1000)}")
@@ -193,8 +189,8 @@ def find_nearest(
 
 
 def build_vector_index(database: PostgresDatabase, library: int) -> None:
-    """An index for the vectors of one library, where it has many: one for all would have to look past those of others.
-    Made when they are there, it takes a third of the time."""
+    """Build an HNSW index for the vectors of one index that has many: one for all would have to skip those of others.
+    Built when they are there, it takes a third of the time."""
     with database.connection() as connection:
         if count_vectors(connection, library) <= EXACT_LIMIT:
             return
@@ -209,7 +205,7 @@ def build_vector_index(database: PostgresDatabase, library: int) -> None:
 
 
 def drop_vector_index(database: PostgresDatabase, library: int) -> None:
-    """The index; the vectors go with their passages."""
+    """Drop the HNSW index; the vectors go with their passages."""
     with database.transaction() as connection:
         connection.execute(f"DROP INDEX IF EXISTS library_vectors_{library}")
 
@@ -218,13 +214,13 @@ def _format_vector(vector: "NDArray[np.float32]") -> str:
     return f"[{','.join(f'{value:.6g}' for value in vector.tolist())}]"
 
 
-# Each passage is counted in library_words up to so many, then one in eight, for eight: counting all of them took half
-# of the server's work. A word that no counted passage has is rare, and counts as one of this many.
+# Each passage is counted in library_words up to so many, then one in eight, for eight: counting all took half of the
+# server's work. A word that no counted passage has is rare, and counts as one of this many.
 _COUNT_ALL_BELOW = 20_000
 _ONE_IN = 8
 _UNSEEN = _ONE_IN // 2
-_AT_ONCE = 1_000  # paths in one statement
-_LENGTH = 0.75  # how much a long passage must have more, as in BM25
+_MAX_PATHS = 1_000  # in one statement
+_LENGTH = 0.75  # how much a long passage is discounted, as in BM25
 
 _OPEN = """
 INSERT INTO libraries (root, machine, updated) VALUES (?, ?, ?)
@@ -267,7 +263,7 @@ WHERE oid = to_regclass('library_passages_by_words') AND pg_has_role(relowner, '
 
 
 class PathKeys(NamedTuple):
-    """What paths are called in the database. Uploads stand elsewhere on each machine, and are called the same."""
+    """Names of paths in the database. Uploads are elsewhere on each machine, and have the same name."""
 
     uploads: Path
 
@@ -291,7 +287,7 @@ class _IndexRow(NamedTuple):
 
 
 class _IndexText(NamedTuple):
-    """A document as it is to stand in the library; its vectors are made of its title and passages."""
+    """A document to be written to the index; its vectors are made of its title and passages."""
 
     hash: str
     title: str
@@ -304,8 +300,8 @@ class _IndexText(NamedTuple):
 
 
 class PostgresIndex:
-    """A ports.PassageIndex in tables of a database. Files with the same text share one document; of their titles and
-    urls those of the first path count."""
+    """A PassageIndex in tables of a database. Files with the same text share one document, with the title and URL of
+    the first path."""
 
     def __init__(self, database: PostgresDatabase, root: Path, names: PathKeys, stems: Stems) -> None:
         self._database = database
@@ -315,7 +311,7 @@ class PostgresIndex:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """All changes made inside, by this thread, happen together or not at all."""
+        """Make all changes of this thread together or not at all."""
         with self._database.transaction():
             yield
 
@@ -337,28 +333,53 @@ class PostgresIndex:
         by_path = {file.path: file for file in files}
         if not by_path:
             return
-        given = self._add_term_vectors([_to_text(file, file.document) for file in by_path.values() if file.document])
+        texts = []
+        for file in by_path.values():
+            if document := file.document:
+                passages = [(passage.start, passage.end, passage.text) for passage in file.passages]
+                texts.append(_IndexText(document.hash, document.title, document.text, passages))
+        given = self._add_term_vectors(texts)
         with self._open_writer() as (connection, library):
             changed = self._unlink(connection, library, list(by_path)) | given.keys()
             columns = "library_files (library, path, size, mtime_ns, hash, metadata)"
-            connection.copy(columns, [self._row(library, file) for file in by_path.values()])
+            rows = []
+            for path, file in by_path.items():
+                stored = (file.document.hash, dump_metadata(file.document)) if file.document else (None, None)
+                rows.append((library.id, self._names.key(path), *file.stamp, *stored))
+            connection.copy(columns, rows)
             self._sync_documents(connection, library, changed, given)
 
     def remove(self, paths: Sequence[str]) -> None:
         if not paths:
             return
         with self._open_writer() as (connection, library):
-            for start in range(0, len(paths), _AT_ONCE):
-                changed = self._unlink(connection, library, paths[start : start + _AT_ONCE])
+            for start in range(0, len(paths), _MAX_PATHS):
+                changed = self._unlink(connection, library, paths[start : start + _MAX_PATHS])
                 self._sync_documents(connection, library, changed, {})
 
     def match(self, words: Sequence[str], *, limit: int) -> list[PassageMatch]:
-        """The passages with any of the words, best first. Words may be any text whatever."""
+        """Find the passages with any of the words, best first. Words may be any text."""
         with self._database.connection() as connection:
             about = self._find_row(connection)
             frequency = self._count_words(connection, about, words) if about else {}
-            rows = _find_matches(connection, about, frequency, limit) if frequency else []
-        return [_to_passage(row) for row in rows]
+            if not frequency:
+                return []
+            passages = about["passages"]
+            ranked: list[object] = []  # words and their weights, by rarity as in BM25
+            for word, count in frequency.items():
+                ranked += [log(1 + (max(passages - count, 0) + 0.5) / (count + 0.5)), _as_lexeme(word)]
+            score = " + ".join("? * ts_rank(words, CAST(? AS tsquery))" for _ in frequency)
+            sql = _MATCH.format(score=score, length=_LENGTH, metadata=_METADATA)
+            average = max(about["words"] / max(passages, 1), 1.0)
+            chosen = [
+                f"({' & '.join([*map(_as_lexeme, all_of), _any_of(any_of)])})"
+                for all_of, any_of in choose_combinations(frequency, passages, index.MAX_ROWS)
+            ]
+            for query in (" | ".join(chosen), _any_of(frequency)):  # some with any of the words where there are none
+                values = (*ranked, average, query, index.ROW_SLACK * index.MAX_ROWS, max(limit, 0))
+                if rows := connection.execute(sql, values).fetchall():
+                    return [_to_passage(row) for row in rows]
+        return []
 
     def document(self, hash: str) -> Document:
         with self._database.connection() as connection:
@@ -380,14 +401,12 @@ class PostgresIndex:
         return try_postgres_lock(self._database, self._root, wait)
 
     def optimize(self) -> None:
-        """New passages are put in their places, and many vectors get an index."""
+        """Sort new passages into the full-text index, and build an HNSW index for many vectors."""
         with self._database.connection() as connection:
             connection.execute(_CLEAN)
             about = self._find_row(connection)
         if about and about["model"]:
             build_vector_index(self._database, about["id"])
-
-    # Vectors -----------------------------------------------------------------------------------------
 
     def vector_problem(self) -> str:
         return ensure_vector_table(self._database)
@@ -410,11 +429,9 @@ class PostgresIndex:
             rows = find_nearest(connection, about["id"], vector, limit, _METADATA)
         return [_to_passage(row) for row in rows]
 
-    # -- inside -------------------------------------------------------------------------------------------
-
     @contextmanager
     def _open_writer(self) -> Iterator[tuple[PostgresConnection, _IndexRow]]:
-        """Whoever changes a library has its row to themselves."""
+        """Open a transaction that changes the index alone: its row is locked."""
         with self._database.transaction() as connection:
             row = connection.execute(_OPEN, (self._root, socket.gethostname(), timestamp(utc_now()))).fetchone()
             yield cast(PostgresConnection, connection), _IndexRow(row["id"], row["passages"])
@@ -424,42 +441,45 @@ class PostgresIndex:
         return connection.execute(sql, (self._root,)).fetchone()
 
     def _unlink(self, connection: PostgresConnection, library: _IndexRow, paths: Sequence[str]) -> set[str]:
-        """Forget the files; what they held is returned, to be settled."""
+        """Remove files; return the hashes of their documents, to be synchronised."""
         sql = "DELETE FROM library_files WHERE library = ? AND path = ANY(?) RETURNING hash"
         rows = connection.execute(sql, (library.id, [self._names.key(path) for path in paths])).fetchall()
         return {row["hash"] for row in rows if row["hash"]}
 
-    def _row(self, library: _IndexRow, file: IndexEntry) -> tuple[object, ...]:
-        held = (file.document.hash, dump_metadata(file.document)) if file.document else (None, None)
-        return library.id, self._names.key(file.path), *file.stamp, *held
-
     def _sync_documents(
         self, connection: PostgresConnection, library: _IndexRow, hashes: Iterable[str], given: Mapping[str, _IndexText]
     ) -> None:
-        """Documents bear the title of the first file that holds them, and go with the last. Only what differs from what
-        stands there is written."""
+        """Give documents the title of the first file that holds them, and delete them with the last. Only what differs
+        from what is stored is written."""
         asked = (library.id, list(hashes))
         titles = {row["hash"]: _read_metadata(row, "title") for row in connection.execute(_FIRST_FILES, asked)}
         sql = "SELECT id, hash, title, text FROM library_documents WHERE library = ? AND hash = ANY(?)"
-        there = {row["hash"]: row for row in connection.execute(sql, asked)}
-        cut = _load_passages(connection, [row["id"] for row in there.values()])
+        stored = {row["hash"]: row for row in connection.execute(sql, asked)}
+        cut: dict[int, list[tuple[int, int, str]]] = {row["id"]: [] for row in stored.values()}
+        sql = 'SELECT document, "start", "end", text FROM library_passages WHERE document = ANY(?) ORDER BY id'
+        for row in connection.execute(sql, (list(cut),)) if cut else ():
+            cut[row["document"]].append((row["start"], row["end"], row["text"]))
         stale, fresh = [], []
-        for hash, row in there.items():
+        for hash, row in stored.items():
             passages = given[hash].passages if hash in given else cut[row["id"]]
             if hash not in titles:
                 stale.append(row["id"])
             elif row["title"] != titles[hash] or cut[row["id"]] != list(passages):
                 stale.append(row["id"])
                 fresh.append(_IndexText(hash, titles[hash], row["text"], passages))
-        fresh += [text.with_title(titles[hash]) for hash, text in given.items() if hash not in there]
-        passages_less, words_less = _drop_documents(connection, stale) if stale else (0, 0)
+        fresh += [text.with_title(titles[hash]) for hash, text in given.items() if hash not in stored]
+        passages_less = words_less = 0
+        if stale:
+            dropped = connection.execute(_DROP_PASSAGES, (stale,)).fetchone()
+            connection.execute("DELETE FROM library_documents WHERE id = ANY(?)", (stale,))
+            passages_less, words_less = int(dropped["passages"]), int(dropped["words"])
         words_more = self._add(connection, library, fresh) if fresh else 0
         passages_more = sum(len(text.passages) for text in fresh)
         sql = "UPDATE libraries SET passages = passages + ?, words = words + ? WHERE id = ?"
         connection.execute(sql, (passages_more - passages_less, words_more - words_less, library.id))
 
     def _add(self, connection: PostgresConnection, library: _IndexRow, texts: Sequence[_IndexText]) -> int:
-        """The words of all of them."""
+        """Write documents and their passages; return how many words they have."""
         columns = "library_documents (library, hash, title, text)"
         connection.copy(columns, [(library.id, text.hash, text.title, text.text) for text in texts])
         sql = "SELECT id, hash FROM library_documents WHERE library = ? AND hash = ANY(?)"
@@ -484,14 +504,14 @@ class PostgresIndex:
         return sum(vector.size for *_, vector in passages)
 
     def _add_term_vectors(self, texts: Sequence[_IndexText]) -> dict[str, _IndexText]:
-        """With their vectors, by hash. It takes a second or two: while nobody waits for the library, where possible."""
-        said = [(text.title, passage) for text in texts for _, _, passage in text.passages]
+        """Return texts with their vectors, by hash. It takes a second or two: outside a transaction, where possible."""
+        passages = [(text.title, passage) for text in texts for _, _, passage in text.passages]
         with self._database.connection() as connection:
-            made = iter(build_vectors(connection, self._stems, said))
+            made = iter(build_vectors(connection, self._stems, passages))
         return {text.hash: text._replace(vectors=list(islice(made, len(text.passages)))) for text in texts}
 
     def _count_words(self, connection: Any, about: Mapping[str, Any], asked: Sequence[str]) -> dict[str, int]:
-        """In how many passages a word stands, about, for those that stand in any."""
+        """Estimate in how many passages each word stands, for those that stand in any."""
         distinct = list(dict.fromkeys(split_words(" ".join(asked))))[:MAX_WORDS]
         known = self._stems.lookup(connection, distinct)
         wanted = list(dict.fromkeys(f"{about['id']}.{known[word]}" for word in distinct))
@@ -501,51 +521,8 @@ class PostgresIndex:
         return {word: count for word in wanted if (count := max(counts.get(word, 0), least))}
 
 
-def _to_text(file: IndexEntry, document: Document) -> _IndexText:
-    cut = [(passage.start, passage.end, passage.text) for passage in file.passages]
-    return _IndexText(document.hash, document.title, document.text, cut)
-
-
 def _count_weight(number: int) -> int:
     return 1 if number < _COUNT_ALL_BELOW else _ONE_IN if number % _ONE_IN == 0 else 0
-
-
-def _load_passages(connection: PostgresConnection, documents: Sequence[int]) -> dict[int, list[tuple[int, int, str]]]:
-    sql = 'SELECT document, "start", "end", text FROM library_passages WHERE document = ANY(?) ORDER BY id'
-    cut: dict[int, list[tuple[int, int, str]]] = {document: [] for document in documents}
-    for row in connection.execute(sql, (list(documents),)) if documents else ():
-        cut[row["document"]].append((row["start"], row["end"], row["text"]))
-    return cut
-
-
-def _drop_documents(connection: PostgresConnection, documents: Sequence[int]) -> tuple[int, int]:
-    """How many passages are gone, and their words."""
-    row = connection.execute(_DROP_PASSAGES, (list(documents),)).fetchone()
-    connection.execute("DELETE FROM library_documents WHERE id = ANY(?)", (list(documents),))
-    return int(row["passages"]), int(row["words"])
-
-
-def _find_matches(connection: Any, about: Mapping[str, Any], frequency: Mapping[str, int], limit: int) -> list[Any]:
-    """Of the passages that the stars lead to, or where there are none, of some that have any of the words."""
-    weights = {word: _rarity(count, about["passages"]) for word, count in frequency.items()}
-    score = " + ".join("? * ts_rank(words, CAST(? AS tsquery))" for _ in weights)
-    sql = _MATCH.format(score=score, length=_LENGTH, metadata=_METADATA)
-    ranked = [part for word, weight in weights.items() for part in (weight, _as_lexeme(word))]
-    average = max(about["words"] / max(about["passages"], 1), 1.0)
-    chosen = [_all_and_any(*star) for star in choose_combinations(frequency, about["passages"], index.MAX_ROWS)]
-    for query in (" | ".join(chosen), _any_of(frequency)):
-        values = (*ranked, average, query, index.ROW_SLACK * index.MAX_ROWS, max(limit, 0))
-        if rows := connection.execute(sql, values).fetchall():
-            return list(rows)
-    return []
-
-
-def _rarity(count: int, passages: int) -> float:
-    return log(1 + (max(passages - count, 0) + 0.5) / (count + 0.5))
-
-
-def _all_and_any(all_of: Sequence[str], any_of: Sequence[str]) -> str:
-    return f"({' & '.join([*map(_as_lexeme, all_of), _any_of(any_of)])})"
 
 
 def _any_of(words: Iterable[str]) -> str:

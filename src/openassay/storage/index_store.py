@@ -1,8 +1,8 @@
-"""Indexes of folders, one a folder, so that folders never mix and one can be thrown away.
+"""The indexes of folders, one per folder, so that folders never mix and one can be deleted.
 
-FileLibraries       libraries/INDEX.sqlite3         of a folder
-                    libraries/OWNER/INDEX.sqlite3   of the uploads that a run was given, together
-PostgresLibraries   rows of the database, for every machine (postgres_libraries.py)
+FileIndexCatalog        libraries/INDEX.sqlite3         of a folder
+                        libraries/OWNER/INDEX.sqlite3   of the uploads that a run was given, together
+PostgresIndexCatalog    rows of the database, for every machine
 """
 
 import hashlib
@@ -25,47 +25,48 @@ from openassay.storage.index import SqliteIndex
 from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
 from openassay.storage.postgres import PostgresDatabase
 
-ROOT, KEPT = "root", "kept"  # what an index says about itself
-_ENDING = ".sqlite3"
+OLD_DATABASES = ("assay.sqlite3", "assay.db")  # in data directories of version 0.1
+ROOT, KEPT = "root", "kept"  # properties of an index
+_SUFFIX = ".sqlite3"
 
 
 class IndexSummary(NamedTuple):
-    """An index as a person looks at it."""
+    """An index as it is shown to a person."""
 
     root: str  # empty in one that was made before indexes knew their folder
     holdings: IndexCounts
     bytes: int
     updated: datetime
     machine: str = ""  # that has indexed it, where that may be another
-    kept: bool = False  # until somebody says otherwise; the others go with the last thread that asks them
+    kept: bool = False  # until a person deletes it; the others go with the last thread that uses them
 
 
 class IndexCatalog(Protocol):
     def open(self, root: Path) -> PassageIndex: ...
 
     def find_remote(self, root: Path) -> IndexSummary | None:
-        """What another machine has indexed of a folder that is not here."""
+        """Describe what another machine has indexed of a folder that is not here."""
         ...
 
     def keep(self, root: Path) -> None:
-        """Somebody has had it indexed on purpose: it stays when no thread asks it any more."""
+        """Keep an index that a person has made on purpose when no thread uses it any more."""
         ...
 
     def forget(self, roots: set[Path], *, kept: bool = False) -> None:
-        """Delete the indexes of folders, and those of several uploads that one of them is among; of those to be kept
-        only if that is said."""
+        """Delete the indexes of folders, and those of several uploads that one of them is among; permanent ones only
+        with `kept`."""
         ...
 
     def all(self) -> list[IndexSummary]:
-        """Those of folders, not of uploads."""
+        """Describe the indexes of folders, not of uploads."""
         ...
 
     def close(self) -> None: ...
 
 
 class FileIndexCatalog:
-    """An index is open for as long as somebody holds it: a hundred that nobody asks any more would hold a thousand
-    files open, one connection for each thread that has ever asked them."""
+    """Indexes in files. One is open as long as something refers to it: a hundred unused ones would hold a thousand
+    files open, one connection for each thread that has ever used them."""
 
     def __init__(self, folder: Path, uploads: Path) -> None:
         self._folder = folder
@@ -91,12 +92,14 @@ class FileIndexCatalog:
     def forget(self, roots: set[Path], *, kept: bool = False) -> None:
         with self._lock:
             for root in roots:
-                for file in [self._file(root), *self._find_files(root)]:
+                own = self._file(root)
+                siblings = own.parent.glob(f"*{_SUFFIX}") if root.is_relative_to(self._uploads) else ()
+                for file in [own, *(other for other in siblings if self._contains(other, root))]:
                     if kept or not self._is_permanent(file):
                         self._delete(file)
 
     def all(self) -> list[IndexSummary]:
-        return [self._describe(file) for file in sorted(self._folder.glob(f"*{_ENDING}"))]
+        return [self._describe(file) for file in sorted(self._folder.glob(f"*{_SUFFIX}"))]
 
     def close(self) -> None:
         with self._lock:
@@ -105,19 +108,14 @@ class FileIndexCatalog:
 
     def _file(self, root: Path) -> Path:
         name = hashlib.sha256(str(root).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        is_given = root.is_relative_to(self._uploads)
-        return (self._folder / root.parent.name if is_given else self._folder) / f"{name}{_ENDING}"
-
-    def _find_files(self, root: Path) -> list[Path]:
-        if not root.is_relative_to(self._uploads):
-            return []
-        return [file for file in self._file(root).parent.glob(f"*{_ENDING}") if self._contains(file, root)]
+        is_upload = root.is_relative_to(self._uploads)
+        return (self._folder / root.parent.name if is_upload else self._folder) / f"{name}{_SUFFIX}"
 
     def _contains(self, file: Path, root: Path) -> bool:
         try:
             with self._open_file(file) as index:
                 return any(Path(path).is_relative_to(root) for path in index.stamps())
-        except StorageError:  # a damaged one is built anew
+        except StorageError:  # a damaged one is rebuilt
             return True
 
     def _is_permanent(self, file: Path) -> bool:
@@ -126,7 +124,7 @@ class FileIndexCatalog:
         try:
             with self._open_file(file) as index:
                 return KEPT in index.properties()
-        except StorageError:  # a damaged one is built anew
+        except StorageError:  # a damaged one is rebuilt
             return False
 
     def _describe(self, file: Path) -> IndexSummary:
@@ -151,8 +149,6 @@ class FileIndexCatalog:
             part.unlink(missing_ok=True)
 
 
-# Indexes of folders in a PostgreSQL database, for every machine that uses it.
-
 _ALL = "SELECT id, root, machine, updated, kept, passages FROM libraries"
 _FILES = "SELECT count(*) AS n FROM library_files WHERE library = ?"
 _CONTAINING = """
@@ -169,7 +165,7 @@ FROM unnest(ARRAY[
 
 
 class PostgresIndexCatalog:
-    """A storage Libraries."""
+    """Indexes in a PostgreSQL database, for every machine that uses it."""
 
     def __init__(self, database: PostgresDatabase, uploads: Path) -> None:
         self._database = database
@@ -200,10 +196,10 @@ class PostgresIndexCatalog:
             return [self._describe(connection, row) for row in rows if not row["root"].startswith(SCHEME.encode())]
 
     def close(self) -> None:
-        """The database is closed by whoever has opened it."""
+        """Do nothing: the database is closed by its owner."""
 
     def _describe(self, connection: Connection, row: Any) -> IndexSummary:
-        """The size is its share of what all libraries take."""
+        """Describe an index; its size is its share of what all indexes take."""
         files = connection.execute(_FILES, (row["id"],)).fetchone()["n"]
         taken = connection.execute(_SIZE).fetchone()
         share = row["passages"] / max(int(taken["passages"] or 0), 1)
@@ -218,7 +214,7 @@ class PostgresIndexCatalog:
         )
 
     def _find_ids(self, root: bytes, kept: bool) -> list[int]:
-        """Its own library and, of an upload, those of its owner that it is in."""
+        """Return the index of a folder and, of an upload, those of its owner that it is in."""
         with self._database.connection() as connection:
             found = connection.execute("SELECT id FROM libraries WHERE root = ? AND kept <= ?", (root, kept)).fetchall()
             if root.startswith(SCHEME.encode()):
@@ -235,12 +231,8 @@ class PostgresIndexCatalog:
 
 
 def _prefix_range(path: bytes) -> tuple[bytes, bytes]:
-    """Paths that begin with it lie between these: 0 follows the slash."""
+    """Return the bounds of all paths below a path: 0 follows the slash."""
     return path + b"/", path + b"0"
-
-
-# The indexes of folders, where the settings want them. What opens all the rest takes seconds to import, this does
-# not.
 
 
 class IndexStore(NamedTuple):
@@ -266,14 +258,14 @@ def open_index_store(settings: Settings) -> Iterator[IndexStore]:
 
 
 def open_indexes(settings: Settings, folder: Path, uploads: Path, database: Database | None) -> IndexCatalog:
-    """Words that are encrypted cannot be searched: where all that is shared is, indexes stay on this machine."""
+    """Open the indexes. Encrypted words cannot be searched: with encryption, indexes stay on this machine."""
     if isinstance(database, PostgresDatabase) and not settings.persistence.encrypt:
         return PostgresIndexCatalog(database, uploads)
     return FileIndexCatalog(folder / "libraries", uploads)
 
 
 def make_private_folder(folder: Path) -> Path:
-    """Made where it is not there, and then nobody else's to read."""
+    """Make a folder that only its owner can read, unless it exists."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -281,4 +273,9 @@ def make_private_folder(folder: Path) -> Path:
             f"cannot use the data directory {folder}: {error.strerror}",
             help="Set OPENASSAY_DATA_DIR to a folder you can write to.",
         ) from error
+    if any((folder / name).exists() for name in OLD_DATABASES):
+        raise StorageError(
+            f"the data directory {folder} was written by version 0.1, as Assay, and cannot be used by OpenAssay",
+            help="Set OPENASSAY_DATA_DIR to another folder, or move this one away; version 0.1 can still read it.",
+        )
     return folder

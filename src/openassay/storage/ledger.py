@@ -1,4 +1,4 @@
-"""Every paid call, written before it is made; the caps of a run hold for all processes that work on it."""
+"""The ledger: every paid call, written before it is made. The caps of a run hold for all processes that work on it."""
 
 import asyncio
 import json
@@ -12,10 +12,8 @@ from typing import NamedTuple
 from openassay.errors import BudgetError, StorageError
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
 from openassay.models.thread import LOCAL, ResearchOptions
-from openassay.storage.database import ACCOUNTS, CALLS, RUNS, THREADS, timestamp, utc_now
+from openassay.storage.database import ACCOUNTS, CALLS, RUNS, THREADS, run_in_thread, timestamp, utc_now
 from openassay.storage.rows import Row, Rows, Writer
-
-# The rules of the ledger: what a run may still use, and what is booked for a call.
 
 # Why a call ended without an answer; a line without an error has one, or may still get one.
 NEVER_SENT = "never sent: its caller died"
@@ -30,7 +28,7 @@ _HELP = {
 
 
 class Amounts(NamedTuple):
-    """Of each thing that has a cap."""
+    """An amount of each thing that has a cap."""
 
     micros: int
     tokens: int
@@ -52,12 +50,13 @@ class Booking(NamedTuple):
 
 
 def limits(caps: Caps, *, research: bool) -> Amounts:
-    kept = caps.finish_share if research else 0.0
-    return Amounts(*(_floor_share(cap, 1 - _to_fraction(kept)) for cap in (caps.micros, caps.tokens, caps.requests)))
+    """Return what may be used in all; research leaves a share for finishing."""
+    share = 1 - _to_fraction(caps.finish_share if research else 0.0)
+    return Amounts(*(math.floor(cap * share) for cap in (caps.micros, caps.tokens, caps.requests)))
 
 
 def is_larger(caps: Caps, before: Caps) -> bool:
-    """Whether research may use more of anything than it might before."""
+    """Return whether research may use more of anything than before."""
     pairs = zip(limits(caps, research=True), limits(before, research=True), strict=True)
     return any(now > then for now, then in pairs)
 
@@ -67,31 +66,44 @@ def has_share(wanted: Reservation) -> bool:
 
 
 def caps_error(wanted: Reservation, account: LedgerAccount) -> BudgetError | None:
-    """Why the call does not fit into what is left of the caps, or None."""
+    """Say why the call does not fit into what is left of the caps, or return None."""
     purpose = " for research" if wanted.research else ""
-    asked = Amounts(wanted.micros, wanted.tokens, 1)
-    return _limit_error(wanted, asked, account.used, limits(account.caps, research=wanted.research), purpose)
+    amounts = Amounts(wanted.micros, wanted.tokens, 1)
+    maxima = limits(account.caps, research=wanted.research)
+    for cap, amount, used, limit in zip(_HELP, amounts, account.used, maxima, strict=True):
+        if not amount or used + amount <= limit:
+            continue
+        left = max(limit - used, 0)
+        if cap == "requests":
+            message = f"all of the {limit:,} requests{purpose} have been made"
+        elif cap == "tokens":
+            message = f"this call could use {amount:,} tokens and only {left:,} of the {limit:,}{purpose} are left"
+        else:
+            cost, rest, whole = format_dollars(amount), format_dollars(left), format_dollars(limit)
+            message = f"this call could cost {cost} and only {rest} of the {whole}{purpose} are left"
+        return BudgetError(message, help=_HELP[cap], cap=cap, run=wanted.run, provider=wanted.provider)
+    return None
 
 
 def share_error(wanted: Reservation, caps: Caps, used: Amounts) -> BudgetError | None:
-    """Why this task may not make another research call: it has used its share. The worst case of the call does not
+    """Say why this task may not make another research call: it has used its share. The worst case of the call does not
     count, since it may be more than a share of which the call needs a tenth; the caps hold all the same."""
-    shares = (_floor_share(limit, _to_fraction(wanted.share)) for limit in limits(caps, research=True))
-    for cap, ask, have, share in zip(_HELP, (wanted.micros, wanted.tokens), used, shares, strict=False):
-        if ask and have >= share:
+    shares = (math.floor(limit * _to_fraction(wanted.share)) for limit in limits(caps, research=True))
+    for cap, amount, spent, share in zip(_HELP, (wanted.micros, wanted.tokens), used, shares, strict=False):
+        if amount and spent >= share:
             message = f"task {wanted.task} has used its share of the {cap} for research"
             return BudgetError(message, help=_HELP[cap], cap=cap, run=wanted.run, provider=wanted.provider)
     return None
 
 
 def fits_after_settlement(wanted: Reservation, account: LedgerAccount, open: Amounts) -> bool:
-    """Whether nothing but open reservations stands in the way of a call: once they are settled it may fit."""
-    booked = Amounts(*(used - held for used, held in zip(account.used, open, strict=True)))
+    """Return whether only open reservations prevent a call: once they are settled it may fit."""
+    booked = Amounts(*(used - reserved for used, reserved in zip(account.used, open, strict=True)))
     return caps_error(wanted, account._replace(used=booked)) is None
 
 
 def book_charge(charge: Charge, worst: Amounts) -> Booking:
-    """Usage that is missing, or more than the worst case, is not believed: the worst case is booked."""
+    """Book what a call was charged; the worst case where its usage is missing, or more than that."""
     tokens = charge.prompt_tokens + charge.completion_tokens
     if charge.micros is None or charge.micros > worst.micros or tokens > worst.tokens:
         return Booking(worst.micros, worst.tokens, 0, 0, confirmed=False)
@@ -112,10 +124,10 @@ def no_row(missing: KeyError) -> StorageError:
 
 
 def call_state_error(key: str, verb: str, state: str | None) -> StorageError:
-    """A caller that reserves what is in use or answered, or goes on with what is not its own any more."""
-    held = f"it is {state}" if state else "there is none"
+    """Refuse a caller that reserves what is in use or answered, or continues what is no longer its own."""
+    reason = f"it is {state}" if state else "there is none"
     return StorageError(
-        f"call {key} cannot be {verb}: {held}",
+        f"call {key} cannot be {verb}: {reason}",
         help="Ask for its answer first, then reserve it, and send it only once.",
         key=key,
     )
@@ -123,36 +135,13 @@ def call_state_error(key: str, verb: str, state: str | None) -> StorageError:
 
 @lru_cache(maxsize=64)
 def _to_fraction(share: float) -> Fraction:
-    """0.15 as it was written: a float would be off by a micro-dollar."""
+    """Return 0.15 as it was written: a float would be off by a micro-dollar."""
     return Fraction(str(share))
 
 
-def _floor_share(amount: int, share: Fraction) -> int:
-    return math.floor(amount * share)
-
-
-def _limit_error(wanted: Reservation, asked: Amounts, used: Amounts, most: Amounts, purpose: str) -> BudgetError | None:
-    for cap, ask, have, limit in zip(_HELP, asked, used, most, strict=True):
-        if ask and have + ask > limit:
-            message = _limit_message(cap, ask, max(limit - have, 0), limit, purpose)
-            return BudgetError(message, help=_HELP[cap], cap=cap, run=wanted.run, provider=wanted.provider)
-    return None
-
-
-def _limit_message(cap: str, ask: int, left: int, limit: int, purpose: str) -> str:
-    if cap == "requests":
-        return f"all of the {limit:,} requests{purpose} have been made"
-    if cap == "tokens":
-        return f"this call could use {ask:,} tokens and only {left:,} of the {limit:,}{purpose} are left"
-    cost, rest, whole = format_dollars(ask), format_dollars(left), format_dollars(limit)
-    return f"this call could cost {cost} and only {rest} of the {whole}{purpose} are left"
-
-
-# What becomes of a line of the ledger: one for each attempt at a call, from its reservation to its end.
-#
-# Each function says what changes, or None where it is not that step's turn. Truth is 0 or 1, and amounts are of the
-# type
-# of their column: a row is sealed over what comes back from the database.
+# A line of the ledger is one attempt at a call, from its reservation to its end. Each function returns what changes, or
+# None where the step is not allowed. Booleans are 0 or 1, and amounts are of the type of their column: a row is sealed
+# over what comes back from the database.
 
 LineChanges = dict[str, object]
 
@@ -163,10 +152,19 @@ def new_line(id: int, wanted: Reservation, now: datetime) -> Row:
     names = ("key", "run", "step", "task", "provider", "model", "micros", "tokens")
     return {
         **{name: getattr(wanted, name) for name in names},
-        "id": id, "time": timestamp(now), "expires": now.timestamp() + wanted.seconds,
-        "research": int(wanted.research), "state": "reserved", "requests": 1, "prompt_tokens": 0,
-        "completion_tokens": 0, "seconds": 0.0, "confirmed": 1, "answer": None, "error": "",
-    }  # fmt: skip
+        "id": id,
+        "time": timestamp(now),
+        "expires": now.timestamp() + wanted.seconds,
+        "research": int(wanted.research),
+        "state": "reserved",
+        "requests": 1,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "seconds": 0.0,
+        "confirmed": 1,
+        "answer": None,
+        "error": "",
+    }
 
 
 def changes_on_send(line: Row) -> LineChanges | None:
@@ -182,10 +180,8 @@ def changes_on_settle(line: Row, charge: Charge) -> LineChanges | None:
         return None
     booking = book_charge(charge, Amounts(line["micros"], line["tokens"], 1))
     error = BILLED if line["answer"] is None else ""
-    return {
-        **booking._asdict(), "state": "settled", "confirmed": int(booking.confirmed), "seconds": float(charge.seconds),
-        "error": error,
-    }  # fmt: skip
+    changes = {"state": "settled", "confirmed": int(booking.confirmed), "seconds": float(charge.seconds)}
+    return {**booking._asdict(), **changes, "error": error}
 
 
 def changes_on_release(line: Row, error: str) -> LineChanges | None:
@@ -196,7 +192,7 @@ def changes_on_release(line: Row, error: str) -> LineChanges | None:
 
 
 def changes_on_expiry(line: Row) -> LineChanges:
-    """What was sent may have been billed, what was not cannot have been."""
+    """End a call whose caller died: what was sent may have been billed, what was not cannot have been."""
     if line["state"] == "reserved":
         return {**_VOID, "requests": 0, "error": NEVER_SENT}
     return {"state": "lost", "confirmed": 0, "error": LOST if line["answer"] is None else ""}
@@ -207,12 +203,12 @@ def is_line_open(line: Row) -> bool:
 
 
 def _can_finish(line: Row) -> bool:
-    # A call given up for lost can still be answered, settled or released: its caller was only slow.
+    # A lost call can still be answered, settled or released: its caller was only slow.
     return line["state"] in ("sent", "lost")
 
 
-_MOST = 2**62  # of anything: databases count to 2**63
-MOST_OWNERS = 10_000  # calls whose run is remembered; that of another is looked up
+_MAX_CAP = 2**62  # databases count to 2**63
+MAX_OWNERS = 10_000  # calls whose run is remembered; that of another is looked up
 _OWNER = "SELECT threads.owner AS owner FROM runs JOIN threads ON threads.id = runs.thread WHERE runs.id = ?"
 
 _SUM_USAGE = """
@@ -241,29 +237,43 @@ FROM lines GROUP BY label HAVING sum(made) > 0 ORDER BY label
 
 
 class SqlLedger:
-    """A ports.Ledger. `tell` is told of accounts and of calls whenever they have changed, in the thread that did it.
+    """A Ledger. `on_change` is called with accounts and calls that have changed, in the thread that changed them.
 
-    What was committed outlives kill -9. Only a power cut can take the last lines back, on SQLite: with WAL and
-    synchronous = NORMAL they are in the hands of the operating system.
+    What was committed survives kill -9. Only a power cut can undo the last lines, on SQLite: with WAL and synchronous =
+    NORMAL they are in the hands of the operating system.
     """
 
     def __init__(
         self,
         rows: Rows,
         now: Callable[[], datetime] = utc_now,
-        tell: Callable[[Mapping[str, object]], None] = lambda row: None,
+        on_change: Callable[[Mapping[str, object]], None] = lambda row: None,
     ) -> None:
         self._rows = rows
         self._now = now
-        self._tell = tell
+        self._on_change = on_change
         self._checked: set[str] = set()
-        self._owners: dict[str, str] = {}  # key -> run, of the last calls of this process that are under way
+        self._owners: dict[str, str] = {}  # run by key, of the last unfinished calls of this process
 
-    async def open(self, run: str, caps: Caps) -> None:
-        await asyncio.to_thread(self._open, run, caps)
+    @run_in_thread
+    def open(self, run: str, caps: Caps) -> None:
+        self._check(run)
+        micros, tokens, requests = (min(cap, _MAX_CAP) for cap in (caps.micros, caps.tokens, caps.requests))
+        share = float(caps.finish_share)
+        values = {"cap_micros": micros, "cap_tokens": tokens, "cap_requests": requests, "finish_share": share}
+        with self._rows.open_writer("ledger", run) as writer:
+            before = writer.find(ACCOUNTS, run)
+            stays_refused = before and before["refused"] and not is_larger(caps, _caps(before))
+            # Whose run it is stays in the ledger when the thread is deleted.
+            found = writer.connection.execute(_OWNER, (run,)).fetchone()
+            owner = str(found["owner"]) if found else LOCAL
+            account = {"run": run, **values, "refused": int(bool(stays_refused)), "owner": owner}
+            writer.insert(ACCOUNTS, account, on_conflict="replace")
+        self._checked.add(run)
+        self._on_change(account)
 
     async def reserve(self, reservation: Reservation) -> None:
-        """A key may be reserved again unless it has an answer, or a caller who is still at work on it."""
+        """Reserve a call. A key may be reserved again unless it has an answer, or a caller that still works on it."""
         refusal = await asyncio.to_thread(self._reserve, reservation)
         if refusal:
             raise refusal
@@ -288,56 +298,84 @@ class SqlLedger:
     async def recover(self, run: str, *, all: bool = False) -> int:
         return await asyncio.to_thread(self._recover, run, math.inf if all else self._now().timestamp())
 
-    async def get_spend(self, run: str) -> Spend:
-        return await asyncio.to_thread(self._get_spend, run)
+    @run_in_thread
+    def get_spend(self, run: str) -> Spend:
+        self._check(run)
+        with self._rows.database.connection() as connection:
+            found = connection.execute(_SUM_BY_MODEL, (run,)).fetchall()
+        return Spend(
+            usd=int(sum(row["micros"] for row in found)) / MICRO,
+            tokens=int(sum(row["tokens"] for row in found)),
+            requests=int(sum(row["calls"] for row in found)),
+            unconfirmed_usd=int(sum(row["unconfirmed"] for row in found)) / MICRO,
+            by_model={
+                row["label"]: ModelSpend(
+                    calls=int(row["calls"]),
+                    failed=int(row["failed"]),
+                    prompt_tokens=int(row["prompt_tokens"]),
+                    completion_tokens=int(row["completion_tokens"]),
+                    usd=int(row["micros"]) / MICRO,
+                    seconds=row["seconds"],
+                )
+                for row in found
+            },
+        )
 
     async def has_refusals(self, run: str) -> bool:
-        """Whether research had to stop for want of money, tokens or requests."""
+        """Return whether research had to stop for lack of money, tokens or requests."""
         account = await asyncio.to_thread(self._rows.find, ACCOUNTS, run)
         return account is not None and bool(account["refused"])
 
     async def calls(self, run: str) -> list[LedgerCall]:
-        """Oldest first; each attempt has a line of its own."""
+        """List the calls of a run, oldest first; each attempt has a line of its own."""
         found = await asyncio.to_thread(_all_lines, self._rows, run)
         return [LedgerCall.model_validate({name: line[name] for name in LedgerCall.model_fields}) for line in found]
 
-    async def forget(self, run: str) -> None:
-        await asyncio.to_thread(self._forget, run)
+    @run_in_thread
+    def forget(self, run: str) -> None:
+        if self._rows.find(ACCOUNTS, run) is None:
+            return
+        with self._rows.open_writer("ledger", run) as writer:
+            for line in writer.read(CALLS, "WHERE run = ? AND answer IS NOT NULL", (run,)):
+                writer.update(CALLS, (line["id"],), {"answer": None})
 
-    async def export(self, run: str) -> list[dict[str, object]]:
-        return await asyncio.to_thread(self._export, run)
+    @run_in_thread
+    def export(self, run: str) -> list[dict[str, object]]:
+        """Return the account and its calls, without their ids, which are those of this database."""
+        account = self._rows.find(ACCOUNTS, run)
+        if account is None:
+            return []
+        return [account, *({name: line[name] for name in line if name != "id"} for line in _all_lines(self._rows, run))]
 
-    async def restore(self, rows: Sequence[Mapping[str, object]]) -> None:
+    @run_in_thread
+    def restore(self, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
             return
+        account, calls = rows[0], rows[1:]
         try:
-            await asyncio.to_thread(self._restore, rows[0], rows[1:])
+            run = str(account["run"])
+            with self._rows.open_writer("ledger", run) as writer:
+                writer.insert(ACCOUNTS, {"owner": LOCAL, **account}, on_conflict="keep")
+                known = {(line["key"], line["time"]) for line in _all_lines(writer, run)}
+                for call in calls:
+                    if (call["key"], call["time"]) not in known:
+                        id = self._rows.database.next_id(writer.connection, CALLS.name)
+                        writer.insert(CALLS, {**call, "id": id})
         except KeyError as error:
             raise no_row(error) from error
 
-    def _open(self, run: str, caps: Caps) -> None:
-        self._check(run)
-        micros, tokens, requests = (min(cap, _MOST) for cap in (caps.micros, caps.tokens, caps.requests))
-        share = float(caps.finish_share)
-        values = {"cap_micros": micros, "cap_tokens": tokens, "cap_requests": requests, "finish_share": share}
-        with self._rows.open_writer("ledger", run) as writer:
-            before = writer.find(ACCOUNTS, run)
-            keeps = before and before["refused"] and not is_larger(caps, _caps(before))
-            account = {"run": run, **values, "refused": int(bool(keeps)), "owner": _find_owner(writer, run)}
-            writer.insert(ACCOUNTS, account, on_conflict="replace")
-        self._checked.add(run)
-        self._tell(account)
-
     def _check(self, run: str) -> None:
-        """What is used is summed up without a look at the seals, so each is looked at once before."""
+        """Check every seal of an account once, since sums over its calls do not."""
         if run not in self._checked and self._rows.find(ACCOUNTS, run):
             self._rows.check("ledger", run, deep=True)
             self._checked.add(run)
 
     def _reserve(self, wanted: Reservation) -> BudgetError | None:
-        """A refusal is returned, not raised: that would undo the transaction that remembers it."""
+        """Reserve a call, or return the refusal: raising it would undo the transaction that records it."""
         now = self._now()
-        self._recover_key(wanted.key, now.timestamp())
+        line = _latest_line(self._rows, wanted.key)
+        if line and is_line_open(line) and line["expires"] <= now.timestamp():
+            self._recover(line["run"], now.timestamp())  # on its own: the dead caller may have been of another run
         with self._rows.open_writer("ledger", wanted.run) as writer:
             line = _latest_line(writer, wanted.key)
             if line and (is_line_open(line) or line["answer"] is not None):
@@ -351,79 +389,39 @@ class SqlLedger:
                 id = self._rows.database.next_id(writer.connection, CALLS.name)
                 writer.insert(CALLS, new_line(id, wanted, now))
             else:
-                _record_refusal(writer, wanted, account, refusal)
+                # Research has no money left, unless a call need only wait for others, or a task has used its share.
+                if caps_error(wanted, account):
+                    open_usage = _amounts(writer, _SUM_OPEN_USAGE, wanted.run)
+                    refusal.retryable = fits_after_settlement(wanted, account, open_usage)
+                    if wanted.research and wanted.last and not (refusal.retryable or account.refused):
+                        writer.update(ACCOUNTS, (wanted.run,), {"refused": 1})
         if refusal is None:
-            if len(self._owners) >= MOST_OWNERS:  # most of them were never settled: their callers are gone
+            if len(self._owners) >= MAX_OWNERS:  # most of them were never settled: their callers are gone
                 self._owners.clear()
             self._owners[wanted.key] = wanted.run
         return refusal
 
-    def _recover_key(self, key: str, now: float) -> None:
-        """In a transaction of its own: the dead caller may have been of another run."""
-        line = _latest_line(self._rows, key)
-        if line and is_line_open(line) and line["expires"] <= now:
-            self._recover(line["run"], now)
-
     def _change(self, key: str, verb: str, step: Callable[[Row], LineChanges | None]) -> None:
-        with self._rows.open_writer("ledger", self._find_run(key, verb)) as writer:
+        # Most were reserved a moment ago, and their run is remembered.
+        run = self._owners.pop(key, None) if verb in ("settled", "released") else self._owners.get(key)
+        if run is None:
+            found = _latest_line(self._rows, key)
+            if found is None:
+                raise call_state_error(key, verb, None)
+            run = str(found["run"])
+        with self._rows.open_writer("ledger", run) as writer:
             line = _latest_line(writer, key)
             changes = step(line) if line else None
             if line is None or changes is None:
                 raise call_state_error(key, verb, line["state"] if line else None)
             changed = writer.update(CALLS, (line["id"],), changes)
-        self._tell(changed or line)
-
-    def _find_run(self, key: str, verb: str) -> str:
-        """The run a call is of; most were reserved a moment ago."""
-        run = self._owners.pop(key, None) if verb in ("settled", "released") else self._owners.get(key)
-        if run is not None:
-            return run
-        line = _latest_line(self._rows, key)
-        if line is None:
-            raise call_state_error(key, verb, None)
-        return str(line["run"])
+        self._on_change(changed or line)
 
     def _recover(self, run: str, until: float) -> int:
         if self._rows.find(ACCOUNTS, run) is None:
             return 0
         with self._rows.open_writer("ledger", run) as writer:
             return _recover(writer, run, until)
-
-    def _get_spend(self, run: str) -> Spend:
-        self._check(run)
-        with self._rows.database.connection() as connection:
-            found = connection.execute(_SUM_BY_MODEL, (run,)).fetchall()
-        return Spend(
-            usd=int(sum(row["micros"] for row in found)) / MICRO,
-            tokens=int(sum(row["tokens"] for row in found)),
-            requests=int(sum(row["calls"] for row in found)),
-            unconfirmed_usd=int(sum(row["unconfirmed"] for row in found)) / MICRO,
-            by_model={row["label"]: _to_model_spend(row) for row in found},
-        )
-
-    def _forget(self, run: str) -> None:
-        if self._rows.find(ACCOUNTS, run) is None:
-            return
-        with self._rows.open_writer("ledger", run) as writer:
-            for line in writer.read(CALLS, "WHERE run = ? AND answer IS NOT NULL", (run,)):
-                writer.update(CALLS, (line["id"],), {"answer": None})
-
-    def _export(self, run: str) -> list[dict[str, object]]:
-        """Without the numbers of the calls, which are those of this database."""
-        account = self._rows.find(ACCOUNTS, run)
-        if account is None:
-            return []
-        return [account, *({name: line[name] for name in line if name != "id"} for line in _all_lines(self._rows, run))]
-
-    def _restore(self, account: Mapping[str, object], calls: Sequence[Mapping[str, object]]) -> None:
-        run = str(account["run"])
-        with self._rows.open_writer("ledger", run) as writer:
-            writer.insert(ACCOUNTS, {"owner": LOCAL, **account}, on_conflict="keep")
-            known = {(line["key"], line["time"]) for line in _all_lines(writer, run)}
-            for call in calls:
-                if (call["key"], call["time"]) not in known:
-                    id = self._rows.database.next_id(writer.connection, CALLS.name)
-                    writer.insert(CALLS, {**call, "id": id})
 
 
 def _latest_line(reader: Rows | Writer, key: str) -> Row | None:
@@ -442,12 +440,6 @@ def _caps(account: Row) -> Caps:
         requests=account["cap_requests"],
         finish_share=account["finish_share"],
     )
-
-
-def _find_owner(writer: Writer, run: str) -> str:
-    """Whose run it is; it stays in the books when the thread is deleted."""
-    found = writer.connection.execute(_OWNER, (run,)).fetchone()
-    return str(found["owner"]) if found else LOCAL
 
 
 def _account(writer: Writer, run: str) -> LedgerAccount:
@@ -469,32 +461,15 @@ def _refusal(writer: Writer, wanted: Reservation, account: LedgerAccount) -> Bud
     return share_error(wanted, account.caps, _amounts(writer, _SUM_TASK_USAGE, wanted.run, wanted.task))
 
 
-def _record_refusal(writer: Writer, wanted: Reservation, account: LedgerAccount, refusal: BudgetError) -> None:
-    """Research has no money left, unless a call need only wait for others, or a task has had its share."""
-    if not caps_error(wanted, account):
-        return
-    refusal.retryable = fits_after_settlement(wanted, account, _amounts(writer, _SUM_OPEN_USAGE, wanted.run))
-    if wanted.research and wanted.last and not (refusal.retryable or account.refused):
-        writer.update(ACCOUNTS, (wanted.run,), {"refused": 1})
-
-
 def _recover(writer: Writer, run: str, until: float) -> int:
-    """End the calls that were to be over by then; says how many."""
+    """End the calls that have expired by then; return how many."""
     overdue = writer.read(CALLS, _OVERDUE, (run, until))
     for line in overdue:
         writer.update(CALLS, (line["id"],), changes_on_expiry(line))
     return len(overdue)
 
 
-def _to_model_spend(row: Row) -> ModelSpend:
-    counts = {name: int(row[name]) for name in ("calls", "failed", "prompt_tokens", "completion_tokens")}
-    return ModelSpend(**counts, usd=int(row["micros"]) / MICRO, seconds=row["seconds"])
-
-
-# What one person has spent and may still spend, over all their runs: counted from the books, which keep a run's money
-# when its thread is deleted.
-
-# What is reserved for a call under way counts as spent.
+# What is reserved for an unfinished call counts as spent.
 _SUM_OWNER = """
 SELECT coalesce(sum(calls.micros), 0) AS micros FROM accounts JOIN calls ON calls.run = accounts.run
 WHERE accounts.owner = ? AND calls.micros > 0 AND calls.time >= ?
@@ -516,7 +491,7 @@ WHERE threads.owner = ? AND runs.id <> ? AND runs.status IN ('queued', 'running'
 
 
 class OpenRun(NamedTuple):
-    """A run that has not ended. What it may cost stands in its options, before anything is asked of anybody."""
+    """A run that has not ended; its options say what it may cost."""
 
     run: str
     options: ResearchOptions
@@ -524,40 +499,27 @@ class OpenRun(NamedTuple):
 
 
 class SqlSpending:
+    """What a user has spent and may still spend, over all their runs. The ledger keeps a run's spending when its thread
+    is deleted."""
+
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     async def owner_total(self, owner: str, since: datetime) -> int:
-        """In micro-dollars."""
+        """Return what a user has spent since then, in micro-dollars."""
         return await asyncio.to_thread(self._sum, _SUM_OWNER, (owner, timestamp(since)))
 
     async def run_total(self, run: str) -> int:
-        """By one run, whenever."""
+        """Return what a run has spent, in micro-dollars."""
         return await asyncio.to_thread(self._sum, _SUM_RUN, (run,))
 
-    async def thread_owner(self, thread: str) -> str:
-        return await asyncio.to_thread(self._thread_owner, thread)
-
-    async def open_runs(self, owner: str) -> list[OpenRun]:
-        return await asyncio.to_thread(self._open_runs, owner)
-
-    async def count_active(self, owner: str, without: str = "") -> int:
-        """How many runs are at work, in line, or waiting for an answer."""
-        return await asyncio.to_thread(self._count_active, owner, without)
-
-    def _sum(self, sql: str, values: tuple[object, ...]) -> int:
-        with self._rows.database.connection() as connection:
-            return int(connection.execute(sql, values).fetchone()["micros"])
-
-    def _thread_owner(self, thread: str) -> str:
+    @run_in_thread
+    def thread_owner(self, thread: str) -> str:
         row = self._rows.find(THREADS, thread)
         return str(row["owner"]) if row else ""
 
-    def _count_active(self, owner: str, without: str) -> int:
-        with self._rows.database.connection() as connection:
-            return int(connection.execute(_COUNT_ACTIVE, (owner, without)).fetchone()["runs"])
-
-    def _open_runs(self, owner: str) -> list[OpenRun]:
+    @run_in_thread
+    def open_runs(self, owner: str) -> list[OpenRun]:
         with self._rows.database.connection() as connection:
             found = connection.execute(_SUM_ACTIVE_RUNS, (owner,)).fetchall()
         used = {row["run"]: int(row["used"]) for row in found}
@@ -566,3 +528,13 @@ class SqlSpending:
             OpenRun(row["id"], ResearchOptions.model_validate(json.loads(row["options"])), used.get(row["id"], 0))
             for row in runs
         ]
+
+    @run_in_thread
+    def count_active(self, owner: str, without: str = "") -> int:
+        """Count the runs that are queued, running or waiting for an answer."""
+        with self._rows.database.connection() as connection:
+            return int(connection.execute(_COUNT_ACTIVE, (owner, without)).fetchone()["runs"])
+
+    def _sum(self, sql: str, values: tuple[object, ...]) -> int:
+        with self._rows.database.connection() as connection:
+            return int(connection.execute(sql, values).fetchone()["micros"])

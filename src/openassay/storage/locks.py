@@ -1,7 +1,6 @@
-"""One process at a time on a run of this machine. The operating system gives a lock back when its holder dies, so a
-killed run can be taken up by `resume` while a living one cannot. One that was stopped keeps what it has.
+"""Locks: one process at a time on a thread, on an index, or in a decision about a user.
 
-`leases.py` does the same for many machines.
+A thread is locked by a file on one machine, and by a lease in PostgreSQL for many machines.
 """
 
 import asyncio
@@ -22,7 +21,6 @@ from openassay.errors import NotFoundError, StorageError, ThreadBusyError
 from openassay.models.thread import is_id
 from openassay.protocols import Lease
 from openassay.storage.connections import PostgresLink
-from openassay.storage.database import Connection
 
 if TYPE_CHECKING:
     from psycopg import Connection as PsycopgConnection
@@ -30,16 +28,14 @@ if TYPE_CHECKING:
     from openassay.storage.postgres import PostgresDatabase
 
 
-# The lock of a file, which goes with the process that has it.
-
 try:
     import fcntl
-except ImportError:  # Windows: one process per data directory is up to the person there
+except ImportError:  # Windows: there it is up to the user to run one process per data directory
     fcntl = None  # type: ignore[assignment]
 
 
 def lock_handle(handle: int) -> None:
-    """At once, or BlockingIOError where another has it."""
+    """Lock an open file at once; BlockingIOError where another process has it."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -47,20 +43,23 @@ def lock_handle(handle: int) -> None:
 def lock_error(path: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{path} cannot be locked ({error.strerror})",
-        help="Its folder must be writable, on a disk that has room: see to it, or choose another data directory.",
+        help="Make its folder writable, on a disk that has room, or choose another data directory.",
         path=path,
     )
 
 
-_DIGITS = 20  # of the number in a file
+_MAX_DIGITS = 20  # of the number in a file
 
 
 class FileLocks:
-    """Implements ports.RunLocks with files in a folder. Each says how often it was taken since it was given back."""
+    """RunLocks with files in a folder. Each file says how often it was locked since it was released.
+
+    The operating system releases a lock when its holder dies, so that a killed run can be resumed while a living one
+    cannot. A process that is only stopped keeps its locks."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, int] = {}
+        self._handles: dict[str, int] = {}
 
     def acquire(self, thread: str, *, forgive: bool = True) -> Lease:
         path = self._path(thread)
@@ -77,21 +76,21 @@ class FileLocks:
         except OSError as error:
             os.close(handle)
             raise lock_error(path, error) from error
-        self._held[thread] = handle
+        self._handles[thread] = handle
         falls = 0 if forgive else _read_number(handle)
-        with suppress(OSError):  # a disk that is full must not stand in the way of deleting something
+        with suppress(OSError):  # a full disk must not prevent deleting something
             _write(handle, str(falls + 1))
         return Lease(thread, falls=falls)
 
     def release(self, thread: str) -> None:
-        handle = self._held.pop(thread, None)
+        handle = self._handles.pop(thread, None)
         if handle is not None:
             with suppress(OSError):
                 _write(handle, "")
             os.close(handle)  # the file stays: were it removed, two processes could each lock one of the same name
 
     def holds(self, thread: str) -> bool:
-        return thread in self._held
+        return thread in self._handles
 
     def is_free(self, thread: str) -> bool:
         path = self._path(thread)
@@ -102,19 +101,16 @@ class FileLocks:
         except OSError as error:
             raise lock_error(path, error) from error
         try:
-            lock_handle(handle)
-        except BlockingIOError:
-            return False
+            return _try_lock(handle)
         except OSError as error:
             raise lock_error(path, error) from error
         finally:
             os.close(handle)
-        return True
 
     def crash_count(self, thread: str) -> int:
         try:
             handle = os.open(self._path(thread), os.O_RDONLY)
-        except OSError:  # none was ever taken, or this one cannot be: whoever tries is told
+        except OSError:  # it was never locked, or cannot be: `acquire` says so
             return 0
         try:
             return _read_number(handle)
@@ -122,18 +118,18 @@ class FileLocks:
             os.close(handle)
 
     def reset_crash_count(self, thread: str) -> None:
-        if (handle := self._held.get(thread)) is not None:
+        if (handle := self._handles.get(thread)) is not None:
             with suppress(OSError):
                 _write(handle, "1")
 
     def _path(self, thread: str) -> Path:
-        if not is_id(thread):  # it would be the name of a file, who knows where
+        if not is_id(thread):  # it would be the name of a file anywhere
             raise NotFoundError(f"no thread {thread}", help="Look at the list of threads for its id.")
         return self._folder / f"{thread}.lock"
 
 
 def _read_number(handle: int) -> int:
-    content = os.pread(handle, _DIGITS, 0)
+    content = os.pread(handle, _MAX_DIGITS, 0)
     return int(content) if content.isdigit() else 0
 
 
@@ -144,24 +140,17 @@ def _write(handle: int, content: str) -> None:
 
 def busy_thread_error(thread: str, help: str = "") -> ThreadBusyError:
     return ThreadBusyError(
-        f"thread {thread} is being worked on by another process",
-        help=f"Wait for it to end, or stop it: openassay stop {thread}{help}",
+        f"thread {thread} is in use by another process",
+        help=f"Wait for it to end, or stop it: openassay threads stop {thread}{help}",
         retryable=True,
     )
 
 
-# One process at a time on a thread, of all that share a PostgreSQL database. A thread is held for a while, and while
-# it is, its holder says again and again that it is still there. One that was killed, stopped or cut off is succeeded
-# when
-# its time is over, and what it still wants to write is refused (fences.py).
-#
-# No clock but the server's counts. docs/decisions/0024 says why these are not the server's own locks.
-
 _log = logging.getLogger("openassay")
-SECONDS = 15.0
+LEASE_SECONDS = 15.0
 RENEWALS = 3  # in the time of a lease: two may be missed
-RETRY = 1.0  # seconds after which a server that was not there is asked again, at the most
-SILENCE = 4  # leases after which a process that never asks for what it holds is taken to hang, and holds it no longer
+MAX_RETRY_SECONDS = 1.0  # after which a server that was away is asked again
+MAX_SILENT_LEASES = 4  # after which a process that never asks about its threads counts as hung, and loses them
 
 # SKIP LOCKED: a write that is under way is not waited for; the thread is busy until it is done.
 _TAKE = """
@@ -193,14 +182,18 @@ _RELEASE = "DELETE FROM leases WHERE thread = ? AND token = ?"
 
 
 class Leases:
-    """Implements ports.RunLocks. Safe to be used from several threads; `close` gives back what is still held."""
+    """RunLocks for all processes that share a PostgreSQL database. Safe for several threads; `close` releases all.
 
-    def __init__(self, database: "PostgresDatabase", *, seconds: float = SECONDS) -> None:
+    A thread is held for a while, and its holder renews its lease again and again. One that was killed, stopped or cut
+    off is succeeded when its lease is over, and what it still writes is refused (fences.py). Only the server's clock
+    counts. docs/decisions/0024 says why these are not the server's own locks."""
+
+    def __init__(self, database: "PostgresDatabase", *, seconds: float = LEASE_SECONDS) -> None:
         self._database = database
         self._seconds = seconds
-        self._holder = f"process {os.getpid()} on {socket.gethostname()}"  # for whoever looks into the table
+        self._holder = f"process {os.getpid()} on {socket.gethostname()}"  # for people who look into the table
         self._held: dict[str, int] = {}  # token by thread
-        self._asked = time.monotonic()  # when anybody in this process was concerned with them last
+        self._asked = time.monotonic()  # when this process last asked about its threads
         self._change = threading.Condition()
         self._renewing: threading.Thread | None = None
         self._closed = False
@@ -209,10 +202,14 @@ class Leases:
         self._asked = time.monotonic()
         values = {"thread": thread, "holder": self._holder, "seconds": self._seconds, "forgive": int(forgive)}
         with self._database.connection() as connection:
-            # One that was lost, and whose holder here has not seen that yet, must not be given back in its name.
+            # A lost lease that its holder here has not noticed yet must not be released in its name.
             row = None if thread in self._held else connection.execute(_TAKE, values).fetchone()
             if row is None:
-                raise self._busy_error(connection, thread)
+                left = connection.execute(_LEFT, (thread,)).fetchone()
+                seconds = max(math.ceil(left["seconds"]), 1) if left else 1
+                raise busy_thread_error(
+                    thread, f". If that process is gone, the thread is free in at most {seconds} s."
+                )
         with self._change:
             self._held[thread] = row["token"]
             if self._renewing is None:
@@ -260,58 +257,44 @@ class Leases:
             self._closed, renewing = True, self._renewing
             self._change.notify()
         if renewing:
-            renewing.join(RETRY)  # a server that does not answer is not waited for
-
-    def _busy_error(self, connection: Connection, thread: str) -> ThreadBusyError:
-        row = connection.execute(_LEFT, (thread,)).fetchone()
-        seconds = max(math.ceil(row["seconds"]), 1) if row else 1
-        return busy_thread_error(thread, f". If that process is gone, the thread is free in at most {seconds} s.")
-
-    # -- staying ------------------------------------------------------------------------------------------
+            renewing.join(MAX_RETRY_SECONDS)  # a server that does not answer is not waited for
 
     def _renew_loop(self) -> None:
-        """As long as anything is held. A server that is away loses nothing by itself: what nobody else has taken when
-        it is back is held on to."""
+        """Renew leases as long as any is held. While the server is away nothing is lost: leases that no other process
+        has taken when it is back are renewed."""
         session: PsycopgConnection[Any] | None = None
-        pause, is_told = self._seconds / RENEWALS, False
-        while held := self._wait_for_renewal(pause):
+        pause, is_reported = self._seconds / RENEWALS, False
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._closed, pause)
+                if self._closed or not self._held:
+                    self._renewing = None
+                    break
+                held = dict(self._held)
             try:
                 session = session or self._database.session()
-                if time.monotonic() - self._asked < SILENCE * self._seconds:
-                    self._renew(session, held)
-                pause, is_told = self._seconds / RENEWALS, False
+                if time.monotonic() - self._asked < MAX_SILENT_LEASES * self._seconds:
+                    with self._database.translate_errors():
+                        session.execute(_RENEW, (self._seconds, list(held), list(held.values())))
+                pause, is_reported = self._seconds / RENEWALS, False
             except StorageError as error:
-                if not is_told and not self._closed:
-                    _log.warning("the server does not hear of the %d threads held here: %s", len(held), error.message)
-                pause, is_told = min(RETRY, pause), True
+                if not is_reported and not self._closed:
+                    _log.warning("the leases of %d threads could not be renewed: %s", len(held), error.message)
+                pause, is_reported = min(MAX_RETRY_SECONDS, pause), True
                 if session is not None:
                     session.close()
                     session = None
         if session is not None:
             session.close()
 
-    def _wait_for_renewal(self, seconds: float) -> dict[str, int]:
-        with self._change:
-            self._change.wait_for(lambda: self._closed, seconds)
-            if self._closed or not self._held:
-                self._renewing = None
-                return {}
-            return dict(self._held)
 
-    def _renew(self, session: "PsycopgConnection[Any]", held: dict[str, int]) -> None:
-        with self._database.translate_errors():
-            session.execute(_RENEW, (self._seconds, list(held), list(held.values())))
-
-
-# One process at a time brings an index up to date. A lock of the system, or of a database session, is free again when
-# whoever held it dies.
-
-_POLL_SECONDS = 0.2  # seconds
+_POLL_SECONDS = 0.2
 
 
 @contextmanager
 def try_file_lock(path: Path, wait: float) -> Iterator[bool]:
-    """Whether the lock of the file is ours, after so long a wait at most."""
+    """Try to lock a file for at most `wait` seconds; yields whether it is locked. It is free again when the process
+    dies."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -324,17 +307,17 @@ def try_file_lock(path: Path, wait: float) -> Iterator[bool]:
 
 @contextmanager
 def try_postgres_lock(database: "PostgresDatabase", name: bytes, wait: float) -> Iterator[bool]:
-    """The same by an advisory lock, for every machine. It is given up with its session, at the latest when the server
-    ends that: what is written is whole all the same, only perhaps by two."""
+    """Try to take an advisory lock, for every machine. It ends with its session, at the latest when the server ends
+    that: then two processes may write, each of them whole updates."""
     key = int.from_bytes(hashlib.sha256(b"openassay library " + name).digest()[:8], signed=True)
 
-    def taken() -> bool:
+    def take() -> bool:
         with database.translate_errors():
             row = session.execute(b"SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()
         return bool(row and row[0])
 
     with closing(database.session()) as session:
-        yield _wait_for_lock(taken, wait)
+        yield _wait_for_lock(take, wait)
 
 
 def _try_lock(handle: int) -> bool:
@@ -354,9 +337,6 @@ def _wait_for_lock(take: Callable[[], bool], wait: float) -> bool:
     return True
 
 
-# One decision about a person at a time: what is read, decided and written in there, nobody else decides about.
-
-
 @dataclass(slots=True)
 class _LockEntry:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -364,26 +344,26 @@ class _LockEntry:
 
 
 class UserLock:
-    """With a link it holds for all processes on that database, else for this one. Not to be entered twice by the same
-    task. The lock is the database's: it is free when its holder's process dies."""
+    """Lets one task at a time read, decide and write about a user: in all processes on that database with a link, else
+    in this one. Not reentrant. The lock is the database's: it is free when its holder's process dies."""
 
     def __init__(self, link: PostgresLink | None = None) -> None:
         self._link = link
-        self._turns: dict[str, _LockEntry] = {}
+        self._entries: dict[str, _LockEntry] = {}
 
     @asynccontextmanager
-    async def acquire(self, person: str) -> AsyncIterator[None]:
-        """StorageError where the database cannot be asked, or somebody else takes too long."""
-        turn = self._turns.setdefault(person, _LockEntry())
-        turn.wanted += 1
+    async def acquire(self, user: str) -> AsyncIterator[None]:
+        """Hold the lock of a user; StorageError where the database fails, or another process takes too long."""
+        entry = self._entries.setdefault(user, _LockEntry())
+        entry.wanted += 1
         try:
-            async with turn.lock:  # one connection a person is enough
+            async with entry.lock:  # one connection per user is enough
                 if self._link is None:
                     yield
                 else:
-                    async with self._link.lock(f"openassay person {person}"):
+                    async with self._link.lock(f"openassay person {user}"):
                         yield
         finally:
-            turn.wanted -= 1
-            if not turn.wanted:
-                del self._turns[person]
+            entry.wanted -= 1
+            if not entry.wanted:
+                del self._entries[user]

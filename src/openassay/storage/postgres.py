@@ -1,4 +1,4 @@
-"""A PostgreSQL database: its pool of connections, and its transactions."""
+"""A PostgreSQL database: its pool of connections, its transactions and its migrations."""
 
 import logging
 import math
@@ -9,12 +9,12 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import version
 from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from openassay.errors import ConfigurationError, StorageError, install_help
 from openassay.storage.database import (
     POSTGRES_SCHEMA,
+    Closable,
     Connection,
     Constraint,
     ConstraintError,
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
 
-# Statements are those of SQLite; what differs on PostgreSQL is translated here: the marks for values, broken rules and
+# Statements are those of SQLite. What differs on PostgreSQL is translated here: the marks for values, broken rules and
 # the character 0, which its text cannot hold.
 
 _MARKS = re.compile(r"\?|(?<![:\w]):([a-z_]+)|%")
 
 
 class PostgresConnection:
-    """A storage Connection over one of psycopg."""
+    """A Connection over one of psycopg."""
 
     def __init__(self, connection: "PsycopgConnection[Any]") -> None:
         self._connection = connection
@@ -48,25 +48,30 @@ class PostgresConnection:
         import psycopg
 
         try:
-            # Without values psycopg sends the text as it is, several statements if need be.
-            cursor = (
-                self._connection.execute(_translate(sql), _escape_zeros(values))
-                if values
-                else self._connection.execute(sql.encode())
-            )
+            if not values:  # psycopg sends the text as it is, several statements if need be
+                return _PostgresResult(self._connection.execute(sql.encode()))
+            if isinstance(values, Mapping):
+                encoded: Any = {name: _encode_value(value) for name, value in values.items()}
+            else:
+                encoded = [_encode_value(value) for value in values]
+            return _PostgresResult(self._connection.execute(_translate(sql), encoded))
         except psycopg.IntegrityError as error:
-            raise ConstraintError(first_line(error), _constraint_kind(error)) from error
-        return _PostgresResult(cursor)
+            kind: Constraint = "other"
+            if isinstance(error, psycopg.errors.ForeignKeyViolation):
+                kind = "foreign"
+            elif isinstance(error, psycopg.errors.UniqueViolation):
+                kind = "primary" if str(error.diag.constraint_name).endswith("_pkey") else "unique"
+            raise ConstraintError(first_line(error), kind) from error
 
     def copy(self, target: str, rows: Iterable[Sequence[object]]) -> None:
-        """Many rows at once, into a table with its columns in brackets."""
+        """Insert many rows at once; `target` is a table with its columns in brackets."""
         with self._connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN".encode()) as copy:
             for row in rows:
                 copy.write_row([_encode_value(value) for value in row])
 
 
 class _PostgresResult:
-    """A storage Result, with the characters 0 back in their places."""
+    """A StatementResult that restores the characters 0."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -100,12 +105,6 @@ def _translate(sql: str) -> bytes:
 _ESCAPE, _ZERO, _SELF = "\ue000", "\ue000\ue001", "\ue000\ue002"
 
 
-def _escape_zeros(values: Values) -> Any:
-    if isinstance(values, Mapping):
-        return {name: _encode_value(value) for name, value in values.items()}
-    return [_encode_value(value) for value in values]
-
-
 def _encode_value(value: object) -> object:
     if isinstance(value, bool):
         return int(value)
@@ -123,82 +122,61 @@ def _unescape_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _constraint_kind(error: Any) -> Constraint:
-    from psycopg.errors import ForeignKeyViolation, UniqueViolation
-
-    if isinstance(error, ForeignKeyViolation):
-        return "foreign"
-    if isinstance(error, UniqueViolation):
-        return "primary" if str(error.diag.constraint_name).endswith("_pkey") else "unique"
-    return "other"
-
-
 def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-# Bringing a PostgreSQL database to the schema of this version: all of it, or nothing.
-
-OLDEST_SERVER = 14  # of PostgreSQL, that this was tried with
-MIGRATION_LOCK_SECONDS = 600  # for another process that does the same, and for whoever has a table in use
-_MIGRATION_LOCK = 7_301_226  # the advisory lock of whoever migrates
-# A server learns that the process is gone while it works on a long statement. Not on every system it runs on.
+OLDEST_SERVER = 14  # the oldest PostgreSQL that this was tested with
+MIGRATION_LOCK_SECONDS = 600  # to wait for another process that migrates, or that has a table in use
+_MIGRATION_LOCK = 7_301_226  # the advisory lock of the process that migrates
+# Lets a server notice that the process has died while it works on a long statement. Not every system supports it.
 _CONNECTION_CHECK = b"SET client_connection_check_interval = '1s'"
 
 
 def pending_migrations(database: "PostgresDatabase") -> list[Migration]:
-    """What is missing; ConfigurationError where the database is of a newer version, or of somebody else."""
+    """List the migrations to apply; ConfigurationError where the database is newer, or another program's."""
     known = load_migrations(POSTGRES_SCHEMA.migrations)
     with database.connection() as connection:
         return known[_read_version(database.name, connection, known) :]
 
 
 def apply_migrations(database: "PostgresDatabase") -> list[str]:
-    """Apply what is missing, in one transaction; the names of what it was. Of several who want to, one does it.
-    Whatever ends it in the middle leaves the database as it was."""
+    """Apply the pending migrations in one transaction, all or nothing; return their names. Of several processes that
+    try, one does it."""
     import psycopg
+    from psycopg.rows import dict_row
 
     if not pending_migrations(database):
         return []
     with database.translate_errors(), closing(database.session()) as session:
-        _check_server(database.name, session)
+        if session.info.server_version < OLDEST_SERVER * 10_000:
+            raise ConfigurationError(
+                f"{database.name} is PostgreSQL {session.info.server_version // 10_000}",
+                help=f"Use version {OLDEST_SERVER} or newer.",
+            )
+        encoding = session.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise ConfigurationError(
+                f"{database.name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
+            )
         with suppress(psycopg.Error):
             session.execute(_CONNECTION_CHECK)
         try:
             with session.transaction():
-                return _run_migrations(database.name, session)
+                session.row_factory = dict_row
+                connection, known = PostgresConnection(session), load_migrations(POSTGRES_SCHEMA.migrations)
+                connection.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
+                connection.execute("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
+                missing = known[_read_version(database.name, connection, known) :]  # another may have been faster
+                for migration in missing:
+                    connection.execute(migration.sql)
+                    record_migration(connection, migration)
+                return [migration.name for migration in missing]
         except psycopg.errors.InsufficientPrivilege as error:
             raise ConfigurationError(
-                f"{database.name} is to be brought up to date, and this user may not: {first_line(error)}",
-                help="Run `openassay db migrate` as the owner of its tables, or GRANT it to this user.",
+                f"{database.name} needs a migration that this user may not run: {first_line(error)}",
+                help="Run `openassay admin db migrate` as the owner of its tables, or GRANT it to this user.",
             ) from error
-
-
-def _run_migrations(name: str, session: "PsycopgConnection[Any]") -> list[str]:
-    from psycopg.rows import dict_row
-
-    session.row_factory = dict_row
-    connection, known = PostgresConnection(session), load_migrations(POSTGRES_SCHEMA.migrations)
-    connection.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
-    connection.execute("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
-    missing = known[_read_version(name, connection, known) :]  # another process may have been faster
-    for migration in missing:
-        connection.execute(migration.sql)
-        record_migration(connection, migration)
-    return [migration.name for migration in missing]
-
-
-def _check_server(name: str, session: "PsycopgConnection[Any]") -> None:
-    if session.info.server_version < OLDEST_SERVER * 10_000:
-        raise ConfigurationError(
-            f"{name} is PostgreSQL {session.info.server_version // 10_000}",
-            help=f"Use version {OLDEST_SERVER} or newer.",
-        )
-    encoding = session.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        raise ConfigurationError(
-            f"{name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
-        )
 
 
 def _read_version(name: str, connection: Connection, known: list[Migration]) -> int:
@@ -206,18 +184,18 @@ def _read_version(name: str, connection: Connection, known: list[Migration]) -> 
     return schema_version(name, migration_history(connection) if kept else [], known)
 
 
-MOST_CONNECTIONS = 10
-START_SECONDS = 5.0  # for a server that has refused once: it may be starting
-WAIT_SECONDS = 30.0  # for a server that is restarted, or a connection that is free
-# A pool waits twice as long after each attempt, up to minutes: it gives up soon, and whoever waits has it begin anew.
+MAX_CONNECTIONS = 10
+START_SECONDS = 5.0  # to wait for a server that has refused once: it may be starting
+WAIT_SECONDS = 30.0  # to wait for a server that restarts, or for a free connection
+# A pool waits twice as long after each attempt, up to minutes: it gives up soon, and the caller starts it again.
 ATTEMPT_SECONDS = 4.0
-IDLE_SECONDS = 15.0  # a transaction may stand still before the server ends it: others wait for what it has locked
-# A server that is gone without a word is noticed in time, too; what the address says of these counts.
+IDLE_SECONDS = 15.0  # that a transaction may stand still before the server ends it: others wait for its locks
+# So that a server that has vanished is noticed in time; options in the address take precedence.
 _CONNECT_OPTIONS = {
     "connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }  # fmt: skip
-# And the server notices one of us that is gone: by itself it would keep what that has locked for two hours.
+# So that the server notices a client that has vanished: by default it would keep its locks for two hours.
 KEEPALIVE = b"""
 SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 30000
@@ -241,21 +219,26 @@ _HELP = {  # by SQLSTATE, or the class it begins with
     "53100": "The server's disk is full: free some space and try again.",
     "53": "The server is short of memory or connections; try again, or raise its limits.",
     "57": _REACH_HELP,
-    "55P03": "Somebody else is at it: try again in a moment.",
+    "55P03": "Another process is using it; try again in a moment.",
     "58": "Check the server's disk and its log.",
     "XX": POSTGRES_SCHEMA.help,
 }
 
 
-class PostgresDatabase:
-    """A storage Database. Open from any thread; a thread keeps its connection for the length of a transaction."""
+class PostgresDatabase(Closable):
+    """A Database for any thread; a thread keeps its connection for the length of a transaction."""
 
     def __init__(
-        self, address: str, *, connections: int = MOST_CONNECTIONS, idle_seconds: float = IDLE_SECONDS,
+        self,
+        address: str,
+        *,
+        connections: int = MAX_CONNECTIONS,
+        idle_seconds: float = IDLE_SECONDS,
         migrate: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._address = address
-        self._name = _redact_password(address)
+        shown = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1@", address)  # without the password
+        self._name = re.sub(r"(password\s*=\s*)\S+", r"\1...", shown)
         self._own = threading.local()
         self._idle = f"SET idle_in_transaction_session_timeout = {math.ceil(idle_seconds * 1000)}".encode()
         self._sessions: list[PsycopgConnection[Any]] = []
@@ -277,22 +260,14 @@ class PostgresDatabase:
     def next_id(self, connection: Connection, table: str) -> int:
         return int(connection.execute("SELECT nextval(?) AS id", (f"{table}_id",)).fetchone()["id"])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def connections(self) -> dict[str, int]:
-        """Of the pool, and how many wait for one."""
-        told = self._pool.get_stats()
-        idle = told["pool_available"]
-        return {"in_use": told["pool_size"] - idle, "idle": idle, "waiting": told["requests_waiting"]}
+        """Count the connections of the pool, and the callers that wait for one."""
+        stats = self._pool.get_stats()
+        idle = stats["pool_available"]
+        return {"in_use": stats["pool_size"] - idle, "idle": idle, "waiting": stats["requests_waiting"]}
 
     def scrub(self) -> None:
-        """The server's own vacuum does it, in its own time."""
+        """Do nothing: the server's own vacuum removes what was deleted."""
 
     def close(self) -> None:
         self._pool.close()
@@ -310,32 +285,35 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
+        from psycopg.pq import TransactionStatus
+
         with self.translate_errors():
             if current := getattr(self._own, "connection", None):
-                # As on SQLite: a part that fails spoils the whole, even if its error is caught in between.
+                # As on SQLite, a part that fails spoils the whole, even if its error is caught in between.
                 before, self._own.spoilt = self._own.spoilt, True
                 yield current
                 self._own.spoilt = before
                 return
-            with self._borrow() as connection, connection.transaction():
-                self._own.connection, self._own.spoilt = PostgresConnection(connection), False
-                try:
-                    yield self._own.connection
-                    self._check_transaction(connection)
-                finally:
-                    self._own.connection = None
-
-    @contextmanager
-    def _borrow(self) -> "Iterator[PsycopgConnection[Any]]":
-        connection = self._get_connection()
-        try:
-            yield connection
-        finally:
-            self._pool.putconn(connection)
+            connection = self._get_connection()
+            try:
+                with connection.transaction():
+                    self._own.connection, self._own.spoilt = PostgresConnection(connection), False
+                    try:
+                        yield self._own.connection
+                        # COMMIT after a failed statement would roll back and say nothing.
+                        if self._own.spoilt or connection.info.transaction_status == TransactionStatus.INERROR:
+                            raise StorageError(
+                                f"{self.name}: a step of the transaction failed, so nothing of it was kept",
+                                help="Let the first error through; it says what went wrong.",
+                            )
+                    finally:
+                        self._own.connection = None
+            finally:
+                self._pool.putconn(connection)
 
     def _get_connection(self) -> "PsycopgConnection[Any]":
-        """One that answers. After a restart of the server all in the pool are dead, and go at once: the pool's own
-        check would wait longer and longer at each, half a minute for five of them."""
+        """Return a connection that answers. After a restart of the server all in the pool are dead, and are dropped at
+        once: the pool's own check would wait longer at each, half a minute for five of them."""
         import psycopg
         from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -355,19 +333,9 @@ class PostgresDatabase:
             else:
                 return connection
 
-    def _check_transaction(self, connection: "PsycopgConnection[Any]") -> None:
-        from psycopg.pq import TransactionStatus
-
-        # COMMIT after a failed statement would roll back and say nothing.
-        if self._own.spoilt or connection.info.transaction_status == TransactionStatus.INERROR:
-            raise StorageError(
-                f"{self.name}: a step of the transaction failed, so nothing of it was kept",
-                help="Let the first error through; it says what went wrong.",
-            )
-
     def session(self) -> "PsycopgConnection[Any]":
-        """A connection of its own, outside the pool, for locks that last as long as their holder; closed with the
-        database at the latest."""
+        """Open a connection outside the pool, for locks that last as long as their holder; closed with the database at
+        the latest."""
         import psycopg
 
         with self.translate_errors():
@@ -378,8 +346,8 @@ class PostgresDatabase:
 
     @contextmanager
     def advisory_lock(self, what: str, seconds: float) -> Iterator[None]:
-        """Nobody else who asks for the same is in here, on whatever machine; StorageError where one stays longer than
-        that. Who dies gives it back, and who stands still has it taken away."""
+        """Hold a lock that no other process on any machine has; StorageError where another keeps it for longer than
+        `seconds`. A process that dies releases it, and one that stands still loses it."""
         with self.translate_errors(), closing(self.session()) as session:
             session.execute(self._idle)
             session.execute(f"SET lock_timeout = {round(seconds * 1000)}".encode())
@@ -393,14 +361,20 @@ class PostgresDatabase:
             from psycopg_pool import ConnectionPool, PoolTimeout
         except ImportError as error:
             raise ConfigurationError("PostgreSQL needs the extra `postgres`", help=install_help("postgres")) from error
-        # autocommit: a reading connection must not sit in a transaction, and writing begins its own.
         reason = self._probe_server()
+        # autocommit: a reading connection must not sit in a transaction, and writing begins its own.
         options = {"autocommit": True, "row_factory": dict_row, **connect_options(address)}
         pool = ConnectionPool(
-            address, min_size=1, max_size=connections, timeout=WAIT_SECONDS, kwargs=options, open=False,
-            configure=self._prepare, reconnect_timeout=ATTEMPT_SECONDS,
-        )  # fmt: skip
-        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try at a server that is gone would be a line
+            address,
+            min_size=1,
+            max_size=connections,
+            timeout=WAIT_SECONDS,
+            kwargs=options,
+            open=False,
+            configure=self._configure,
+            reconnect_timeout=ATTEMPT_SECONDS,
+        )
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # or each failed attempt would be a line of the log
         pool.open()
         try:
             pool.wait(START_SECONDS if reason else WAIT_SECONDS)
@@ -411,12 +385,13 @@ class PostgresDatabase:
             ) from error
         return pool
 
-    def _prepare(self, connection: "PsycopgConnection[Any]") -> None:
+    def _configure(self, connection: "PsycopgConnection[Any]") -> None:
         connection.execute(self._idle)
         connection.execute(KEEPALIVE)
 
     def _probe_server(self) -> str:
-        """Asked before the pool, which waits for what will never be and then says only that time is up."""
+        """Connect once before the pool does, which would wait in vain and then report only a timeout; return why the
+        server refused for now."""
         import psycopg
 
         try:
@@ -435,7 +410,7 @@ class PostgresDatabase:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Errors of psycopg leave as StorageError."""
+        """Raise errors of psycopg as StorageError."""
         import psycopg
         from psycopg_pool import PoolClosed, PoolTimeout
 
@@ -446,9 +421,12 @@ class PostgresDatabase:
         except PoolTimeout as error:
             raise StorageError(f"{self.name} cannot be reached", help=_REACH_HELP, retryable=True) from error
         except psycopg.Error as error:
-            # Or restarting, out of disk, a deadlock; or this process stood still in the middle of a transaction.
-            gone = isinstance(error, psycopg.OperationalError | psycopg.errors.IdleInTransactionSessionTimeout)
-            raise StorageError(f"{self.name}: {first_line(error)}", help=_advice(error), retryable=gone) from error
+            is_operational = isinstance(error, psycopg.OperationalError)
+            state = error.sqlstate or ("08" if is_operational else "")
+            help = _HELP.get(state) or _HELP.get(state[:2], "This is a fault in OpenAssay: report it.")
+            # The server is gone, restarting or out of disk; a deadlock; or this process stood still in a transaction.
+            retryable = is_operational or isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout)
+            raise StorageError(f"{self.name}: {first_line(error)}", help=help, retryable=retryable) from error
         except UnicodeEncodeError as error:
             raise StorageError(
                 f"{self.name}: text with a lone surrogate cannot be stored",
@@ -457,8 +435,8 @@ class PostgresDatabase:
 
 
 class _ReadConnection:
-    """A storage Connection for reading. Where the server has gone away meanwhile, a SELECT is asked again on another
-    connection, for which a server that restarts is waited for: it changes nothing."""
+    """A Connection for reading. Where the server has gone away meanwhile, a SELECT is repeated on another connection,
+    waiting for a server that restarts."""
 
     def __init__(
         self, take: "Callable[[], PsycopgConnection[Any]]", give_back: "Callable[[PsycopgConnection[Any]], None]"
@@ -481,8 +459,8 @@ class _ReadConnection:
 
     def close(self) -> None:
         if self._connection is not None:
-            taken, self._connection = self._connection, None
-            self._give_back(taken)
+            connection, self._connection = self._connection, None
+            self._give_back(connection)
 
     def _ensure_connection(self) -> "PsycopgConnection[Any]":
         if self._connection is None:
@@ -490,25 +468,11 @@ class _ReadConnection:
         return self._connection
 
 
-def _advice(error: Any) -> str:
-    from psycopg import OperationalError
-
-    state = error.sqlstate or ("08" if isinstance(error, OperationalError) else "")
-    return _HELP.get(state) or _HELP.get(state[:2], "This is a fault in OpenAssay: report it.")
-
-
 def connect_options(address: str) -> dict[str, Any]:
+    """Return our connection options that the address does not set itself."""
     from psycopg.conninfo import conninfo_to_dict
 
-    said = conninfo_to_dict(address)
-    ours = {
-        **_CONNECT_OPTIONS,
-        "fallback_application_name": f"openassay {version('openassay')}",
-    }  # `openassay db status` counts by it
-    return {name: value for name, value in ours.items() if name not in said}
-
-
-def _redact_password(address: str) -> str:
-    """For messages and logs."""
-    shown = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1@", address)
-    return re.sub(r"(password\s*=\s*)\S+", r"\1...", shown)
+    given = conninfo_to_dict(address)
+    name = f"openassay {version('openassay')}"  # `openassay admin db status` counts connections by it
+    ours = {**_CONNECT_OPTIONS, "fallback_application_name": name}
+    return {option: value for option, value in ours.items() if option not in given}

@@ -1,4 +1,4 @@
-"""How often something may be done: buckets of tokens that fill evenly, and each doing takes one."""
+"""Rate limits: buckets of tokens that fill evenly, and each action takes one token."""
 
 import asyncio
 import time
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 
-MOST_BUCKETS = 20_000  # names that are remembered; one that is forgotten has a full bucket again
-SHORTEST = 0.01  # seconds between two tries at a token
+MAX_BUCKETS = 20_000  # names that are remembered; one that is forgotten has a full bucket again
+MIN_WAIT = 0.01  # seconds between two attempts at a token
 
 
 @dataclass(slots=True)
@@ -27,58 +27,56 @@ class _Level:
 
 
 class ProcessRates:
-    """A ports.Rates of one process and one event loop."""
+    """A RateLimiter of one process and one event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._levels: OrderedDict[str, _Level] = OrderedDict()
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def try_acquire(self, name: str, bucket: TokenBucket) -> RateDecision:
         return self._take_locally(name, bucket)
 
     async def acquire(self, name: str, bucket: TokenBucket) -> None:
-        async with self._turns[name]:  # first come, first served, and one of a process asks at a time
-            while wait := (await self.try_acquire(name, bucket)).wait:  # noqa: ASYNC110  # nobody tells when there is one
-                await asyncio.sleep(max(wait, SHORTEST))
+        async with self._locks[name]:  # first come, first served, and one task of a process asks at a time
+            while wait := (await self.try_acquire(name, bucket)).wait:  # noqa: ASYNC110  # no event to wait for
+                await asyncio.sleep(max(wait, MIN_WAIT))
 
     def _take_locally(self, name: str, bucket: TokenBucket) -> RateDecision:
         now = self._clock()
         level = self._levels.setdefault(name, _Level(bucket.size, now))
         self._levels.move_to_end(name)
-        if len(self._levels) > MOST_BUCKETS:
+        if len(self._levels) > MAX_BUCKETS:
             self._levels.popitem(last=False)
         level.tokens = min(level.tokens + max(now - level.at, 0.0) * bucket.per_second, bucket.size)
         level.at = now
-        taken = level.tokens >= 1
-        level.tokens -= taken
-        return token_result(taken, level.tokens, bucket)
+        is_taken = level.tokens >= 1
+        level.tokens -= is_taken
+        return _make_decision(is_taken, level.tokens, bucket)
 
 
 class ServerRates(ProcessRates, ABC):
     """Buckets on a server, one for all processes. Where it cannot be asked, each process goes by what it has taken
-    itself: nobody has a full bucket because a server was lost."""
+    itself: losing a server gives nobody a full bucket."""
 
     async def try_acquire(self, name: str, bucket: TokenBucket) -> RateDecision:
-        taken = await self._take_from_server(name, bucket)
-        if taken is not None and taken.wait:
-            return taken
-        here = self._take_locally(name, bucket)
-        return here if taken is None else taken
+        shared = await self._take_from_server(name, bucket)
+        if shared is not None and shared.wait:
+            return shared
+        local = self._take_locally(name, bucket)
+        return local if shared is None else shared
 
     @abstractmethod
     async def _take_from_server(self, name: str, bucket: TokenBucket) -> RateDecision | None:
-        """None where trouble stands in the way."""
+        """Take a token there; None where trouble prevents it."""
 
 
-def token_result(taken: bool, left: float, bucket: TokenBucket) -> RateDecision:
-    return RateDecision(left, 0.0 if taken else (1 - left) / bucket.per_second)
+def _make_decision(is_taken: bool, left: float, bucket: TokenBucket) -> RateDecision:
+    return RateDecision(left, 0.0 if is_taken else (1 - left) / bucket.per_second)
 
 
-# Rates in the database: one row a bucket, by the database's clock.
-
-# The row is locked before its level is looked at, and the clock is read after that: who waited for it sees what was
-# taken meanwhile. A clock that is set back fills nothing, and counts from there.
+# The row is locked before its level is read, and the clock is read after that: a process that waited for it sees what
+# was taken meanwhile. A clock that is set back fills nothing, and counts from there.
 _TAKE_SQL = """
 INSERT INTO rates AS kept (name, level, at, taken) VALUES (%(name)s, %(size)s - 1, clock_timestamp(), TRUE)
 ON CONFLICT (name) DO UPDATE SET (level, taken, at) = (
@@ -93,7 +91,7 @@ RETURNING taken, level
 
 
 class PostgresRates(ServerRates):
-    """A ports.Rates."""
+    """A RateLimiter in the database: one row per bucket, by the database's clock."""
 
     def __init__(self, link: PostgresLink) -> None:
         super().__init__()
@@ -103,13 +101,11 @@ class PostgresRates(ServerRates):
         values = {"name": name, "size": float(bucket.size), "per_second": float(bucket.per_second)}
 
         async def ask(connection: "AsyncConnection[Any]") -> RateDecision:
-            [(taken, left)] = await (await connection.execute(_TAKE_SQL, values)).fetchall()
-            return token_result(taken, left, bucket)
+            [(is_taken, left)] = await (await connection.execute(_TAKE_SQL, values)).fetchall()
+            return _make_decision(is_taken, left, bucket)
 
         return await self._link.use("rates", ask)
 
-
-# Rates on a Redis or Valkey server, by the server's clock.
 
 # A script, though the caches do without: a level must be read, filled and written in one step. WATCH does that too, in
 # four rounds instead of one, and gives up where many come at once; a counter with an end (SET NX, INCR) lets twice as
@@ -135,7 +131,8 @@ return {taken, string.format('%.9f', level)}
 
 
 class RedisRates(ServerRates):
-    """A ports.Rates. A bucket that would be full is forgotten, which is the same."""
+    """A RateLimiter on a Redis or Valkey server, by its clock. A bucket that would be full expires, which is the
+    same."""
 
     def __init__(self, link: RedisLink) -> None:
         super().__init__()
@@ -144,8 +141,8 @@ class RedisRates(ServerRates):
 
     async def _take_from_server(self, name: str, bucket: TokenBucket) -> RateDecision | None:
         async def ask(_: "Redis") -> RateDecision:
-            given = [float(bucket.size), float(bucket.per_second)]
-            taken, left = cast("list[Any]", await self._script(keys=[redis_key("rate", name)], args=given))
-            return token_result(bool(taken), float(left), bucket)
+            args = [float(bucket.size), float(bucket.per_second)]
+            is_taken, left = cast("list[Any]", await self._script(keys=[redis_key("rate", name)], args=args))
+            return _make_decision(bool(is_taken), float(left), bucket)
 
         return await self._link.use("rates", ask)

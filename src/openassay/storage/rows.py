@@ -1,10 +1,12 @@
-"""Rows that say when they are not what was written.
+"""Rows that show when they are not what was written.
 
     row   its seal is over its table and every column
     head  of a thread, of a run's events, of an account: how many rows there are, and the sum of their seals
     all   only with a key: the sum of the heads' seals, so that a thread cannot be put back as a whole either
 
-A row that was altered or exchanged fails its own seal; one that is missing, added or put back fails the sum.
+A row that was altered or exchanged fails its own seal; one that is missing, added or put back fails the sum. Without a
+key a seal is a SHA-256, which finds every accident; with one it is an HMAC, which nobody can make without the key. What
+is encrypted is bound to its place, so it cannot be moved to another.
 """
 
 import base64
@@ -27,24 +29,19 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 
-# Seals over rows and files, and the cipher of encryption at rest.
-#
-# Without a key a seal is a SHA-256, which finds every accident; with one it is an HMAC, which nobody can make without
-# the
-# key. What is encrypted is bound to its place, so it cannot be moved to another.
-
-SHORTEST_KEY = 24  # characters
+MIN_KEY_LENGTH = 24  # characters
+ALTERATION_HELP = "It was altered, or damaged. Restore a copy, or delete the thread and ask again."
 _MARK = "enc1:"
-_NONCE = 12
+_NONCE = 12  # bytes
 
 
 class Seals:
-    """Made from the key of the settings, if there is one."""
+    """Seals over rows and files, and the cipher of encryption at rest, made from the key of the settings."""
 
     def __init__(self, key: str | None = None, *, encrypt: bool = False) -> None:
-        if key is not None and len(key) < SHORTEST_KEY:
+        if key is not None and len(key) < MIN_KEY_LENGTH:
             raise ConfigurationError(
-                f"the storage key has {len(key)} characters; it needs at least {SHORTEST_KEY}",
+                f"the storage key has {len(key)} characters; it needs at least {MIN_KEY_LENGTH}",
                 help="Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
             )
         if encrypt and key is None:
@@ -52,13 +49,17 @@ class Seals:
                 "persistence.encrypt is set and there is no key", help="Set OPENASSAY_STORAGE_KEY, or unset it."
             )
         self._sealing = derive_key(key, "seal") if key else None
-        self._cipher = _make_cipher(derive_key(key, "cipher")) if key and encrypt else None
+        self._cipher: AESGCM | None = None
+        if key and encrypt:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM as Cipher
+
+            self._cipher = Cipher(derive_key(key, "cipher"))
         self.keyed = key is not None
         self.encrypts = encrypt
         self.key_id = derive_key(key, "name").hex()[:16] if key else ""
 
     def seal(self, *parts: Any) -> str:
-        """Over plain values and bytes, in order."""
+        """Seal plain values and bytes, in order."""
         return self.seal_bytes(_PLAIN.encode(parts).encode())
 
     def seal_bytes(self, content: bytes) -> str:
@@ -67,7 +68,7 @@ class Seals:
         return hmac.digest(self._sealing, content, "sha256").hex()
 
     def encrypt(self, place: str, value: Any) -> Any:
-        """What is stored in place of a text or of bytes."""
+        """Return what is stored in place of a text or of bytes."""
         if self._cipher is None or value is None:
             return value
         nonce = secrets.token_bytes(_NONCE)
@@ -77,7 +78,7 @@ class Seals:
         return _MARK + base64.b64encode(sealed).decode()
 
     def decrypt(self, place: str, value: Any) -> Any:
-        """The value that was hidden there. One that was not hidden, or somewhere else, is refused."""
+        """Return the value that was encrypted there; IntegrityError for one that was not, or in another place."""
         if self._cipher is None or value is None:
             return value
         mark = _MARK.encode() if isinstance(value, bytes) else _MARK
@@ -85,28 +86,19 @@ class Seals:
             raise IntegrityError(f"{place} is not encrypted, and everything here is", help=ALTERATION_HELP, place=place)
         from cryptography.exceptions import InvalidTag
 
-        held = value[len(mark) :]
+        stored = value[len(mark) :]
         try:
-            sealed = held if isinstance(held, bytes) else base64.b64decode(held, validate=True)
+            sealed = stored if isinstance(stored, bytes) else base64.b64decode(stored, validate=True)
             plain = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], place.encode())
         except (InvalidTag, ValueError) as error:
             raise IntegrityError(f"{place} cannot be decrypted", help=ALTERATION_HELP, place=place) from error
         return plain if isinstance(value, bytes) else plain.decode("utf-8", "surrogatepass")
 
 
-ALTERATION_HELP = "It was altered, or damaged. Restore a copy, or delete the thread and ask again."
-
-
 def derive_key(key: str, purpose: str) -> bytes:
-    """HKDF (RFC 5869) with SHA-256, one block: a key of its own for each purpose."""
+    """Derive a key for one purpose: HKDF (RFC 5869) with SHA-256, one block."""
     extracted = hmac.new(b"openassay storage", key.encode(), "sha256").digest()
     return hmac.new(extracted, purpose.encode() + b"\x01", "sha256").digest()
-
-
-def _make_cipher(key: bytes) -> "AESGCM":
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    return AESGCM(key)
 
 
 def _hash_bytes(value: object) -> Mapping[str, str]:
@@ -118,23 +110,20 @@ def _hash_bytes(value: object) -> Mapping[str, str]:
 _PLAIN = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_hash_bytes)
 
 
-# What belongs together, summed up: for a thread, a run's events or an account, how many rows there are and the sum of
-# their seals. With a key a head over all heads does the same for them.
-#
-# Sums are taken modulo 2**256, so a change costs one row of `heads` whatever the size of the thread.
-
-_MODULUS = 2**256
+_MODULUS = 2**256  # of sums, so that a change costs one row of `heads` whatever the size of the thread
 _EVERYTHING = "all"
 _SCOPES = frozenset(table.scope for table in ALL_TABLES if table.scope)
 _ONE = "SELECT scope, version, members, total, seal FROM heads WHERE scope = ?"
 _OTHERS = "SELECT scope, version, members, total, seal FROM heads WHERE scope <> ? ORDER BY scope"
-_MOMENT = "SELECT value FROM meta WHERE name = 'sealing'"
+_SEALING = "SELECT value FROM meta WHERE name = 'sealing'"
 _NEW = "INSERT INTO heads (scope, version, members, total, seal) VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope) DO NOTHING"
 _SET = "UPDATE heads SET version = ?, members = ?, total = ?, seal = ? WHERE scope = ?"
 
 
 @dataclass(slots=True)
 class Head:
+    """How many rows belong to a thread, a run's events or an account, and the sum of their seals."""
+
     scope: str
     version: int = 0
     members: int = 0
@@ -150,18 +139,17 @@ class Head:
 
 
 class Heads:
-    """The table `heads`. Its methods that take a connection are steps of a transaction.
+    """The table `heads`. Methods that take a connection are steps of a transaction.
 
-    Who locks several locks those of threads, runs and accounts first and what they have in common last: two who do it
-    the other way round would wait for each other."""
+    To lock several, lock those of threads, runs and accounts first and what they have in common last: two processes
+    that did it in different orders would wait for each other."""
 
     def __init__(self, database: Database, seals: Seals) -> None:
         self._database = database
         self._seals = seals
 
     def lock(self, connection: Connection, scope: str, *, make: bool = True) -> Head:
-        """The head, which nobody else may change until the transaction is over; a new one where there is none. Whoever
-        does not make one only looks."""
+        """Lock a head until the transaction ends; a missing one is made, unless `make` is false."""
         if make:
             fences.check(connection, scope)
         sql = _ONE + self._database.for_update
@@ -169,23 +157,25 @@ class Heads:
         if row is None:
             if not make:
                 return Head(scope)
-            self._make(connection, scope)
+            head = Head(scope)
+            if self._insert(connection, head) and scope != _EVERYTHING:  # unless another process was faster
+                self._add_to_total(connection, 1, int(head.seal, 16))
             row = connection.execute(sql, (scope,)).fetchone()
         return self._load(row)
 
     def lock_heads(self, connection: Connection, scopes: Iterable[str]) -> None:
-        """Lock heads in whatever state they are; those there are."""
+        """Lock those of the heads that exist, even damaged ones."""
         for scope in scopes:
             fences.check(connection, scope)
             connection.execute(_ONE + self._database.for_update, (scope,)).fetchall()
 
     def lock_common(self, connection: Connection) -> None:
-        """Lock what all have in common: no run begins, and nobody else who does this goes on, until the transaction is
-        over. With a key that is the head over all heads, which every change locks in the end."""
+        """Lock what all have in common, so that no run begins until the transaction ends. With a key that is the head
+        over all heads, which every change locks in the end."""
         if self._seals.keyed:
             self.lock(connection, _EVERYTHING)
         else:
-            connection.execute(_MOMENT + self._database.for_update).fetchall()
+            connection.execute(_SEALING + self._database.for_update).fetchall()
 
     def save(self, connection: Connection, head: Head) -> None:
         before = int(head.seal, 16)
@@ -196,7 +186,7 @@ class Heads:
             self._add_to_total(connection, 0, int(head.seal, 16) - before)
 
     def drop(self, connection: Connection, scopes: Iterable[str]) -> int:
-        """Forget the heads of rows that are gone; how many there were."""
+        """Delete the heads of rows that were deleted; return how many there were."""
         seals = []
         for scope in scopes:
             row = connection.execute(_ONE, (scope,)).fetchone()
@@ -208,7 +198,7 @@ class Heads:
         return len(seals)
 
     def replace(self, connection: Connection, heads: Iterable[Head]) -> None:
-        """These, and no others."""
+        """Write these heads in place of all others."""
         connection.execute("DELETE FROM heads")
         everything = Head(_EVERYTHING)
         for head in heads:
@@ -218,8 +208,8 @@ class Heads:
             self._insert(connection, everything)
 
     def check_all(self) -> None:
-        """With a key: that none was put back, or taken out, as a whole. Each must be what its seal was made from, or
-        what one lacks in the sum could be added to the seal of another."""
+        """With a key, raise IntegrityError if a head was put back, or taken out, as a whole. Each must be what its seal
+        was made from, or what one lacks in the sum could be added to the seal of another."""
         if not self._seals.keyed:
             return
         with self._database.transaction() as connection:
@@ -232,10 +222,16 @@ class Heads:
             )
 
     def list_scopes(self) -> list[tuple[str, str]]:
-        """Everything that has a head, as (scope, owner)."""
+        """List everything that has a head, as (scope, owner)."""
         with self._database.connection() as connection:
             rows = connection.execute(_OTHERS, (_EVERYTHING,)).fetchall()
-        return [self._split_scope(row["scope"]) for row in rows]
+        scopes: list[tuple[str, str]] = []
+        for row in rows:
+            scope, _, owner = str(row["scope"]).partition(":")
+            if scope not in _SCOPES:
+                raise self.alteration_error(str(row["scope"]))
+            scopes.append((scope, owner))
+        return scopes
 
     def sum_seals(self, seals: Iterable[str]) -> int:
         try:
@@ -259,11 +255,6 @@ class Heads:
             raise self.alteration_error(head.scope)
         return head
 
-    def _make(self, connection: Connection, scope: str) -> None:
-        head = Head(scope)
-        if self._insert(connection, head) and scope != _EVERYTHING:  # unless somebody was faster
-            self._add_to_total(connection, 1, int(head.seal, 16))
-
     def _insert(self, connection: Connection, head: Head) -> int:
         head.seal = head.compute_seal(self._seals)
         values = (head.scope, head.version, head.members, f"{head.total:064x}", head.seal)
@@ -275,13 +266,7 @@ class Heads:
             everything.add(members, difference)
             self.save(connection, everything)
         elif members > 0 and connection.execute(_ONE, (_EVERYTHING,)).fetchone():
-            raise self.alteration_error(_EVERYTHING)  # sealed with a key since we opened it
-
-    def _split_scope(self, head: object) -> tuple[str, str]:
-        scope, _, owner = str(head).partition(":")
-        if scope not in _SCOPES:
-            raise self.alteration_error(str(head))
-        return scope, owner
+            raise self.alteration_error(_EVERYTHING)  # it was sealed with a key since we opened it
 
 
 _log = logging.getLogger("openassay")
@@ -292,17 +277,15 @@ OnConflict = Literal["raise", "keep", "replace"]
 
 
 class Rows:
-    """All sealed tables of one database. Reading checks; writing goes through `writing`, one scope at a time."""
+    """All sealed tables of one database. Reading checks; writing goes through `open_writer`, one scope at a time."""
 
     def __init__(self, database: Database, seals: Seals | None = None) -> None:
         self.database = database
         self.seals = seals or Seals()
         self.heads = Heads(database, self.seals)
 
-    # -- reading ------------------------------------------------------------------------------------------
-
     def read(self, table: TableSpec, rest: str = "", values: Values = ()) -> list[Row]:
-        """Rows as they were written. `rest` is what follows the table's name in a SELECT."""
+        """Read rows, checked and decrypted. `rest` is what follows the table's name in a SELECT."""
         with self.database.connection() as connection:
             found = connection.execute(select_sql(table, rest), values).fetchall()
         return [self.decode(table, row) for row in found]
@@ -312,8 +295,8 @@ class Rows:
         return rows[0] if rows else None
 
     def read_lenient(self, table: TableSpec, rest: str = "", values: Values = ()) -> tuple[list[Row], list[Any]]:
-        """As `read`, for who looks after many threads: a row that is not what was written is logged and set aside, as
-        it is stored, so that one thread that is damaged does not stop the others."""
+        """Read rows of many threads. One that is not what was written is logged and returned apart, as it is stored, so
+        that one damaged thread does not stop the others."""
         with self.database.connection() as connection:
             found = connection.execute(select_sql(table, rest), values).fetchall()
         sound, damaged = list[Row](), list[Any]()
@@ -321,13 +304,13 @@ class Rows:
             try:
                 sound.append(self.decode(table, row))
             except IntegrityError as error:
-                _log.warning("%s; it is left out", error.message)
+                _log.warning("%s; it is skipped", error.message)
                 damaged.append(row)
         return sound, damaged
 
     def iter_batches(self, table: TableSpec, rest: str = "", values: Sequence[object] = ()) -> Iterator[list[Any]]:
-        """Rows as they are stored, unchecked, each batch from the key on that the last one ended with. `rest` is empty
-        or a WHERE clause."""
+        """Yield rows as they are stored, unchecked, each batch after the last key of the one before. `rest` is empty or
+        a WHERE clause."""
         keys = ", ".join(qualify_columns(table, table.key))
         onwards, after = "", list[object]()
         while True:
@@ -341,27 +324,30 @@ class Rows:
             onwards = f"{'AND' if rest else 'WHERE'} ({keys}) > ({', '.join('?' for _ in after)})"
 
     def decode(self, table: TableSpec, row: Any) -> Row:
-        """A row of a SELECT of all columns with the seal, checked and decrypted."""
-        held = self._check_seal(table, row)
-        for name in self._secret_columns(table, held):
-            held[name] = self.seals.decrypt(row_name(table, held, name), held[name])
-        return held
+        """Check and decrypt a row of a SELECT of all columns with the seal."""
+        values = self._check_seal(table, row)
+        for name in self._secret_columns(table, values):
+            values[name] = self.seals.decrypt(row_name(table, values, name), values[name])
+        return values
 
     def _check_seal(self, table: TableSpec, row: Any) -> Row:
-        held = {name: row[name] for name in table.columns}
+        values = {name: row[name] for name in table.columns}
         try:
-            intact = self._seal(table, held) == row["seal"]
+            is_intact = self._seal(table, values) == row["seal"]
         except (TypeError, ValueError):
-            intact = False  # bytes where text should stand
-        if not intact:
-            raise alteration_error(self.database, table, held)
-        return held
-
-    # -- writing ------------------------------------------------------------------------------------------
+            is_intact = False  # bytes where text should be
+        if not is_intact:
+            raise IntegrityError(
+                f"{self.database.name}: row {row_name(table, values)} is not what was written",
+                help=ALTERATION_HELP,
+                table=table.name,
+            )
+        return values
 
     @contextmanager
     def open_writer(self, scope: str, owner: str = "") -> Iterator["Writer"]:
-        """A transaction that changes rows of one scope, alone: `writing("thread", id)`. Without a scope, documents."""
+        """Open a transaction that alone changes rows of one scope, as ("thread", id). Without a scope: documents and
+        other rows without an owner."""
         name = f"{scope}:{owner}" if scope else ""
         with self.database.transaction() as connection:
             writer = Writer(self, connection, name, self.heads.lock(connection, name) if name else None)
@@ -369,45 +355,41 @@ class Rows:
             writer.flush()
 
     def encode(self, table: TableSpec, values: Mapping[str, object]) -> Row:
-        """The row as it goes into the database, with its seal."""
-        held: Row = {name: values[name] for name in table.columns}
-        for name in self._secret_columns(table, held):
-            held[name] = self.seals.encrypt(row_name(table, held, name), held[name])
-        return {**held, "seal": self._seal(table, held)}
+        """Return the row as it is stored, encrypted and with its seal."""
+        row: Row = {name: values[name] for name in table.columns}
+        for name in self._secret_columns(table, row):
+            row[name] = self.seals.encrypt(row_name(table, row, name), row[name])
+        return {**row, "seal": self._seal(table, row)}
 
-    def _secret_columns(self, table: TableSpec, held: Row) -> list[str]:
-        """Columns that encryption hides. That nothing stands in one is no secret: the ledger counts by it."""
-        return [name for name in table.secret if held[name] != ""] if self.seals.encrypts else []
+    def _secret_columns(self, table: TableSpec, row: Row) -> list[str]:
+        """List the columns to encrypt. That one is empty is no secret: the ledger counts by it."""
+        return [name for name in table.secret if row[name] != ""] if self.seals.encrypts else []
 
-    def _seal(self, table: TableSpec, held: Row) -> str:
+    def _seal(self, table: TableSpec, row: Row) -> str:
         # Whether it is encrypted is sealed too: a reader who thinks otherwise must not take ciphertext for text.
-        values = [value if isinstance(value := held[name], str) else _normalize_number(value) for name in table.columns]
+        values = [value if isinstance(value := row[name], str) else _normalize_number(value) for name in table.columns]
         return self.seals.seal(table.name, self.seals.encrypts, values)
 
-    # -- heads --------------------------------------------------------------------------------------------
-
     def check(self, scope: str, owner: str, *, deep: bool = False) -> int:
-        """Raises IntegrityError unless the rows are those that were written; returns the head's version. `deep` looks
-        into every row, which reading does anyway. With a key it always does, since sums alone do not help against
-        somebody who knows them: a row nobody reads could carry the seal of one that was removed. 8,000 rows of a
-        thread of 100 turns take 120 ms, sums alone 20."""
+        """Raise IntegrityError unless the rows are those that were written; return the head's version.
+
+        `deep` checks every row, which reading does anyway. With a key it always does, since sums alone do not help
+        against somebody who knows them: a row nobody reads could carry the seal of one that was removed. 8,000 rows of
+        a thread of 100 turns take 120 ms, sums alone 20."""
         deep = deep or self.seals.keyed
         with self.database.transaction() as connection:
             head = self.heads.lock(connection, f"{scope}:{owner}", make=False)
-            tables = [table for table in ALL_TABLES if table.scope == scope]
-            found = [seal for table in tables for seal in self._read_seals(connection, table, owner, deep=deep)]
-            if len(found) != head.members or self.heads.sum_seals(found) != head.total:
-                raise self.count_error(scope, owner, head.members - len(found))
+            seals: list[str] = []
+            for table in (table for table in ALL_TABLES if table.scope == scope):
+                rest = f"WHERE {table.owner} = ?"
+                sql = select_sql(table, rest) if deep else f"SELECT seal FROM {table.name} {rest}"  # noqa: S608  # ours
+                for row in connection.execute(sql, (owner,)).fetchall():
+                    if deep:
+                        self._check_seal(table, row)
+                    seals.append(row["seal"])
+            if len(seals) != head.members or self.heads.sum_seals(seals) != head.total:
+                raise self.count_error(scope, owner, head.members - len(seals))
         return head.version
-
-    def _read_seals(self, connection: Connection, table: TableSpec, owner: str, *, deep: bool) -> list[str]:
-        """The seals of the rows there are."""
-        rest = f"WHERE {table.owner} = ?"
-        sql = select_sql(table, rest) if deep else f"SELECT seal FROM {table.name} {rest}"  # noqa: S608  # names of ours
-        rows = connection.execute(sql, (owner,)).fetchall()
-        for row in rows if deep else ():
-            self._check_seal(table, row)
-        return [row["seal"] for row in rows]
 
     def count_error(self, scope: str, owner: str, missing: int) -> IntegrityError:
         what = f"{missing} missing" if missing > 0 else f"{-missing} too many" if missing else "one was put back"
@@ -416,14 +398,6 @@ class Rows:
             help=ALTERATION_HELP,
             scope=f"{scope}:{owner}",
         )
-
-    def check_heads(self) -> None:
-        """With a key: that no thread, run or account was put back, or taken out, as a whole."""
-        self.heads.check_all()
-
-    def scopes(self) -> list[tuple[str, str]]:
-        """Everything that has a head, as (scope, owner)."""
-        return self.heads.list_scopes()
 
 
 class Writer:
@@ -435,10 +409,10 @@ class Writer:
         self._scope = scope
         self._head = head
         self._changed = False
-        self._seen: dict[tuple[object, ...], tuple[Row, str]] = {}  # rows nobody else can change meanwhile, and seals
+        self._seen: dict[tuple[object, ...], tuple[Row, str]] = {}  # locked rows, and their seals
 
     def insert(self, table: TableSpec, values: Mapping[str, object], *, on_conflict: OnConflict = "raise") -> bool:
-        """Whether the row is new. `keep` leaves one that is there alone, `replace` puts the new one in its place."""
+        """Insert a row; return whether it is new. `keep` keeps a row of the same key, `replace` replaces it."""
         row = self._rows.encode(table, values)
         self._check_scope(table, row)
         if on_conflict == "replace":
@@ -453,7 +427,7 @@ class Writer:
         return True
 
     def read(self, table: TableSpec, rest: str = "", values: Values = ()) -> list[Row]:
-        """As the transaction sees them."""
+        """Read rows as the transaction sees them."""
         found = self.connection.execute(select_sql(table, rest), values).fetchall()
         rows = [self._rows.decode(table, row) for row in found]
         if table.scope:
@@ -466,7 +440,7 @@ class Writer:
         return rows[0] if rows else None
 
     def update(self, table: TableSpec, key: Sequence[object], changes: Mapping[str, object]) -> Row | None:
-        """The row as it is now; None where there is none."""
+        """Change a row and return it; None where there is none."""
         seen = self._seen.get((table.name, *key))
         if seen is None:
             found = self.connection.execute(select_sql(table, _where_key_sql(table)), key).fetchone()
@@ -479,7 +453,7 @@ class Writer:
         return new
 
     def delete(self, table: TableSpec, rest: str, values: Values = ()) -> int:
-        """How many rows `rest`, a WHERE clause, had."""
+        """Delete the rows of `rest`, a WHERE clause; return how many."""
         if not rest.startswith("WHERE "):
             raise StorageError("rows are deleted by a WHERE clause", help="This is a fault in OpenAssay: report it.")
         found = self.connection.execute(f"SELECT seal FROM {table.name} {rest}", values).fetchall()  # noqa: S608
@@ -512,20 +486,15 @@ class Writer:
 
 
 def row_name(table: TableSpec, row: Mapping[str, object], column: str = "") -> str:
-    """What a message calls a row, and what an encrypted value is bound to."""
+    """Return the name of a row in messages, to which an encrypted value is bound."""
     name = "/".join(str(row[key]) for key in table.key)
     return f"{table.name} {name}" + (f" {column}" if column else "")
 
 
-def alteration_error(database: Database, table: TableSpec, row: Mapping[str, object]) -> IntegrityError:
-    return IntegrityError(
-        f"{database.name}: row {row_name(table, row)} is not what was written", help=ALTERATION_HELP, table=table.name
-    )
-
-
 def overwrite_row(connection: Connection, table: TableSpec, row: Row) -> None:
-    """A row as it is stored, over the one of its key."""
-    connection.execute(_update_sql(table), [row[name] for name in (*_other_columns(table), *table.key)])
+    """Write a row as it is stored over the one of its key."""
+    sql, columns = _update_sql(table)
+    connection.execute(sql, [row[name] for name in columns])
 
 
 @cache
@@ -537,25 +506,22 @@ def _insert_sql(table: TableSpec, keep: bool) -> str:
 
 
 @cache
-def _update_sql(table: TableSpec) -> str:
-    changes = ", ".join(f"{_as_identifier(name)} = ?" for name in _other_columns(table))
-    return f"UPDATE {table.name} SET {changes} {_where_key_sql(table)}"  # noqa: S608
-
-
-@cache
-def _other_columns(table: TableSpec) -> tuple[str, ...]:
-    return tuple(name for name in (*table.columns, "seal") if name not in table.key)
+def _update_sql(table: TableSpec) -> tuple[str, tuple[str, ...]]:
+    """Return the statement, and the columns whose values it takes."""
+    others = tuple(name for name in (*table.columns, "seal") if name not in table.key)
+    changes = ", ".join(f"{_as_identifier(name)} = ?" for name in others)
+    return f"UPDATE {table.name} SET {changes} {_where_key_sql(table)}", (*others, *table.key)  # noqa: S608
 
 
 def _normalize_number(value: Any) -> Any:
-    """Numbers are sealed by what they are worth: a column may give 1 back as 1.0, -0.0 as 0.0, and true as 1."""
+    """Return a number as it is sealed, by its value: a column may give 1 back as 1.0, -0.0 as 0.0, and true as 1."""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     return value
 
 
 def select_sql(table: TableSpec, rest: str) -> str:
-    """All columns with the seal."""
+    """Select all columns with the seal."""
     return f"{_select_all_sql(table)} {rest}"
 
 
@@ -570,7 +536,7 @@ def _where_key_sql(table: TableSpec) -> str:
 
 
 def qualify_columns(table: TableSpec, columns: Sequence[str]) -> list[str]:
-    """With the table's name before it: alone, a quoted name that is no column's is taken for a text by SQLite."""
+    """Put the table's name before columns: alone, SQLite takes a quoted name that is no column's for a text."""
     return [f"{table.name}.{_as_identifier(name)}" for name in columns]
 
 

@@ -1,4 +1,4 @@
-"""News between processes: that something happened, never what. Whoever hears it looks; one that is lost costs time."""
+"""Signals between processes: that something happened, never what. The receiver looks; a lost signal costs only time."""
 
 import asyncio
 import contextlib
@@ -12,58 +12,59 @@ from openassay.storage.connections import REDIS_PREFIX, PostgresLink, RedisLink,
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-
 CHANNEL = "openassay"
-PAUSE = 0.03  # seconds between two messages of a process: what rings meanwhile goes with the next
-AGAIN = 1.0  # seconds after which a lost connection is tried again
-QUIET = 10.0  # seconds of silence after which to ask whether the server is still there
+REDIS_CHANNEL = f"{REDIS_PREFIX}{CHANNEL}"
+SEND_PAUSE = 0.03  # seconds between two messages of a process: topics notified meanwhile go with the next
+RECONNECT_SECONDS = 1.0
+QUIET_SECONDS = 10.0  # of silence after which to ask whether the server is still there
 ANSWER_SECONDS = 3.0
-LONGEST = 7_000  # bytes of a message; PostgreSQL takes 8,000
-EVERYTHING = "*"  # in the place of topics that are too many for a message
+MAX_MESSAGE_BYTES = 7_000  # PostgreSQL takes 8,000
+EVERYTHING = "*"  # stands for topics that are too many for a message
 
 
 class ProcessSignals:
-    """A ports.Signals of one process and one event loop."""
+    """Signals of one process and one event loop."""
 
     def __init__(self) -> None:
-        self._bells: dict[str, set[asyncio.Event]] = {}
+        self._listeners: dict[str, set[asyncio.Event]] = {}
 
     @property
     def is_live(self) -> bool:
         return False
 
     def notify(self, topic: str) -> None:
-        for bell in self._bells.get(topic, ()):
-            bell.set()
+        for event in self._listeners.get(topic, ()):
+            event.set()
 
     @contextlib.contextmanager
     def listen(self, topic: str) -> Iterator[asyncio.Event]:
-        bell = asyncio.Event()
-        bells = self._bells.setdefault(topic, set())
-        bells.add(bell)
+        event = asyncio.Event()
+        events = self._listeners.setdefault(topic, set())
+        events.add(event)
         try:
-            yield bell
+            yield event
         finally:
-            bells.discard(bell)
-            if not bells and self._bells.get(topic) is bells:
-                del self._bells[topic]
+            events.discard(event)
+            if not events and self._listeners.get(topic) is events:
+                del self._listeners[topic]
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
 class ServerSignals(ProcessSignals, ABC):
-    """Over a server. It is connected to when somebody rings or listens first, and again whenever it was lost; those who
-    listen are woken then, since they may have missed something."""
+    """Signals over a server. It is connected to on the first use, and again whenever the connection was lost; listeners
+    are woken then, since they may have missed something."""
 
     def __init__(self, link: ServerLink[Any]) -> None:
         super().__init__()
         self._link = link
-        self._own = secrets.token_hex(4)  # what this process has rung itself, it has heard
+        self._id = secrets.token_hex(4)  # this process ignores its own messages: it was notified directly
         self._live = self._closed = False
-        self._due: set[str] = set()
-        self._rung = asyncio.Event()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._pending: set[str] = set()
+        self._notified = asyncio.Event()
+        self._sender: asyncio.Task[None] | None = None
+        self._receiver: asyncio.Task[None] | None = None
 
     @property
     def is_live(self) -> bool:
@@ -72,47 +73,43 @@ class ServerSignals(ProcessSignals, ABC):
     def notify(self, topic: str) -> None:
         super().notify(topic)
         if not self._closed:
-            self._due.add(topic)
-            self._rung.set()
-            if "telling" not in self._tasks:
-                self._tasks["telling"] = asyncio.create_task(self._send_loop(), name="signals-telling")
+            self._pending.add(topic)
+            self._notified.set()
+            if self._sender is None:
+                self._sender = asyncio.create_task(self._send_loop(), name="signals-sender")
 
     @contextlib.contextmanager
     def listen(self, topic: str) -> Iterator[asyncio.Event]:
-        if "hearing" not in self._tasks and not self._closed:
-            self._tasks["hearing"] = asyncio.create_task(self._receive_loop(), name="signals-hearing")
-        with super().listen(topic) as bell:
-            yield bell
+        if self._receiver is None and not self._closed:
+            self._receiver = asyncio.create_task(self._receive_loop(), name="signals-receiver")
+        with super().listen(topic) as event:
+            yield event
 
     async def close(self) -> None:
-        """What was rung last is told."""
+        """Send what is pending, and disconnect."""
         self._closed = True
-        while left := [task for task in self._tasks.values() if not task.done()]:
-            for task in left:  # again and again: wait_for, which redis uses, may swallow one before Python 3.12
+        while tasks := [task for task in (self._sender, self._receiver) if task and not task.done()]:
+            for task in tasks:  # again and again: wait_for, which redis uses, may swallow one before Python 3.12
                 task.cancel()
-            await asyncio.wait(left, timeout=PAUSE)
-        if self._due:
-            await self._send(self._next_message())
-
-    # Telling ----------------------------------------------------------------------------------------------
+            await asyncio.wait(tasks, timeout=SEND_PAUSE)
+        if self._pending:
+            await self._send_pending()
 
     async def _send_loop(self) -> None:
         while not self._closed:
-            await self._rung.wait()
-            self._rung.clear()
-            await self._send(self._next_message())
-            await asyncio.sleep(PAUSE)
+            await self._notified.wait()
+            self._notified.clear()
+            await self._send_pending()
+            await asyncio.sleep(SEND_PAUSE)
 
-    def _next_message(self) -> str:
-        topics, self._due = self._due, set()
-        message = " ".join([self._own, *topics])
-        return message if len(message.encode()) <= LONGEST else f"{self._own} {EVERYTHING}"
+    async def _send_pending(self) -> None:
+        topics, self._pending = self._pending, set()
+        message = " ".join([self._id, *topics])
+        await self._send(message if len(message.encode()) <= MAX_MESSAGE_BYTES else f"{self._id} {EVERYTHING}")
 
     @abstractmethod
     async def _send(self, message: str) -> None:
-        """Trouble is the link's."""
-
-    # Hearing ----------------------------------------------------------------------------------------------
+        """Send a message; the link handles trouble."""
 
     async def _receive_loop(self) -> None:
         while not self._closed:
@@ -124,35 +121,31 @@ class ServerSignals(ProcessSignals, ABC):
                 self._link.report_failure("news", error)
             if self._live:
                 self._live = False
-                self._wake(self._bells)  # from here on they look more often
-            await asyncio.sleep(AGAIN)
+                self._wake(self._listeners)  # from here on they poll more often
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    def _handle_message(self, message: str) -> None:
+        sender, *topics = message.split(" ")
+        if sender != self._id:
+            self._wake(self._listeners if EVERYTHING in topics else topics)
 
     @abstractmethod
     def _receive(self) -> AsyncGenerator[str]:
-        """Messages as they come, until the connection is lost; calls `_connected` once there is one."""
+        """Yield messages until the connection is lost; calls `_on_connect` once it is there."""
 
     def _on_connect(self) -> None:
         self._live = True
         self._link.report_success("news")
-        self._wake(self._bells)
-
-    def _handle_message(self, message: str) -> None:
-        sender, *topics = message.split(" ")
-        if sender != self._own:
-            self._wake(self._bells if EVERYTHING in topics else topics)
+        self._wake(self._listeners)
 
     def _wake(self, topics: Iterable[str]) -> None:
         for topic in topics:
             super().notify(topic)
 
 
-# News over PostgreSQL: one connection listens, and one message at a time is sent over the pool.
-#
-# LISTEN needs a connection that stays: not one of a PgBouncer that hands connections out for a transaction.
-
-
 class PostgresSignals(ServerSignals):
-    """A ports.Signals."""
+    """Signals over LISTEN and NOTIFY: one connection listens, messages are sent over the pool. LISTEN needs a
+    connection that stays, not one of a PgBouncer that hands connections out for a transaction."""
 
     def __init__(self, link: PostgresLink) -> None:
         super().__init__(link)
@@ -169,38 +162,33 @@ class PostgresSignals(ServerSignals):
             await connection.execute(f"LISTEN {CHANNEL}".encode())
             self._on_connect()
             while True:
-                async for heard in connection.notifies(timeout=QUIET):
-                    yield heard.payload
+                async for notification in connection.notifies(timeout=QUIET_SECONDS):
+                    yield notification.payload
                 async with asyncio.timeout(ANSWER_SECONDS):
                     await connection.execute(b"")
 
 
-# News over Redis or Valkey: publish and subscribe.
-
-_CHANNEL = f"{REDIS_PREFIX}{CHANNEL}"
-
-
 class RedisSignals(ServerSignals):
-    """A ports.Signals."""
+    """Signals over publish and subscribe of Redis or Valkey."""
 
     def __init__(self, link: RedisLink) -> None:
         super().__init__(link)
         self._server = link
 
     async def _send(self, message: str) -> None:
-        await self._server.use("news", lambda client: client.publish(_CHANNEL, message))
+        await self._server.use("news", lambda client: client.publish(REDIS_CHANNEL, message))
 
     async def _receive(self) -> AsyncGenerator[str]:
         async with self._server.client.pubsub() as channel:
-            await channel.subscribe(_CHANNEL)
+            await channel.subscribe(REDIS_CHANNEL)
             while True:
-                heard = await channel.get_message(timeout=QUIET)
-                if heard is None:  # silence, or a server that is gone without a word
+                received = await channel.get_message(timeout=QUIET_SECONDS)
+                if received is None:  # silence, or a server that has vanished
                     await channel.ping()
-                    heard = await channel.get_message(timeout=ANSWER_SECONDS)
-                    if heard is None:
+                    received = await channel.get_message(timeout=ANSWER_SECONDS)
+                    if received is None:
                         raise TimeoutError
-                if heard["type"] == "subscribe":
+                if received["type"] == "subscribe":
                     self._on_connect()
-                elif heard["type"] == "message":
-                    yield heard["data"].decode(errors="replace")  # others may use the server, too
+                elif received["type"] == "message":
+                    yield received["data"].decode(errors="replace")  # others may use the server, too

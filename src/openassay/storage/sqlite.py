@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from openassay.errors import StorageError
 from openassay.storage.database import (
     MAIN_SCHEMA,
+    Closable,
     Connection,
     Constraint,
     ConstraintError,
@@ -38,7 +38,7 @@ _HELP = {
     sqlite3.SQLITE_PROTOCOL: "Other processes are opening it; try again in a moment.",
 }
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG)
-# Our statements are tested on whole files: where a table is gone, or text is none, the file is not whole.
+# Our statements are tested on intact files: where a table is missing, or text cannot be decoded, the file is damaged.
 _DAMAGES = ("no such table", "no such column", "no such index", "could not decode to utf-8")
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
@@ -50,7 +50,7 @@ _CONSTRAINTS: dict[str, Constraint] = {
 
 
 class SqliteConnection(sqlite3.Connection):
-    """Says which rule was broken, as a connection to any database does."""
+    """A connection that raises ConstraintError where a rule of the schema is broken."""
 
     def execute(self, sql: str, values: Values | Any = (), /) -> sqlite3.Cursor:
         try:
@@ -61,19 +61,17 @@ class SqliteConnection(sqlite3.Connection):
 
 @dataclass(slots=True)
 class _SqliteSession:
-    """The connection of one thread. Its lock is free unless the database is closed under the thread."""
+    """The connection of one thread. `close` takes its lock when it closes the database from another thread."""
 
     connection: SqliteConnection
     lock: threading.RLock = field(default_factory=threading.RLock)
     spoilt: bool = False
 
 
-class SqliteDatabase:
-    """A storage Database in one file. Open from any thread; every thread gets a connection of its own, and `close`
-    closes them all.
+class SqliteDatabase(Closable):
+    """A Database in one file. Every thread gets a connection of its own, and `close` closes them all.
 
-    Opening creates the file if there is none, and applies the migrations that are missing, unless it is to be left as
-    it is.
+    Opening creates a missing file and applies the pending migrations, unless `migrate` is false.
     """
 
     def __init__(self, path: Path, schema: Schema = MAIN_SCHEMA, *, migrate: bool = True) -> None:
@@ -85,7 +83,12 @@ class SqliteDatabase:
         with ExitStack() as undo:
             undo.callback(self.close)
             if migrate:
-                self._make_folder()
+                try:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                except OSError as error:
+                    raise StorageError(
+                        f"{self.path}: its folder cannot be made ({error.strerror})", help=_WRITABLE, path=self.path
+                    ) from error
                 self.migrate()
             undo.pop_all()
 
@@ -101,16 +104,8 @@ class SqliteDatabase:
         row = connection.execute(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {table}").fetchone()  # noqa: S608
         return int(row["id"])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Wait for statements that are under way, then close every connection. Closing twice is fine."""
+        """Wait for running statements, then close every connection. Closing twice is fine."""
         with self._lock:
             self._closed = True
             sessions = list(self._sessions.values())
@@ -120,43 +115,42 @@ class SqliteDatabase:
                 session.connection.close()
 
     def scrub(self) -> None:
-        """Deleted content is overwritten in the file itself (secure_delete); older copies stand in the log."""
+        """Truncate the write-ahead log, which holds copies of what secure_delete has overwritten in the file."""
         with self.connection() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
     def connection(self) -> Iterator[SqliteConnection]:
-        """For reading; each statement sees the last committed state."""
         session = self._session()
         with session.lock, self._translate_errors():
             yield session.connection
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteConnection]:
-        """For writing: all or nothing. Inside another one of the same thread it becomes part of that one."""
         session = self._session()
-        with session.lock, self._translate_errors():
-            part = _join_transaction if session.connection.in_transaction else self._run_transaction
-            with part(session):
-                yield session.connection
-
-    @contextmanager
-    def _run_transaction(self, session: _SqliteSession) -> Iterator[None]:
         connection = session.connection
-        session.spoilt = False
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            if session.spoilt:
-                raise StorageError(
-                    f"{self.path}: a step of the transaction failed, so nothing of it was kept",
-                    help="Let the first error through; it says what went wrong.",
-                    path=self.path,
-                )
-            connection.execute("COMMIT")
-        finally:
+        with session.lock, self._translate_errors():
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                # No savepoint: FTS5 would write a segment at each (100,000 passages: 8.3 s, without 4.0 s). So a part
+                # that fails spoils the whole, even if its error is caught in between.
+                before, session.spoilt = session.spoilt, True
+                yield connection
+                session.spoilt = before
+                return
+            session.spoilt = False
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                if session.spoilt:
+                    raise StorageError(
+                        f"{self.path}: a step of the transaction failed, so nothing of it was kept",
+                        help="Let the first error through; it says what went wrong.",
+                        path=self.path,
+                    )
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def _session(self) -> _SqliteSession:
         thread = threading.current_thread()
@@ -164,21 +158,22 @@ class SqliteDatabase:
             if self._closed:
                 raise StorageError(f"{self.path} is closed", help="Open it again.", path=self.path)
             if thread not in self._sessions:
-                self._close_dead_sessions()
+                for dead in [other for other in self._sessions if not other.is_alive()]:
+                    self._sessions.pop(dead).connection.close()
                 with self._translate_errors():
                     self._sessions[thread] = _SqliteSession(_connect(self.path))
             return self._sessions[thread]
-
-    def _close_dead_sessions(self) -> None:
-        for thread in [thread for thread in self._sessions if not thread.is_alive()]:
-            self._sessions.pop(thread).connection.close()
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._to_storage_error(error) from error
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # errors of the Python module have no code
+            reason = str(error).split(" with text ")[0]  # what cannot be decoded would be quoted as a whole
+            damaged = code in _DAMAGED or reason.lower().startswith(_DAMAGES)
+            help = self._schema.help if damaged else _HELP.get(code, "This is a fault in OpenAssay: report it.")
+            raise StorageError(f"{self.path}: {reason}", help=help, retryable=code in _BUSY, path=self.path) from error
         except UnicodeDecodeError as error:  # SQLite quotes what it found damaged
             raise StorageError(f"{self.path} is malformed", help=self._schema.help, path=self.path) from error
         except UnicodeEncodeError as error:
@@ -188,36 +183,18 @@ class SqliteDatabase:
                 path=self.path,
             ) from error
 
-    def _to_storage_error(self, error: sqlite3.Error) -> StorageError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # errors of the Python module have no code
-        said = str(error).split(" with text ")[0]  # what cannot be decoded would be quoted as a whole
-        damaged = code in _DAMAGED or said.lower().startswith(_DAMAGES)
-        help = self._schema.help if damaged else _HELP.get(code, "This is a fault in OpenAssay: report it.")
-        return StorageError(f"{self.path}: {said}", help=help, retryable=code in _BUSY, path=self.path)
-
-    # Migrations --------------------------------------------------------------------------------------
-
-    def _make_folder(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                f"{self.path}: its folder cannot be made ({error.strerror})", help=_WRITABLE, path=self.path
-            ) from error
-
     def pending_migrations(self) -> list[Migration]:
-        """What is missing."""
         known = load_migrations(self._schema.migrations)
         return known[self._version(known) :]
 
     def migrate(self) -> list[str]:
-        """Apply what is missing, one by one; the names of what it was."""
+        """Apply the pending migrations one by one; return their names."""
         known, done = load_migrations(self._schema.migrations), list[str]()
         for migration in self.pending_migrations():
             with self.transaction() as connection:
                 # Another process may have been faster since.
                 if self._version(known) < migration.version:
-                    for statement in _statements(migration.sql):
+                    for statement in split_statements(migration.sql):
                         connection.execute(statement)
                     record_migration(connection, migration)
                     done.append(migration.name)
@@ -227,15 +204,6 @@ class SqliteDatabase:
         with self.connection() as connection:
             kept = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchall()
             return schema_version(self.name, migration_history(connection) if kept else [], known)
-
-
-@contextmanager
-def _join_transaction(session: _SqliteSession) -> Iterator[None]:
-    # No savepoint: FTS5 would write a segment at each (100,000 passages: 8.3 s, without 4.0 s). So a part
-    # that fails spoils the whole, even if its error is caught in between.
-    before, session.spoilt = session.spoilt, True
-    yield
-    session.spoilt = before
 
 
 def _connect(path: Path) -> SqliteConnection:
@@ -254,8 +222,8 @@ def _connect(path: Path) -> SqliteConnection:
     return connection
 
 
-def _statements(sql: str) -> Iterator[str]:
-    """One by one, since `executescript` would commit the transaction it runs in."""
+def split_statements(sql: str) -> Iterator[str]:
+    """Yield statements one by one, since `executescript` would commit the transaction it runs in."""
     statement = ""
     for line in sql.splitlines(keepends=True):
         statement += line

@@ -1,5 +1,9 @@
-"""Files people have given: whose each is, what it is called, and how much one person may keep. Where the bytes stand is
-up to files.py.
+"""Uploaded files: whose each is, what it is called, how much one user may store, and where the bytes are.
+
+    FolderFileStore      uploads/OWNER/ID/NAME in the data directory, where one machine does everything
+    DatabaseFileStore    rows of the database, which every machine reads, and copies/OWNER/ID/NAME while they are needed
+
+Nothing outside knows where they are: a run is given `upload:OWNER/ID`, and what it reads is called `upload:ID/NAME`.
 """
 
 import asyncio
@@ -10,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -19,59 +23,50 @@ from urllib.parse import quote
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from openassay.models.user import SCHEME, Upload
-from openassay.storage.database import CHUNKS, UPLOADS, timestamp, utc_now
+from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp, utc_now
 from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer
 
-# Where the bytes of uploads stand.
-#
-#     FolderFiles    uploads/OWNER/ID/NAME in the data directory, where one machine does everything
-#     SharedFiles    rows of the database, which every machine reads; copies/OWNER/ID/NAME here while they are needed
-#
-# Nothing outside knows where they stand: a run is given `upload:OWNER/ID`, and what it reads is called
-# `upload:ID/NAME`.
-
-ABANDON_SECONDS = (
-    3600  # seconds after which what is on its way will not arrive any more, and nobody reads a copy any more
-)
+ABANDON_SECONDS = 3600  # after which an incoming file will not arrive any more, and no run reads a copy any more
 CHUNK = 131_072  # bytes in a row: a few of them are in memory at a time, and 200 where everything is sealed anew
-MOST_COPIES = 2_000_000_000  # bytes of copies on one machine
+MAX_COPY_BYTES = 2_000_000_000  # of copies on one machine
 _INCOMING = ".incoming"
 _UPLOAD_URI = re.compile(rf"{SCHEME}(?P<owner>[A-Za-z0-9_-]{{1,64}})/(?P<id>[0-9a-f]{{16}})")
-_MAX_IDS = 500  # ids in one query
-_READ_ROWS = 8  # rows of bytes in memory at a time
-_PAUSE = 60.0  # seconds between two times that copies are tidied up
+_MAX_IDS = 500  # in one statement
+_READ_ROWS = 8  # chunks in memory at a time
+_TIDY_SECONDS = 60.0  # between two times that copies are tidied up
 _EXISTS_ERRORS = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 class FileStore(Protocol):
-    """Synchronous: callers run it in a thread. `put` and `remove` are steps of the transaction that changes the row."""
+    """The bytes of uploads. It blocks: callers run it in a thread. `put` and `remove` are steps of the transaction that
+    changes the row."""
 
     folder: Path
 
     def has(self, upload: Upload) -> bool: ...
 
     def put(self, upload: Upload, file: Path) -> None:
-        """Takes the file from where it is."""
+        """Store the bytes of a file, which may be moved."""
         ...
 
     def remove(self, upload: Upload) -> None: ...
 
     def locate(self, name: str) -> Path:
-        """The folder to read an upload in, by what a run was given; any other path is itself. NotFoundError where the
-        upload is gone."""
+        """Return the folder to read an upload in, by what a run was given; any other path is itself. NotFoundError
+        where the upload was deleted."""
         ...
 
     def new_folder(self) -> Path:
-        """A new folder for something on its way; whoever asks for it removes it."""
+        """Make a folder for an incoming file, which the caller removes."""
         ...
 
     def tidy(self) -> None:
-        """Remove what nobody waits for any more."""
+        """Remove what is no longer needed."""
         ...
 
 
 class FolderFileStore:
-    """Files of this machine. One counts once its row is written, which happens last."""
+    """Files on this machine. One counts once its row is written, which happens last."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
@@ -93,28 +88,28 @@ class FolderFileStore:
         _discard(self.folder, _file_path(self.folder, upload).parent)
 
     def locate(self, name: str) -> Path:
-        found = resolve_path(name, self.folder)
-        if name.startswith(SCHEME) and not found.is_dir():
+        path = resolve_path(name, self.folder)
+        if name.startswith(SCHEME) and not path.is_dir():
             raise _no_upload(name)
-        return found
+        return path
 
     def new_folder(self) -> Path:
         return _make_folder(self.folder)
 
     def tidy(self) -> None:
-        """What was on its way when a process died. A file that has arrived is nobody's to sweep: its row may stand in
-        another database, which is the one in use tomorrow."""
+        """Remove files that were incoming when a process died. A file that has arrived stays: its row may be in another
+        database, which is the one in use tomorrow."""
         _sweep(self.folder)
 
 
 class DatabaseFileStore:
     """Files in the database, in rows of a bounded size, sealed and encrypted like all others."""
 
-    def __init__(self, rows: Rows, folder: Path, *, most: int = MOST_COPIES) -> None:
+    def __init__(self, rows: Rows, folder: Path, *, max_bytes: int = MAX_COPY_BYTES) -> None:
         self.folder = folder.resolve()
         self._rows = rows
-        self._most = most
-        self._tidied = -_PAUSE
+        self._max_bytes = max_bytes
+        self._tidied = -_TIDY_SECONDS
 
     def has(self, upload: Upload) -> bool:
         with self._rows.database.connection() as connection:
@@ -129,7 +124,7 @@ class DatabaseFileStore:
                 writer.insert(CHUNKS, {"upload": upload.id, "number": number, "content": content})
 
     def remove(self, upload: Upload) -> None:
-        """The bytes go with the row. Copies on other machines go when those tidy up."""
+        """Remove the copy here. The bytes go with the row, and copies on other machines when those tidy up."""
         _discard(self.folder, _file_path(self.folder, upload).parent)
 
     def locate(self, name: str) -> Path:
@@ -139,35 +134,7 @@ class DatabaseFileStore:
         found = self._rows.read(UPLOADS, "WHERE id = ? AND owner = ?", (named["id"], named["owner"])) if named else []
         if not found:
             raise _no_upload(name)
-        return self._ensure_copy(to_upload(found[0]))
-
-    def new_folder(self) -> Path:
-        return _make_folder(self.folder)
-
-    def tidy(self) -> None:
-        """Copies of uploads that are gone, and those that were used longest ago where there are too many. What somebody
-        may be reading stays."""
-        self._tidied = time.monotonic()
-        _sweep(self.folder)
-        held = sorted(_list_copies(self.folder))
-        known = self._find_ids([copy.folder.name for copy in held])
-        size = sum(copy.size for copy in held)
-        for copy in held:
-            if copy.folder.name not in known or (size > self._most and copy.used < time.time() - ABANDON_SECONDS):
-                _discard(self.folder, copy.folder)
-                size -= copy.size
-
-    def _find_ids(self, ids: Sequence[str]) -> set[str]:
-        known = set[str]()
-        with self._rows.database.connection() as connection:
-            for start in range(0, len(ids), _MAX_IDS):
-                some = ids[start : start + _MAX_IDS]
-                sql = f"SELECT id FROM uploads WHERE id IN ({', '.join('?' for _ in some)})"  # noqa: S608  # marks alone
-                known |= {row["id"] for row in connection.execute(sql, some)}
-        return known
-
-    def _ensure_copy(self, upload: Upload) -> Path:
-        """The folder with the copy on this machine, which is made where there is none that is whole."""
+        upload = to_upload(found[0])
         file = _file_path(self.folder, upload)
         try:
             if not _is_intact(file, upload):
@@ -176,18 +143,56 @@ class DatabaseFileStore:
         except OSError as error:
             raise StorageError(
                 f"document {upload.id} cannot be copied to {self.folder}: {error.strerror}",
-                help="The data directory must be writable, on a disk that has room: see to it.",
+                help="Make the data directory writable, on a disk that has room.",
                 retryable=True,  # on another machine, perhaps
             ) from error
         return file.parent
 
+    def new_folder(self) -> Path:
+        return _make_folder(self.folder)
+
+    def tidy(self) -> None:
+        """Remove copies of deleted uploads, and the least recently used where there are too many. What a run may be
+        reading stays."""
+        self._tidied = time.monotonic()
+        _sweep(self.folder)
+        copies = []
+        for folder in self.folder.glob("[!.]*/*"):
+            with suppress(OSError):  # another process removes it
+                size = sum(file.stat().st_size for file in folder.iterdir())
+                copies.append(_FileCopy(folder.stat().st_mtime, folder, size))
+        known = self._find_ids([copy.folder.name for copy in copies])
+        size = sum(copy.size for copy in copies)
+        for copy in sorted(copies):
+            if copy.folder.name not in known or (size > self._max_bytes and copy.used < time.time() - ABANDON_SECONDS):
+                _discard(self.folder, copy.folder)
+                size -= copy.size
+
+    def _find_ids(self, ids: Sequence[str]) -> set[str]:
+        known = set[str]()
+        with self._rows.database.connection() as connection:
+            for start in range(0, len(ids), _MAX_IDS):
+                batch = ids[start : start + _MAX_IDS]
+                sql = f"SELECT id FROM uploads WHERE id IN ({', '.join('?' for _ in batch)})"  # noqa: S608  # marks alone
+                known |= {row["id"] for row in connection.execute(sql, batch)}
+        return known
+
     def _copy(self, upload: Upload, file: Path) -> None:
-        if time.monotonic() - self._tidied > _PAUSE:
+        if time.monotonic() - self._tidied > _TIDY_SECONDS:
             self.tidy()
         fresh = self.new_folder()
         try:
             self._write(upload, fresh / file.name)
-            _install(fresh, file, upload, self.folder)
+            # Another process may do the same now, and either copy will do. A damaged one makes room.
+            file.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            while not _is_intact(file, upload):
+                try:
+                    fresh.rename(file.parent)
+                except OSError as error:
+                    if error.errno not in _EXISTS_ERRORS:
+                        raise
+                    if not _is_intact(file, upload):
+                        _discard(self.folder, file.parent)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
@@ -202,7 +207,7 @@ class DatabaseFileStore:
                 raise _no_upload(upload.id)
             raise IntegrityError(f"the bytes of document {upload.id} are not what was given", help=ALTERATION_HELP)
         file.chmod(0o600)
-        os.utime(file, (upload.created.timestamp(),) * 2)  # on every machine the same: an index knows it by this
+        os.utime(file, (upload.created.timestamp(),) * 2)  # the same on every machine: an index compares it
 
 
 class _FileCopy(NamedTuple):
@@ -216,12 +221,12 @@ def to_upload(row: Row) -> Upload:
 
 
 def resolve_path(name: str, folder: Path) -> Path:
-    """Where the documents stand that a run was given: the folder of an upload, or the path itself."""
+    """Return where documents are that a run was given: the folder of an upload, or the path itself."""
     return folder / name.removeprefix(SCHEME) if _UPLOAD_URI.fullmatch(name) else Path(name)
 
 
 def public_address(file: Path, folder: Path) -> str:
-    """What a file is called in reports: an upload by its id and name, any other by its path."""
+    """Return the address of a file in reports: an upload by its id and name, any other by its path."""
     if not file.is_relative_to(folder):
         return file.as_uri()
     return f"{SCHEME}{file.parent.name}/{quote(file.name)}"
@@ -234,7 +239,7 @@ def hash_file(file: Path) -> tuple[str, int]:
 
 def _no_upload(name: str) -> NotFoundError:
     return NotFoundError(
-        f"the document {name.rpartition('/')[2][:16]} is not there any more", help="Upload it again, and ask anew."
+        f"the document {name.rpartition('/')[2][:16]} was deleted", help="Upload it again, and ask again."
     )
 
 
@@ -249,22 +254,8 @@ def _chunk_count(upload: Upload) -> int:
 def _is_intact(file: Path, upload: Upload) -> bool:
     try:
         return hash_file(file) == (upload.hash, upload.size)
-    except OSError:  # there is none, or it is being removed
+    except OSError:  # it is missing, or being removed
         return False
-
-
-def _install(fresh: Path, file: Path, upload: Upload, root: Path) -> None:
-    """Another process may do the same at this moment: whose copy it is in the end does not matter. One that is damaged
-    makes room."""
-    file.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    while not _is_intact(file, upload):
-        try:
-            fresh.rename(file.parent)
-        except OSError as error:
-            if error.errno not in _EXISTS_ERRORS:
-                raise
-            if not _is_intact(file, upload):
-                _discard(root, file.parent)
 
 
 def _make_folder(root: Path) -> Path:
@@ -274,46 +265,34 @@ def _make_folder(root: Path) -> Path:
 
 
 def _discard(root: Path, folder: Path) -> None:
-    """Out of the way at once, so that nobody finds half of it; what stays of it is swept."""
+    """Remove a folder by moving it away first, so that nobody finds half of it; what stays of it is swept."""
     gone = root / _INCOMING / secrets.token_hex(8)
     gone.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileNotFoundError):  # or somebody was faster
+    with suppress(FileNotFoundError):  # or another process was faster
         folder.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def _sweep(root: Path) -> None:
-    before = time.time() - ABANDON_SECONDS
+    """Remove incoming files that will not arrive any more."""
     for folder in root.glob(f"{_INCOMING}/*"):
-        if _mtime(folder) < before:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _list_copies(root: Path) -> Iterator[_FileCopy]:
-    for folder in root.glob("[!.]*/*"):
-        with suppress(OSError):  # somebody else removes it
-            yield _FileCopy(folder.stat().st_mtime, folder, sum(file.stat().st_size for file in folder.iterdir()))
-
-
-def _mtime(folder: Path) -> float:
-    try:
-        return folder.stat().st_mtime
-    except OSError:  # somebody else was faster
-        return time.time()
+        with suppress(OSError):  # another process was faster
+            if folder.stat().st_mtime < time.time() - ABANDON_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
 class UploadQuota(NamedTuple):
-    """How much one person may keep."""
+    """How much one user may store."""
 
     files: int
     bytes: int
 
 
 class UploadCursor(NamedTuple):
-    """Where a page of uploads has ended, the newest first."""
+    """The end of a page of uploads, newest first."""
 
     created: datetime
     id: str
@@ -326,71 +305,43 @@ class SqlUploads:
         self._now = now
         self._is_swept = False
 
-    async def new_folder(self) -> Path:
-        """A new folder for one file on its way; whoever asks for it removes it."""
-        return await asyncio.to_thread(self._new_folder)
-
-    async def add(self, owner: str, files: Sequence[tuple[Path, str]], room: UploadQuota) -> list[Upload]:
-        """Takes files, with their media types, from where they are, under their names: all or none. Bytes that are here
-        already are the upload they were."""
-        return await asyncio.to_thread(self._add, owner, files, room)
-
-    async def get(self, owner: str, id: str) -> Upload:
-        return await asyncio.to_thread(self._get, owner, id)
-
-    async def list_for(self, owner: str, *, limit: int, after: UploadCursor | None = None) -> list[Upload]:
-        """The newest first."""
-        return await asyncio.to_thread(self._list_for, owner, limit, after)
-
-    async def paths(self, owner: str, ids: Sequence[str]) -> list[str]:
-        """What `Options.docs` takes for them: no place on this disk. NotFoundError for another's."""
-        return await asyncio.to_thread(lambda: [upload_uri(self._get(owner, id)) for id in dict.fromkeys(ids)])
-
-    async def delete(self, owner: str, id: str) -> Upload:
-        """The file and its row; threads keep what they have read of it."""
-        return await asyncio.to_thread(self._delete, owner, id)
-
-    # -- inside -------------------------------------------------------------------------------------------
-
-    def _new_folder(self) -> Path:
+    @run_in_thread
+    def new_folder(self) -> Path:
+        """Make a folder for an incoming file, which the caller removes."""
         if not self._is_swept:
             self._is_swept = True
             self._files.tidy()
         return self._files.new_folder()
 
-    def _add(self, owner: str, files: Sequence[tuple[Path, str]], room: UploadQuota) -> list[Upload]:
-        given = [(self._describe(owner, file, media), file) for file, media in files]
+    @run_in_thread
+    def add(self, owner: str, files: Sequence[tuple[Path, str]], room: UploadQuota) -> list[Upload]:
+        """Add files, with their media types, under their names: all or none. The same bytes again are the same
+        upload."""
+        given = []
+        for file, media in files:
+            hash, size = hash_file(file)
+            id = hashlib.sha256(f"{owner}:{hash}".encode()).hexdigest()[:16]  # reveals nothing about others' files
+            upload = Upload(id=id, owner=owner, name=file.name, media=media, size=size, hash=hash, created=self._now())
+            given.append((upload, file))
         with self._rows.open_writer("user", owner) as writer:
-            kept = {upload.id: to_upload(row) for upload, _ in given if (row := writer.find(UPLOADS, upload.id))}
-            new = {upload.id: upload for upload, _ in reversed(given) if upload.id not in kept}
-            _check_quota(room, _usage(writer, owner), list(new.values()))
+            uploads = {upload.id: to_upload(row) for upload, _ in given if (row := writer.find(UPLOADS, upload.id))}
+            new = {upload.id: upload for upload, _ in reversed(given) if upload.id not in uploads}
+            if new:
+                _check_quota(writer, owner, room, list(new.values()))
             for upload in new.values():
                 writer.insert(UPLOADS, {**dict(upload), "created": timestamp(upload.created)})
+            uploads |= new
             for upload, file in given:
-                target = kept.get(upload.id) or new[upload.id]
-                if not self._files.has(target):
-                    self._files.put(target, file)
-        return [kept.get(upload.id) or new[upload.id] for upload, _ in given]
+                if not self._files.has(uploads[upload.id]):
+                    self._files.put(uploads[upload.id], file)
+        return [uploads[upload.id] for upload, _ in given]
 
-    def _describe(self, owner: str, file: Path, media: str) -> Upload:
-        hash, size = hash_file(file)
-        return Upload(
-            id=_upload_id(owner, hash),
-            owner=owner,
-            name=file.name,
-            media=media,
-            size=size,
-            hash=hash,
-            created=self._now(),
-        )
+    async def get(self, owner: str, id: str) -> Upload:
+        return await asyncio.to_thread(self._get, owner, id)
 
-    def _get(self, owner: str, id: str) -> Upload:
-        rows = self._rows.read(UPLOADS, "WHERE id = ? AND owner = ?", (id, owner)) if _ID.fullmatch(id) else []
-        if not rows or not self._files.has(to_upload(rows[0])):
-            raise no_document(id)
-        return to_upload(rows[0])
-
-    def _list_for(self, owner: str, limit: int, after: UploadCursor | None) -> list[Upload]:
+    @run_in_thread
+    def list_for(self, owner: str, *, limit: int, after: UploadCursor | None = None) -> list[Upload]:
+        """List uploads, newest first."""
         rest, values = "WHERE owner = ?", list[object]([owner])
         if after:
             rest += " AND (created < ? OR (created = ? AND id < ?))"
@@ -398,14 +349,26 @@ class SqlUploads:
         rows = self._rows.read(UPLOADS, f"{rest} ORDER BY created DESC, id DESC LIMIT ?", (*values, max(limit, 0)))
         return [to_upload(row) for row in rows]
 
-    def _delete(self, owner: str, id: str) -> Upload:
+    async def paths(self, owner: str, ids: Sequence[str]) -> list[str]:
+        """Return their addresses for `ResearchOptions.docs`; NotFoundError for another user's."""
+        return await asyncio.to_thread(lambda: [upload_uri(self._get(owner, id)) for id in dict.fromkeys(ids)])
+
+    @run_in_thread
+    def delete(self, owner: str, id: str) -> Upload:
+        """Delete a file and its row; threads keep what they have read of it."""
         with self._rows.open_writer("user", owner) as writer:
             found = writer.find(UPLOADS, id) if _ID.fullmatch(id) else None
             if found is None or found["owner"] != owner:
                 raise no_document(id)
             writer.delete(UPLOADS, "WHERE id = ?", (id,))
-            self._files.remove(to_upload(found))  # while nobody can give the same file again
+            self._files.remove(to_upload(found))  # while nobody can upload the same file again
         return to_upload(found)
+
+    def _get(self, owner: str, id: str) -> Upload:
+        rows = self._rows.read(UPLOADS, "WHERE id = ? AND owner = ?", (id, owner)) if _ID.fullmatch(id) else []
+        if not rows or not self._files.has(to_upload(rows[0])):
+            raise no_document(id)
+        return to_upload(rows[0])
 
 
 def upload_uri(upload: Upload) -> str:
@@ -416,25 +379,16 @@ def no_document(id: str) -> NotFoundError:
     return NotFoundError(f"no document {id[:40]}", help="Look at the list of documents for its id.")
 
 
-def _upload_id(owner: str, hash: str) -> str:
-    """Of nobody else: what others have given cannot be told from it."""
-    return hashlib.sha256(f"{owner}:{hash}".encode()).hexdigest()[:16]
-
-
-def _usage(writer: Writer, owner: str) -> UploadQuota:
+def _check_quota(writer: Writer, owner: str, room: UploadQuota, new: Sequence[Upload]) -> None:
     sql = "SELECT count(*) AS n, coalesce(sum(size), 0) AS size FROM uploads WHERE owner = ?"
     row = writer.connection.execute(sql, (owner,)).fetchone()
-    return UploadQuota(int(row["n"]), int(row["size"]))
-
-
-def _check_quota(room: UploadQuota, kept: UploadQuota, new: Sequence[Upload]) -> None:
-    files, size = kept.files + len(new), kept.bytes + sum(upload.size for upload in new)
-    if new and files > room.files:
+    files, size = int(row["n"]) + len(new), int(row["size"]) + sum(upload.size for upload in new)
+    if files > room.files:
         raise UsageError(
-            f"you would have {files:,} documents; {room.files:,} are the most", help="Delete some of them first."
+            f"you would have {files:,} documents; the limit is {room.files:,}", help="Delete some of them first."
         )
-    if new and size > room.bytes:
+    if size > room.bytes:
         raise UsageError(
-            f"your documents would take {size / 1e6:,.1f} MB; {room.bytes / 1e6:,.1f} is the most",
+            f"your documents would take {size / 1e6:,.1f} MB; the limit is {room.bytes / 1e6:,.1f} MB",
             help="Delete some of them first.",
         )

@@ -1,8 +1,8 @@
-"""Addresses that are told when a run ends or asks, and what is still to be told to them.
+"""Webhooks, and the deliveries that are still to be made to them.
 
-What happened is read from the runs and questions themselves: whatever ended or was asked since the last thing that an
-address was told of, by whatever process. Each has an id of its own, so that looking twice tells nothing twice, and a
-server that was away takes up where it was.
+What happened is read from the runs and reviews themselves: whatever ended or was asked since the last delivery to a
+webhook, in any process. Each delivery has an id made from what happened, so that looking twice delivers nothing twice,
+and a server that was away catches up.
 """
 
 import asyncio
@@ -17,16 +17,26 @@ from typing import Any, NamedTuple
 
 from openassay.errors import IntegrityError, NotFoundError, UsageError
 from openassay.models.user import Delivery, Webhook, WebhookEvent
-from openassay.storage.database import DELIVERIES, REVIEWS, RUNS, WEBHOOKS, Connection, TableSpec, timestamp, utc_now
+from openassay.storage.database import (
+    DELIVERIES,
+    REVIEWS,
+    RUNS,
+    WEBHOOKS,
+    Connection,
+    TableSpec,
+    run_in_thread,
+    timestamp,
+    utc_now,
+)
 from openassay.storage.rows import Row, Rows, Writer
 
 _log = logging.getLogger("openassay")
 PREFIX = "whsec_"
-MOST = 20  # of one person
-MOST_TESTS = 3  # of one address that were not told yet
+MAX_WEBHOOKS = 20  # of one user
+MAX_TESTS = 3  # pending deliveries of tests to one webhook
 LIST_LIMIT = 100
-SKEW = timedelta(minutes=5)  # the clocks of processes that write runs may differ by, and one may be slow to commit
-RETENTION = timedelta(days=30)  # what was told, or given up, can be looked at
+SKEW = timedelta(minutes=5)  # by which the clocks of processes may differ, or one may be slow to commit
+RETENTION = timedelta(days=30)  # of deliveries that were made, or given up
 _OWNED = "thread IN (SELECT id FROM threads WHERE owner = ?)"
 _ENDED = f"SELECT id, finished AS moment FROM runs WHERE finished >= ? AND {_OWNED}"  # noqa: S608  # ours
 _ASKED = f"SELECT id, opened AS moment FROM reviews WHERE opened >= ? AND {_OWNED}"  # noqa: S608
@@ -35,7 +45,7 @@ _COUNT = "SELECT count(*) AS count FROM webhooks WHERE owner = ?"
 _LAST_DELIVERY = "SELECT max(created) AS heard FROM deliveries WHERE webhook = ? AND id LIKE 'msg%'"
 _KNOWN = "SELECT id FROM deliveries WHERE webhook = ? AND created >= ?"
 _TESTS = "SELECT count(*) AS count FROM deliveries WHERE webhook = ? AND id LIKE 'test%' AND due IS NOT NULL"
-# The time is asked of the row itself too: of two who wait for the same one, the second finds it taken.
+# The time is checked on the row itself too: of two processes that wait for the same one, the second finds it claimed.
 _DUE = """
 WHERE due <= ? AND id IN (
     SELECT id FROM (
@@ -46,31 +56,52 @@ WHERE due <= ? AND id IN (
     ) AS waiting WHERE place = 1
 ) ORDER BY due, id LIMIT ?
 """
-# What was heard last tells how far this has come, and stays; tests tell nothing of that.
+# The last delivery shows how far a webhook has come, and stays; tests do not count.
 _OLD = "WHERE due IS NULL AND webhook = ? AND created < ? AND (created < ? OR id LIKE 'test%')"
 
 
 class _WebhookEvent(NamedTuple):
-    """Something an address is to be told of."""
+    """Something that a webhook is to be told of."""
 
     moment: str
     table: TableSpec
     key: str
-    id: str  # of the delivery: the same however often it is looked at
+    id: str  # of the delivery
 
 
 class SqlWebhooks:
     def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
         self._rows = rows
         self._now = now
-        self._damaged: set[str] = set()  # what cannot be told, since its row is not what was written; logged once
+        self._damaged: set[str] = set()  # ids of deliveries whose row is damaged, which is logged once
 
-    async def add(self, owner: str, url: str, events: Sequence[WebhookEvent]) -> Webhook:
-        """UsageError where a person has as many as they may."""
-        return await asyncio.to_thread(self._add, owner, url, events)
+    @run_in_thread
+    def add(self, owner: str, url: str, events: Sequence[WebhookEvent]) -> Webhook:
+        """Add a webhook; UsageError where the user has too many."""
+        secret = b64encode(secrets.token_bytes(32)).decode()
+        made = Webhook(
+            id=secrets.token_hex(6),
+            owner=owner,
+            url=url,
+            secret=f"{PREFIX}{secret}",
+            events=tuple(dict.fromkeys(events)),
+            created=self._now(),
+        )
+        with self._rows.open_writer("user", owner) as writer:
+            if int(writer.connection.execute(_COUNT, (owner,)).fetchone()["count"]) >= MAX_WEBHOOKS:
+                raise UsageError(
+                    f"there are {MAX_WEBHOOKS} webhooks already", help="Delete one that is no longer used."
+                )
+            row = {**dict(made), "events": " ".join(made.events), "created": timestamp(made.created)}
+            writer.insert(WEBHOOKS, row)
+        return made
 
-    async def get(self, owner: str, id: str) -> Webhook:
-        return await asyncio.to_thread(self._get, owner, id)
+    @run_in_thread
+    def get(self, owner: str, id: str) -> Webhook:
+        found = self._read("WHERE id = ? AND owner = ?", (id, owner))
+        if not found:
+            raise no_webhook(id)
+        return found[0]
 
     async def list_for(self, owner: str) -> list[Webhook]:
         return await asyncio.to_thread(self._read, "WHERE owner = ? ORDER BY created, id", (owner,))
@@ -78,123 +109,63 @@ class SqlWebhooks:
     async def all(self) -> list[Webhook]:
         return await asyncio.to_thread(self._read, "ORDER BY owner, created, id", ())
 
-    async def delete(self, owner: str, id: str) -> None:
-        """With all that is still to be told to it."""
-        await asyncio.to_thread(self._delete, owner, id)
-
-    async def deliveries(self, webhook: str, limit: int = LIST_LIMIT) -> list[Delivery]:
-        """The newest first."""
-        return await asyncio.to_thread(self._deliveries, webhook, limit)
-
-    async def latest_times(self) -> tuple[str, str]:
-        """Changes whenever a run ends or asks."""
-        return await asyncio.to_thread(self._latest_times)
-
-    async def schedule_deliveries(self, webhook: Webhook) -> int:
-        """Write down what an address is to be told of that has happened since; how much is new."""
-        return await asyncio.to_thread(self._schedule_deliveries, webhook)
-
-    async def add_test(self, webhook: str, body: dict[str, Any]) -> Delivery | None:
-        """A test, to be told at once; None where there are as many already as may be."""
-        return await asyncio.to_thread(self._add_test, webhook, body)
-
-    async def claim_due(self, limit: int, lease: timedelta, without: Sequence[str] = ()) -> list[Delivery]:
-        """What is due, one of each person except for some, each counted as tried. Nobody else takes it for as long as
-        the lease lasts; if nothing is said of it by then, it is due again."""
-        return await asyncio.to_thread(self._claim_due, limit, lease, without)
-
-    async def confirm_delivery(self, id: str) -> None:
-        await asyncio.to_thread(
-            self._update_delivery, id, {"due": None, "delivered": timestamp(self._now()), "error": ""}
-        )
-
-    async def record_failure(self, id: str, error: str, again: timedelta | None) -> None:
-        """None: it is given up."""
-        due = timestamp(self._now() + again) if again is not None else None
-        await asyncio.to_thread(self._update_delivery, id, {"due": due, "error": error})
-
-    # -- addresses ----------------------------------------------------------------------------------------
-
-    def _add(self, owner: str, url: str, events: Sequence[WebhookEvent]) -> Webhook:
-        secret = b64encode(secrets.token_bytes(32)).decode()
-        made = Webhook(
-            id=secrets.token_hex(6), owner=owner, url=url, secret=f"{PREFIX}{secret}",
-            events=tuple(dict.fromkeys(events)), created=self._now(),
-        )  # fmt: skip
-        with self._rows.open_writer("user", owner) as writer:
-            if int(writer.connection.execute(_COUNT, (owner,)).fetchone()["count"]) >= MOST:
-                raise UsageError(f"there are {MOST} webhooks already", help="Delete one that is not used any more.")
-            row = {**dict(made), "events": " ".join(made.events), "created": timestamp(made.created)}
-            writer.insert(WEBHOOKS, row)
-        return made
-
-    def _get(self, owner: str, id: str) -> Webhook:
-        found = self._read("WHERE id = ? AND owner = ?", (id, owner))
-        if not found:
-            raise no_webhook(id)
-        return found[0]
-
-    def _read(self, rest: str, values: Sequence[object]) -> list[Webhook]:
-        return [_webhook(row) for row in self._rows.read(WEBHOOKS, rest, values)]
-
-    def _delete(self, owner: str, id: str) -> None:
+    @run_in_thread
+    def delete(self, owner: str, id: str) -> None:
+        """Delete a webhook and its deliveries."""
         with self._rows.open_writer("user", owner) as writer:
             if not writer.delete(WEBHOOKS, "WHERE id = ? AND owner = ?", (id, owner)):
                 raise no_webhook(id)
             with self._rows.open_writer("") as others:
                 others.delete(DELIVERIES, "WHERE webhook = ?", (id,))
 
-    # -- what is to be told -------------------------------------------------------------------------------
+    @run_in_thread
+    def deliveries(self, webhook: str, limit: int = LIST_LIMIT) -> list[Delivery]:
+        """List the deliveries of a webhook, newest first."""
+        rest = "WHERE webhook = ? ORDER BY created DESC, id LIMIT ?"
+        return [_delivery(row) for row in self._rows.read(DELIVERIES, rest, (webhook, limit))]
 
-    def _latest_times(self) -> tuple[str, str]:
+    @run_in_thread
+    def latest_times(self) -> tuple[str, str]:
+        """Return times that change whenever a run ends or asks."""
         with self._rows.database.connection() as connection:
             row = connection.execute(_PULSE).fetchone()
         return str(row["ended"]), str(row["asked"])
 
-    def _schedule_deliveries(self, webhook: Webhook) -> int:
-        """In the order in which it happened, all or nothing: what was written down last tells how far this has come."""
+    @run_in_thread
+    def schedule_deliveries(self, webhook: Webhook) -> int:
+        """Store deliveries of what has happened since the last one; return how many are new. They are stored in the
+        order in which it happened, all or nothing: the last delivery shows how far the webhook has come."""
         with self._rows.database.connection() as connection:
-            heard = connection.execute(_LAST_DELIVERY, (webhook.id,)).fetchone()["heard"]
-            mark = datetime.fromisoformat(heard) - SKEW if heard else webhook.created
-            since = timestamp(max(mark, webhook.created))
+            last = connection.execute(_LAST_DELIVERY, (webhook.id,)).fetchone()["heard"]
+            start = datetime.fromisoformat(last) - SKEW if last else webhook.created
+            since = timestamp(max(start, webhook.created))
             known = {row["id"] for row in connection.execute(_KNOWN, (webhook.id, since)).fetchall()} | self._damaged
-            news = [one for one in _find_events(connection, webhook, since) if one.id not in known]
+            events = [event for event in _find_events(connection, webhook, since) if event.id not in known]
             past = (webhook.id, timestamp(self._now() - RETENTION), since)
             old = connection.execute(f"SELECT id FROM deliveries {_OLD} LIMIT 1", past).fetchone()  # noqa: S608
-        made = [self._build_delivery(webhook, one) for one in sorted(news)]
-        if not made and old is None:
+        if not events and old is None:
             return 0
+        made = [self._build_delivery(webhook, event) for event in sorted(events)]
         with self._rows.open_writer("") as writer:
             writer.delete(DELIVERIES, _OLD, past)
-            return sum(_insert_delivery(writer, one) for one in made if one)
+            return sum(_insert_delivery(writer, delivery) for delivery in made if delivery)
 
-    def _build_delivery(self, webhook: Webhook, news: _WebhookEvent) -> Delivery | None:
-        try:
-            row = self._rows.find(news.table, news.key)
-        except IntegrityError as error:  # it holds up no other
-            _log.warning("nobody is told of it: %s", error.message)
-            self._damaged.add(news.id)
-            return None
-        if row is None:  # its thread was deleted just now
-            return None
-        body = _run_payload(row) if news.table is RUNS else _question_payload(row)
-        created = datetime.fromisoformat(news.moment)
-        return Delivery(id=news.id, webhook=webhook.id, body=body, created=created, due=self._now())
-
-    def _add_test(self, webhook: str, body: dict[str, Any]) -> Delivery | None:
+    @run_in_thread
+    def add_test(self, webhook: str, body: dict[str, Any]) -> Delivery | None:
+        """Add a test delivery, due at once; None where too many are pending."""
         now = self._now()
         made = Delivery(id=f"test_{secrets.token_hex(12)}", webhook=webhook, body=body, created=now, due=now)
         with self._rows.open_writer("") as writer:
-            if int(writer.connection.execute(_TESTS, (webhook,)).fetchone()["count"]) >= MOST_TESTS:
+            if int(writer.connection.execute(_TESTS, (webhook,)).fetchone()["count"]) >= MAX_TESTS:
                 return None
             _insert_delivery(writer, made)
         return made
 
-    def _deliveries(self, webhook: str, limit: int) -> list[Delivery]:
-        rest = "WHERE webhook = ? ORDER BY created DESC, id LIMIT ?"
-        return [_delivery(row) for row in self._rows.read(DELIVERIES, rest, (webhook, limit))]
-
-    def _claim_due(self, limit: int, lease: timedelta, without: Sequence[str]) -> list[Delivery]:
+    @run_in_thread
+    def claim_due(self, limit: int, lease: timedelta, without: Sequence[str] = ()) -> list[Delivery]:
+        """Claim what is due, one delivery per user except for some users, and count an attempt at each. No other
+        process claims them while the lease lasts; unless they are confirmed or have failed by then, they are due
+        again."""
         now, marks = self._now(), ", ".join("?" for _ in without)
         due = _DUE.format(apart=f"AND coalesce(webhooks.owner, '') NOT IN ({marks})" if without else "")
         values = (timestamp(now), timestamp(now), *without, limit)
@@ -202,20 +173,65 @@ class SqlWebhooks:
             return []
         with self._rows.open_writer("") as writer:
             rows = writer.read(DELIVERIES, f"{due}{self._rows.database.for_update}", values)
-            return [_delivery(self._count_attempt(writer, row, now + lease)) for row in rows]
+            claimed = []
+            for row in rows:
+                changes = {"attempts": row["attempts"] + 1, "due": timestamp(now + lease)}
+                writer.update(DELIVERIES, (row["id"],), changes)
+                claimed.append(_delivery({**row, **changes}))
+            return claimed
 
-    def _count_attempt(self, writer: Writer, row: Row, until: datetime) -> Row:
-        changes = {"attempts": row["attempts"] + 1, "due": timestamp(until)}
-        writer.update(DELIVERIES, (row["id"],), changes)
-        return {**row, **changes}
+    async def confirm_delivery(self, id: str) -> None:
+        await asyncio.to_thread(
+            self._update_delivery, id, {"due": None, "delivered": timestamp(self._now()), "error": ""}
+        )
+
+    async def record_failure(self, id: str, error: str, again: timedelta | None) -> None:
+        """Record a failed attempt; it is given up where `again` is None."""
+        due = timestamp(self._now() + again) if again is not None else None
+        await asyncio.to_thread(self._update_delivery, id, {"due": due, "error": error})
+
+    def _read(self, rest: str, values: Sequence[object]) -> list[Webhook]:
+        rows = self._rows.read(WEBHOOKS, rest, values)
+        return [Webhook.model_validate({**row, "events": tuple(row["events"].split())}) for row in rows]
+
+    # -- what is to be told -------------------------------------------------------------------------------
+
+    def _build_delivery(self, webhook: Webhook, event: _WebhookEvent) -> Delivery | None:
+        try:
+            row = self._rows.find(event.table, event.key)
+        except IntegrityError as error:  # it holds up no other
+            _log.warning("not delivered to webhooks: %s", error.message)
+            self._damaged.add(event.id)
+            return None
+        if row is None:  # its thread was deleted just now
+            return None
+        data: dict[str, Any]
+        if event.table is RUNS:
+            data = {"threadId": row["thread"], "runId": row["id"], "status": row["status"]}
+            body = {"type": "run.finished", "timestamp": _format_time(row["finished"]), "data": data}
+        else:
+            data = {
+                "threadId": row["thread"],
+                "runId": row["run"],
+                "status": "waiting",
+                "questionId": row["id"],
+                "kind": row["kind"],
+                "question": row["question"],
+                "due": _format_time(row["due"]) if row["due"] else None,
+            }
+            body = {"type": "run.question", "timestamp": _format_time(row["opened"]), "data": data}
+        created = datetime.fromisoformat(event.moment)
+        return Delivery(id=event.id, webhook=webhook.id, body=body, created=created, due=self._now())
 
     def _update_delivery(self, id: str, changes: dict[str, Any]) -> None:
         with self._rows.open_writer("") as writer:
             row = writer.find(DELIVERIES, id)
-            if row is None:  # its address was deleted meanwhile
+            if row is None:  # its webhook was deleted meanwhile
                 return
-            if changes["due"] is None:
-                changes = {**changes, "body": json.dumps(_strip_question(json.loads(row["body"])))}
+            if changes["due"] is None:  # it was made, or given up: the text of the question goes
+                body = json.loads(row["body"])
+                body["data"].pop("question", None)
+                changes = {**changes, "body": json.dumps(body)}
             writer.update(DELIVERIES, (id,), changes)
 
 
@@ -224,9 +240,9 @@ def no_webhook(id: str) -> NotFoundError:
 
 
 def _find_events(connection: Connection, webhook: Webhook, since: str) -> Iterator[_WebhookEvent]:
-    told = {WebhookEvent.FINISHED: (RUNS, _ENDED), WebhookEvent.QUESTION: (REVIEWS, _ASKED)}
+    queries = {WebhookEvent.FINISHED: (RUNS, _ENDED), WebhookEvent.QUESTION: (REVIEWS, _ASKED)}
     for event in webhook.events:
-        table, sql = told[event]
+        table, sql = queries[event]
         for row in connection.execute(sql, (since, webhook.owner)).fetchall():
             named = f"{webhook.id} {table.name} {row['id']} {row['moment']}"  # a run may end more than once
             id = "msg_" + hashlib.sha256(named.encode()).hexdigest()[:24]
@@ -240,35 +256,8 @@ def _insert_delivery(writer: Writer, made: Delivery) -> bool:
     return writer.insert(DELIVERIES, {**dict(made), **times, "body": json.dumps(made.body)}, on_conflict="keep")
 
 
-def _run_payload(run: Row) -> dict[str, Any]:
-    data = {"threadId": run["thread"], "runId": run["id"], "status": run["status"]}
-    return {"type": "run.finished", "timestamp": _format_time(run["finished"]), "data": data}
-
-
-def _question_payload(review: Row) -> dict[str, Any]:
-    data = {
-        "threadId": review["thread"],
-        "runId": review["run"],
-        "status": "waiting",
-        "questionId": review["id"],
-        "kind": review["kind"],
-        "question": review["question"],
-        "due": _format_time(review["due"]) if review["due"] else None,
-    }
-    return {"type": "run.question", "timestamp": _format_time(review["opened"]), "data": data}
-
-
-def _strip_question(body: dict[str, Any]) -> dict[str, Any]:
-    """What stays once it was told, or given up: nothing that was said."""
-    return {**body, "data": {name: value for name, value in body["data"].items() if name != "question"}}
-
-
 def _format_time(time: str) -> str:
     return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _webhook(row: Row) -> Webhook:
-    return Webhook.model_validate({**row, "events": tuple(row["events"].split())})
 
 
 def _delivery(row: Row) -> Delivery:

@@ -1,10 +1,10 @@
-"""Figures and health of a process that serves nothing else, at an address of their own.
+"""Metrics and health of a process that serves nothing else, at an address of their own.
 
     GET /metrics    for Prometheus
     GET /healthz    the process answers
-    GET /readyz     all is there that it needs: 200, else 503; what it can do without is told
+    GET /readyz     all that it needs is there: 200, else 503; what it can do without is named
 
-Nobody says who they are here: it listens on this machine alone, unless `fleet.metrics_host` says otherwise.
+There is no authentication: it listens on this machine alone, unless `fleet.metrics_host` says otherwise.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from openassay.errors import ConfigurationError
 from openassay.models.event import Event
@@ -27,31 +27,24 @@ from openassay.telemetry.health import Readiness, list_checks
 from openassay.telemetry.metrics import MEDIA, Metrics
 
 _log = logging.getLogger("openassay")
-PATIENCE = 5.0  # seconds a caller has to say what it wants
-LONGEST = 16_384  # bytes of that
-JSON = "application/json"
-
-
-class EndpointResponse(NamedTuple):
-    status: HTTPStatus
-    body: bytes
-    media: str = JSON
+REQUEST_SECONDS = 5.0  # that a caller has to send its request
+MAX_REQUEST_BYTES = 16_384
 
 
 @asynccontextmanager
 async def open_endpoint(fleet: FleetSettings, metrics: Metrics, readiness: Readiness) -> AsyncIterator[str | None]:
-    """The address, as long as this is open; None where the settings name no port."""
+    """Serve metrics and health as long as this is open; yields the address, or None where the settings name no port."""
     if fleet.metrics_port is None:
         yield None
         return
-    desk = _EndpointHandler(metrics, readiness)
+    handler = _EndpointHandler(metrics, readiness)
     try:
         server = await asyncio.start_server(
-            desk.handle_connection, fleet.metrics_host, fleet.metrics_port, limit=LONGEST
+            handler.handle_connection, fleet.metrics_host, fleet.metrics_port, limit=MAX_REQUEST_BYTES
         )
     except OSError as error:
         raise ConfigurationError(
-            f"cannot show figures on {fleet.metrics_host}, port {fleet.metrics_port}: {error.strerror or error}",
+            f"cannot serve metrics on {fleet.metrics_host}, port {fleet.metrics_port}: {error.strerror or error}",
             help="Set fleet.metrics_port to one that is free (0: any), or fleet.metrics_host.",
         ) from error
     host = f"[{fleet.metrics_host}]" if ":" in fleet.metrics_host else fleet.metrics_host
@@ -65,50 +58,44 @@ class _EndpointHandler:
         self._readiness = readiness
 
     async def handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request a connection."""
+        """Answer the one request of a connection."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-            writer.write(_encode_response(await self._respond(head.split(b"\r\n", 1)[0])))
+            status, body, media = await self._respond(head.split(b"\r\n", 1)[0])
+            response = (
+                f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {media}\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            writer.write(response.encode() + body)
             await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever says nothing of use is told nothing
-        except Exception:  # noqa: BLE001  # the last line of defence: runs go on, whatever is wrong with their figures
-            _log.exception("figures could not be shown")
+            pass  # no answer to what is no request
+        except Exception:  # noqa: BLE001  # the last line of defence: runs continue, whatever is wrong with their metrics
+            _log.exception("metrics could not be served")
         finally:
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    async def _respond(self, line: bytes) -> EndpointResponse:
+    async def _respond(self, line: bytes) -> tuple[HTTPStatus, bytes, str]:
         method, _, rest = line.partition(b" ")
         path = rest.partition(b" ")[0].partition(b"?")[0]
+        status, body, media = HTTPStatus.OK, b"{}", "application/json"
         if method != b"GET":
-            return EndpointResponse(HTTPStatus.METHOD_NOT_ALLOWED, b"{}")
-        if path == b"/metrics":
-            return EndpointResponse(HTTPStatus.OK, await asyncio.to_thread(self._metrics.text), MEDIA)
-        if path == b"/healthz":
-            return EndpointResponse(HTTPStatus.OK, b'{"status": "ok"}')
-        if path == b"/readyz":
-            return await self._report_readiness()
-        return EndpointResponse(HTTPStatus.NOT_FOUND, b"{}")
-
-    async def _report_readiness(self) -> EndpointResponse:
-        problems, degraded = await self._readiness.summarise()
-        said = "not ready" if problems else "degraded" if degraded else "ok"
-        body = json.dumps({"status": said, "problems": problems, "degraded": degraded})
-        return EndpointResponse(HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK, body.encode())
-
-
-def _encode_response(answer: EndpointResponse) -> bytes:
-    head = (
-        f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\nContent-Type: {answer.media}\r\n"
-        f"Content-Length: {len(answer.body)}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + answer.body
-
-
-# An engine whose runs are counted and logged, and whose figures are shown.
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+        elif path == b"/metrics":
+            body, media = await asyncio.to_thread(self._metrics.text), MEDIA
+        elif path == b"/healthz":
+            body = b'{"status": "ok"}'
+        elif path == b"/readyz":
+            problems, degraded = await self._readiness.summarise()
+            state = "not ready" if problems else "degraded" if degraded else "ok"
+            status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+            body = json.dumps({"status": state, "problems": problems, "degraded": degraded}).encode()
+        else:
+            status = HTTPStatus.NOT_FOUND
+        return status, body, media
 
 
 class ObservableEngine(metrics.EngineStats, Protocol):
@@ -117,7 +104,7 @@ class ObservableEngine(metrics.EngineStats, Protocol):
 
 
 def attach_metrics(engine: ObservableEngine, database: Database) -> Metrics:
-    """The figures of an engine, from here on."""
+    """Count and log the runs of an engine from here on."""
     figures = Metrics(engine, database)
     engine.watchers.extend((figures.record_event, logs.log_event))
     return figures
@@ -127,8 +114,8 @@ def attach_metrics(engine: ObservableEngine, database: Database) -> Metrics:
 async def open_engine_endpoint(
     engine: ObservableEngine, folder: Path, database: Database, sources: Sequence[Source]
 ) -> AsyncIterator[str | None]:
-    """For a process that serves nothing else. The address at which its figures and its health are shown, as long as
-    this is open; None where `fleet.metrics_port` names none."""
+    """Serve the metrics and health of an engine as long as this is open; yields the address, or None where
+    `fleet.metrics_port` names none."""
     readiness = Readiness(list_checks(engine.settings, folder, database, sources))
     async with open_endpoint(engine.settings.fleet, attach_metrics(engine, database), readiness) as address:
         yield address

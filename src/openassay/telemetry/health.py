@@ -1,7 +1,4 @@
-"""Everything that the settings name, each with a look at whether it is there. `openassay doctor`, /readyz of the
-server and
-of a worker look at the same.
-"""
+"""Checks of everything that the settings name, for `openassay doctor` and /readyz of servers and workers."""
 
 import asyncio
 import logging
@@ -30,19 +27,22 @@ from openassay.storage.database import MAIN_SCHEMA, POSTGRES_SCHEMA, Database, l
 from openassay.telemetry.metrics import ServerDatabase, count_live_workers
 from openassay.telemetry.traces import can_reach_collector
 
-# Whether all is there that a process needs, looked at whenever somebody asks and not more often than is good.
-
 _log = logging.getLogger("openassay")
-PATIENCE = 5.0  # seconds after which something that does not answer is taken for broken
-FRESH = 1.0  # seconds for which what was found is told again
-# What can be done without is not waited for: whoever asks whether a process can work may give up after a second.
-SOFT_PATIENCE, SOFT_FRESH = 0.5, 15.0
+CHECK_SECONDS = 5.0  # after which something that does not answer counts as broken
+FRESH_SECONDS = 1.0  # for which a finding is repeated
+# Optional things are not waited for: a caller that asks whether a process is ready may give up after a second.
+SOFT_CHECK_SECONDS = 0.5
+SOFT_FRESH_SECONDS = 15.0
+MIN_FREE_BYTES = 200_000_000
+MAX_SKEW_SECONDS = 2.0
+CONNECT_SECONDS = 1.0
+JOURNALS = "checkpoints"
+_VERSION = "SELECT current_setting('server_version') AS version"
 
 
 class HealthCheck(NamedTuple):
-    """`look` says what is there, or raises OpenAssayError or OSError; it blocks, and is called in a thread.
-    `problem` is
-    what everybody is told: no path and no address. `is_soft`: OpenAssay works without, only not as well."""
+    """A check. `look` says what is there, or raises OpenAssayError or OSError; it blocks, and runs in a thread.
+    `problem` is public: no path and no address. `is_soft`: OpenAssay works without it, only not as well."""
 
     name: str
     problem: str
@@ -60,26 +60,26 @@ class HealthFinding(NamedTuple):
 
 
 class ReadinessSummary(NamedTuple):
-    """What keeps a process from working, and what it has to do without."""
+    """What keeps a process from working, and what it works without."""
 
     problems: list[str]
     degraded: list[str]
 
 
 class Readiness:
-    """However many ask: each check has one thread at the most, and one that hangs is not begun again before it has
-    ended."""
+    """Runs checks. However many callers ask, each check has one thread at most, and one that hangs is not started again
+    before it has ended."""
 
     def __init__(self, checks: Iterable[HealthCheck]) -> None:
-        self._looks = [_CheckRunner(check) for check in checks]
+        self._runners = [_CheckRunner(check) for check in checks]
 
     async def collect_findings(self) -> list[HealthFinding]:
-        """All of them, waited for."""
-        return list(await asyncio.gather(*(look.get_finding(PATIENCE) for look in self._looks)))
+        """Wait for the findings of all checks."""
+        return list(await asyncio.gather(*(runner.get_finding(CHECK_SECONDS) for runner in self._runners)))
 
     async def summarise(self) -> ReadinessSummary:
-        found = await asyncio.gather(*(look.get_finding() for look in self._looks))
-        bad = [finding for finding in found if not finding.good]
+        findings = await asyncio.gather(*(runner.get_finding() for runner in self._runners))
+        bad = [finding for finding in findings if not finding.good]
         return ReadinessSummary(
             [finding.problem for finding in bad if not finding.soft],
             [finding.problem for finding in bad if finding.soft],
@@ -87,91 +87,81 @@ class Readiness:
 
 
 class _CheckRunner:
-    """At one thing, with what was found there last."""
+    """Runs one check and remembers its last finding."""
 
     def __init__(self, check: HealthCheck) -> None:
         self._check = check
         self._task: asyncio.Task[str] | None = None
-        self._last = HealthFinding(check.name, True, "not looked at yet")
+        self._last = HealthFinding(check.name, True, "not checked yet")
         self._at = -math.inf
 
-    async def get_finding(self, patience: float | None = None) -> HealthFinding:
-        is_soft = self._check.is_soft
-        if _now() - self._at < (SOFT_FRESH if is_soft else FRESH):
+    async def get_finding(self, seconds: float | None = None) -> HealthFinding:
+        check, clock = self._check, asyncio.get_running_loop().time
+        if clock() - self._at < (SOFT_FRESH_SECONDS if check.is_soft else FRESH_SECONDS):
             return self._last
-        task = self._task  # which somebody else may begin anew meanwhile
+        task = self._task  # which another caller may start again meanwhile
         if task is None or task.done():
-            task = self._task = asyncio.create_task(asyncio.to_thread(self._check.look))
-        patience = patience or (SOFT_PATIENCE if is_soft else PATIENCE)
-        done, _ = await asyncio.wait([task], timeout=patience)
-        if done or not is_soft or patience >= PATIENCE:
-            self._at = _now()
-            self._log_change(
-                self._read_result(task) if done else self._make_failure(f"no answer within {patience:g} s")
-            )
-        return self._last
-
-    def _read_result(self, task: asyncio.Task[str]) -> HealthFinding:
-        try:
-            return HealthFinding(self._check.name, True, task.result(), soft=self._check.is_soft)
-        except OpenAssayError as error:
-            return self._make_failure(error.message, error.help)
-        except OSError as error:
-            return self._make_failure(error.strerror or str(error))
-
-    def _make_failure(self, detail: str, help: str = "") -> HealthFinding:
-        return HealthFinding(self._check.name, False, detail, help, self._check.is_soft, self._check.problem)
-
-    def _log_change(self, found: HealthFinding) -> None:
-        """In the log once, not whenever somebody asks."""
+            task = self._task = asyncio.create_task(asyncio.to_thread(check.look))
+        seconds = seconds or (SOFT_CHECK_SECONDS if check.is_soft else CHECK_SECONDS)
+        done, _ = await asyncio.wait([task], timeout=seconds)
+        if not done and check.is_soft and seconds < CHECK_SECONDS:
+            return self._last
+        self._at = clock()
+        if not done:
+            found = self._make_failure(f"no answer within {seconds:g} s")
+        else:
+            try:
+                found = HealthFinding(check.name, True, task.result(), soft=check.is_soft)
+            except OpenAssayError as error:
+                found = self._make_failure(error.message, error.help)
+            except OSError as error:
+                found = self._make_failure(error.strerror or str(error))
+        # A change is logged once, not whenever somebody asks.
         if found.good and not self._last.good:
-            _log.warning("it is over: %s", self._last.problem)
+            _log.warning("resolved: %s", self._last.problem)
         elif not found.good and (self._last.good or self._last.detail != found.detail):
             _log.warning("%s: %s (%s)", "degraded" if found.soft else "not ready", found.problem, found.detail)
         self._last = found
+        return found
 
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-LEAST_FREE = 200_000_000  # bytes
-MOST_SKEW = 2.0  # seconds
-CONNECTING = 1.0  # seconds a server has to answer
-JOURNALS = "checkpoints"
-_VERSION = "SELECT current_setting('server_version') AS version"
+    def _make_failure(self, detail: str, help: str = "") -> HealthFinding:
+        return HealthFinding(self._check.name, False, detail, help, self._check.is_soft, self._check.problem)
 
 
 def list_checks(
     settings: Settings, folder: Path, database: Database | None, sources: Sequence[Source] = ()
 ) -> Iterator[HealthCheck]:
-    """`folder` is the data directory; `database` is open, where there is one."""
+    """List the checks of the settings. `folder` is the data directory; `database` is open, where there is one."""
     yield HealthCheck("data", "the data directory cannot be written to", partial(_check_writable, folder))
     yield HealthCheck("space", "the disk is nearly full", partial(_check_space, folder), is_soft=True)
     if settings.persistence.journal and settings.persistence.backend != "memory":
-        yield HealthCheck(
-            "journal", "journals of runs cannot be written", partial(_check_journal, folder), is_soft=True
-        )
+        look = partial(_check_journal, folder)
+        yield HealthCheck("journal", "journals of runs cannot be written", look, is_soft=True)
     if database is not None:
         yield HealthCheck("database", "the database does not answer", partial(_check_database, database))
     if isinstance(database, ServerDatabase):
-        yield HealthCheck(
-            "clock", "this machine's clock is not the database's", partial(_check_clock, database), is_soft=True
-        )
+        look = partial(_check_clock, database)
+        yield HealthCheck("clock", "this machine's clock is not the database's", look, is_soft=True)
         if settings.server.runs == "workers":
             look = partial(_check_workers, database, settings.fleet.lease_seconds)
             yield HealthCheck("workers", "no worker is alive", look, is_soft=True)
     yield HealthCheck("encryption", "there is no key to read what is stored", partial(_check_encryption, settings))
     if needs_redis(settings):
         yield HealthCheck("redis", "the Redis server does not answer", partial(_check_redis, settings), is_soft=True)
-    yield from _list_model_checks(settings)
+    look = partial(_check_reasoner, settings)
+    yield HealthCheck("reasoner", "no model can be asked as the settings say", look, is_soft=True)
+    try:
+        chosen = select_models(settings, ResearchOptions())
+        addresses = {base_url(model, settings) for model in chosen.models} if chosen else set()
+    except ConfigurationError:  # which the check before reports
+        addresses = set()
+    for address in sorted(filter(None, addresses)):  # hosted vendors are not asked
+        look = partial(_check_address, address)
+        yield HealthCheck("model server", "a model's server cannot be reached", look, is_soft=True)
     yield HealthCheck("sources", "no source can be asked", partial(_check_sources, settings, sources), is_soft=True)
     yield HealthCheck("browser", "the browser cannot be used", partial(_check_browser, settings), is_soft=True)
     if settings.telemetry.traces != "off":
         yield HealthCheck("traces", "the collector of traces does not answer", _check_collector, is_soft=True)
-
-
-# This machine ----------------------------------------------------------------------------------------
 
 
 def _check_writable(folder: Path) -> str:
@@ -183,7 +173,7 @@ def _check_writable(folder: Path) -> str:
 
 def _check_space(folder: Path) -> str:
     free = shutil.disk_usage(folder).free
-    if free < LEAST_FREE:
+    if free < MIN_FREE_BYTES:
         raise StorageError(f"{free / 1e9:.1f} GB free", help="Make room, or set OPENASSAY_DATA_DIR to another disk.")
     return f"{free / 1e9:.1f} GB free"
 
@@ -193,7 +183,7 @@ def _check_journal(folder: Path) -> str:
     if not journals.is_dir():
         return "none yet"
     if not os.access(journals, os.W_OK | os.X_OK):
-        raise StorageError(f"{journals} cannot be written to", help="Let whoever runs OpenAssay write there.")
+        raise StorageError(f"{journals} cannot be written to", help="Give the user that runs OpenAssay write access.")
     return str(journals)
 
 
@@ -208,21 +198,17 @@ def _check_browser(settings: Settings) -> str:
     return find_chromium(settings.harvest) or "none; pages that need JavaScript are left out"
 
 
-# The database ----------------------------------------------------------------------------------------
-
-
 def _check_database(database: Database) -> str:
     is_server = isinstance(database, ServerDatabase)
-    known = max(
-        migration.version for migration in load_migrations((POSTGRES_SCHEMA if is_server else MAIN_SCHEMA).migrations)
-    )
+    schema = POSTGRES_SCHEMA if is_server else MAIN_SCHEMA
+    known = max(migration.version for migration in load_migrations(schema.migrations))
     with database.connection() as connection:
         applied = connection.execute("SELECT max(version) AS version FROM schema_migrations").fetchone()["version"]
         version = connection.execute(_VERSION).fetchone()["version"] if is_server else sqlite3.sqlite_version
     if applied < known:
         raise StorageError(
             f"{database.name} has schema {applied}, and this OpenAssay works with {known}",
-            help="Run: openassay db migrate",
+            help="Run: openassay admin db migrate",
         )
     return f"{database.name}, {'PostgreSQL' if is_server else 'SQLite'} {version}, schema {applied}"
 
@@ -232,8 +218,8 @@ def _check_clock(database: Database) -> str:
         before = time()
         row = connection.execute("SELECT CAST(extract(epoch FROM clock_timestamp()) AS float) AS now").fetchone()
         skew = (before + time()) / 2 - row["now"]
-    if abs(skew) > MOST_SKEW:
-        raise StorageError(f"{skew:+.1f} s from the database's", help="Let both keep time, by NTP for one.")
+    if abs(skew) > MAX_SKEW_SECONDS:
+        raise StorageError(f"{skew:+.1f} s from the database's", help="Keep both clocks in sync, by NTP for example.")
     return f"{skew:+.2f} s from the database's"
 
 
@@ -241,21 +227,17 @@ def _check_workers(database: Database, lease: float) -> str:
     with database.connection() as connection:
         number = count_live_workers(connection, lease)
     if not number:
-        raise StorageError("none has given a sign lately", help="Start one: openassay worker")
+        raise StorageError("none has reported lately", help="Start one: openassay worker")
     return f"{number} alive"
 
 
-# Others ----------------------------------------------------------------------------------------------
-
-
 def needs_redis(settings: Settings) -> bool:
-    carried = settings.fleet.signals == "redis"
-    chosen = settings.fleet.signals == "auto" and settings.keys.redis_url is not None
-    return settings.cache.backend == "redis" or carried or chosen
+    is_chosen = settings.fleet.signals == "auto" and settings.keys.redis_url is not None
+    return "redis" in (settings.cache.backend, settings.fleet.signals) or is_chosen
 
 
 def _check_redis(settings: Settings) -> str:
-    """Its address may hold a password: what goes wrong is told in words of our own."""
+    """Check the server; its address may hold a password, so errors are described in words of our own."""
     from redis import Redis
     from redis.exceptions import RedisError
 
@@ -264,32 +246,16 @@ def _check_redis(settings: Settings) -> str:
         raise ConfigurationError("there is no REDIS_URL", help="Set it, as redis://host:6379/0.")
     try:
         with Redis.from_url(
-            url.get_secret_value(), socket_connect_timeout=CONNECTING, socket_timeout=CONNECTING
+            url.get_secret_value(), socket_connect_timeout=CONNECT_SECONDS, socket_timeout=CONNECT_SECONDS
         ) as server:
-            told = server.info("server")
+            info = server.info("server")
     except ValueError:
         raise ConfigurationError("REDIS_URL is not the address of a Redis server", help="Correct it.") from None
     except RedisError as error:
-        help = "Check that it runs, and REDIS_URL. OpenAssay goes on without what it shares."
+        help = "Check that it runs, and REDIS_URL. OpenAssay continues without it."
         raise StorageError(f"it cannot be asked ({type(error).__name__})", help=help) from None
-    name = "Valkey" if "valkey_version" in told else "Redis"
-    return f"{name} {told.get('valkey_version') or told.get('redis_version')}"
-
-
-def _list_model_checks(settings: Settings) -> Iterator[HealthCheck]:
-    """Whether each can be asked; a hosted vendor is not asked for that."""
-    yield HealthCheck(
-        "reasoner", "no model can be asked as the settings say", partial(_check_reasoner, settings), is_soft=True
-    )
-    try:
-        chosen = select_models(settings, ResearchOptions())
-        places = {base_url(model, settings) for model in chosen.models} if chosen else set()
-    except ConfigurationError:  # told by the one before
-        return
-    for place in sorted(place for place in places if place):
-        yield HealthCheck(
-            "model server", "a model's server cannot be reached", partial(_check_address, place), is_soft=True
-        )
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    return f"{name} {info.get('valkey_version') or info.get('redis_version')}"
 
 
 def _check_reasoner(settings: Settings) -> str:
@@ -303,7 +269,7 @@ def _check_reasoner(settings: Settings) -> str:
 
 
 def _check_sources(settings: Settings, sources: Sequence[Source]) -> str:
-    """Who would be asked; `openassay sources` says on which terms."""
+    """List the sources that would be asked; `openassay sources` says on which terms."""
     ready = [one for one in sources if one.is_available() and not (settings.offline and isinstance(one, RemoteSource))]
     if settings.search.searxng_url and not settings.offline:
         _check_address(settings.search.searxng_url)
@@ -313,21 +279,21 @@ def _check_sources(settings: Settings, sources: Sequence[Source]) -> str:
 
 
 def _check_address(address: str) -> str:
-    """Whether somebody listens there: nothing is said, so that it costs nothing."""
+    """Check that a server listens; nothing is sent, so that it costs nothing."""
     parts = urlsplit(address)
-    place = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    server = f"{parts.hostname}:{port}"
     try:
-        host, _, port = place.rpartition(":")
-        socket.create_connection((host, int(port)), CONNECTING).close()
+        socket.create_connection((str(parts.hostname), port), CONNECT_SECONDS).close()
     except OSError as error:
-        raise SourceError(f"{place} cannot be reached ({error})", help="Start it, or correct its address.") from error
-    return place
+        raise SourceError(f"{server} cannot be reached ({error})", help="Start it, or correct its address.") from error
+    return server
 
 
 def _check_collector() -> str:
     if not can_reach_collector():
         raise OpenAssayError(
-            "it does not take what it is told",
+            "it does not accept traces",
             help="Start it, correct OTEL_EXPORTER_OTLP_ENDPOINT, or set traces to off.",
         )
-    return "it takes what it is told"
+    return "it accepts traces"

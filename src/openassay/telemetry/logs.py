@@ -1,7 +1,7 @@
-"""The log: one JSON object a line, on a terminal a line for people. Every line names the request, and the run, that it
-belongs to. Records of `logging` and events of structlog take the same way.
+"""The log: one JSON object a line, or a line for people on a terminal, with the request and the run it belongs to.
 
-A request is told without its query and its headers: either may hold a secret.
+Records of `logging` and events of structlog are handled alike. A request is logged without its query and its headers:
+either may hold a secret.
 """
 
 import json
@@ -28,16 +28,17 @@ from openassay.telemetry.traces import trace_id
 from openassay.text.redaction import build_redactor
 
 LOGGERS = ("openassay", "uvicorn", "procrastinate")  # whose level is settings.log_level
-MOST_LINES = 10_000  # that wait to be written; a reader of the log who sleeps must not stop the server
-GATHER = 0.02  # seconds lines are waited for: to wake the writer for each took as long as writing it down
-CLOSING = 2.0  # seconds the last lines are given
+MAX_LINES = 10_000  # that wait to be written; a slow reader of the log must not stop the server
+BATCH_SECONDS = 0.02  # for which lines are collected: to wake the writer for each took as long as writing it
+CLOSE_SECONDS = 2.0  # that the last lines are given
 _requests = logging.getLogger("openassay.requests")
 _runs = logging.getLogger("openassay.runs")
 
 
 @contextmanager
 def configure_logs(settings: Settings, stream: TextIO | None = None, *, worker: str = "") -> Iterator[None]:
-    """What is logged in here goes to `stream`, else to stderr. `worker`: the name of this one, if it is one."""
+    """Send what is logged in here to `stream`, else to stderr. `worker` is the name of this process, if it is a
+    worker."""
     out = stream or sys.stderr
     handler = BackgroundHandler(out)
     handler.setFormatter(_create_formatter(settings, worker, for_people=out.isatty()))
@@ -64,8 +65,10 @@ def configure_logs(settings: Settings, stream: TextIO | None = None, *, worker: 
 
 
 class BackgroundHandler(logging.Handler):
-    """Lines are written by a thread of its own, as many at once as there are: nobody waits for a disk or a pipe. Those
-    for which there is no room are counted, and told when there is."""
+    """Writes lines in a thread of its own, as many at once as there are: no caller waits for a disk or a pipe. Lines
+    for which there is no room are counted, and the loss is logged when there is.
+
+    Not a QueueListener, whose `stop` would wait forever for a pipe that nobody reads."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -76,28 +79,30 @@ class BackgroundHandler(logging.Handler):
         self._writer.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self._lines.qsize() >= MOST_LINES:
+        if self._lines.qsize() >= MAX_LINES:
             self._lost += 1
             return
         try:
             self._lines.put(self.format(record))
             if self._lost:
                 lost, self._lost = self._lost, 0
-                self.handle(_make_loss_record(lost))
-        except Exception:  # noqa: BLE001  # a line that cannot be written down never takes its caller with it
+                text = f"{lost:,} lines of the log were lost: nobody read them"
+                level = {"levelno": logging.WARNING, "levelname": "WARNING"}
+                self.handle(logging.makeLogRecord({"name": "openassay", "msg": text, **level}))
+        except Exception:  # noqa: BLE001  # a line that cannot be formatted must not fail its caller
             self.handleError(record)
 
     def close(self) -> None:
-        """What nobody reads in time is lost: a pipe that is full must not keep the server from ending."""
+        """Write the last lines, but not for long: a full pipe must not keep the server from ending."""
         self._lines.put(None)
-        self._writer.join(CLOSING)
+        self._writer.join(CLOSE_SECONDS)
         super().close()
 
     def _write_lines(self) -> None:
         lines: list[str | None] = []
         while None not in lines:
             lines = [self._lines.get()]
-            sleep(GATHER)
+            sleep(BATCH_SECONDS)
             while not self._lines.empty():
                 lines.append(self._lines.get())
             with suppress(OSError, ValueError):  # a disk that is full now may not be later; ValueError: it was closed
@@ -105,101 +110,74 @@ class BackgroundHandler(logging.Handler):
                 self._stream.flush()
 
 
-def _make_loss_record(lines: int) -> logging.LogRecord:
-    text = f"{lines:,} lines of the log were lost: nobody read them"
-    return logging.makeLogRecord({"name": "openassay", "levelno": logging.WARNING, "levelname": "WARNING", "msg": text})
-
-
-# A line ----------------------------------------------------------------------------------------------
-
-
 def _create_formatter(settings: Settings, worker: str, *, for_people: bool) -> ProcessorFormatter:
-    clean, is_traced = build_redactor(settings), settings.telemetry.traces != "off"
+    redactor, is_traced = build_redactor(settings), settings.telemetry.traces != "off"
 
-    def line(_: object, __: str, said: EventDict) -> EventDict:
-        record: logging.LogRecord = said.pop("_record")
-        del said["_from_structlog"]
-        told = {
+    def keep_redacted_traceback(_: object, __: str, fields: EventDict) -> EventDict:
+        """Use the text of an exception that a filter has taken a secret out of."""
+        if text := fields["_record"].exc_text:
+            fields["exception"] = text
+            fields.pop("exc_info", None)
+        return fields
+
+    def add_fields(_: object, __: str, fields: EventDict) -> EventDict:
+        record: logging.LogRecord = fields.pop("_record")
+        del fields["_from_structlog"]
+        run, request = current_run.get(), request_id.get()
+        line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": said.pop("event"),
+            "message": fields.pop("event"),
             "worker": worker,
-            **_get_run_context(),
-            "trace": _get_trace() if is_traced else "",
-            **getattr(record, "told", {}),
-            **said,
+            "request": request,
         }
-        return {name: value for name, value in told.items() if value != ""}
+        if run is not None:  # which goes on long after the request that began it
+            line |= {"request": request or str(run.options.get("request") or ""), "thread": run.thread, "run": run.id}
+        if is_traced:
+            line["trace"] = f"{trace_id(run.id):032x}" if run else traceparent.get()[3:35]
+        line |= {**getattr(record, "fields", {}), **fields}
+        return {name: value for name, value in line.items() if value != ""}
 
-    def rendered(_: object, __: str, line: EventDict) -> str:
-        """Redacted as a whole, which is a third of the work, unless something is escaped: what follows that is no word
-        of its own, and no secret would be seen in it."""
+    def render(_: object, __: str, line: EventDict) -> str:
+        """Redact a line as a whole, which is a third of the work, unless something is escaped: what follows an escape
+        is no word of its own, and no secret would be seen in it."""
         if not for_people and "\\" not in (text := json.dumps(line, default=str)):
-            return clean.redact_text(text)
-        plain = clean.redact_data({name: _to_plain(value) for name, value in line.items()})
+            return redactor.redact_text(text)
+        plain = redactor.redact_data({name: _to_plain(value) for name, value in line.items()})
         return _format_for_terminal(plain) if for_people else json.dumps(plain)
 
-    processors: list[Processor] = [
-        structlog.processors.format_exc_info,
-        line,
-        rendered,
-    ]
-    return ProcessorFormatter(processors=processors, foreign_pre_chain=[_use_clean_traceback])
+    processors: list[Processor] = [structlog.processors.format_exc_info, add_fields, render]
+    return ProcessorFormatter(processors=processors, foreign_pre_chain=[keep_redacted_traceback])
 
 
 def _to_plain(value: object) -> object:
-    """What can be looked through for secrets."""
+    """Return plain data, which can be searched for secrets."""
     if isinstance(value, dict):
-        return {str(name): _to_plain(held) for name, held in value.items()}
+        return {str(name): _to_plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_plain(held) for held in value]
+        return [_to_plain(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _use_clean_traceback(_: object, __: str, said: EventDict) -> EventDict:
-    """An exception that a filter has taken a secret out of is text by now."""
-    if text := said["_record"].exc_text:
-        said["exception"] = text
-        said.pop("exc_info", None)
-    return said
-
-
-def _get_run_context() -> dict[str, str]:
-    """A run goes on long after the request that began it."""
-    run = current_run.get()
-    if run is None:
-        return {"request": request_id.get()}
-    return {"request": request_id.get() or str(run.options.get("request") or ""), "thread": run.thread, "run": run.id}
-
-
-def _get_trace() -> str:
-    """Where the line belongs in what a collector is told."""
-    run = current_run.get()
-    return f"{trace_id(run.id):032x}" if run else traceparent.get()[3:35]
-
-
 def _format_for_terminal(line: dict[str, Any]) -> str:
-    """What others have written is shown on a terminal, and not obeyed by it."""
+    """Format a line for a terminal, with control characters escaped."""
     time, level, message = (line.pop(name) for name in ("time", "level", "message"))
     trace = line.pop("exception", "")
-    told = " ".join(f"{name}={value}" for name, value in line.items())
-    text = f"{time[11:19]} {level:7} {message}  {told}" + (f"\n{trace}" if trace else "")
+    fields = " ".join(f"{name}={value}" for name, value in line.items())
+    text = f"{time[11:19]} {level:7} {message}  {fields}" + (f"\n{trace}" if trace else "")
     return "".join(
         character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text
     )
 
 
-# What is told ----------------------------------------------------------------------------------------
-
-
 def should_log_request(status: int) -> bool:
-    """Whether a request that was answered so is told."""
+    """Return whether a request with that status is logged."""
     return _requests.isEnabledFor(_choose_level(status))
 
 
-def log_request(status: int, **told: object) -> None:
-    _requests.log(_choose_level(status), "request", extra={"told": {**told, "status": status}})
+def log_request(status: int, **fields: object) -> None:
+    _requests.log(_choose_level(status), "request", extra={"fields": {**fields, "status": status}})
 
 
 def _choose_level(status: int) -> int:
@@ -207,10 +185,10 @@ def _choose_level(status: int) -> int:
 
 
 def log_event(event: Event) -> None:
-    """A run that came to another status; the rest is in the run's own events."""
+    """Log a run that came to another status; the rest is in the run's own events."""
     if event.kind == "run":
         status = event.data.get("status")
         level = logging.WARNING if status == RunStatus.FAILED else logging.INFO
         if _runs.isEnabledFor(level):
-            told = {"run": event.run, "status": status, "error": event.data.get("error") or ""}
-            _runs.log(level, "run", extra={"told": told})
+            fields = {"run": event.run, "status": status, "error": event.data.get("error") or ""}
+            _runs.log(level, "run", extra={"fields": fields})

@@ -1,6 +1,6 @@
-"""Figures for Prometheus, of a server or a worker: what is asked of it, how its runs go, whom they ask, what they cost.
+"""Metrics for Prometheus, of a server or a worker: its requests, how its runs go, whom they ask, what they cost.
 
-Nothing is told by thread, person or address, so that the number of series stays bounded.
+Nothing is labelled by thread, user or address, so that the number of series stays bounded.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +19,7 @@ from openassay.models.event import ACTIVE, Event, RunStatus
 from openassay.settings import Settings
 from openassay.storage.database import Connection, Database, utc_now
 
-# What all processes have before them together, read from the database whenever somebody wants the figures.
-
-# A thread is touched when its run is put in line, and then not before it is taken up.
+# A thread is touched when its run is queued, and then not before it is claimed.
 _RUNS = """
 SELECT runs.status, count(*) AS n, min(threads.updated) AS since FROM runs JOIN threads ON threads.id = runs.thread
 WHERE runs.status IN ('queued', 'running', 'waiting') GROUP BY runs.status
@@ -39,7 +37,7 @@ class ServerDatabase(Protocol):
 
 class BacklogFigures(NamedTuple):
     runs: Mapping[RunStatus, float]
-    oldest: float  # seconds for which the first in line has waited
+    oldest: float  # seconds for which the first queued run has waited
     workers: float  # alive
 
 
@@ -47,6 +45,7 @@ UNKNOWN = BacklogFigures(dict.fromkeys(ACTIVE, nan), nan, nan)
 
 
 def read_backlog(database: Database, lease: float) -> BacklogFigures:
+    """Read what all processes together have to do."""
     with database.connection() as connection:
         rows = {row["status"]: row for row in connection.execute(_RUNS).fetchall()}
         workers = count_live_workers(connection, lease) if isinstance(database, ServerDatabase) else 0
@@ -57,27 +56,27 @@ def read_backlog(database: Database, lease: float) -> BacklogFigures:
 
 
 def count_live_workers(connection: Connection, lease: float) -> int:
-    """Workers that have given a sign in the time of a lease, by the clock of the database; 0 where none ever was."""
+    """Count the workers that reported in the time of a lease, by the clock of the database; 0 where none ever was."""
     if not connection.execute(_IS_THERE, ("procrastinate_workers",)).fetchone()["there"]:
         return 0
     return int(connection.execute(_ALIVE, (lease,)).fetchone()["n"])
 
 
 class BacklogCollector(Collector):
-    """Asked in the thread that writes the figures down. `lease`: as long a worker is taken for alive."""
+    """The backlog, read when metrics are collected. `lease` is for how long a worker counts as alive."""
 
     def __init__(self, database: Database, lease: float) -> None:
         self._database = database
         self._lease = lease
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """So that nothing is asked before somebody wants to know."""
+        """Return nothing, so that nothing is read before metrics are collected."""
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         try:
             found = read_backlog(self._database, self._lease)
-        except StorageError:  # what this process knows by itself is told all the same
+        except StorageError:  # the process's own metrics are collected all the same
             found = UNKNOWN
         active = GaugeMetricFamily(
             "openassay_runs_active", "Runs not at their end, of all processes.", labels=["status"]
@@ -97,17 +96,17 @@ class BacklogCollector(Collector):
 
 
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
-MOST_NAMES = 100  # of models, and of providers: callers may name what nobody has; the rest is "other"
+MAX_NAMES = 100  # of models and providers: callers may name what nobody has; the rest is "other"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-_STEPS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
-_CALLS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
+_STAGE_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
+_CALL_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 
 
 Family = TypeVar("Family", Counter, Histogram)
 
 
 class EngineStats(Protocol):
-    """An engine, as far as figures go."""
+    """What metrics need of an engine."""
 
     @property
     def settings(self) -> Settings: ...
@@ -118,7 +117,7 @@ class EngineStats(Protocol):
 
 
 class LossCollector(Collector):
-    """Told by the engine alone: who has lost a run may write no event of it."""
+    """Lost leases, counted by the engine: a process that has lost a run may write no event of it."""
 
     def __init__(self, losses: Callable[[], int]) -> None:
         self._losses = losses
@@ -128,7 +127,7 @@ class LossCollector(Collector):
 
 
 class Metrics:
-    """One process's: of its engine, and of the database, where the runs of all processes are counted."""
+    """The metrics of one process: of its engine, and of the database, where the runs of all processes are counted."""
 
     def __init__(self, engine: EngineStats, database: Database) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a third of all lines, and nobody reads them
@@ -153,12 +152,15 @@ class Metrics:
         registry.register(LossCollector(engine.losses))
         self._events = Counter("openassay_events", "Events that were written.", ("kind",), registry=registry)
         self._stages = Histogram(
-            "openassay_stage_seconds", "Stages that were ended.", ("stage",), buckets=_STEPS, registry=registry
+            "openassay_stage_seconds", "Stages that were ended.", ("stage",), buckets=_STAGE_BUCKETS, registry=registry
         )
         self._calls = Histogram(
-            "openassay_outside_seconds", "Answers of those outside, waiting for a turn aside.", ("kind", "party"),
-            buckets=_CALLS, registry=registry,
-        )  # fmt: skip
+            "openassay_outside_seconds",
+            "Answers of those outside, waiting for a turn aside.",
+            ("kind", "party"),
+            buckets=_CALL_BUCKETS,
+            registry=registry,
+        )
         self._failures = Counter(
             "openassay_outside_failures", "Calls outside that were in vain.", ("kind", "party"), registry=registry
         )
@@ -177,7 +179,7 @@ class Metrics:
         self._get_series(self._latency, route, method).observe(seconds)
 
     def record_event(self, event: Event) -> None:
-        """An event of a run of this process."""
+        """Count an event of a run of this process."""
         self._get_series(self._events, event.kind).inc()
         if event.kind == "run":
             status = event.data.get("status", "")
@@ -190,37 +192,32 @@ class Metrics:
             self._get_series(self._stages, event.stage).observe(read_number(event, "seconds"))
         if category := event.data.get("category"):
             self._get_series(self._errors, category).inc()
-        self._record_outside_call(event)
-
-    def _record_outside_call(self, event: Event) -> None:
-        told = parse_external_call(event)
-        if told is None:
+        call = parse_external_call(event)
+        if call is None:
             return
-        party = (told.kind, self._limit_name(told.party))
-        if told.seconds is not None:
-            self._get_series(self._calls, *party).observe(told.seconds)
-        if told.failures:
-            self._get_series(self._failures, *party).inc(told.failures)
-        if told.usd:
-            self._get_series(self._usd, *party).inc(told.usd)
-        if told.cached is not None:
-            cache = "searches" if told.kind == "search" else "pages"
-            self._get_series(self._caches, cache, "hit" if told.cached else "miss").inc(told.failures or 1)
+        if call.party in self._names or len(self._names) < MAX_NAMES:
+            self._names.add(call.party)
+            party = (call.kind, call.party)
+        else:
+            party = (call.kind, "other")
+        if call.seconds is not None:
+            self._get_series(self._calls, *party).observe(call.seconds)
+        if call.failures:
+            self._get_series(self._failures, *party).inc(call.failures)
+        if call.usd:
+            self._get_series(self._usd, *party).inc(call.usd)
+        if call.cached is not None:
+            cache = "searches" if call.kind == "search" else "pages"
+            self._get_series(self._caches, cache, "hit" if call.cached else "miss").inc(call.failures or 1)
 
     def _get_series(self, metric: Family, *labels: object) -> Family:
-        """The series with these labels: looking it up in the metric itself takes 4 µs, which is more than counting."""
+        """Return the series with these labels: looking it up in the metric itself takes 4 µs, more than counting."""
         key = (metric, *labels)
         child: Family | None = self._children.get(key)
         if child is None:
             child = self._children[key] = metric.labels(*labels)
         return child
 
-    def _limit_name(self, name: str) -> str:
-        if name not in self._names and len(self._names) >= MOST_NAMES:
-            return "other"
-        self._names.add(name)
-        return name
-
     def text(self) -> bytes:
-        """Asks the database: call it in a thread."""
+        """Collect all metrics as text. It reads the database: call it in a thread."""
         return generate_latest(self.registry)

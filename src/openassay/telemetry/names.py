@@ -1,6 +1,6 @@
-"""What the attributes of spans are called: OpenTelemetry's names where it has one, else our own.
+"""Names of span attributes: OpenTelemetry's where it has one, else our own.
 
-Those of generative AI still change now and then; tests/unit/test_telemetry.py holds them against what is installed.
+Those of generative AI still change now and then; tests/unit/test_telemetry.py compares them with what is installed.
 """
 
 OPERATION = "gen_ai.operation.name"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openassay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -46,7 +46,13 @@ def run_model(model: OnnxModel, encodings: Sequence[Encoding], width: int, batch
     inputs = {one.name for one in model.session.get_inputs()}
     for start in range(0, len(order), batch):
         some = order[start : start + batch]
-        padded = _pad_batch([encodings[index] for index in some])
+        shape = len(some), max(len(encodings[index].ids) for index in some)
+        ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+        for row, index in enumerate(some):
+            length = len(encodings[index].ids)
+            ids[row, :length], mask[row, :length] = encodings[index].ids, 1
+            types[row, :length] = encodings[index].type_ids
+        padded = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         found[some] = model.session.run(None, {name: padded[name] for name in inputs})[0]
     return found
 
@@ -56,17 +62,6 @@ def empty_rows(width: int) -> NDArray[np.float32]:
     import numpy as np
 
     return np.empty((0, width), np.float32)
-
-
-def _pad_batch(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
-    import numpy as np
-
-    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
-    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
-    for row, encoding in enumerate(encodings):
-        length = len(encoding.ids)
-        ids[row, :length], mask[row, :length], types[row, :length] = encoding.ids, 1, encoding.type_ids
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
 
 def load_model(data: Path, name: str, threads: int, longest: int, cut: str = "longest_first") -> OnnxModel:
@@ -200,7 +195,7 @@ class EmbeddingCache:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        keys = [self._key(text) for text in texts]
+        keys = [sha256(f"{self.name}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         empty = self._embedder.embed([])
         found = self._find(list(wanted), size=2 * empty.shape[1])
@@ -220,15 +215,13 @@ class EmbeddingCache:
         with self._lock:
             self._disconnect()
 
-    def _key(self, text: str) -> bytes:
-        return sha256(f"{self.name}\0{text}".encode("utf-8", "surrogatepass")).digest()
-
     def _find(self, keys: Sequence[bytes], size: int) -> dict[bytes, bytes]:
         """A row of another size was damaged or cut short: it counts as missing and is written again."""
         found: dict[bytes, bytes] = {}
 
         def look_up(connection: sqlite3.Connection) -> None:
-            for chunk in _split_chunks(keys, LOOKUP):
+            for start in range(0, len(keys), LOOKUP):
+                chunk = keys[start : start + LOOKUP]
                 marks = ", ".join("?" * len(chunk))
                 query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - only marks
                 rows: Iterable[tuple[bytes, bytes]] = connection.execute(query, chunk)
@@ -258,7 +251,8 @@ class EmbeddingCache:
                 try:
                     action(self._connect())
                 except sqlite3.DatabaseError as error:
-                    if not _is_corrupt(error):
+                    # The low byte is the kind of error. Errors of the Python module carry no code.
+                    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in CORRUPT:
                         raise
                     self._replace_corrupt_file()
                     action(self._connect())
@@ -296,16 +290,6 @@ class EmbeddingCache:
         for suffix in ("-wal", "-shm"):
             self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
         self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
-
-
-def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
-    # The low byte is the kind of error, the rest its details. Errors of the Python module carry no code.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT
-
-
-def _split_chunks(keys: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(keys), size):
-        yield keys[start : start + size]
 
 
 # A small cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.

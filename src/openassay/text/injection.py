@@ -224,7 +224,8 @@ def find_instructions(text: str) -> tuple[TextSpan, ...]:
     for piece in split_sentences(text):
         follows = bool(found) and not text[found[-1].end : piece.start].strip(" ")
         enough = ENOUGH_AFTER if follows else ENOUGH
-        if (follows or _has_hint(piece.text)) and instruction_points(piece.text) >= enough:
+        plain = f" {_normalize_sentence(piece.text).lower()}"
+        if (follows or any(hint in plain for hint in _HINTS)) and instruction_points(piece.text) >= enough:
             found.append(piece)
     return tuple(found)
 
@@ -233,11 +234,6 @@ def instruction_points(sentence: str) -> int:
     """How much a sentence looks like an order to a model."""
     plain = _normalize_sentence(sentence)
     return sum(worth for worth, pattern in _PATTERNS if pattern.search(plain))
-
-
-def _has_hint(sentence: str) -> bool:
-    plain = f" {_normalize_sentence(sentence).lower()}"
-    return any(hint in plain for hint in _HINTS)
 
 
 def _normalize_sentence(sentence: str) -> str:

@@ -97,7 +97,8 @@ def _detect_by_script(text: str) -> str | None:
 def _detect_by_words(words: list[str]) -> str | None:
     said = [word.casefold() for place, word in enumerate(words) if place == 0 or word.islower()]
     english = [word for word in said if word in _ENGLISH]
-    points = {code: _score_words(set(said), code) for code in _OWN}
+    distinct = set(said)
+    points = {code: 2 * len(distinct & own) + len(distinct & _COMMON[code] - own) for code, own in _OWN.items()}
     best = max(points, key=lambda code: points[code])
     next_best = max(points[code] for code in points if code != best)
     known = [word for word in said if word in _OWN[best] or word in _COMMON[best]]
@@ -106,7 +107,3 @@ def _detect_by_words(words: list[str]) -> str | None:
     told = any(word in _OWN[best] for word in known)
     sure = points[best] >= 3 and points[best] >= next_best + AHEAD and len(known) >= SHARE * len(words)
     return best if told and sure else None
-
-
-def _score_words(said: set[str], code: str) -> int:
-    return 2 * len(said & _OWN[code]) + len(said & _COMMON[code] - _OWN[code])

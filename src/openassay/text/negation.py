@@ -201,6 +201,9 @@ def clause_words(text: str) -> tuple[ClauseWord, ...]:
     return tuple(found)
 
 
+_NUMBER_AFTER = re.compile(r"\.?\s?\d")
+
+
 def find_negations(text: str) -> tuple[Cue, ...]:
     found = clause_words(text)
     spans = _find_phrases(found, _NEGATIVE_RUNS)
@@ -213,7 +216,8 @@ def find_negations(text: str) -> tuple[Cue, ...]:
     return tuple(
         _build_cue(found, index, length)
         for index, length in sorted(spans.items())
-        if not _is_number_sign(text, found, index)
+        # No. 5 is a number, not a denial.
+        if found[index].text != "no" or not _NUMBER_AFTER.match(text, found[index].end)
     )
 
 
@@ -225,7 +229,12 @@ def find_hedges(text: str) -> tuple[Cue, ...]:
     found = clause_words(text)
     spans = _find_phrases(found, _HEDGE_RUNS)
     for index, word in enumerate(found):
-        if word.text in _HEDGE and not _is_month(found, index):
+        if word.text not in _HEDGE:
+            continue
+        opens = index == 0 or found[index - 1].clause != word.clause
+        before_figure = index + 1 < len(found) and found[index + 1].text[:1].isdigit()
+        is_month = word.text == "may" and word.titled and (not opens or before_figure)
+        if not is_month:
             spans.setdefault(index, 1)
     return tuple(_build_cue(found, index, length) for index, length in sorted(spans.items()))
 
@@ -331,36 +340,15 @@ def _build_cue(found: tuple[ClauseWord, ...], index: int, length: int) -> Cue:
             break
         if word.text not in STOP_WORDS:
             scope.append(word.stem)
-    head = _head_stem(found[index + length : index + length + 3 * _SCOPE], last.clause)
+    head = ""  # the first word that carries the meaning: "rise" in "did not significantly rise"
+    for word in found[index + length : index + length + 3 * _SCOPE]:
+        if word.clause != last.clause:
+            break
+        if word.text in _DIRECTIONS or (word.text not in _LIGHT and not word.text.endswith("ly")):
+            head = word.stem
+            break
     name = " ".join(word.text for word in found[index : index + length])
     return Cue(name, head, tuple(scope), found[index].start, last.end)
-
-
-def _head_stem(following: tuple[ClauseWord, ...], clause: int) -> str:
-    """The first word that carries the meaning: "rise" in "did not significantly rise"."""
-    for word in following:
-        if word.clause != clause:
-            break
-        if word.text not in _LIGHT and not word.text.endswith("ly"):
-            return word.stem
-        if word.text in _DIRECTIONS:
-            return word.stem
-    return ""
-
-
-def _is_number_sign(text: str, found: tuple[ClauseWord, ...], index: int) -> bool:
-    """No. 5 is a number, not a denial."""
-    word = found[index]
-    return word.text == "no" and bool(re.compile(r"\.?\s?\d").match(text, word.end))
-
-
-def _is_month(found: tuple[ClauseWord, ...], index: int) -> bool:
-    word = found[index]
-    if word.text != "may" or not word.titled:
-        return False
-    opens = index == 0 or found[index - 1].clause != word.clause
-    follows_figure = index + 1 < len(found) and found[index + 1].text[:1].isdigit()
-    return not opens or follows_figure
 
 
 # Words of which one sentence may have one and not the other where they speak of the same.
@@ -412,13 +400,8 @@ _OPPOSITE_PAIRS = (
 )
 
 
-def _build_opposites() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for pair in _OPPOSITE_PAIRS.split():
-        left, right = pair.split("/")
-        found.setdefault(left, set()).add(right)
-        found.setdefault(right, set()).add(left)
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-OPPOSITES = _build_opposites()
+_OPPOSITES: dict[str, set[str]] = {}
+for _left, _right in (pair.split("/") for pair in _OPPOSITE_PAIRS.split()):
+    _OPPOSITES.setdefault(_left, set()).add(_right)
+    _OPPOSITES.setdefault(_right, set()).add(_left)
+OPPOSITES = {word: frozenset(others) for word, others in _OPPOSITES.items()}

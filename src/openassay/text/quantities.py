@@ -154,7 +154,12 @@ def parse_dates(match: re.Match[str]) -> Iterator[PartialDate]:
     elif match["my"] is not None or match["month"] is not None:
         yield PartialDate(number("y3"), _month_number(match["m3"] or match["m4"]))
     elif match["part"] is not None or match["yearpart"] is not None:
-        yield _parse_year_part(match, number("y4") or number("y5") or number("y6"))
+        year = number("y4") or number("y5") or number("y6")
+        part = match["p1"] or match["p4"]
+        if not part:
+            part = f"{'Q' if match['p3'] == 'quarter' else 'H'}{ORDINALS.index(match['p2'].lower()) + 1}"
+        fiscal = bool(match["f0"] or match["f1"] or match["y5"])
+        yield PartialDate(_full_year(year) if year is not None else None, part=part, fiscal=fiscal)
     elif match["fiscal"] is not None:
         yield PartialDate(_full_year(number("y7") or 0), fiscal=True)
     else:
@@ -162,15 +167,6 @@ def parse_dates(match: re.Match[str]) -> Iterator[PartialDate]:
         last = number("y10") or 0
         yield PartialDate(first)
         yield PartialDate(last if last > 99 else first // 100 * 100 + last)
-
-
-def _parse_year_part(match: re.Match[str], year: int | None) -> PartialDate:
-    name = match["p1"] or match["p4"]
-    if not name:
-        order = ORDINALS.index(match["p2"].lower()) + 1
-        name = f"{'Q' if match['p3'] == 'quarter' else 'H'}{order}"
-    fiscal = bool(match["f0"] or match["f1"] or match["y5"])
-    return PartialDate(_full_year(year) if year is not None else None, part=name, fiscal=fiscal)
 
 
 def _full_year(year: int) -> int:
@@ -349,6 +345,8 @@ _APPROXIMATE = re.compile(
 )
 _RANGE = re.compile(r"\s?[-–—]\s?|\s(?:to|or)\s")
 _ERROR = re.compile(r"\s?(?:±|\+/[-−]|\+-|plus or minus)\s?")
+_HALF_A = re.compile(r"\sa\s(dozen|million|billion|trillion)\b")
+_HALF_OF = re.compile(r"\s(?:of|the|its|their|his|her|as)\b")
 _FARTHEST = 100  # times what may be a year; a range is not so wide
 _REMEMBERED = 4096  # characters; longer texts are not asked about again and again
 _LONGEST = 24  # characters; what is longer is an identifier, and Decimal would round it
@@ -367,7 +365,14 @@ def _find_with_cache(text: str) -> tuple[Quantity, ...]:
 
 def _find_in_text(text: str) -> tuple[Quantity, ...]:
     clean = _LIST_MARK.sub(_blank_out, _CITATION.sub(_blank_out, text))
-    return tuple(_link_neighbours(clean, list(_scan_figures(clean))))
+    lowered = _WORD_CAPITALS.sub(lambda match: match.group().lower(), clean)
+    figures: list[_QuantityWithScale] = []
+    position = 0
+    while match := _FIGURE.search(lowered, position):
+        found = list(_read_match(clean, match))
+        figures += found
+        position = max([match.end(), *(item.quantity.end for item in found)])
+    return tuple(_link_neighbours(clean, figures))
 
 
 def _blank_out(match: re.Match[str]) -> str:
@@ -377,15 +382,6 @@ def _blank_out(match: re.Match[str]) -> str:
 class _QuantityWithScale(NamedTuple):
     quantity: Quantity
     scale: Decimal  # the magnitude word's factor, which the other end of a range may share
-
-
-def _scan_figures(text: str) -> Iterator[_QuantityWithScale]:
-    position = 0
-    lowered = _WORD_CAPITALS.sub(lambda match: match.group().lower(), text)
-    while match := _FIGURE.search(lowered, position):
-        found = list(_read_match(text, match))
-        yield from found
-        position = max([match.end(), *(item.quantity.end for item in found)])
 
 
 def _read_match(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]:
@@ -435,15 +431,6 @@ def _normalize_decimal(value: Decimal) -> Decimal:
     return Decimal(format(value.normalize(), "f"))
 
 
-def _precision_step(value: Decimal) -> Decimal:
-    """What the last digit that counts stands for: 100 in 4,300 and 0.1 in 5.0."""
-    exponent = value.as_tuple().exponent
-    if isinstance(exponent, int) and exponent < 0:
-        return Decimal(1).scaleb(exponent)
-    digits = str(abs(value))
-    return Decimal(1).scaleb(len(digits) - len(digits.rstrip("0"))) if value else Decimal(1)
-
-
 def _is_in_name(text: str, start: int) -> bool:
     """The 19 of COVID-19 belongs to a name; the 2021 of mid-2021 does not."""
     if start < 2 or text[start - 1] != "-" or not text[start - 2].isalpha():
@@ -467,14 +454,11 @@ def _read_label(digits: str, start: int) -> Iterator[_QuantityWithScale]:
     """A list like 1,5 is two numbers; a version like 1.2.3 is one label."""
     if "," in digits and "." not in digits and len(digits) <= _LONGEST:
         for piece in re.finditer(r"\d+", digits):
-            yield _bare_number(piece.group(), start + piece.start())
+            quantity = Quantity(Decimal(piece.group()), "", "number", start + piece.start(), start + piece.end())
+            yield _QuantityWithScale(quantity, Decimal(1))
         return
     quantity = Quantity(Decimal(0), "", "label", start, start + len(digits), label=digits)
     yield _QuantityWithScale(quantity, Decimal(1))
-
-
-def _bare_number(digits: str, start: int) -> _QuantityWithScale:
-    return _QuantityWithScale(Quantity(Decimal(digits), "", "number", start, start + len(digits)), Decimal(1))
 
 
 def _parse_decimal(digits: str, text: str, end: int) -> Decimal | None:
@@ -504,7 +488,11 @@ def _read_suffix(text: str, value: Decimal, start: int, end: int, currency: str)
     elif not currency:
         unit, end = unit_at(text, end)
         kind = "money" if unit in CURRENCY.values() or unit == "cent" else "number"
-    step, value = _precision_step(value) * scale, _normalize_decimal(value * scale)
+    # What the last digit that counts stands for: 100 in 4,300 and 0.1 in 5.0.
+    exponent, digits = value.as_tuple().exponent, str(abs(value))
+    if not isinstance(exponent, int) or exponent >= 0:
+        exponent = len(digits) - len(digits.rstrip("0")) if value else 0
+    step, value = Decimal(1).scaleb(exponent) * scale, _normalize_decimal(value * scale)
     if kind == "number" and not unit and scale == 1 and re.fullmatch(r"\d{4}", text[start:end]):
         kind = "year" if 1900 <= value <= 2100 else "number"
     when = PartialDate(int(value)) if kind == "year" else None
@@ -519,7 +507,10 @@ def _read_words(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]
         part = Decimal(1) / FRACTIONS[word.split()[1]]
         yield _make_fraction(text, part, match.start(), match.start() + len(word.removesuffix(" of")))
     elif word == "half":
-        yield from _read_half(text, match)
+        if more := _HALF_A.match(text, match.end()):
+            yield _read_suffix(text, Decimal(NUMBER_WORDS[more[1]]) / 2, match.start(), more.end(), "")
+        elif _HALF_OF.match(text, match.end()):
+            yield _make_fraction(text, Decimal("0.5"), match.start(), match.end())
     elif word in NUMBER_WORDS:
         yield from _read_number_phrase(text, match)
     elif not word.endswith("s"):
@@ -529,14 +520,6 @@ def _read_words(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]
 
 def _make_fraction(text: str, part: Decimal, start: int, end: int) -> _QuantityWithScale:
     return _QuantityWithScale(Quantity(part, "", "fraction", start, end, _is_approximate(text, start)), Decimal(1))
-
-
-def _read_half(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]:
-    if more := re.compile(r"\sa\s(dozen|million|billion|trillion)\b").match(text, match.end()):
-        value = Decimal(NUMBER_WORDS[more[1]]) / 2
-        yield _read_suffix(text, value, match.start(), more.end(), "")
-    elif re.compile(r"\s(?:of|the|its|their|his|her|as)\b").match(text, match.end()):
-        yield _make_fraction(text, Decimal("0.5"), match.start(), match.end())
 
 
 def _read_number_phrase(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]:
@@ -569,20 +552,17 @@ def _link_neighbours(text: str, found: list[_QuantityWithScale]) -> Iterator[Qua
         if _ERROR.fullmatch(gap):
             items[index] = _complete_range_start(first, second, found[index + 1].scale)
             items[index + 1] = replace(second, kind="uncertainty")
-        elif _can_form_range(first, second) and (
-            _RANGE.fullmatch(gap) or (gap == " and " and _follows_word(text, first, "between"))
-        ):
+            continue
+        # "14% to $31.9 billion" is a change and a level, "in 2019 to 7 million" a date and a level, not a range.
+        alike = first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)
+        alike = alike and not (first.kind == "year" and abs(second.value) > _FARTHEST * first.value)
+        if alike and (_RANGE.fullmatch(gap) or (gap == " and " and _follows_word(text, first, "between"))):
             ranged = not _follows_word(text, first, "from") and first.kind != "year"
             items[index] = replace(_complete_range_start(first, second, found[index + 1].scale), ranged=ranged)
-            items[index + 1] = replace(_add_currency(first, second), ranged=ranged, approximate=first.approximate)
+            if first.kind == "money" and second.kind == "number" and not second.unit:
+                second = replace(second, kind="money", unit=first.unit)
+            items[index + 1] = replace(second, ranged=ranged, approximate=first.approximate)
     yield from items
-
-
-def _can_form_range(first: Quantity, second: Quantity) -> bool:
-    """ "14% to $31.9 billion" is a change and a level, "in 2019 to 7 million" a date and a level, not a range."""
-    if first.kind == "year" and abs(second.value) > _FARTHEST * first.value:
-        return False
-    return first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)
 
 
 def _follows_word(text: str, quantity: Quantity, word: str) -> bool:
@@ -609,9 +589,3 @@ def _complete_range_start(first: Quantity, second: Quantity, scale: Decimal) -> 
         unit=unit,
         when=None,
     )
-
-
-def _add_currency(first: Quantity, second: Quantity) -> Quantity:
-    if first.kind == "money" and second.kind == "number" and not second.unit:
-        return replace(second, kind="money", unit=first.unit)
-    return second

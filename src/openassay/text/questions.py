@@ -41,31 +41,23 @@ class Period(NamedTuple):
 
 def parse_period(text: str, today: date) -> Period:
     """What is published outside it does not count. "In 2019" confines nothing: much on 2019 was written later."""
-    return Period(_parse_since(text, today), _parse_until(text))
-
-
-def _parse_since(text: str, today: date) -> date | None:
+    since = until = None
     if ago := _AGO.search(text):
         count, unit = (ago[1] or "1").lower(), ago[2].lower()
         number = int(count) if count.isdecimal() else NUMBER_WORDS[count]
-        return today - timedelta(days=round(number * _DAYS[unit]))
-    if since := _SINCE_YEAR.search(text):
-        year = int(since[1]) + ("after" in since[0].lower())
-        return date(year, 1, 1) if year <= today.year else None
-    return None
-
-
-def _parse_until(text: str) -> date | None:
-    until = _UNTIL_DATE.search(text)
-    if until is None:
-        return None
-    year = int(until[1])
-    if until[2]:
-        try:
-            return date(year, int(until[2]), int(until[3]))
-        except ValueError:
-            return None
-    return date(year - 1, 12, 31) if until[0].lower().startswith("before") else date(year, 12, 31)
+        since = today - timedelta(days=round(number * _DAYS[unit]))
+    elif found := _SINCE_YEAR.search(text):
+        year = int(found[1]) + ("after" in found[0].lower())
+        since = date(year, 1, 1) if year <= today.year else None
+    if found := _UNTIL_DATE.search(text):
+        year = int(found[1])
+        until = date(year - 1, 12, 31) if found[0].lower().startswith("before") else date(year, 12, 31)
+        if found[2]:
+            try:
+                until = date(year, int(found[2]), int(found[3]))
+            except ValueError:
+                until = None
+    return Period(since, until)
 
 
 def needs_recent_sources(question: str, today: date) -> bool:

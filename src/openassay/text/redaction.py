@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
@@ -68,8 +68,11 @@ class Redactor:
     """`secrets` are taken out wherever they stand, also where they were written for an address, JSON or HTML."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        spelt = {form for secret in secrets if is_secret(secret) for form in _secret_spellings(secret)}
-        self._secrets = sorted(spelt, key=len, reverse=True)
+        spellings: set[str] = set()
+        for secret in filter(is_secret, secrets):
+            spellings |= {secret, quote(secret, safe="", errors="replace"), quote(secret, errors="replace")}
+            spellings |= {html.escape(secret), json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+        self._secrets = sorted(spellings, key=len, reverse=True)
 
     def redact_secrets(self, text: str) -> str:
         """Without those of the settings; what only has the shape of one stays."""
@@ -135,28 +138,15 @@ def build_redactor(settings: Settings) -> Redactor:
     of_servers = [value for one in servers for value in (one.token, *one.env.values())]
     given = [value for value in (*dict(settings.keys).values(), *of_servers) if isinstance(value, SecretStr)]
     known = [value.get_secret_value() for value in given]
-    addresses = [*known, settings.persistence.connection_string or ""]
-    return Redactor([*known, *map(_url_password, addresses)])
+    passwords = []
+    for address in [*known, settings.persistence.connection_string or ""]:
+        with suppress(ValueError):
+            passwords.append(urlsplit(address).password or "")
+    return Redactor([*known, *passwords])
 
 
 def is_secret(text: str) -> bool:
     return len(text) >= _LONG or (len(text) >= _SHORT and any(map(str.isdigit, text)))
-
-
-def _url_password(address: str) -> str:
-    try:
-        return urlsplit(address).password or ""
-    except ValueError:
-        return ""
-
-
-def _secret_spellings(secret: str) -> Iterator[str]:
-    yield secret
-    yield quote(secret, safe="", errors="replace")
-    yield quote(secret, errors="replace")
-    yield html.escape(secret)
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
 
 
 def _redact_value(found: re.Match[str]) -> str:

@@ -59,7 +59,11 @@ def parse_unique_fact(text: str) -> UniqueFact | None:
         if found and len(found["subject"].split()) <= LONGEST_SUBJECT:
             dated = pattern in (_EVENT_DATE, _DIED)
             relation = _KINDS.get(found["relation"], found["relation"].lower())
-            value = _date_parts(found["value"]) if dated else _first_name_stems(found["value"])
+            if dated:
+                value = frozenset(part.lower() for part in _DATE_PARTS.findall(found["value"]))
+            else:
+                names = find_names(re.split(r"[,;.(]| and | in \d", found["value"], maxsplit=1)[0])
+                value = frozenset(stem(fold(word)) for word in (names[0].split() if names else ()))
             subject = frozenset(stems(found["subject"]))
             return (
                 UniqueFact(f"{relation} {'when' if dated else 'who'}", subject, value, dated)
@@ -67,15 +71,6 @@ def parse_unique_fact(text: str) -> UniqueFact | None:
                 else None
             )
     return None
-
-
-def _date_parts(text: str) -> frozenset[str]:
-    return frozenset(part.lower() for part in _DATE_PARTS.findall(text))
-
-
-def _first_name_stems(text: str) -> frozenset[str]:
-    found = find_names(re.split(r"[,;.(]| and | in \d", text, maxsplit=1)[0])
-    return frozenset(stem(fold(word)) for word in found[0].split()) if found else frozenset()
 
 
 def has_value_conflict(left: str, right: str) -> bool:
@@ -131,27 +126,19 @@ def relate(left: str, right: str) -> Relation | None:
 
 
 def _is_rewording(left: str, right: str) -> bool:
-    alike = (
-        jaccard(left, right) >= ONE_WORDING
-        and statement_facts(left) == statement_facts(right)
-        and not are_opposite(left, right)
-    )
-    return alike and not _has_other_word(left, right)
-
-
-def _has_other_word(left: str, right: str) -> bool:
-    """Whether one statement has another word in a place of the other: "a drama film", "a comedy film". Spellings of
-    one word, and words that are left out, change nothing."""
+    """Tell whether no word stands in the place of another: "a drama film", "a comedy film". Forms and spellings of
+    one word (chuch and church, says and said), and words that are left out, change nothing."""
+    if jaccard(left, right) < ONE_WORDING or statement_facts(left) != statement_facts(right):
+        return False
+    if are_opposite(left, right):
+        return False
     a, b = (content_words(text) for text in (left, right))
-    blocks = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    pairs = ((a[i:j], b[k:m]) for tag, i, j, k, m in blocks if tag == "replace")
-    return any(not _is_same_word(" ".join(one), " ".join(other)) for one, other in pairs)
-
-
-def _is_same_word(left: str, right: str) -> bool:
-    """Forms and spellings of one word: chuch and church, says and said."""
-    shared = set(stems(left)) & set(stems(right))
-    return bool(shared) or SequenceMatcher(None, left, right).ratio() >= ONE_SPELLING
+    for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        one, other = " ".join(a[i:j]), " ".join(b[k:m])
+        is_same = tag != "replace" or bool(set(stems(one)) & set(stems(other)))
+        if not is_same and SequenceMatcher(None, one, other).ratio() < ONE_SPELLING:
+            return False
+    return True
 
 
 def _has_same_figure(left: str, right: str, a: MainFigure, b: MainFigure) -> bool:
@@ -160,9 +147,10 @@ def _has_same_figure(left: str, right: str, a: MainFigure, b: MainFigure) -> boo
     it round: what follows compares it with others ("higher than ...")."""
     bare = a.counts or min(len(set(a.matter)), len(set(b.matter))) < A_MATTER
     alike = _has_same_wording(a, b) if bare else _matter_overlap(a, b) >= SAME_MATTER
+    years_a, years_b = find_years(left), find_years(right)
     return (
         alike
-        and _has_same_period(left, right)
+        and (not years_a or not years_b or bool(years_a & years_b))
         and a.uncertainty == b.uncertainty
         and not are_opposite(left[: a.end], right[: b.end])
     )
@@ -177,9 +165,11 @@ def _compare_values(left: str, right: str, a: MainFigure, b: MainFigure) -> Rela
         apart = abs(a.value - b.value) > 2 * math.hypot(a.uncertainty, b.uncertainty)
         return "disagree" if apart else None
     if a.uncertainty is None and b.uncertainty is None and years_a == years_b:
-        one_matter = (
-            _has_same_wording(a, b) and _has_same_author(left, right) and _has_same_place(left[a.end :], right[b.end :])
-        )
+        # 12 stores in Lund and 19 in Oslo are both true.
+        places = (_PLACE.findall(text) for text in (left[a.end :], right[b.end :]))
+        here, there = ({fold(place) for place in found} - _TIME_WORDS for found in places)
+        same_place = not here or not there or bool(here & there)
+        one_matter = _has_same_wording(a, b) and _has_same_author(left, right) and same_place
         return "disagree" if one_matter else None
     return None
 
@@ -188,12 +178,6 @@ def _has_same_wording(a: MainFigure, b: MainFigure) -> bool:
     """A count needs two words to say what is counted: "the hotel has 12 rooms" may be of any hotel."""
     x, y = set(a.matter), set(b.matter)
     return len(x & y) >= max(2 if a.counts else 1, SAME_WORDING * len(x | y))
-
-
-def _has_same_place(left: str, right: str) -> bool:
-    """Whether what follows two figures places them alike; 12 stores in Lund and 19 in Oslo are both true."""
-    a, b = ({fold(place) for place in _PLACE.findall(text)} - _TIME_WORDS for text in (left, right))
-    return not a or not b or bool(a & b)
 
 
 _PLACE = re.compile(r"\b(?:in|at|near) (?:the )?([A-Z][\w-]+)")
@@ -212,10 +196,14 @@ def find_main_figure(text: str) -> MainFigure | None:
         return None
     quantity, follower = found[at], found[at + 1] if at + 1 < len(found) else None
     error = follower if follower and follower.kind == "uncertainty" else None
-    counts = not _is_measurement(quantity)
+    counts, unit = not _is_measurement(quantity), quantity.unit
+    if counts:  # the word after it; none where the clause ends or goes on with a small word
+        following = _NEXT.match(text, quantity.end)
+        word = fold(following[1]) if following else ""
+        unit = stem(word) if word and word not in STOP_WORDS else ""
     return MainFigure(
         float(quantity.value),
-        _count_unit(text, quantity.end) if counts else quantity.unit,
+        unit,
         float(error.value) if error else None,
         tuple(stems(text[: quantity.start])[-WINDOW:]),
         _figure_object(text, error.end if error else quantity.end),
@@ -246,13 +234,6 @@ _LABELS = frozenset(
     "page pages chapter section item note figure table part article rule version level grade type phase stage step "
     "number no no. nr # volume issue route line room question appendix".split()
 )
-
-
-def _count_unit(text: str, end: int) -> str:
-    """The stem of the word after a number; none where the clause ends or goes on with a small word."""
-    following = _NEXT.match(text, end)
-    word = fold(following[1]) if following else ""
-    return stem(word) if word and word not in STOP_WORDS else ""
 
 
 _NEXT = re.compile(r"\s([^\W\d_][\w'’-]*)")
@@ -309,22 +290,16 @@ def statement_facts(text: str) -> frozenset[str]:
     return frozenset(figures | {fold(word) for name in find_names(text) for word in name.split()})
 
 
-def _has_same_period(left: str, right: str) -> bool:
-    a, b = find_years(left), find_years(right)
-    return not a or not b or bool(a & b)
-
-
 def _has_same_author(left: str, right: str) -> bool:
     """Whether both name the same team ahead of their figure, or neither names any."""
     compounds = _find_compounds(left) & _find_compounds(right)
-    a, b = (_find_authors(text) - compounds for text in (left, right))
+    authors = []
+    for text in (left, right):
+        figure = find_main_figure(text)
+        ahead = text[: figure.start] if figure else text
+        authors.append({fold(word) for name in find_names(ahead) for word in name.split()} - _ANYBODY - compounds)
+    a, b = authors
     return bool(a & b) or (not a and not b)
-
-
-def _find_authors(text: str) -> set[str]:
-    figure = find_main_figure(text)
-    ahead = text[: figure.start] if figure else text
-    return {fold(word) for name in find_names(ahead) for word in name.split()} - _ANYBODY
 
 
 _ANYBODY = frozenset(

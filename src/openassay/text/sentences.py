@@ -59,19 +59,15 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[T
     snapshots are reflowed, so a line is a paragraph, a heading, a list item or a table row."""
     found = []
     for line in _LINE.finditer(text, start, len(text) if end is None else end):
-        found.extend(_split_line(text, line.start(), line.end()))
+        pieces, begin = [], line.start()
+        for match in _END.finditer(text, line.start(), line.end()):
+            first = begin == line.start()
+            if match.group()[0] in "。！？" or _ends_sentence(text, begin, match, line.end(), first=first):
+                pieces.append(_make_span(text, begin, match.end()))
+                begin = match.end()
+        pieces.append(_make_span(text, begin, line.end()))
+        found += [piece for piece in pieces if 0 < len(piece.text) <= _LONGEST]
     return found
-
-
-def _split_line(text: str, start: int, end: int) -> list[TextSpan]:
-    pieces, begin = [], start
-    for match in _END.finditer(text, start, end):
-        if match.group()[0] not in "。！？" and not _ends_sentence(text, begin, match, end, first=begin == start):
-            continue
-        pieces.append(_make_span(text, begin, match.end()))
-        begin = match.end()
-    pieces.append(_make_span(text, begin, end))
-    return [piece for piece in pieces if 0 < len(piece.text) <= _LONGEST]
 
 
 def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: bool) -> bool:
@@ -87,20 +83,14 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: 
         return True
     if first and text[begin : mark.start()].strip() == word and _NUMBERING.fullmatch(word):
         return False
-    return _separates_words(
-        word, following.group(1), initial_follows=len(following.group(1)) == 1 and bool(following.group(2))
-    )
-
-
-def _separates_words(word: str, following: str, initial_follows: bool) -> bool:
-    """Whether a full stop parts two words of which the second does not begin with a small letter."""
-    plain, after = word.lower(), fold(following)
-    if plain in _LEADING or (plain in _LABEL and any(character.isdigit() for character in following)):
+    plain, after = word.lower(), fold(following.group(1))
+    if plain in _LEADING or (plain in _LABEL and any(character.isdigit() for character in following.group(1))):
         return False
     if plain in _CLOCK:
         return after not in _ZONES | _DAYS
     initial = len(word) == 1 and word.isupper()
     if initial or plain in _TRAILING or _DOTTED.fullmatch(plain):
+        initial_follows = len(following.group(1)) == 1 and bool(following.group(2))
         return after in _OPENERS and not initial_follows
     return True
 
@@ -148,7 +138,13 @@ def split_passages(document: str, text: str) -> list[Passage]:
     """Consecutive passages of whole sentences. They cover every sentence and never overlap."""
     groups: list[list[TextSpan]] = []
     for piece in _split_pieces(text):
-        if groups and _fits_passage(text, groups[-1], piece):
+        # A sentence joins while the passage is short; a blank line ends one that is long enough.
+        fits = False
+        if groups and piece.end - groups[-1][0].start <= LONGEST_PASSAGE:
+            start, end = groups[-1][0].start, groups[-1][-1].end
+            is_blank = "\n\n" in text[end : piece.start]
+            fits = end - start < (TARGET_PASSAGE // 2 if is_blank else TARGET_PASSAGE)
+        if fits:
             groups[-1].append(piece)
         else:
             groups.append([piece])
@@ -156,15 +152,6 @@ def split_passages(document: str, text: str) -> list[Passage]:
         Passage(document=document, start=group[0].start, end=group[-1].end, text=text[group[0].start : group[-1].end])
         for group in groups
     ]
-
-
-def _fits_passage(text: str, group: list[TextSpan], piece: TextSpan) -> bool:
-    """A sentence joins while the passage is short; a blank line ends one that is long enough."""
-    size = group[-1].end - group[0].start
-    if piece.end - group[0].start > LONGEST_PASSAGE:
-        return False
-    blank = "\n\n" in text[group[-1].end : piece.start]
-    return size < (TARGET_PASSAGE // 2 if blank else TARGET_PASSAGE)
 
 
 def _split_pieces(text: str) -> list[TextSpan]:
@@ -209,18 +196,15 @@ def shingles(text: str) -> frozenset[int]:
     """A text of fewer words than a shingle has is one by itself; none at all have none.
 
     The same in every process: figures are hashed, not words, whose hash Python changes at each start."""
-    codes = list(map(crc32, _split_words(text)))
-    if len(codes) < SHINGLE_SIZE:
-        return frozenset({hash(tuple(codes))} if codes else ())
-    return frozenset(map(hash, zip(codes, codes[1:], codes[2:], codes[3:], strict=False)))
-
-
-def _split_words(text: str) -> list[bytes]:
-    """Split as bytes, which takes a fifth of the time that a pattern over characters does."""
+    # Split as bytes, which takes a fifth of the time that a pattern over characters does.
     folded = text.casefold()
     if not folded.isascii():
         folded = _UNSPACED.sub(r" \g<0> ", _SIGN.sub(" ", unicodedata.normalize("NFKD", folded)))
-    return folded.encode(errors="replace").translate(_ASCII_SIGNS).split()[:MOST_WORDS]
+    words = folded.encode(errors="replace").translate(_ASCII_SIGNS).split()[:MOST_WORDS]
+    codes = list(map(crc32, words))
+    if len(codes) < SHINGLE_SIZE:
+        return frozenset({hash(tuple(codes))} if codes else ())
+    return frozenset(map(hash, zip(codes, codes[1:], codes[2:], codes[3:], strict=False)))
 
 
 def containment(left: frozenset[int], right: frozenset[int]) -> float:

@@ -122,12 +122,13 @@ def is_gibberish(text: str) -> bool:
         return False
     if all(_FILLER.fullmatch(word) for word in said):
         return len(said) > 1 or said[0].startswith("bla")
-    return all(_FILLER.fullmatch(word) or _is_unpronounceable(word, text) for word in said)
-
-
-def _is_unpronounceable(word: str, text: str) -> bool:
-    """Long words without a vowel are none, unless written as initials are."""
-    return bool(_KEYS.search(word)) or (len(word) > 3 and not re.search("[aeiouy]", word) and word.upper() not in text)
+    # Long words without a vowel are none, unless written as initials are.
+    return all(
+        _FILLER.fullmatch(word)
+        or _KEYS.search(word)
+        or (len(word) > 3 and not re.search("[aeiouy]", word) and word.upper() not in text)
+        for word in said
+    )
 
 
 def _normalize(text: str) -> str:

@@ -5,7 +5,6 @@ An identity is for comparing, not for fetching: it has lost what the page does n
 
 import base64
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -252,27 +251,20 @@ def work_id_at(host: str, path: str, query: str) -> str | None:
         return _normalize_doi(unquote(path).strip("/"))
     if _ARXIV_HOST.fullmatch(host) and (found := _ARXIV_PATH.fullmatch(unquote(path))):
         return _format_arxiv_id(found[1])
-    return _pubmed_id_at(host, path) or _publisher_id_at(host, unquote(path), query)
-
-
-def _pubmed_id_at(host: str, path: str) -> str | None:
     if host in ("pubmed.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov") and (found := _PUBMED.fullmatch(path)):
-        return f"pmid:{int(found[1])}" if host.startswith("pubmed") or path.startswith("/pubmed") else None
-    if host in ("pmc.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov") and (found := _PMC.fullmatch(path)):
+        if host.startswith("pubmed") or path.startswith("/pubmed"):
+            return f"pmid:{int(found[1])}"
+    elif host in ("pmc.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov") and (found := _PMC.fullmatch(path)):
         return f"pmc:{int(found[1])}"
-    if host == "europepmc.org" and (found := _EUROPE_PMC.fullmatch(path)):
+    elif host == "europepmc.org" and (found := _EUROPE_PMC.fullmatch(path)):
         return f"pmid:{int(found[2])}" if (found[1] or "").lower() == "med" else f"pmc:{int(found[2] or found[3])}"
-    return None
-
-
-def _publisher_id_at(host: str, path: str, query: str) -> str | None:
-    found = _DOI_IN_PATH.search(path)
-    if found:
+    path = unquote(path)
+    if found := _DOI_IN_PATH.search(path):
         return _normalize_doi(_PREPRINT_VERSION.sub(r"\1", _FORM.sub("", found[1])))
     if host == "journals.plos.org" and path.endswith(("/article", "/article/file")):
         return _normalize_doi(parse_qs(query).get("id", [""])[0])
-    if host == "nature.com" and (number := _NATURE.fullmatch(_FORM.sub("", path))):
-        return _normalize_doi(f"10.1038/{number[1]}")
+    if host == "nature.com" and (found := _NATURE.fullmatch(_FORM.sub("", path))):
+        return _normalize_doi(f"10.1038/{found[1]}")
     return None
 
 
@@ -378,11 +370,14 @@ def _simplify_url(text: str) -> str:
     address = parse_url(unwrap_url(text))
     if address is None:
         return text.strip()
-    host, path, query = _normalize_host(address.host), _normalize_path(address.path), _normalize_query(address.query)
+    host, query = _normalize_host(address.host), _normalize_query(address.query)
+    path = _ENCODED.sub(lambda found: _DECODED.get(found[0].upper(), found[0].upper()), address.path)
+    path = _INDEX.sub("/", _SESSION_IN_PATH.sub("", path))
     work = work_id_at(host, path, query)
     if work:
         return work
-    host, path, query = _expand_video_url(host, path, query)
+    if host == "youtu.be" and path.strip("/") and "/" not in path.strip("/"):
+        host, path, query = "youtube.com", "/watch", _normalize_query(f"{query}&v={path.strip('/')}")
     path = path if host in _NAMES_LAST else _AMP_START.sub("", _AMP_END.sub("", path))
     port = "" if address.port in (None, 80, 443) else f":{address.port}"
     fragment = f"#{address.fragment}" if address.fragment.startswith("!") else ""  # the address of a page in a script
@@ -401,20 +396,15 @@ def _normalize_host(host: str) -> str:
     first, _, rest = host.partition(".")
     if first == "www" and "." in rest:
         return rest
-    return rest if first in ("m", "mobile", "amp") and "." in rest and not _is_suffix(rest) else host
-
-
-def _is_suffix(host: str) -> bool:
-    """m.co.uk is a name of its own, as m.me is."""
-    pass
-
-    return not registrable_domain(host)
+    # m.co.uk is a name of its own, as m.me is.
+    return rest if first in ("m", "mobile", "amp") and "." in rest and registrable_domain(rest) else host
 
 
 # Paths -----------------------------------------------------------------------------------------------
 
 # Signs that mean the same encoded and plain; / ? # % ; & = + do not.
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$'()*,:@")
+_DECODED = {f"%{code:02X}": chr(code) for code in _PLAIN}
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _SESSION_IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;?]*", re.I)
 _INDEX = re.compile(r"/(?:index\.(?:html?|php|aspx?|jsp|shtml)|default\.(?:aspx?|html?))$", re.I)
@@ -422,16 +412,6 @@ _AMP_END = re.compile(r"(?<=[^/])/amp/?$|\.amp(?=\.html?$|/?$)")
 _AMP_START = re.compile(r"^/amp(?=/.)")
 # Where the last part of a path is a name somebody chose, "amp" may be that name.
 _NAMES_LAST = frozenset("github.com gitlab.com npmjs.com pypi.org crates.io bitbucket.org reddit.com".split())
-
-
-def _normalize_path(path: str) -> str:
-    plain = _ENCODED.sub(lambda found: _decode_plain(found[0]), path)
-    return _INDEX.sub("/", _SESSION_IN_PATH.sub("", plain))
-
-
-def _decode_plain(code: str) -> str:
-    value = int(code[1:], 16)
-    return chr(value) if value in _PLAIN else code.upper()
 
 
 # Queries ---------------------------------------------------------------------------------------------
@@ -460,31 +440,17 @@ _SESSION = re.compile(r"[0-9a-f]{32}", re.I)  # what `sid` holds where it is no 
 
 
 def _normalize_query(query: str) -> str:
-    kept = [(name, value) for name, value in _split_query(query) if not _is_tracking_parameter(name, value)]
+    kept = []
+    for pair in query.split("&"):
+        name, value = map(_requote, pair.partition("=")[::2])
+        is_tracking = bool(_TRACKING.fullmatch(name)) or value.lower() in _AMP_VALUES.get(name.lower(), ())
+        if name.lower() == "sid":
+            is_tracking = bool(_SESSION.fullmatch(value))
+        if (name or value) and not is_tracking:
+            kept.append((name, value))
     # Sorted by name alone: where one comes twice, its values may have a meaning in their order.
     return "&".join(f"{name}={value}" if value else name for name, value in sorted(kept, key=lambda pair: pair[0]))
 
 
-def _split_query(query: str) -> Iterable[tuple[str, str]]:
-    for pair in query.split("&"):
-        name, _, value = pair.partition("=")
-        if name or value:
-            yield _requote(name), _requote(value)
-
-
 def _requote(text: str) -> str:
     return quote(unquote_to_bytes(text.replace("+", " ")), safe="-._~!$'()*,:@/")
-
-
-def _is_tracking_parameter(name: str, value: str) -> bool:
-    low = name.lower()
-    if low == "sid":
-        return bool(_SESSION.fullmatch(value))
-    return bool(_TRACKING.fullmatch(name)) or value.lower() in _AMP_VALUES.get(low, ())
-
-
-def _expand_video_url(host: str, path: str, query: str) -> tuple[str, str, str]:
-    """youtu.be/X is youtube.com/watch?v=X."""
-    if host != "youtu.be" or not path.strip("/") or "/" in path.strip("/"):
-        return host, path, query
-    return "youtube.com", "/watch", _normalize_query(f"{query}&v={path.strip('/')}")

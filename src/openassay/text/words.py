@@ -145,18 +145,14 @@ def find_names(text: str) -> list[str]:
     found: dict[str, None] = {}
     for match in _NAME.finditer(text.replace("’", "'")):
         for run in re.split(r"(?<='s)\s+", match.group()):  # "NVIDIA's Q3" names NVIDIA
-            if name := _strip_openers(run):
+            words = run.split()
+            while words and (fold(words[0].removesuffix("'s")) in _OPENERS | STOP_WORDS or _PERIOD.fullmatch(words[0])):
+                words.pop(0)
+            while words and (fold(words[-1]) in STOP_WORDS or _PERIOD.fullmatch(words[-1])):
+                words.pop()
+            if name := " ".join(words).removesuffix("'s").removesuffix("'").rstrip("."):
                 found.setdefault(name)
     return list(found)
-
-
-def _strip_openers(run: str) -> str:
-    words = run.split()
-    while words and (fold(words[0].removesuffix("'s")) in _OPENERS | STOP_WORDS or _PERIOD.fullmatch(words[0])):
-        words.pop(0)
-    while words and (fold(words[-1]) in STOP_WORDS or _PERIOD.fullmatch(words[-1])):
-        words.pop()
-    return " ".join(words).removesuffix("'s").removesuffix("'").rstrip(".")
 
 
 # How many words two texts share.
@@ -190,17 +186,17 @@ def query_key(query: str) -> QueryKey:
     """Queries with the same sense are one query; empty only for a query without any word."""
     phrases = {f'"{" ".join(fold(phrase).split())}"' for phrase in _QUOTED.findall(query)}
     tokens = [token for part in _QUOTED.sub(" ", query).split() if (token := part.strip(_AROUND))]
-    kept = {_token_key(token, first=not at) for at, token in enumerate(tokens)} - {""}
+    kept = set()
+    for position, token in enumerate(tokens):
+        plain = fold(token)
+        # "Vitamin A" is no article; a capital at the start may be.
+        is_letter = len(token) == 1 and token.isupper() and position > 0
+        if ":" in token or token.startswith("-"):
+            kept.add(plain)
+        elif is_letter or plain in _TELLING or plain not in STOP_WORDS:
+            kept.add(stem(plain))
+    kept.discard("")
     return frozenset(phrases | kept or {fold(token) for token in tokens})
-
-
-def _token_key(token: str, *, first: bool) -> str:
-    plain = fold(token)
-    if ":" in token or token.startswith("-"):
-        return plain
-    # "Vitamin A" is no article; a capital at the start may be.
-    letter = len(token) == 1 and token.isupper() and not first
-    return stem(plain) if letter or plain in _TELLING or plain not in STOP_WORDS else ""
 
 
 # Several groups served in turn, so that whatever room there is, none is left out.

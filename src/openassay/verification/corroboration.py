@@ -1,4 +1,4 @@
-"""Which sentences bear on a statement: the few that together hold most of what it says.
+"""Find the sentences that bear on a statement: the few that together hold most of what it says.
 
 By benchmarks/bench_evidence.py, of the sentences people found to support a claim the five chosen here hold .88, the
 five best by BM25 .83. MiniLM's cosine was tried beside the words and found less (at .2 .003, at .6 .008).
@@ -6,14 +6,14 @@ five best by BM25 .83. MiniLM's cosine was tried beside the words and found less
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
 from openassay.models.evidence import Passage, QuoteSpan
 from openassay.text.injection import find_instructions, is_order
 from openassay.text.negation import are_opposite
-from openassay.text.relations import MainFigure, find_main_figure, relate
+from openassay.text.relations import find_main_figure, relate
 from openassay.text.sentences import TextSpan, is_statement, split_sentences
 from openassay.text.words import STOP_WORDS, content_words, stem
 from openassay.verification.figures import check_statement
@@ -51,38 +51,58 @@ class SentenceIndex:
         self._places = [(b, s) for b, block in enumerate(blocks) for s in range(len(block.sentences))]
         self._titles = [frozenset(stem_parts(block.title)) for block in blocks]
         self._lengths: list[int] = []
-        self._whole: list[bool] = []
+        self._completeness: list[float] = []
         self._holders: dict[str, dict[int, int]] = defaultdict(dict)
         for number, text in enumerate(text for block in blocks for text in block.sentences):
             words = stem_parts(text)
             self._lengths.append(len(words))
-            self._whole.append(_is_full_sentence(text))
+            # A sentence, not a heading nor a line of a menu.
+            whole = len(text.split()) >= 5 and text.rstrip().endswith(_ENDS)
+            self._completeness.append(1.0 if whole else FRAGMENT)
             for word, count in Counter(words).items():
                 self._holders[word][number] = count
         self._average = max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
 
     def search(self, statement: str, limit: int) -> list[SentenceMatch]:
-        """The best sentences, each chosen for what it holds and for what those before it lack."""
+        """Return the best sentences, each chosen for what it holds and for what those before it lack."""
         weights = self._word_weights(statement)
-        own = self._own_shares(weights)
-        held = {number: self._add_context(number, own, weights) for number in own}
+        own: dict[int, WordShares] = defaultdict(dict)
+        for word in weights:
+            for number, count in self._holders.get(word, {}).items():
+                norm = SATURATION * (1 - LENGTH + LENGTH * self._lengths[number] / self._average)
+                own[number][word] = count * (SATURATION + 1) / (count + norm)
+        # What a sentence holds, and less of what only its neighbours and the title hold.
+        held: dict[int, WordShares] = {}
+        for number in own:
+            block = self._places[number][0]
+            shares = {word: TITLED for word in self._titles[block] if word in weights}
+            for near, part in ((number + 1, AFTER), (number - 1, BEFORE)):
+                if 0 <= near < len(self._places) and self._places[near][0] == block:
+                    for word, much in own.get(near, {}).items():
+                        shares[word] = max(shares.get(word, 0.0), part * much)
+            held[number] = {**shares, **own[number]}
         worth = {
-            number: self._completeness(number) * sum(weights[word] * much for word, much in words.items())
+            number: self._completeness[number] * sum(weights[word] * much for word, much in words.items())
             for number, words in held.items()
         }
         pool = sorted(worth, key=lambda number: (-worth[number], number))[:POOL]
         left = dict(weights)
         chosen: list[SentenceMatch] = []
         while pool and len(chosen) < limit:
-            best = max(pool, key=lambda number: worth[number] + ADDED * self._gain(number, held[number], left))
+            total = dict(worth)
+            for number in pool:
+                gain = sum(left[word] * min(1.0, much) for word, much in held[number].items())
+                total[number] += ADDED * self._completeness[number] * gain
+            best = max(pool, key=total.__getitem__)
             pool.remove(best)
             left = {word: weight * (1 - min(1.0, own[best].get(word, 0.0))) for word, weight in left.items()}
             chosen.append(SentenceMatch(*self._places[best], share=sum(weights[word] for word in own[best])))
         return chosen
 
     def _word_weights(self, statement: str) -> dict[str, float]:
-        """Of all words of a statement, rarer ones more, together 1."""
-        names = _name_stems(statement)
+        """Weigh the words of a statement, rarer ones more, together 1."""
+        # Words with a capital, but for the first, which any sentence has.
+        names = {stem(word) for name in _CAPITALISED.findall(statement) for word in content_words(name)}
         total = len(self._places)
         weights = {}
         for word in dict.fromkeys(stem_parts(statement)):
@@ -92,66 +112,27 @@ class SentenceIndex:
         whole = sum(weights.values())
         return {word: weight / whole for word, weight in weights.items()}
 
-    def _own_shares(self, weights: dict[str, float]) -> dict[int, WordShares]:
-        own: dict[int, WordShares] = defaultdict(dict)
-        for word in weights:
-            for number, count in self._holders.get(word, {}).items():
-                norm = SATURATION * (1 - LENGTH + LENGTH * self._lengths[number] / self._average)
-                own[number][word] = count * (SATURATION + 1) / (count + norm)
-        return dict(own)
 
-    def _add_context(self, number: int, own: dict[int, WordShares], weights: dict[str, float]) -> WordShares:
-        """What a sentence holds, and less of what only its neighbours and the title hold."""
-        block = self._places[number][0]
-        held = {word: TITLED for word in self._titles[block] if word in weights}
-        for near, part in ((number + 1, AFTER), (number - 1, BEFORE)):
-            if 0 <= near < len(self._places) and self._places[near][0] == block:
-                for word, much in own.get(near, {}).items():
-                    held[word] = max(held.get(word, 0.0), part * much)
-        return {**held, **own[number]}
-
-    def _gain(self, number: int, held: WordShares, left: dict[str, float]) -> float:
-        return self._completeness(number) * sum(left[word] * min(1.0, much) for word, much in held.items())
-
-    def _completeness(self, number: int) -> float:
-        return 1.0 if self._whole[number] else FRAGMENT
+_JOINT = re.compile(r"[-.&'’]")
+_CAPITALISED = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*")
+_ENDS = (".", "!", "?", ":", '"', "”", "’", "'", ")", "。")
 
 
 def find_best_sentences(statement: str, sentences: Sequence[str], limit: int = 5) -> list[int]:
-    """Of one document's sentences, in order, the places of those that bear on a statement most, best first."""
+    """Return the places of the sentences of one document that bear on a statement most, best first."""
     return [found.sentence for found in SentenceIndex([SentenceBlock(sentences)]).search(statement, limit)]
 
 
 def stem_parts(text: str) -> list[str]:
-    """Stems of the content words, and of the words that a compound is made of: "top-earning" is "earning" too."""
-    return list(_iter_stem_parts(text))
-
-
-def _iter_stem_parts(text: str) -> Iterator[str]:
+    """Stem the content words, and the words that a compound is made of: "top-earning" is "earning" too."""
+    found = []
     for word in content_words(text):
-        yield stem(word)
+        found.append(stem(word))
         pieces = _JOINT.split(word)
         if len(pieces) > 1:
-            yield from (stem(piece) for piece in pieces if len(piece) > 1 and piece not in STOP_WORDS)
+            found += [stem(piece) for piece in pieces if len(piece) > 1 and piece not in STOP_WORDS]
+    return found
 
-
-_JOINT = re.compile(r"[-.&'’]")
-
-
-def _name_stems(statement: str) -> frozenset[str]:
-    """Stems of the words with a capital, but for the first, which any sentence has."""
-    return frozenset(stem(word) for name in _CAPITALISED.findall(statement) for word in content_words(name))
-
-
-_CAPITALISED = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*")
-
-
-def _is_full_sentence(text: str) -> bool:
-    """A sentence, not a heading nor a line of a menu."""
-    return len(text.split()) >= 5 and text.rstrip().endswith((".", "!", "?", ":", '"', "”", "’", "'", ")", "。"))
-
-
-# Who else says so, and where a statement is said at all: sentences of all that was read, by figure and by words.
 
 # Of a statement's words by weight, for a sentence to say the same; its figures, names and negation must agree as well.
 # On FEVER-symmetric, made so that words cannot tell, 96% of those that pass support the claim (.8: 90%, .7: 82%).
@@ -187,92 +168,79 @@ class CorroborationIndex:
     """The sentences of all passages read. `titles`, by document, tell what its sentences need not repeat."""
 
     def __init__(self, passages: Iterable[Passage], titles: Mapping[str, str] | None = None) -> None:
-        known = titles or {}
+        self._titles = titles or {}
         self._by_figure: dict[tuple[float, str], list[QuoteSpan]] = {}
         self._read: list[list[_PassageSentence]] = []
-        blocks = []
         for passage in passages:
-            read = _read_sentences(passage)
+            # Sentences that order a model about support nothing, and are no context of those beside them.
+            pieces, orders = split_sentences(passage.text), set(find_instructions(passage.text))
+            read = [
+                _PassageSentence(passage, None if before in orders else before, piece)
+                for before, piece in zip([None, *pieces], pieces, strict=False)
+                if piece not in orders
+            ]
             self._read.append(read)
-            blocks.append(SentenceBlock([sentence.piece.text for sentence in read], known.get(passage.document, "")))
             for sentence in read:
-                self._index_figure(sentence)
-        self._index = SentenceIndex(blocks)
-        self._titles = known
+                text = sentence.piece.text
+                if figure := find_main_figure(text) if is_statement(text) else None:
+                    self._by_figure.setdefault((figure.value, figure.unit), []).append(sentence.span())
+        self._index = SentenceIndex(
+            [
+                SentenceBlock(
+                    [sentence.piece.text for sentence in read],
+                    self._titles.get(read[0].passage.document, "") if read else "",
+                )
+                for read in self._read
+            ]
+        )
 
     def find_corroboration(self, statement: QuoteSpan) -> list[QuoteSpan]:
-        """One span of every other document that states the same."""
-        found = [span for span in self._find_by_figure(statement.quote) if span.document != statement.document]
+        """Return one span of every other document that states the same."""
+        figure = find_main_figure(statement.quote)
+        found = [
+            span
+            for span in (self._by_figure.get((figure.value, figure.unit), ()) if figure else ())
+            if span.document != statement.document
+            and _can_corroborate(statement.quote, span.quote)
+            and relate(statement.quote, span.quote) == "same"
+        ]
         found += self.find_equivalents(statement.quote, but={statement.document})
         return list({span.document: span for span in reversed(found)}.values())[::-1]
 
     def find_equivalents(self, statement: str, *, but: Collection[str] = ()) -> list[QuoteSpan]:
-        """One sentence of every document, except for some, that says all of a statement and nothing against it."""
+        """Return one sentence of every document, except for some, that says all of a statement and nothing against
+        it."""
         if len(set(stem_parts(statement))) < FEWEST or _POINTS_BACK.match(statement):
             return []
         found: dict[str, QuoteSpan] = {}
-        for bearing in self._index.search(statement, LOOKED_AT):
-            span = self._sentence_at(bearing).span()
-            if span.document in found or span.document in but or bearing.share < EQUIVALENT_SHARE:
+        for match in self._index.search(statement, LOOKED_AT):
+            span = self._read[match.block][match.sentence].span()
+            if span.document in found or span.document in but or match.share < EQUIVALENT_SHARE:
                 continue
+            known = self._titles.get(span.document, "").split()
             if (
                 is_statement(span.quote)
                 and _can_corroborate(statement, span.quote)
-                and self._agrees_with(statement, span)
+                and not are_opposite(statement, span.quote)
+                and check_statement(statement, [span.quote], known=known).agrees
             ):
                 found[span.document] = span
         return list(found.values())
 
     def find_candidates(self, statement: str, limit: int = MOST_CANDIDATES) -> list[QuoteSpan]:
-        """The sentences that bear on a statement most, for one whose own passage does not bear it out. They are
+        """Return the sentences that bear on a statement most, for one whose own passage does not support it. They are
         candidates to be judged like any other, not proof."""
         found = [
-            self._sentence_at(bearing)
-            for bearing in self._index.search(statement, limit)
-            if bearing.share >= LEAST_SHARE
+            self._read[match.block][match.sentence]
+            for match in self._index.search(statement, limit)
+            if match.share >= LEAST_SHARE
         ]
         return [sentence.span_in_context() for sentence in found if _can_corroborate(statement, sentence.piece.text)]
 
-    def _index_figure(self, sentence: _PassageSentence) -> None:
-        text = sentence.piece.text
-        figure = find_main_figure(text) if is_statement(text) else None
-        if figure is not None:
-            self._by_figure.setdefault(_figure_key(figure), []).append(sentence.span())
-
-    def _find_by_figure(self, statement: str) -> list[QuoteSpan]:
-        figure = find_main_figure(statement)
-        spans = self._by_figure.get(_figure_key(figure), []) if figure else []
-        return [
-            span
-            for span in spans
-            if _can_corroborate(statement, span.quote) and relate(statement, span.quote) == "same"
-        ]
-
-    def _sentence_at(self, bearing: SentenceMatch) -> _PassageSentence:
-        return self._read[bearing.block][bearing.sentence]
-
-    def _agrees_with(self, statement: str, span: QuoteSpan) -> bool:
-        known = self._titles.get(span.document, "").split()
-        return not are_opposite(statement, span.quote) and check_statement(statement, [span.quote], known=known).agrees
-
-
-def _read_sentences(passage: Passage) -> list[_PassageSentence]:
-    """Without those that order a model about: they bear nothing out, and nothing is told before or after them."""
-    pieces, orders = split_sentences(passage.text), set(find_instructions(passage.text))
-    return [
-        _PassageSentence(passage, None if before in orders else before, piece)
-        for before, piece in zip([None, *pieces], pieces, strict=False)
-        if piece not in orders
-    ]
-
 
 def _can_corroborate(statement: str, sentence: str) -> bool:
-    """An order to anybody states nothing; advice may be borne out by the same advice."""
+    """An order to anybody states nothing; advice may be supported by the same advice."""
     return is_order(statement) or not is_order(sentence)
-
-
-def _figure_key(figure: MainFigure) -> tuple[float, str]:
-    return figure.value, figure.unit
 
 
 _POINTS_BACK = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|there|here)\b", re.I)

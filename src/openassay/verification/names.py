@@ -71,44 +71,45 @@ _SAME_NAME = tuple(
 _SHOUTED = frozenset("us un eu uk fed ceo".split())  # in small letters they are other words
 
 
-def check_names(
-    statement: str, quotes: Sequence[str], known: Collection[str], *, strict: bool = True
-) -> Iterator[StatementProblem]:
-    """`strict`: a word that only the beginning of its sentence may have capitalised is taken for a name as well, and
-    no name is made of two."""
-    vocabulary = _build_vocabulary((*quotes, *known))
-    figures = [(quantity.start, quantity.end) for quantity in find_quantities(statement)]
-    tokens = [match for match in _TOKEN.finditer(statement) if not _is_within_figure(match, figures)]
-    for index, match in enumerate(tokens):
-        if not _is_name(statement, tokens, index, strict) or vocabulary.has(match.group()):
-            continue
-        if not vocabulary.has_acronym(_name_run(statement, tokens, index)):
-            yield StatementProblem("name", f"the name {_strip_possessive(match.group())} is not in the quoted passage")
-    if strict:
-        yield from _check_mixtures(statement, tokens, vocabulary)
-
-
-def _check_mixtures(
-    statement: str, tokens: Sequence[re.Match[str]], vocabulary: "_Vocabulary"
-) -> Iterator[StatementProblem]:
-    """Two words of different names put together: "Sanford Carolina" of "Sanford" and "North Carolina"."""
-    for index in range(len(tokens) - 1):
-        one, two = tokens[index], tokens[index + 1]
-        if statement[one.end() : two.start()] != " " or not _is_name(statement, tokens, index):
-            continue
-        if two.group()[0].isupper() and fold(_strip_possessive(one.group())) not in _HONORIFIC:
-            first, second = (fold(_strip_possessive(match.group())).replace(".", "") for match in (one, two))
-            if vocabulary.are_separate_names(first, second):
-                yield StatementProblem("name", f"{one.group()} {two.group()} is no name of the quoted passage")
-
-
 _HONORIFIC = frozenset(
     "mr mrs ms dr prof sir lady lord president senator professor doctor judge king queen pope".split()
 )
 
 
-def _is_within_figure(match: re.Match[str], figures: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= match.start() < end for start, end in figures)
+def check_names(
+    statement: str, quotes: Sequence[str], known: Collection[str], *, strict: bool = True
+) -> Iterator[StatementProblem]:
+    """Find names of a statement that its passages do not have. `strict`: a word that only the beginning of its sentence
+    may have capitalised is taken for a name as well, and no name is made of two."""
+    vocabulary = _build_vocabulary((*quotes, *known))
+    figures = find_quantities(statement)
+    tokens = [
+        match
+        for match in _TOKEN.finditer(statement)
+        if not any(figure.start <= match.start() < figure.end for figure in figures)
+    ]
+    for index, match in enumerate(tokens):
+        if not _is_name(statement, tokens, index, strict) or vocabulary.has(match.group()):
+            continue
+        # The capitalised words around it together may be what an acronym stands for.
+        first = last = index
+        while first and tokens[first - 1].group()[0].isupper() and _are_adjacent(statement, tokens, first - 1):
+            first -= 1
+        while (
+            last + 1 < len(tokens) and tokens[last + 1].group()[0].isupper() and _are_adjacent(statement, tokens, last)
+        ):
+            last += 1
+        if not vocabulary.has_acronym([token.group() for token in tokens[first : last + 1]]):
+            yield StatementProblem("name", f"the name {_strip_possessive(match.group())} is not in the quoted passage")
+    # Two words of different names put together: "Sanford Carolina" of "Sanford" and "North Carolina".
+    for index in range(len(tokens) - 1 if strict else 0):
+        one, two = tokens[index], tokens[index + 1]
+        if statement[one.end() : two.start()] != " " or not _is_name(statement, tokens, index):
+            continue
+        if two.group()[0].isupper() and fold(_strip_possessive(one.group())) not in _HONORIFIC:
+            first_name, second = (fold(_strip_possessive(match.group())).replace(".", "") for match in (one, two))
+            if vocabulary.are_separate_names(first_name, second):
+                yield StatementProblem("name", f"{one.group()} {two.group()} is no name of the quoted passage")
 
 
 def _is_name(statement: str, tokens: Sequence[re.Match[str]], index: int, strict: bool = True) -> bool:
@@ -137,19 +138,12 @@ def _strip_possessive(token: str) -> str:
     return re.sub(r"(?:['’]s|['’])$", "", token)
 
 
-def _name_run(statement: str, tokens: Sequence[re.Match[str]], index: int) -> list[str]:
-    """The capitalised words around one, which together may be what an acronym stands for."""
-    first = last = index
-    while first and tokens[first - 1].group()[0].isupper() and _are_adjacent(statement, tokens, first - 1):
-        first -= 1
-    while last + 1 < len(tokens) and tokens[last + 1].group()[0].isupper() and _are_adjacent(statement, tokens, last):
-        last += 1
-    return [match.group() for match in tokens[first : last + 1]]
-
-
 def _are_adjacent(statement: str, tokens: Sequence[re.Match[str]], index: int) -> bool:
     between = statement[tokens[index].end() : tokens[index + 1].start()]
     return between in (" ", ". ", " of ", " of the ", " for ", " and ")
+
+
+_RUN = re.compile(r"[A-Z][\w’'.&-]*(?: (?:of |de |van |von |the |and |for |& )?\(?[A-Z“\"][\w’'.&-]*)*")
 
 
 class _Vocabulary:
@@ -160,12 +154,18 @@ class _Vocabulary:
         folded = [fold(word) for word in found]
         self.initials = "".join(word[:1] for word in folded)
         self.main_initials = "".join(word[:1] for word in folded if word not in STOP_WORDS)
-        self.words = {form for word in set(folded) for form in _word_forms(word)}
+        self.words = {
+            form for word in set(folded) for form in (word, word.replace(".", ""), *re.split(r"[-’'&.]", word))
+        }
         shown = (word if word.isupper() else plain for word, plain in zip(found, folded, strict=True))
         self.text = " ".join(("", *shown, "")).replace(".", "")
-        self.runs = [
-            fold(run).replace("’", "'").replace(".", "").split() for text in texts for run in _iter_name_runs(text)
-        ]
+        # Names with all that is joined to them: words of one run are not compared with each other.
+        self.runs: list[list[str]] = []
+        for text in texts:
+            bare = re.sub(r"\s?\([^()]*\)", "", text)
+            for match in (*_RUN.finditer(text), *(_RUN.finditer(bare) if bare != text else ())):
+                run = re.sub(r"['’]s\b|[,()“\"]", "", match.group())
+                self.runs.append(fold(run).replace("’", "'").replace(".", "").split())
 
     def has(self, token: str) -> bool:
         token = _strip_possessive(token)
@@ -179,10 +179,10 @@ class _Vocabulary:
             and all(p[0].islower() or p.isdigit() or self._has_word(fold(p)) for p in parts)
         ):
             return True
-        return token.isupper() and self._abbreviates(fold(token).replace(".", ""))
-
-    def _abbreviates(self, short: str) -> bool:
-        """Initials of words that follow each other; two letters only of a name, as any two words have some."""
+        if not token.isupper():
+            return False
+        # Initials of words that follow each other; two letters only of a name, as any two words have some.
+        short = fold(token).replace(".", "")
         if len(short) == 2:
             return any(short == "".join(word[0] for word in run) for run in self.runs)
         return 3 <= len(short) <= 6 and (short in self.initials or short in self.main_initials)
@@ -215,22 +215,6 @@ class _Vocabulary:
 def _build_vocabulary(texts: tuple[str, ...]) -> _Vocabulary:
     """Every title and every sentence about the research is held against the same question, plan and titles."""
     return _Vocabulary(texts)
-
-
-_RUN = re.compile(r"[A-Z][\w’'.&-]*(?: (?:of |de |van |von |the |and |for |& )?\(?[A-Z“\"][\w’'.&-]*)*")
-
-
-def _iter_name_runs(text: str) -> Iterator[str]:
-    """Names with all that is joined to them: words of one run are not held against each other."""
-    bare = re.sub(r"\s?\([^()]*\)", "", text)
-    for match in (*_RUN.finditer(text), *(_RUN.finditer(bare) if bare != text else ())):
-        yield re.sub(r"['’]s\b|[,()“\"]", "", match.group())
-
-
-def _word_forms(plain: str) -> Iterator[str]:
-    yield plain
-    yield plain.replace(".", "")
-    yield from re.split(r"[-’'&.]", plain)
 
 
 @lru_cache(maxsize=65_536)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from openassay.text.negation import (
     OPPOSITES,
-    ClauseWord,
     Cue,
     Direction,
     clause_words,
@@ -39,7 +38,7 @@ def _read_sentences(text: str) -> list[_SentencePolarity]:
     return [
         _SentencePolarity(
             piece,
-            _content_stems(clause_words(piece)),
+            frozenset(word.stem for word in clause_words(piece) if word.text not in STOP_WORDS),
             find_negations(piece),
             find_hedges(piece),
             find_directions(piece),
@@ -48,37 +47,27 @@ def _read_sentences(text: str) -> list[_SentencePolarity]:
     ]
 
 
-def _content_stems(found: Sequence[ClauseWord]) -> frozenset[str]:
-    return frozenset(word.stem for word in found if word.text not in STOP_WORDS)
+_LEAST_SHARED = 2  # words a further sentence of the passages must bring to be one of those behind a statement
 
 
 def check_polarity(statement: str, quotes: Sequence[str]) -> Iterator[StatementProblem]:
+    """Find where a statement denies, reverses, hardens or widens what its passages say."""
     readings = [reading for quote in quotes for reading in _read_sentences(quote)]
     for ours in _read_sentences(statement):
         if not readings or any(ours.text == reading.text for reading in readings):
             continue
-        behind = _find_basis(ours, readings)
+        # The sentences it is made of: the one that shares most words with it, then what has most of the rest.
+        left, behind = ours.content, list[_SentencePolarity]()
+        while rest := [reading for reading in readings if reading not in behind]:
+            best = max(rest, key=lambda one: (len(left & one.content), -len(one.content - ours.content)))
+            if len(left & best.content) < (_LEAST_SHARED if behind else 1):
+                break
+            behind.append(best)
+            left = left - best.content
         yield from _check_negations(ours, behind)
         yield from _check_directions(ours, readings)
-        yield from _check_opposites(ours, behind)
-        yield from _check_hedges(ours, behind)
+        yield from _check_words(ours, behind)
         yield from _check_scope(ours, readings)
-
-
-_LEAST_SHARED = 2  # words a further sentence of the passages must bring to be one of those behind a statement
-
-
-def _find_basis(ours: _SentencePolarity, readings: Sequence[_SentencePolarity]) -> list[_SentencePolarity]:
-    """The sentences a statement is made of: the one that shares most words with it, then what has most of the rest."""
-    left, chosen = ours.content, list[_SentencePolarity]()
-    while rest := [reading for reading in readings if reading not in chosen]:
-        best = max(rest, key=lambda reading: (len(left & reading.content), -len(reading.content - ours.content)))
-        shared = len(left & best.content)
-        if shared < (_LEAST_SHARED if chosen else 1):
-            break
-        chosen.append(best)
-        left = left - best.content
-    return chosen
 
 
 # Words that deny without a negation of their own; a statement may turn them into one.
@@ -101,9 +90,21 @@ def _check_negations(ours: _SentencePolarity, behind: Sequence[_SentencePolarity
         elif not any(_has_other_denial(reading, ours, cue.scope) for reading in behind):
             yield StatementProblem("negation", f'the statement says "{cue.cue}" where the quoted passage does not')
     for reading, cue in theirs:
-        if _covers_denial(cue, ours) and not _has_other_denial(ours, reading, cue.scope):
+        # Whether the statement speaks of what was denied; a denial at the end of a sentence denies all of it.
+        covered = not cue.scope or cue.word in ours.content or _covers_most(cue, ours)
+        if covered and not _has_other_denial(ours, reading, cue.scope):
             yield StatementProblem("negation", f'the quoted passage says "{cue.cue}" and the statement does not')
-    yield from _check_prefixes(ours, behind)
+    # "Legal" where the passage says "illegal".
+    mine = {word.text for word in clause_words(ours.text)}
+    offered = {word.text for reading in behind for word in clause_words(reading.text)}
+    for one, other in ((mine - offered, offered - mine), (offered - mine, mine - offered)):
+        for word in sorted(one):
+            if (bare := _PREFIX.sub("", word)) != word and bare in other:
+                yield StatementProblem("negation", f'one says "{word}" and the other "{bare}"')
+
+
+def _covers_most(cue: Cue, ours: _SentencePolarity) -> bool:
+    return 2 * sum(word in ours.content for word in cue.scope) > len(cue.scope)
 
 
 def _have_common_scope(cue: Cue, other: Cue) -> bool:
@@ -120,38 +121,19 @@ def _has_other_denial(reading: _SentencePolarity, other: _SentencePolarity, scop
     return any(
         _DENYING.fullmatch(word.text)
         and word.text not in known
-        and {stem(_PREFIX.sub("", word.text)), *_stems_near(found, at)} & set(scope)
+        and {stem(_PREFIX.sub("", word.text)), *(near.stem for near in found[max(0, at - _NEAR) : at + _NEAR])}
+        & set(scope)
         for at, word in enumerate(found)
     )
 
 
-def _stems_near(found: Sequence[ClauseWord], at: int) -> set[str]:
-    return {word.stem for word in found[max(0, at - _NEAR) : at + _NEAR]}
-
-
 _NEAR = 5  # words
-
-
-def _covers_denial(cue: Cue, ours: _SentencePolarity) -> bool:
-    """Whether the statement speaks of what was denied; a denial at the end of a sentence denies all of it."""
-    shared = sum(word in ours.content for word in cue.scope)
-    return not cue.scope or cue.word in ours.content or 2 * shared > len(cue.scope)
 
 
 _PREFIX = re.compile(
     r"^(?:un|in|im|ir|il|dis|non|non-)(?=\w{4})"
     r"(?!play|cover|count|come|side|form|vest|port|press|crease|ted|patch|tend)"  # "display" denies no play
 )
-
-
-def _check_prefixes(ours: _SentencePolarity, behind: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
-    """ "Legal" where the passage says "illegal"."""
-    mine = {word.text for word in clause_words(ours.text)}
-    theirs = {word.text for reading in behind for word in clause_words(reading.text)}
-    for said, offered in ((mine - theirs, theirs - mine), (theirs - mine, mine - theirs)):
-        for word in sorted(said):
-            if (bare := _PREFIX.sub("", word)) != word and bare in offered:
-                yield StatementProblem("negation", f'one says "{word}" and the other "{bare}"')
 
 
 def _check_directions(ours: _SentencePolarity, readings: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
@@ -172,37 +154,24 @@ def _check_directions(ours: _SentencePolarity, readings: Sequence[_SentencePolar
             yield StatementProblem("direction", said)
 
 
-def _check_opposites(ours: _SentencePolarity, behind: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
-    """A word of which the passage has the opposite, and not the word itself."""
+def _check_words(ours: _SentencePolarity, behind: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
+    """Find words of which the passage has only the opposite, and hedges that the statement drops."""
     mine = {word.text.removesuffix("'s") for word in clause_words(ours.text)}
     theirs = {word.text.removesuffix("'s") for reading in behind for word in clause_words(reading.text)}
     for word in sorted(mine - theirs):
         for opposite in sorted(OPPOSITES.get(word, frozenset()) & (theirs - mine)):
-            yield StatementProblem(
-                "direction", f'the statement says "{word}" where the quoted passage says "{opposite}"'
-            )
-
-
-def _check_hedges(ours: _SentencePolarity, behind: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
-    mine = {word.text for word in clause_words(ours.text)}
+            said = f'the statement says "{word}" where the quoted passage says "{opposite}"'
+            yield StatementProblem("direction", said)
+    soft = select_soft_words({word.text for word in clause_words(ours.text)})
     for reading in behind:
-        theirs = {word.text for word in clause_words(reading.text)}
-        softened = bool(select_soft_words(mine) - theirs)  # "may" for "is expected to"
+        if soft - {word.text for word in clause_words(reading.text)}:  # "may" for "is expected to"
+            continue
         for cue in reading.hedges:
-            if (
-                _covers_hedge(cue, ours)
-                and not softened
-                and not any(_have_common_scope(cue, other) for other in ours.hedges)
-            ):
-                yield StatementProblem(
-                    "hedge", f'the quoted passage says "{cue.cue}" and the statement asserts it flatly'
-                )
-
-
-def _covers_hedge(cue: Cue, ours: _SentencePolarity) -> bool:
-    """Whether the statement is about what the hedge qualifies."""
-    shared = sum(word in ours.content for word in cue.scope)
-    return bool(cue.scope) and ((bool(cue.word) and cue.word in ours.content) or 2 * shared > len(cue.scope))
+            # Whether the statement is about what the hedge qualifies.
+            about = cue.scope and ((cue.word and cue.word in ours.content) or _covers_most(cue, ours))
+            if about and not any(_have_common_scope(cue, other) for other in ours.hedges):
+                said = f'the quoted passage says "{cue.cue}" and the statement asserts it flatly'
+                yield StatementProblem("hedge", said)
 
 
 # Words that widen or narrow a statement to all, none but one, or the extreme; a family may stand for each other.

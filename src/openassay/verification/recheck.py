@@ -1,4 +1,4 @@
-"""A report held against its snapshots by rules alone: no model, no network, nothing but the report and the texts.
+"""Check a report against its snapshots by rules alone: no model, no network, nothing but the report and the texts.
 
 The rules are those a stranger can follow with any program (docs/reference/bundle.md): they do not ask whether a passage
 supports a statement, which a reader does, but whether everything stands where the report says.
@@ -15,11 +15,11 @@ from openassay.models.report import KeyFigure, ReportClaim, ReportData, ReportSp
 from openassay.verification.figures import extract_numbers
 from openassay.verification.wording import LEAST_CONTENT_SHARE, content_share
 
-MOST_TIES = 1_000_000  # of statements to spans: real reports have some hundreds
+MAX_TIES = 1_000_000  # of statements to spans: real reports have some hundreds
 LARGEST_COUNT = 100  # whole numbers up to here may count sources, rounds or statements in what is said of the research
 # Words with a capital that do not begin a sentence.
 _NAME = re.compile(r"(?<=[\w,;:)\]'’] )[A-Z][\w’'-]{2,}")
-_LONGEST_EXCERPT = 80  # characters of what is quoted in a problem
+_MAX_EXCERPT = 80  # characters of what is quoted in a problem
 
 
 class ReportCheck(NamedTuple):
@@ -31,13 +31,24 @@ class ReportCheck(NamedTuple):
 
 
 def recheck_report(report: ReportData, text_of: Callable[[str], str]) -> list[ReportCheck]:
-    """`text_of` gives the text of a snapshot by its hash, or raises EvidenceError; each is asked for once."""
-    checking = _ReportChecker(report)
-    if checking.count_ties() > MOST_TIES:
-        return [
-            ReportCheck("claims", len(report.claims), (f"statements are tied to spans more than {MOST_TIES:,} times",))
-        ]
-    return checking.run_checks(text_of)
+    """Run all checks. `text_of` returns the text of a snapshot by its hash, or raises EvidenceError; it is called once
+    for each."""
+    checker = _ReportChecker(report)
+    if checker.count_ties() > MAX_TIES:
+        problem = f"statements are tied to spans more than {MAX_TIES:,} times"
+        return [ReportCheck("claims", len(report.claims), (problem,))]
+    headings = [section.title for section in report.sections if section.title]
+    spans = sum(len(claim.spans) + len(claim.against) for claim in report.claims)
+    return [
+        ReportCheck("spans", spans, tuple(checker.check_spans(text_of))),
+        ReportCheck("claims", len(report.claims), tuple(checker.check_claims())),
+        ReportCheck("statements", len(checker.facts), tuple(checker.check_statements())),
+        ReportCheck("figures", len(checker.stated), tuple(checker.check_figures())),
+        ReportCheck("citations", len(checker.stated), tuple(checker.check_citations())),
+        ReportCheck("marks", len(checker.stated), tuple(checker.check_marks())),
+        ReportCheck("frames", len(checker.frames) + len(headings), tuple(checker.check_frames(headings))),
+        ReportCheck("totals", 2, tuple(checker.check_totals())),
+    ]
 
 
 class _ReportChecker:
@@ -50,31 +61,15 @@ class _ReportChecker:
         }
         self._cards = {card.id: card for card in report.sources}
         sentences = [sentence for section in report.sections for sentence in section.sentences]
-        self._facts = [sentence for sentence in sentences if sentence.kind == "fact"]
-        self._frames = [sentence for sentence in sentences if sentence.kind == "frame"]
-        self._stated: list[Sentence | ShortAnswer | KeyFigure] = [*self._facts, *report.answers, *report.figures]
+        self.facts = [sentence for sentence in sentences if sentence.kind == "fact"]
+        self.frames = [sentence for sentence in sentences if sentence.kind == "frame"]
+        self.stated: list[Sentence | ShortAnswer | KeyFigure] = [*self.facts, *report.answers, *report.figures]
 
     def count_ties(self) -> int:
-        return sum(len(claim.spans) + 1 for stated in self._stated for claim in self._claims_of(stated))
+        return sum(len(claim.spans) + 1 for stated in self.stated for claim in self._claims_of(stated))
 
-    def run_checks(self, text_of: Callable[[str], str]) -> list[ReportCheck]:
-        report, headings = self._report, [section.title for section in self._report.sections if section.title]
-        spans = sum(len(claim.spans) + len(claim.against) for claim in report.claims)
-        return [
-            ReportCheck("spans", spans, tuple(self._check_spans(text_of))),
-            ReportCheck("claims", len(report.claims), tuple(self._check_claims())),
-            ReportCheck("statements", len(self._facts), tuple(self._check_statements())),
-            ReportCheck("figures", len(self._stated), tuple(self._check_figures())),
-            ReportCheck("citations", len(self._stated), tuple(self._check_citations())),
-            ReportCheck("marks", len(self._stated), tuple(self._check_marks())),
-            ReportCheck("frames", len(self._frames) + len(headings), tuple(self._check_frames(headings))),
-            ReportCheck("totals", 2, tuple(self._check_totals())),
-        ]
-
-    # -- claims and their spans ---------------------------------------------------------------------------
-
-    def _check_spans(self, text_of: Callable[[str], str]) -> Iterator[str]:
-        """Verbatim, where they say, in the document of the source they name."""
+    def check_spans(self, text_of: Callable[[str], str]) -> Iterator[str]:
+        """Spans stand verbatim where they say, in the document of the source they name."""
         by_document: dict[str, list[tuple[ReportClaim, ReportSpan]]] = defaultdict(list)
         for claim in self._report.claims:
             for span in (*claim.spans, *claim.against):
@@ -91,24 +86,18 @@ class _ReportChecker:
         for claim, span in (pair for pairs in by_document.values() for pair in pairs):
             card = self._cards.get(span.source)
             if card is None or card.document != span.document:
-                yield f"{claim.id} names {span.source[:_LONGEST_EXCERPT]} for a passage of another document"
+                yield f"{claim.id} names {span.source[:_MAX_EXCERPT]} for a passage of another document"
 
-    def _check_claims(self) -> Iterator[str]:
-        for kind, ids in (("claim", [one.id for one in self._report.claims]), ("source", [*self._source_ids()])):
-            yield from (
-                f"two {kind}s are called {id[:_LONGEST_EXCERPT]}" for id, count in Counter(ids).items() if count > 1
-            )
+    def check_claims(self) -> Iterator[str]:
+        for kind, items in (("claim", self._report.claims), ("source", self._report.sources)):
+            counts = Counter(item.id for item in items)
+            yield from (f"two {kind}s are called {id[:_MAX_EXCERPT]}" for id, count in counts.items() if count > 1)
         for claim in self._report.claims:
             if not claim.spans and claim.verdict is not Verdict.NOT_FOUND:
                 yield f"{claim.id} is called {claim.verdict}, and has no passage"
 
-    def _source_ids(self) -> Iterator[str]:
-        return (card.id for card in self._report.sources)
-
-    # -- what is stated -----------------------------------------------------------------------------------
-
-    def _check_statements(self) -> Iterator[str]:
-        for sentence in self._facts:
+    def check_statements(self) -> Iterator[str]:
+        for sentence in self.facts:
             known = self._claims_of(sentence)
             if not known or len(known) != len(sentence.claims):
                 yield f"no claim stands behind {_shorten_text(sentence.text)}"
@@ -122,28 +111,28 @@ class _ReportChecker:
             ):
                 yield f"its passages have hardly a word of {_shorten_text(sentence.text)}"
 
-    def _check_figures(self) -> Iterator[str]:
+    def check_figures(self) -> Iterator[str]:
         """Every number written in digits stands in a passage, in digits or as a word."""
-        for stated in self._stated:
+        for stated in self.stated:
             there = (self._numbers[claim.id] for claim in self._claims_of(stated))
             if strange := extract_numbers(_statement_text(stated), worded=False).difference(*there):
                 numbers = ", ".join(f"{number:.15g}" for number in sorted(strange))
                 yield f"{numbers} is in no passage of {_shorten_text(_statement_text(stated))}"
 
-    def _check_citations(self) -> Iterator[str]:
-        for stated in self._stated:
+    def check_citations(self) -> Iterator[str]:
+        for stated in self.stated:
             found = {span.source for claim in self._claims_of(stated) for span in claim.spans}
             if not stated.citations:
                 yield f"{_shorten_text(_statement_text(stated))} cites nothing"
             elif strange := [source for source in stated.citations if source not in found]:
                 yield (
                     f"{_shorten_text(_statement_text(stated))} cites "
-                    f"{strange[0][:_LONGEST_EXCERPT]}, and rests on no passage of it"
+                    f"{strange[0][:_MAX_EXCERPT]}, and rests on no passage of it"
                 )
 
-    def _check_marks(self) -> Iterator[str]:
+    def check_marks(self) -> Iterator[str]:
         """✓✓ wants two sources that do not count as one."""
-        for stated in self._stated:
+        for stated in self.stated:
             if stated.mark is None:
                 yield f"{_shorten_text(_statement_text(stated))} has no mark"
             elif stated.mark is Mark.CORROBORATED:
@@ -154,9 +143,7 @@ class _ReportChecker:
     def _claims_of(self, stated: Sentence | ShortAnswer | KeyFigure) -> list[ReportClaim]:
         return [self._claims[name] for name in stated.claims if name in self._claims]
 
-    # -- what is said of the research ---------------------------------------------------------------------
-
-    def _check_frames(self, headings: Iterable[str]) -> Iterator[str]:
+    def check_frames(self, headings: Iterable[str]) -> Iterator[str]:
         """No figure and no name of their own: those of the question, the plan, the sources' titles, and counts."""
         report = self._report
         asked = [
@@ -172,12 +159,12 @@ class _ReportChecker:
         of_frame = _KnownText([*asked, *headings, *titles], counts)
         for heading in headings:
             yield from of_heading.find_unknown(heading)
-        for sentence in self._frames:
+        for sentence in self.frames:
             yield from of_frame.find_unknown(sentence.text)
 
-    def _check_totals(self) -> Iterator[str]:
+    def check_totals(self) -> Iterator[str]:
         report, covered = self._report, self._report.coverage
-        if report.status is ReportStatus.COMPLETE and not self._facts:
+        if report.status is ReportStatus.COMPLETE and not self.facts:
             yield "the report is called complete, and states nothing"
         supported = sum(claim.verdict is Verdict.SUPPORTED for claim in report.claims)
         if not supported <= covered.checked <= covered.total or covered.total < len(report.claims):
@@ -198,7 +185,7 @@ class _KnownText:
         names = {name for name in _NAME.findall(text) if name.lower() not in self._text}
         if numbers or names:
             listed = ", ".join([*(f"{number:.15g}" for number in sorted(numbers)), *sorted(names)])
-            yield f"{listed[:_LONGEST_EXCERPT]} comes from no source: {_shorten_text(text)}"
+            yield f"{listed[:_MAX_EXCERPT]} comes from no source: {_shorten_text(text)}"
 
 
 def _iter_texts(value: object) -> Iterator[str]:
@@ -218,4 +205,4 @@ def _statement_text(stated: Sentence | ShortAnswer | KeyFigure) -> str:
 
 
 def _shorten_text(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_EXCERPT else f"{text[: _LONGEST_EXCERPT - 1]}…")
+    return repr(text if len(text) <= _MAX_EXCERPT else f"{text[: _MAX_EXCERPT - 1]}…")

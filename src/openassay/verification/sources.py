@@ -17,37 +17,29 @@ OFTEN = 3  # mentions that make a subject more than an aside
 
 
 def select_on_subject(documents: Sequence[Document], subjects: Sequence[str]) -> set[str]:
-    """Hashes of the documents about any of the subjects; empty if none is.
+    """Return the hashes of the documents about any of the subjects; none if no document is.
 
     A subject that fits every document tells none apart and gives way to one that does. Being named at the opening
     tells more than being named often: filings of all companies name "R&D" often, each names its own company first.
     """
-    kept = _match_documents(documents, subjects)
-    return kept | _match_excerpts(documents, subjects[0]) if len(subjects) == 1 else kept
-
-
-def _match_excerpts(documents: Sequence[Document], subject: str) -> set[str]:
-    """A text too short to have an opening is about what it has half the words of: "Simeon P. Smith House" for the
-    Simeon Smith House."""
-    short = [document for document in documents if len(document.text) < EXCERPT]
-    wanted = set(words(subject))
-    said = {document.hash: set(_join_words(words(document.text)).split()) for document in short}
-    return {name for name, known in said.items() if 2 * len(known & wanted) >= len(wanted)}
-
-
-def _match_documents(documents: Sequence[Document], subjects: Sequence[str]) -> set[str]:
     everything = {document.hash for document in documents}
+    kept = set() if subjects else everything
     for fits in (has_subject_in_opening, is_about):
-        found = [_filter_documents(documents, subject, fits) for subject in subjects]
-        if telling := [hashes for hashes in found if hashes and hashes != everything]:
-            return set().union(*telling)
-        if everything in found:
-            return everything
-    return set() if subjects else everything
-
-
-def _filter_documents(documents: Sequence[Document], subject: str, fits: Callable[[Document, str], bool]) -> set[str]:
-    return {document.hash for document in documents if fits(document, subject)}
+        found = [{one.hash for one in documents if fits(one, subject)} for subject in subjects]
+        telling = [hashes for hashes in found if hashes and hashes != everything]
+        if telling or everything in found:
+            kept = set().union(*telling) or everything
+            break
+    if len(subjects) != 1:
+        return kept
+    # A text too short to have an opening is about what it has half the words of: "Simeon P. Smith House" for the
+    # Simeon Smith House.
+    wanted = set(words(subjects[0]))
+    for document in documents:
+        if len(document.text) < EXCERPT:
+            known = set(_join_words(words(document.text)).split())
+            kept |= {document.hash} if 2 * len(known & wanted) >= len(wanted) else set()
+    return kept
 
 
 def has_subject_in_opening(document: Document, subject: str) -> bool:
@@ -126,10 +118,15 @@ def assess_credibility(document: Document) -> Credibility:
         reasons.append("has an author")
     score, dated = (score + 0.05, "is dated") if document.published else (score - 0.05, "is undated")
     primary, hand = _judge_first_hand(document, host)
+    rank = max(_KIND_RANKS.get(document.kind, 1), _RANKS.get(host, 1) if host else 1, 3 if _is_filing(document) else 1)
     return Credibility(
-        round(min(0.95, max(0.05, score)), 2), (*reasons, dated, hand), primary, _rank(document, host),
-        title=" ".join(words(document.title)), origin=" ".join(words(document.origin or "")),
-    )  # fmt: skip
+        round(min(0.95, max(0.05, score)), 2),
+        (*reasons, dated, hand),
+        primary,
+        LOWEST if host in ("social", "farm") else rank,
+        title=" ".join(words(document.title)),
+        origin=" ".join(words(document.origin or "")),
+    )
 
 
 def _judge_first_hand(document: Document, host: HostClass | None) -> tuple[bool, str]:
@@ -146,12 +143,6 @@ def _judge_first_hand(document: Document, host: HostClass | None) -> tuple[bool,
     if host in ("official", "standard"):
         return True, "primary: the body that decides or counts"
     return False, "secondary: not known to speak at first hand"
-
-
-def _rank(document: Document, host: HostClass | None) -> int:
-    if host in ("social", "farm"):
-        return LOWEST
-    return max(_KIND_RANKS.get(document.kind, 1), _RANKS.get(host, 1) if host else 1, 3 if _is_filing(document) else 1)
 
 
 def _is_filing(document: Document) -> bool:

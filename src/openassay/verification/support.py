@@ -95,7 +95,8 @@ def select_sentences(statement: str, quote: str) -> tuple[str, ...]:
         return found
     wanted = set(stems(statement))
     shared = [wanted & set(stems(sentence)) for sentence in found]
-    weights = _word_rarity(shared)
+    counts = Counter(word for words in shared for word in words)
+    weights = {word: math.log(1 + len(shared) / count) for word, count in counts.items()}
     worth = dict(weights)
     chosen: list[int] = []
     while len(chosen) < MOST_SENTENCES:
@@ -114,11 +115,6 @@ def _sentence_gain(shared: Sequence[set[str]], index: int, worth: dict[str, floa
     beside = [shared[near] for near in (index - 1, index + 1) if 0 <= near < len(shared)]
     around = sum(worth[word] for words in beside for word in words - shared[index])
     return own + 0.1 * around
-
-
-def _word_rarity(shared: Sequence[set[str]]) -> dict[str, float]:
-    counts = Counter(word for words in shared for word in words)
-    return {word: math.log(1 + len(shared) / count) for word, count in counts.items()}
 
 
 # What can be told of a statement and a quote without a language model, as numbers for the model of `support`.
@@ -169,81 +165,53 @@ def compute_features(
     import numpy as np
 
     found = [(statement, select_sentences(statement, quote)) for statement, quote in pairs]
-    plain = [
-        [
-            *_word_features(statement, chosen),
-            *_size_features(statement, quote, chosen),
-            *_problem_features(statement, chosen),
-        ]
-        for (statement, chosen), (_, quote) in zip(found, pairs, strict=True)
-    ]
+    plain = []
+    for (statement, chosen), (_, quote) in zip(found, pairs, strict=True):
+        kinds = [str(problem.kind) for problem in check_statement(statement, chosen).problems]
+        problems = [math.log1p(sum(kind in group for kind in kinds)) for group in _KINDS]
+        narrowed = float(len(split_quote(quote)) > len(chosen))
+        plain.append([*_word_features(statement, chosen), narrowed, *problems])
     joined = [(statement, " ".join(chosen)) for statement, chosen in found]
-    columns = [np.array(plain, np.float64).reshape(len(pairs), -1), _cosine_features(joined, embedder)]
+    texts = list(dict.fromkeys(text for pair in joined for text in pair))
+    vectors = dict(zip(texts, embedder.embed(texts), strict=True))
+    cosines = [[float(vectors[statement] @ vectors[chosen])] for statement, chosen in joined]
+    columns = [np.array(plain, np.float64).reshape(len(pairs), -1), np.array(cosines, np.float64).reshape(-1, 1)]
+    names = WORD_FEATURES
     if entailment is not None:
-        columns.append(_entailment_features(joined, entailment))
-    return _add_interactions(np.hstack(columns), read=entailment is not None)
+        supported, refuted, neither = entailment.scores(joined).astype(np.float64).T
+        columns.append(np.stack([supported - np.logaddexp(refuted, neither), refuted - neither], axis=1))
+        names = (*WORD_FEATURES, *ENTAILMENT_FEATURES)
+    rows = np.hstack(columns)
 
+    def select(wanted: Sequence[str]) -> NDArray[np.float64]:
+        return rows[:, [names.index(name) for name in wanted if name in names]]
 
-def _add_interactions(rows: NDArray[np.float64], *, read: bool) -> NDArray[np.float64]:
-    """The rows, and what depends on the statement's length or on the quote having been narrowed."""
-    import numpy as np
-
-    plain = (*WORD_FEATURES, *ENTAILMENT_FEATURES) if read else WORD_FEATURES
-
-    def columns(wanted: Sequence[str]) -> NDArray[np.float64]:
-        return rows[:, [plain.index(name) for name in wanted if name in plain]]
-
-    length, narrowed = columns(["words"]) - _USUAL, columns(["narrowed"])
-    return np.hstack([rows, columns(_LONG) * length, columns(_NARROWED) * narrowed])
+    # What depends on the statement's length or on the quote having been narrowed.
+    length = select(["words"]) - _USUAL
+    return np.hstack([rows, select(_LONG) * length, select(_NARROWED) * select(["narrowed"])])
 
 
 def _word_features(statement: str, found: Sequence[str]) -> list[float]:
     aligned = align_words(statement, found)
     best = max(found, key=lambda sentence: coverage_share(align_words(statement, [sentence])))
+    # How far the least covered part of the statement is covered; one part that is not is enough to be wrong.
+    parts = [part for part in _PART.split(statement) if len(content_words(part)) > 1] or [statement]
+    content = content_words(statement)
+    figures = sum(any(character.isdigit() for character in word) for word in content)
     return [
         coverage_share(aligned),
         math.log1p(_missing_weight(aligned)),
         math.log1p(_missing_weight([item for item in aligned if item.weight > 1])),
-        _weakest_coverage(statement, found),
+        min(coverage_share(align_words(part, found)) for part in parts),
         subsequence_ratio(statement, best),
         float(has_negation(statement) and not has_negation(best)),
+        math.log1p(figures),
+        math.log1p(len(content)),
     ]
 
 
 def _missing_weight(aligned: Sequence[WordMatch]) -> float:
     return sum((1 - item.match) * item.weight for item in aligned)
-
-
-def _weakest_coverage(statement: str, found: Sequence[str]) -> float:
-    """How far the least covered part of the statement is covered; one part that is not is enough to be wrong."""
-    parts = [part for part in _PART.split(statement) if len(content_words(part)) > 1] or [statement]
-    return min(coverage_share(align_words(part, found)) for part in parts)
-
-
-def _size_features(statement: str, quote: str, found: Sequence[str]) -> list[float]:
-    content = content_words(statement)
-    figures = sum(any(character.isdigit() for character in word) for word in content)
-    return [math.log1p(figures), math.log1p(len(content)), float(len(split_quote(quote)) > len(found))]
-
-
-def _problem_features(statement: str, found: Sequence[str]) -> list[float]:
-    kinds = [str(problem.kind) for problem in check_statement(statement, found).problems]
-    return [math.log1p(sum(kind in group for kind in kinds)) for group in _KINDS]
-
-
-def _cosine_features(joined: Sequence[tuple[str, str]], embedder: Embedder) -> NDArray[np.float64]:
-    import numpy as np
-
-    texts = list(dict.fromkeys(text for pair in joined for text in pair))
-    rows = dict(zip(texts, embedder.embed(texts), strict=True))
-    return np.array([[float(rows[statement] @ rows[chosen])] for statement, chosen in joined], np.float64)
-
-
-def _entailment_features(joined: Sequence[tuple[str, str]], entailment: Entailment) -> NDArray[np.float64]:
-    import numpy as np
-
-    supported, refuted, neither = entailment.scores(joined).astype(np.float64).T
-    return np.stack([supported - np.logaddexp(refuted, neither), refuted - neither], axis=1)
 
 
 WEIGHTS = Path(__file__).with_name("support.json")
@@ -297,7 +265,10 @@ class FeatureSupportScorer:
             return found
 
     def _compute_scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        scores = [float(_has_verbatim(quote, statement)) for statement, quote in pairs]
+        scores = []
+        for statement, quote in pairs:
+            wanted = " ".join(fold(statement).split()).rstrip(".")
+            scores.append(float(bool(wanted) and wanted in " ".join(fold(quote).split())))
         open_ = [index for index, score in enumerate(scores) if not score and all(map(str.strip, pairs[index]))]
         if open_:
             rows = compute_features([pairs[index] for index in open_], self._embedder, self._entailment)
@@ -305,8 +276,3 @@ class FeatureSupportScorer:
             for index, score in zip(open_, model.probabilities(rows), strict=True):
                 scores[index] = float(score)
         return scores
-
-
-def _has_verbatim(quote: str, statement: str) -> bool:
-    wanted = " ".join(fold(statement).split()).rstrip(".")
-    return bool(wanted) and wanted in " ".join(fold(quote).split())

@@ -64,7 +64,8 @@ class KnownTerms:
         """Whether the sentence speaks of the research, in its words and those of the question, with no figure and no
         name of its own but counts. It may still be false; it is no finding that would want a source behind it."""
         said = _content_stems(sentence)
-        return bool(said & _SUBJECT_STEMS) and self._has_only_terms(_COUNT.sub(_blank_count, sentence), said)
+        bare = _COUNT.sub(lambda count: " " if int(count[0]) <= LARGEST_COUNT else count[0], sentence)
+        return bool(said & _SUBJECT_STEMS) and self._has_only_terms(bare, said)
 
     def covers_title(self, title: str) -> bool:
         """Whether the title states nothing beyond what was asked."""
@@ -77,10 +78,6 @@ class KnownTerms:
             problem.kind == "name"
             for problem in check_statement(_CAPITAL.sub(_lower_research_word, text), [self._text]).problems
         )
-
-
-def _blank_count(count: re.Match[str]) -> str:
-    return " " if int(count[0]) <= LARGEST_COUNT else count[0]
 
 
 def _lower_research_word(word: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ Deterministic checks may overrule a judgement towards doubt, never the other way
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
 from typing import NamedTuple
@@ -13,7 +13,6 @@ from openassay.models.evidence import Claim, Document, Finding, Judgement, Mark,
 from openassay.models.plan import SubQuestion
 from openassay.text.language import detect_language
 from openassay.text.questions import (
-    YearRange,
     answer_kinds,
     distinctive_stems,
     find_question_names,
@@ -65,36 +64,30 @@ class ClaimMatcher:
         said, passages = self._strip_attribution(text, bound), _evidence_texts(bound)
         if said.removeprefix(SOMEWHERE) in passages:
             return True
-        return (
-            _has_attribution(said, passages) and is_grounded(said, passages) and check_statement(said, passages).agrees
-        )
+        # A sentence that is attributed to somebody wants a passage that attributes something to them.
+        if match := _ATTRIBUTED.match(said):
+            whom = set(stems(match[1]))
+            if not any(whom <= set(stems(passage)) and _SAYING.search(passage) for passage in passages):
+                return False
+        return is_grounded(said, passages) and check_statement(said, passages).agrees
 
     def find_claims(self, text: str, names: Sequence[str]) -> tuple[Claim, ...]:
-        """The claims that bear the sentence out, those named before others; none where no claim does."""
+        """Return the claims that support the sentence, those named before others; none where no claim does."""
         bound = self.get_claims(names)
         if self.can_support(text, bound):
-            return self._drop_idle_claims(text, bound)
+            # Without those that have nothing to do with it: they would lend it citations.
+            kept = tuple(claim for claim in bound if content_share(text, _evidence_texts([claim])) >= IDLE)
+            return kept if len(bound) > 1 and len(kept) < len(bound) and self.can_support(text, kept) else bound
         # What speaks of the claim named and says it wrongly is not what another claim says.
         if (bound and content_share(text, _evidence_texts(bound)) >= ELSEWHERE) or _POINTS.match(text):
             return ()
-        return next(((claim,) for claim in self._nearest_claims(text) if self.can_support(text, [claim])), ())
-
-    def _drop_idle_claims(self, text: str, bound: tuple[Claim, ...]) -> tuple[Claim, ...]:
-        """Without those that have nothing to do with it: they would lend it citations."""
-        if len(bound) == 1:
-            return bound
-        kept = tuple(claim for claim in bound if content_share(text, _evidence_texts([claim])) >= IDLE)
-        return kept if len(kept) == len(bound) or self.can_support(text, kept) else bound
-
-    def _nearest_claims(self, text: str) -> list[Claim]:
         said = set(stems(text))
         ranked = sorted(self._stems, key=lambda name: -len(said & self._stems[name]))
-        nearest = [self._claims[name] for name in ranked[:CANDIDATES]]
-        return [
-            claim
-            for claim in nearest
-            if content_share(self._strip_attribution(text, [claim]), _evidence_texts([claim])) >= WORD_FOR_WORD
-        ]
+        for claim in (self._claims[name] for name in ranked[:CANDIDATES]):
+            share = content_share(self._strip_attribution(text, [claim]), _evidence_texts([claim]))
+            if share >= WORD_FOR_WORD and self.can_support(text, [claim]):
+                return (claim,)
+        return ()
 
     def _strip_attribution(self, text: str, bound: Sequence[Claim]) -> str:
         """Without "According to …," where that is a source of these claims, or no source in particular."""
@@ -106,15 +99,6 @@ class ClaimMatcher:
         if not _SOME_SOURCE.fullmatch(match[1]) and match[1] not in titles:
             return text
         return SOMEWHERE + text[match.end() :]
-
-
-def _has_attribution(text: str, passages: Sequence[str]) -> bool:
-    """A sentence that is attributed to somebody wants a passage that attributes something to them."""
-    match = _ATTRIBUTED.match(text)
-    if not match:
-        return True
-    whom = set(stems(match[1]))
-    return any(whom <= set(stems(passage)) and _SAYING.search(passage) for passage in passages)
 
 
 def _evidence_texts(bound: Sequence[Claim]) -> list[str]:
@@ -151,28 +135,31 @@ def decide_verdict(
     against = [item for item in weighed if item.verdict is Verdict.CONTRADICTED]
     if not supporting:
         return _decide_without_support(claim, weighed, against)
-    heard = group_by_origin([item.span for item in supporting], groups, credibility)
+    voices = group_by_origin([item.span for item in supporting], groups, credibility)
+    strengths = {
+        item: item.judgement.score * (0.5 + 0.5 * credibility[item.span.document].score) for item in supporting
+    }
+    best = [
+        max(strength for item, strength in strengths.items() if item.span.document in voice)
+        for voice in voices.values()
+    ]
+    # How many say so, and how many of them count: a copy, or a second report on one publication, does not.
     documents = {item.span.document for item in supporting}
-    best = [max(_strength(item, credibility) for item in supporting if item.span.document in voice)
-            for voice in heard.values()]  # fmt: skip
+    independent = f"{len(voices)} independent" if len(documents) > 1 else "no other says so"
+    first_hand = sum(credibility[document].primary for document in documents)
     return claim.model_copy(
         update={
             "spans": _distinct_spans(supporting),
             "against": _distinct_spans(against),
             "verdict": Verdict.SUPPORTED,
             "confidence": combine_strengths(best),
-            "mark": choose_mark(len(heard), max(credibility[document].score for document in documents)),
-            "reasons": _count_sources(len(heard), documents, credibility),
+            "mark": choose_mark(len(voices), max(credibility[document].score for document in documents)),
+            "reasons": (
+                f"{len(documents)} source{'s' * (len(documents) != 1)}, {independent}",
+                f"{first_hand} at first hand" if first_hand else "none at first hand",
+            ),
         }
     )
-
-
-def _count_sources(heard: int, documents: Collection[str], credibility: Mapping[str, Credibility]) -> tuple[str, ...]:
-    """How many say so, and how many of them count: a copy, or a second report on one publication, does not."""
-    told = f"{len(documents)} source{'s' * (len(documents) != 1)}"
-    independent = f"{heard} independent" if len(documents) > 1 else "no other says so"
-    first_hand = sum(credibility[document].primary for document in documents)
-    return (f"{told}, {independent}", f"{first_hand} at first hand" if first_hand else "none at first hand")
 
 
 def _decide_without_support(claim: Claim, weighed: Sequence[SpanEvidence], against: Sequence[SpanEvidence]) -> Claim:
@@ -190,10 +177,6 @@ def _decide_without_support(claim: Claim, weighed: Sequence[SpanEvidence], again
             "reasons": tuple(dict.fromkeys(reasons)) or ("no passage says this",),
         }
     )
-
-
-def _strength(item: SpanEvidence, credibility: Mapping[str, Credibility]) -> float:
-    return item.judgement.score * (0.5 + 0.5 * credibility[item.span.document].score)
 
 
 def combine_strengths(strengths: Iterable[float]) -> float:
@@ -214,12 +197,9 @@ def _distinct_spans(items: Sequence[SpanEvidence]) -> tuple[QuoteSpan, ...]:
     return tuple({(item.span.document, item.span.start): item.span for item in items}.values())
 
 
-# How sure a sub-question is answered: counted, not judged, so it is the same whoever reasons.
-#
-# Independent sources that speak to it add up as chances to be wrong multiply. What a source adds depends on how well
-# its
-# best quote answers, whether that has the kind of answer and the years asked for, and how far the source can be relied
-# on.
+# How sure a sub-question is answered: counted, not judged, so it is the same whoever reasons. Independent sources that
+# speak to it add up as chances to be wrong multiply. What a source adds depends on how well its best quote answers,
+# whether that has the kind of answer and the years asked for, and how far the source can be relied on.
 
 GOOD = 0.75  # relevance of a quote that answers outright
 MOST_QUOTES = 8  # quotes weighed for a sub-question: pairs of them are compared
@@ -263,7 +243,14 @@ def answer_confidence(question: SubQuestion, witnesses: Sequence[FindingContext]
     if not witnesses:
         return 0.0
     worth = answer_scores(question, witnesses, today)
-    agreeing, disputed = _compare_sources(witnesses)
+    # Sources of which another says the same, and whether any two contradict each other.
+    agreeing: set[str] = set()
+    disputed = False
+    for one, other in combinations(witnesses, 2):
+        if one.group != other.group:
+            relation = relate(one.finding.span.quote, other.finding.span.quote)
+            agreeing |= {one.group, other.group} if relation == "same" else set()
+            disputed = disputed or relation == "disagree"
     best: dict[str, float] = {}
     for item, value in zip(witnesses, worth, strict=True):
         reliance = RELIED_ON + BY_CREDIBILITY * item.credibility + AGREES * (item.group in agreeing)
@@ -304,28 +291,15 @@ class _QuestionFit:
             fit *= 1.0 if has_answer_kind(kind, quote) else LACKS[kind]
         if self.words:
             fit *= min(1.0, 0.4 + len(self.words & there) / len(self.words))
-        return fit * (_year_factor(self.years, item) if self.years else 1.0)
-
-
-def _year_factor(asked: YearRange, item: FindingContext) -> float:
-    """By the years the quote names, else by those around it, else by when it was published."""
-    if said := find_years(item.finding.span.quote):
-        return 1.0 if asked.overlaps(said) else OTHER_YEARS
-    if asked.overlaps(find_years(item.around)):
-        return 1.0
-    return WRITTEN_THEN if item.year is not None and asked.overlaps(frozenset({item.year, item.year - 1})) else NO_YEARS
-
-
-def _compare_sources(witnesses: Sequence[FindingContext]) -> tuple[set[str], bool]:
-    """Sources of which another says the same, and whether any two contradict each other."""
-    agreeing: set[str] = set()
-    disputed = False
-    for one, other in combinations(witnesses, 2):
-        if one.group != other.group:
-            relation = relate(one.finding.span.quote, other.finding.span.quote)
-            agreeing |= {one.group, other.group} if relation == "same" else set()
-            disputed = disputed or relation == "disagree"
-    return agreeing, disputed
+        if not self.years:
+            return fit
+        # By the years the quote names, else by those around it, else by when it was published.
+        if years := find_years(quote):
+            return fit * (1.0 if self.years.overlaps(years) else OTHER_YEARS)
+        if self.years.overlaps(find_years(item.around)):
+            return fit
+        written = item.year is not None and self.years.overlaps(frozenset({item.year, item.year - 1}))
+        return fit * (WRITTEN_THEN if written else NO_YEARS)
 
 
 def _context_stems(item: FindingContext) -> frozenset[str]:

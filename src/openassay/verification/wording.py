@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from openassay.text.negation import OPPOSITES
-from openassay.text.quantities import PartialDate, Quantity, find_quantities
+from openassay.text.quantities import PartialDate, find_quantities
 from openassay.text.sentences import split_sentences
 from openassay.text.words import STOP_WORDS, content_words, fold, stem, words
 from openassay.verification.names import GRAMMAR, is_same_name
@@ -60,31 +60,28 @@ _KINDS: dict[TokenKind, ProblemKind] = {"name": "name", "word": "direction"}
 
 
 def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence[SentenceToken]], least: int) -> str:
-    """Who stands in this place in the passage, if its own place is less like it. What has no place there at all is
-    for other checks to see."""
+    """Return what stands in this place in the passage, if its own place is less like it. What has no place there at all
+    is for other checks to see."""
     slot = ours[at]
-    own, other, shown = -1 if slot.sort == "figure" else 0, least - 1, ""
+    own, rival, shown = -1 if slot.sort == "figure" else 0, least - 1, ""
     for line in lines:
         for place, token in enumerate(line):
-            itself = _is_same_token(slot, token) if token.sort == slot.sort else _is_plain_form(slot, token)
-            if not itself and not _can_replace(slot, token):
-                continue
+            if token.sort == slot.sort:
+                itself = _is_same_token(slot, token)
+                # One may have taken the other's place: of a word only its opposites.
+                if not itself and slot.sort == "word" and token.shown.lower() not in slot.opposites:
+                    continue
+            else:
+                # A name may be this plain word of the passage: "Village" at the beginning, "village" there.
+                itself = slot.sort == "name" and token.sort == "word" and token.shown.lower() in slot.key.split()
+                if not itself:
+                    continue
             like = _context_score(ours, at, line, place)
             if itself:
                 own = max(own, like)
-            elif like > other:
-                other, shown = like, token.shown
-    return shown if -1 < own < other else ""
-
-
-def _can_replace(slot: SentenceToken, token: SentenceToken) -> bool:
-    """Whether one may have taken the other's place: of a word only its opposites."""
-    return token.sort == slot.sort and (slot.sort != "word" or token.shown.lower() in slot.opposites)
-
-
-def _is_plain_form(name: SentenceToken, word: SentenceToken) -> bool:
-    """Whether a name is this plain word of the passage: "Village" at the beginning, "village" there."""
-    return name.sort == "name" and word.sort == "word" and word.shown.lower() in name.key.split()
+            elif like > rival:
+                rival, shown = like, token.shown
+    return shown if -1 < own < rival else ""
 
 
 def _is_same_token(one: SentenceToken, other: SentenceToken) -> bool:
@@ -116,20 +113,18 @@ def _initials(words: Sequence[str]) -> str:
 
 
 def _context_score(ours: Sequence[SentenceToken], at: int, line: Sequence[SentenceToken], place: int) -> int:
-    """What the runs of like words to the left and to the right of the two places count."""
-    return sum(
-        _run_score(ours[start::step][:REACH] if start >= 0 else (), line[begin::step][:REACH] if begin >= 0 else ())
-        for step, start, begin in ((-1, at - 1, place - 1), (1, at + 1, place + 1))
-    )
-
-
-def _run_score(ours: Sequence[SentenceToken], theirs: Sequence[SentenceToken]) -> int:
-    count = 0
-    for one, other in zip(ours, theirs, strict=False):
-        if one.sort != other.sort or not _is_same_token(one, other):
-            break
-        count += PLAIN if one.sort == "word" and (one.key in STOP_WORDS or _FINE.match(one.key)) else TELLING
-    return count
+    """Count the runs of like words to the left and to the right of the two places."""
+    score = 0
+    for step in (-1, 1):
+        for far in range(step, step * (REACH + 1), step):
+            if not (0 <= at + far < len(ours) and 0 <= place + far < len(line)):
+                break
+            one, other = ours[at + far], line[place + far]
+            if one.sort != other.sort or not _is_same_token(one, other):
+                break
+            plain = one.sort == "word" and (one.key in STOP_WORDS or _FINE.match(one.key))
+            score += PLAIN if plain else TELLING
+    return score
 
 
 @lru_cache(maxsize=512)
@@ -139,19 +134,13 @@ def _passage_lines(passage: str) -> tuple[tuple[SentenceToken, ...], ...]:
     found = [_tokenize(sentence) for sentence in _sentence_texts(passage)] if plain != passage else []
     for sentence in _sentence_texts(plain):
         placed = _tokenize_with_offsets(sentence)
+        # What stands between two commas or dashes, or two such stretches.
+        marks = [(match.start(), match.end()) for match in _COMMA.finditer(sentence)]
+        pairs = [(at, at + far) for far in (1, 2) for at in range(len(marks) - far)]
+        asides = [(marks[first][0], marks[last][1]) for first, last in pairs[:_MOST_ASIDES]]
         found.append(_merge_names(placed))
-        found += [
-            _merge_names([item for item in placed if not start <= item[0] < end])
-            for start, end in _find_asides(sentence)
-        ]
+        found += [_merge_names([item for item in placed if not start <= item[0] < end]) for start, end in asides]
     return tuple(dict.fromkeys(form for tokens in found for form in (tuple(tokens), tuple(_to_active_voice(tokens)))))
-
-
-def _find_asides(text: str) -> list[tuple[int, int]]:
-    """What stands between two commas or dashes, or two such stretches."""
-    marks = [(match.start(), match.end()) for match in _COMMA.finditer(text)]
-    pairs = [(at, at + far) for far in (1, 2) for at in range(len(marks) - far)]
-    return [(marks[first][0], marks[last][1]) for first, last in pairs[:_MOST_ASIDES]]
 
 
 def _sentence_texts(text: str) -> list[str]:
@@ -170,12 +159,11 @@ def _tokenize_with_offsets(text: str) -> list[tuple[int, SentenceToken]]:
         for match in _TOKEN.finditer(text)
         if not any(item.start < match.end() and match.start() < item.end for item in figures)
     ]
-    told = [(item.start, _figure_token(item, text[item.start : item.end])) for item in figures]
+    told = [
+        (item.start, SentenceToken(item.label or str(item.value), "figure", text[item.start : item.end], item.when))
+        for item in figures
+    ]
     return sorted([*words, *told], key=lambda placed: placed[0])
-
-
-def _figure_token(item: Quantity, shown: str) -> SentenceToken:
-    return SentenceToken(item.label or str(item.value), "figure", shown, item.when)
 
 
 def _word_token(text: str) -> SentenceToken:

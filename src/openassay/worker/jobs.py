@@ -1,6 +1,6 @@
-"""Procrastinate's hands on its tables, with four differences: they outlive a database that is away for a while, they
-end no job that was taken from this worker meanwhile, what no worker can make sense of is put aside, and what the dead
-have left is taken up by a worker that has no place free for anything else."""
+"""Procrastinate's job manager with four differences: it survives a database that is away for a while, it finishes no
+job that was taken from this worker meanwhile, it fails jobs that no worker understands, and a worker that is full still
+takes the jobs of workers that have died."""
 
 import asyncio
 import contextlib
@@ -13,27 +13,25 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 
-from openassay.storage.connections import Outage
+from openassay.engine.services import Outage
 from openassay.worker.queue import BEGUN, CHORES, RUNS
 
 _log = logging.getLogger("openassay")
-PAUSE = 1.0  # seconds after which a database that was away is asked again
-QUIET = 60.0
-LOOK = 0.5  # seconds after which a worker with no place free looks again for what the dead have left
+RETRY_SECONDS = 1.0  # after which a database that was away is asked again
+LOG_PAUSE = 60.0  # seconds between two lines in the log about one outage
+POLL_SECONDS = 0.5  # after which a full worker looks again for the jobs of dead ones
 # Deleted by another worker that took this one for dead, it comes back under its number.
 _BEAT = """
 INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE VALUES (%(worker_id)s, now())
 ON CONFLICT (id) DO UPDATE SET last_heartbeat = now()
 """
-# Procrastinate would end a job by its number alone, whoever works on it by now.
+# Procrastinate would finish a job by its number alone, whoever works on it by now.
 _FINISH = """
 UPDATE procrastinate_jobs SET status = %(status)s::procrastinate_job_status, attempts = attempts + 1,
     abort_requested = false
 WHERE id = %(job_id)s AND status = 'doing' AND worker_id = %(worker_id)s RETURNING id
 """
-
-
-# The database was lost just when it had given the job out: nobody works on it, and its worker lives.
+# The database was lost just when it had handed the job out: nobody works on it, and its worker lives.
 _UNKNOWN = """
 UPDATE procrastinate_jobs SET status = 'failed'
 WHERE status = 'doing' AND worker_id = %(worker_id)s AND NOT id = ANY(%(known)s) RETURNING id
@@ -41,99 +39,85 @@ WHERE status = 'doing' AND worker_id = %(worker_id)s AND NOT id = ANY(%(known)s)
 
 
 class QueueJobManager(JobManager):
-    """`tasks` are those that this worker knows, with what each is told; `places` are for runs that it begins."""
+    """`tasks`: the arguments of each task that this worker knows; `places`: how many runs it starts at once."""
 
     def __init__(self, connector: BaseConnector, tasks: Mapping[str, Mapping[str, type]], places: int) -> None:
         super().__init__(connector)
-        self.closed = False  # nothing new is begun
+        self.closed = False  # nothing new is started
         self._tasks = tasks
         self._places = places
-        self._known: dict[int, str] = {}  # jobs that were given out to this worker, with their queues
-        self._giving_out = asyncio.Lock()
-        self._ended = asyncio.Event()  # one of them has
-        self._outage = Outage(_log.warning, rest=QUIET)
+        self._known: dict[int, str] = {}  # the jobs of this worker, with their queues
+        self._fetching = asyncio.Lock()
+        self._job_ended = asyncio.Event()
+        self._outage = Outage(_log.warning, rest=LOG_PAUSE)
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         try:
             while not self.closed:
-                is_full = self._is_full()
-                job = await self._claim_job([BEGUN, CHORES] if is_full else queues, worker_id)
+                is_full = sum(queue == RUNS for queue in self._known.values()) >= self._places
+                async with self._fetching:
+                    job = await super().fetch_job([BEGUN, CHORES] if is_full else queues, worker_id)
+                    if job is not None and job.id is not None:
+                        self._known[job.id] = job.queue
                 self._outage.end()
                 if job is None and is_full:
-                    await self._wait_briefly()
+                    self._job_ended.clear()
+                    with contextlib.suppress(TimeoutError):  # wait_for may swallow a cancellation before Python 3.12
+                        async with asyncio.timeout(POLL_SECONDS):
+                            await self._job_ended.wait()
                 elif job is None or not (fault := self._find_fault(job)):
                     return job
                 else:
-                    _log.error("job %s is put aside: %s", job.id, fault)
+                    _log.error("job %s was rejected: %s", job.id, fault)
                     await super().finish_job(job, Status.FAILED, delete_job=False)
                     self._forget(job)
         except ConnectorException as error:
             self._note_outage(error)
         return None
 
-    def _is_full(self) -> bool:
-        return sum(queue == RUNS for queue in self._known.values()) >= self._places
-
-    async def _wait_briefly(self) -> None:
-        """Or until a job has ended."""
-        self._ended.clear()
-        with contextlib.suppress(TimeoutError):  # wait_for may swallow a cancellation before Python 3.12
-            async with asyncio.timeout(LOOK):
-                await self._ended.wait()
-
-    async def _claim_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        async with self._giving_out:
-            job = await super().fetch_job(queues, worker_id)
-            if job is not None and job.id is not None:
-                self._known[job.id] = job.queue
-            return job
-
     def _find_fault(self, job: Job) -> str:
-        """Why nobody can do it."""
-        told = self._tasks.get(job.task_name)
-        if told is None:
+        """Return why no worker can do this job, if so."""
+        expected = self._tasks.get(job.task_name)
+        if expected is None:
             return f"there is no task {job.task_name!r:.80}"
         given: Any = job.task_kwargs
-        if not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != told:
-            return f"{job.task_name} is to be told {', '.join(told)}, and was told {given!r:.200}"
+        if not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != expected:
+            return f"{job.task_name} takes {', '.join(expected)}, and was given {given!r:.200}"
         return ""
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Until it is written down: a job that stays in hand would keep its thread from everybody."""
+        """Retry until it is stored: a job that is not finished would keep its thread from everybody."""
         values = {"job_id": job.id, "worker_id": job.worker_id, "status": status.value}
         while True:
             try:
                 rows = await self.connector.execute_query_all_async(_FINISH, **values)
             except ConnectorException as error:
                 self._note_outage(error)
-                if self.closed:  # nobody takes this worker for alive for long
+                if self.closed:  # the others will soon take this worker for dead
                     return
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             if not rows:
-                _log.info("job %s was another worker's by the time that it ended here", job.id)
+                _log.info("job %s belonged to another worker by the time it ended here", job.id)
             self._forget(job)
             return
 
     def _forget(self, job: Job) -> None:
         self._known.pop(job.id or 0, None)
-        self._ended.set()
+        self._job_ended.set()
 
     async def update_heartbeat(self, worker_id: int) -> None:
+        """Say that this worker lives, and fail jobs it does not know, so that the next sweep requeues their runs."""
         try:
             await self.connector.execute_query_async(_BEAT, worker_id=worker_id)
             self._outage.end()
-            await self._fail_unknown_jobs(worker_id)
+            async with self._fetching:
+                values = {"worker_id": worker_id, "known": list(self._known)}
+                rows = await self.connector.execute_query_all_async(_UNKNOWN, **values)
+            for row in rows:
+                _log.warning("job %s was handed out when the database was lost, and is requeued", row["id"])
         except ConnectorException as error:
             self._note_outage(error)
-
-    async def _fail_unknown_jobs(self, worker_id: int) -> None:
-        """So that the next sweep puts their runs in line again."""
-        async with self._giving_out:
-            values = {"worker_id": worker_id, "known": list(self._known)}
-            rows = await self.connector.execute_query_all_async(_UNKNOWN, **values)
-        for row in rows:
-            _log.warning("job %s was given out when the database was lost, and is put in line again", row["id"])
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
@@ -143,10 +127,10 @@ class QueueJobManager(JobManager):
                 await super().listen_for_jobs(on_notification=on_notification, queues=queues)
             except ConnectorException as error:
                 self._note_outage(error)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def list_jobs_to_abort_async(self, queue: str | None = None) -> Iterable[int]:
-        """None: what a person stops is asked of the run (threads.ask_to_stop)."""
+        """Return none: a run that a person stops is asked to stop, not its job."""
         return []
 
     async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
@@ -164,4 +148,4 @@ class QueueJobManager(JobManager):
 
     def _note_outage(self, error: ConnectorException) -> None:
         reason = " ".join(str(error.__cause__ or error).split())
-        self._outage.begin(f"the queue cannot be reached, and is asked again and again: {reason}")
+        self._outage.begin(f"the queue cannot be reached, and is retried: {reason}")

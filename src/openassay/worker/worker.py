@@ -1,9 +1,9 @@
-"""A worker: it takes up runs from the queue, so many at a time, until it is to stop."""
+"""A worker: executes runs from the queue, several at a time, until it is to stop."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -14,130 +14,65 @@ from psycopg import AsyncConnection, Error
 from openassay.bootstrap import ServerResources, open_server_resources
 from openassay.engine.engine import Engine
 from openassay.engine.lock import shield_until_done
+from openassay.engine.services import ATTEMPT_SECONDS, KEEPALIVE, connect_options, database_address
+from openassay.engine.spending import build_spending_limits
 from openassay.errors import NotFoundError, OpenAssayError, StorageError
 from openassay.models.thread import Run
 from openassay.settings import Settings
-from openassay.storage.admin import database_address
-from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, connect_options
 from openassay.telemetry.endpoint import open_engine_endpoint
 from openassay.worker.attempts import Attempts
 from openassay.worker.jobs import QueueJobManager
-from openassay.worker.limits import build_spending_limits
 from openassay.worker.queue import BEGUN, CHORES, RUNS, WORK, RunQueue, check_fleet, prepare_tables
 from openassay.worker.sweep import Sweeper
 
-# What is done now and then for the whole fleet, whichever worker comes to it.
-
-EXPIRE, PRUNE, FORGET = "expire", "prune", "forget"  # the names of these tasks
-TASKS: dict[str, dict[str, type]] = {name: {"timestamp": int} for name in (EXPIRE, PRUNE, FORGET)}  # when it was due
-FIRST = 2_000_000_000  # before any run: each takes a moment
-MOST_ROUNDS = 100  # of pruning at one time
-KEPT_HOURS = 1  # jobs that have ended: who had the last turn is read from them
-KEPT_FAILED_HOURS = 168  # jobs that were put aside, for whoever wants to know why
-
-
-def schedule_chores(app: "App", resources: "ServerResources") -> None:
-    """At the same minute on every machine; the queue takes each once."""
-
-    @app.periodic(cron="*/10 * * * *")
-    @app.task(name=EXPIRE, queue=CHORES, lock=EXPIRE, queueing_lock=EXPIRE, priority=FIRST)
-    async def expire(timestamp: int) -> None:
-        """Threads that nobody has touched for `persistence.ttl_hours`."""
-        await resources.engine.expire()
-
-    @app.periodic(cron="5-59/10 * * * *")
-    @app.task(name=PRUNE, queue=CHORES, lock=PRUNE, queueing_lock=PRUNE, priority=FIRST)
-    async def prune(timestamp: int) -> None:
-        """What has expired in the cache."""
-        for _ in range(MOST_ROUNDS):
-            if not await resources.cache.prune():
-                return
-
-    @app.periodic(cron="7 * * * *")
-    @app.task(name=FORGET, queue=CHORES, lock=FORGET, queueing_lock=FORGET, priority=FIRST)
-    async def forget(timestamp: int) -> None:
-        """Jobs that have ended."""
-        jobs = app.job_manager
-        await jobs.delete_old_jobs(KEPT_HOURS, include_cancelled=True, include_aborted=True)
-        await jobs.delete_old_jobs(KEPT_FAILED_HOURS, include_failed=True)
-
-
-# What a job of the queue is about: one run, until it stands still.
-
 _log = logging.getLogger("openassay")
-TASK_ARGUMENTS: dict[str, type] = {"run": str, "thread": str, "user": str}
-BUSY = 0.25  # of a lease: after so long a thread that another process holds is tried for again
-HOPELESS = 600.0  # seconds after which a run whose rows are damaged is looked at again
-
-
-class JobRunner:
-    def __init__(self, engine: Engine, queue: RunQueue) -> None:
-        self.stopping = False
-        self.in_hand = 0
-        self._engine = engine
-        self._queue = queue
-        self._attempts = Attempts(engine, elsewhere=BUSY * queue.lease)
-
-    async def run(self, run: str, thread: str, user: str) -> None:
-        """One that stands still because this worker stops is another's to go on with, at once."""
-        self.in_hand += 1
-        try:
-            again = await self._attempt(run)
-            if again is not None:
-                await self._queue.add([await self._load_run(run)], after=0.0 if self.stopping else min(again, HOPELESS))
-        finally:
-            self.in_hand -= 1
-
-    async def _attempt(self, run: str) -> float | None:
-        if self.stopping:
-            return 0.0
-        return await self._attempts.attempt(await self._load_run(run))
-
-    async def _load_run(self, run: str) -> Run:
-        try:
-            return await self._engine.threads.run(run)
-        except NotFoundError:
-            _log.warning("a job is put aside: there is no run %.80r", run)
-            raise
-
-
-CONNECTIONS = 4  # of the queue alone: to find jobs, to end them, to say that the worker lives, to keep time
-TWICE = 2  # as many as it begins it may take up besides, of those that the dead have left (jobs.py)
-POLL = 1.0  # seconds after which the queue is looked at again by itself: nobody knocks when a thread becomes free
-BEATS = 3  # in the time of a lease: two may be missed
-WAIT = 10.0  # seconds for a connection
-THREADS = 8  # beside two a run: one that waits in a thread, for a folder that another indexes, holds nobody else up
-BRIEFLY = 0.05  # seconds
-IDLE = 0.5  # seconds between looks whether anything is left to do
+CONNECTIONS = 4  # of the queue alone: to find jobs, to finish them, to send heartbeats, to watch deadlines
+ORPHAN_FACTOR = 2  # a full worker may take as many runs again of dead workers (jobs.py)
+POLL_SECONDS = 1.0  # after which the queue is read by itself: nobody is notified when a thread becomes free
+HEARTBEATS_PER_LEASE = 3  # two may be missed
+CONNECT_SECONDS = 10.0
+SPARE_THREADS = 8  # beside two per run: one that waits for a folder that another indexes holds nobody else up
+STOP_POLL_SECONDS = 0.05
+IDLE_SECONDS = 0.5  # between looks at whether anything is left to do
+BUSY_SHARE = 0.25  # of a lease, after which a thread that another process holds is tried again
+DAMAGED_SECONDS = 600.0  # after which a run whose rows are damaged is tried again
+MAX_PRUNES = 100  # at one time
+ENDED_HOURS = 1  # for which ended jobs are kept: who had the last turn is read from them
+FAILED_HOURS = 168  # for which failed jobs are kept, to find out why
+EXPIRE, PRUNE, FORGET = PERIODIC = ("expire", "prune", "forget")  # the names of periodic tasks
+CHORE_PRIORITY = 2_000_000_000  # before any run: each takes a moment
+TASKS: dict[str, dict[str, type]] = {  # with their arguments
+    WORK: {"run": str, "thread": str, "user": str},
+    **{name: {"timestamp": int} for name in PERIODIC},
+}
 
 
 @asynccontextmanager
 async def open_worker(settings: Settings, concurrency: int | None = None) -> "AsyncIterator[Worker]":
-    """`concurrency`: runs that it is at together; None: as the settings say."""
+    """Open a worker; `concurrency`: how many runs it executes at once, if not as the settings say."""
     check_fleet(settings)
-    asyncio.get_running_loop().set_default_executor(
-        ThreadPoolExecutor(THREADS + 2 * TWICE * (concurrency or settings.fleet.concurrency), "openassay")
-    )
+    places = concurrency or settings.fleet.concurrency
+    executor = ThreadPoolExecutor(SPARE_THREADS + 2 * ORPHAN_FACTOR * places, "openassay")
+    asyncio.get_running_loop().set_default_executor(executor)
     async with AsyncExitStack() as stack:
         resources = await stack.enter_async_context(open_server_resources(settings))
-        await asyncio.to_thread(prepare_tables, resources.rows.database)
-        resources.engine.set_cost_limit(build_spending_limits(resources).limit_run)
-        shown = open_engine_endpoint(
-            resources.engine, resources.folder, resources.rows.database, resources.sources.list_sources()
-        )
-        figures = await stack.enter_async_context(shown)
+        database, engine = resources.rows.database, resources.engine
+        await asyncio.to_thread(prepare_tables, database)
+        engine.set_cost_limit(build_spending_limits(resources).limit_run)
+        endpoint = open_engine_endpoint(engine, resources.folder, database, resources.sources.list_sources())
+        metrics_url = await stack.enter_async_context(endpoint)
         connector = _create_connector(database_address(settings), settings.fleet.lease_seconds)
         app = App(connector=connector)
         try:
             await stack.enter_async_context(app.open_async())
         except Error as error:
             raise StorageError(f"the queue cannot be reached: {error}", retryable=True) from error
-        yield Worker(resources, app, connector, concurrency or settings.fleet.concurrency, figures)
+        yield Worker(resources, app, connector, places, metrics_url)
 
 
 def _create_connector(address: str, lease: float) -> PsycopgConnector:
     async def configure(connection: AsyncConnection[Any]) -> None:
-        """A worker that is stopped in the middle of something keeps others waiting no longer than a lease."""
+        """Keep a worker that is stopped in the middle of something from blocking others longer than a lease."""
         await connection.execute(f"SET idle_in_transaction_session_timeout = {round(lease * 1000)}".encode())
         await connection.execute(KEEPALIVE)
         await connection.commit()
@@ -147,92 +82,144 @@ def _create_connector(address: str, lease: float) -> PsycopgConnector:
         kwargs=connect_options(address),
         min_size=1,
         max_size=CONNECTIONS,
-        timeout=WAIT,
+        timeout=CONNECT_SECONDS,
         configure=configure,
         reconnect_timeout=ATTEMPT_SECONDS,
     )
 
 
 class Worker:
-    """`figures`: the address at which they are shown."""
+    """`metrics_url`: the address of its metrics."""
 
     def __init__(
-        self, resources: ServerResources, app: App, connector: PsycopgConnector, concurrency: int, figures: str | None
+        self,
+        resources: ServerResources,
+        app: App,
+        connector: PsycopgConnector,
+        concurrency: int,
+        metrics_url: str | None,
     ) -> None:
-        self.figures = figures
+        self.metrics_url = metrics_url
         self.engine = resources.engine
         self.concurrency = concurrency
-        self.left = 0  # runs that were under way when it was to stop
+        self.interrupted = 0  # runs that were active when it was to stop
         self.database = resources.rows.database.name
         self._fleet = resources.engine.settings.fleet
         self._queue = RunQueue(resources.rows.database, self._fleet.lease_seconds)
-        self._work = JobRunner(self.engine, self._queue)
+        self._runner = JobRunner(self.engine, self._queue)
         self._sweeper = Sweeper(self.engine, self._queue, connector.pool)
-        self._jobs = QueueJobManager(connector, {WORK: TASK_ARGUMENTS, **TASKS}, concurrency)
+        self._jobs = QueueJobManager(connector, TASKS, concurrency)
         self._app = app
         app.job_manager = self._jobs
-        app.task(name=WORK, queue=RUNS)(self._work.run)
+        app.task(name=WORK, queue=RUNS)(self._runner.run)
         schedule_chores(app, resources)
 
     async def run(self, stopping: asyncio.Event, *, until_idle: bool = False) -> None:
-        """Until it is to stop, or has nothing to do any more. Runs end the step they are at, and are put in line again:
-        another worker goes on with them."""
+        """Execute runs until `stopping` is set or, with `until_idle`, until none is left. Active runs finish their
+        current step and are requeued for another worker."""
         await self._sweeper.sweep()
-        async with _run_in_background(self._fetch_jobs(), self._sweeper.run()) as works:
-            ends = asyncio.create_task(self._wait_for_end(stopping, until_idle))
-            await asyncio.wait([ends, *works], return_when=asyncio.FIRST_COMPLETED)
-            ends.cancel()
-            await asyncio.wait([ends])
-            await self._stop()
-            for work in works:
-                if work.done():  # they end by being cancelled, and in no other way
-                    raise OpenAssayError(
-                        "the worker has stopped by itself", help="Its log says why."
-                    ) from work.exception()
-
-    async def _stop(self) -> None:
-        """It gives signs of life until the last run stands still, so that nobody takes them from it meanwhile."""
-        self._jobs.closed = self._work.stopping = True
-        self.left = len(self.engine.list_running())
-        await self.engine.drain(seconds=self._fleet.drain_seconds)
-        while self._work.in_hand:  # one that was being taken up just now is drained as soon as it is
-            await asyncio.sleep(BRIEFLY)
+        tasks = [asyncio.create_task(self._fetch_jobs()), asyncio.create_task(self._sweeper.run())]
+        try:
+            end = asyncio.create_task(self._wait_for_end(stopping, until_idle))
+            await asyncio.wait([end, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            end.cancel()
+            await asyncio.wait([end])
+            # It sends heartbeats until the last run has stopped, so that nobody takes them from it meanwhile.
+            self._jobs.closed = self._runner.stopping = True
+            self.interrupted = len(self.engine.list_running())
             await self.engine.drain(seconds=self._fleet.drain_seconds)
+            while self._runner.active:  # one that was being claimed just now is drained as soon as it is
+                await asyncio.sleep(STOP_POLL_SECONDS)
+                await self.engine.drain(seconds=self._fleet.drain_seconds)
+            for task in tasks:
+                if task.done():  # they end by being cancelled, and in no other way
+                    error = OpenAssayError("the worker has stopped by itself", help="Its log says why.")
+                    raise error from task.exception()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     async def _fetch_jobs(self) -> None:
         with _mute_job_logs():
             await self._app.run_worker_async(
-                queues=[RUNS, BEGUN, CHORES], concurrency=TWICE * self.concurrency, fetch_job_polling_interval=POLL,
-                install_signal_handlers=False, update_heartbeat_interval=self._fleet.lease_seconds / BEATS,
+                queues=[RUNS, BEGUN, CHORES],
+                concurrency=ORPHAN_FACTOR * self.concurrency,
+                fetch_job_polling_interval=POLL_SECONDS,
+                install_signal_handlers=False,
+                update_heartbeat_interval=self._fleet.lease_seconds / HEARTBEATS_PER_LEASE,
                 stalled_worker_timeout=self._fleet.lease_seconds,
-            )  # fmt: skip
+            )
 
     async def _wait_for_end(self, stopping: asyncio.Event, until_idle: bool) -> None:
-        """Idle is who has nothing waiting, and nothing at work, here or at another worker."""
+        """Return when it is to stop, or when no run is waiting or active, here or at another worker."""
         while not stopping.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(IDLE if until_idle else None):
+                async with asyncio.timeout(IDLE_SECONDS if until_idle else None):
                     await stopping.wait()
-            with contextlib.suppress(StorageError):  # the sweep tells of it
-                seen = await shield_until_done(self._queue.take_snapshot()) if until_idle else None
-                if seen and not seen.places and not seen.working:
+            with contextlib.suppress(StorageError):  # the sweep logs it
+                snapshot = await shield_until_done(self._queue.take_snapshot()) if until_idle else None
+                if snapshot and not snapshot.positions and not snapshot.running:
                     return
 
 
-@asynccontextmanager
-async def _run_in_background(*works: Coroutine[Any, Any, None]) -> AsyncIterator[list[asyncio.Task[None]]]:
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        yield tasks
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+class JobRunner:
+    """Does the jobs of the queue: each is one run, until it stops."""
+
+    def __init__(self, engine: Engine, queue: RunQueue) -> None:
+        self.stopping = False
+        self.active = 0
+        self._engine = engine
+        self._queue = queue
+        self._attempts = Attempts(engine, retry_seconds=BUSY_SHARE * queue.lease)
+
+    async def run(self, run: str, thread: str, user: str) -> None:
+        """Attempt a run, and requeue it if it has not ended: at once, if it stopped because this worker does."""
+        self.active += 1
+        try:
+            delay = 0.0 if self.stopping else await self._attempts.attempt(await self._load_run(run))
+            if delay is not None:
+                after = 0.0 if self.stopping else min(delay, DAMAGED_SECONDS)
+                await self._queue.add([await self._load_run(run)], after=after)
+        finally:
+            self.active -= 1
+
+    async def _load_run(self, run: str) -> Run:
+        try:
+            return await self._engine.threads.run(run)
+        except NotFoundError:
+            _log.warning("a job was rejected: there is no run %.80r", run)
+            raise
+
+
+def schedule_chores(app: App, resources: ServerResources) -> None:
+    """Register the periodic tasks of the fleet: each is due at the same minute everywhere, and done by one worker."""
+
+    @app.periodic(cron="*/10 * * * *")
+    @app.task(name=EXPIRE, queue=CHORES, lock=EXPIRE, queueing_lock=EXPIRE, priority=CHORE_PRIORITY)
+    async def expire(timestamp: int) -> None:
+        """Delete threads that nobody has touched for `persistence.ttl_hours`."""
+        await resources.engine.expire()
+
+    @app.periodic(cron="5-59/10 * * * *")
+    @app.task(name=PRUNE, queue=CHORES, lock=PRUNE, queueing_lock=PRUNE, priority=CHORE_PRIORITY)
+    async def prune(timestamp: int) -> None:
+        """Delete what has expired in the cache."""
+        for _ in range(MAX_PRUNES):
+            if not await resources.cache.prune():
+                return
+
+    @app.periodic(cron="7 * * * *")
+    @app.task(name=FORGET, queue=CHORES, lock=FORGET, queueing_lock=FORGET, priority=CHORE_PRIORITY)
+    async def forget(timestamp: int) -> None:
+        """Delete old jobs."""
+        await app.job_manager.delete_old_jobs(ENDED_HOURS, include_cancelled=True, include_aborted=True)
+        await app.job_manager.delete_old_jobs(FAILED_HOURS, include_failed=True)
 
 
 @contextlib.contextmanager
 def _mute_job_logs() -> Iterator[None]:
-    """What has become of a run is told by whoever worked on it."""
+    """Keep Procrastinate from logging the end of runs, which are logged here."""
 
     def is_news(record: logging.LogRecord) -> bool:
         about_end = str(getattr(record, "action", "")).startswith("job_")

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from openassay.cli.evidence import create_bundle, read_bundle
+from openassay.cli.evidence import bundle, read_bundle
 from openassay.server.bundle_viewer import open_viewer
 from tests.browser.ui.conftest import Opened, Researched, shot
 from tests.browser.ui.site import PATIENCE, Site
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.requirement("X-04")
 
 
 class Room(Site):
-    """The server of `openassay open`, in a thread of its own."""
+    """The server of `openassay verify --open`, in a thread of its own."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -45,7 +45,7 @@ def room(researched: Researched, tmp_path_factory: pytest.TempPathFactory) -> It
     file = folder / "hubble.openassay"
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as apart:
         patch.setenv("OPENASSAY_DATA_DIR", str(home))
-        apart.submit(create_bundle, researched.thread, run=None, out=file, unsigned=False).result(PATIENCE)
+        apart.submit(bundle, researched.thread, run=None, out=file, unsigned=False).result(PATIENCE)
     shutil.rmtree(home)
     opened = Room(file)
     opened.start()

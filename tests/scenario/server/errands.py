@@ -115,5 +115,5 @@ ERRANDS = {
         ],
         TITLE,
     ),
-    "a trial of the connection": Errand([_user("Hi")], completions.SHORT, {"max_tokens": 5}),
+    "a trial of the connection": Errand([_user("Hi")], completions.SHORT_ANSWER, {"max_tokens": 5}),
 }

@@ -256,7 +256,7 @@ async def test_a_stream_ends_with_the_token_that_opened_it(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also with the link, the person, and when the first user is added to a server that asked nobody."""
-    monkeypatch.setattr(middleware, "LOOK", 0.1)
+    monkeypatch.setattr(middleware, "RECHECK_SECONDS", 0.1)
     server = await serve()
     users, shares = server.service.resources.users, server.service.resources.shares
     anybody = http(server)
@@ -301,7 +301,7 @@ async def test_a_token_is_looked_at_once_for_all_its_streams(
             raise RuntimeError("nobody foresaw this")
         return await is_still_valid(*given)
 
-    monkeypatch.setattr(middleware, "LOOK", 0.1)
+    monkeypatch.setattr(middleware, "RECHECK_SECONDS", 0.1)
     monkeypatch.setattr(middleware, "is_still_valid", look)
     server = await serve()
     token = await token_of(server, "ada")

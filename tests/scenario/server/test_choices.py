@@ -10,7 +10,7 @@ import pytest
 from openassay import graph
 from openassay.errors import ConfigurationError
 from openassay.models.spend import ModelRole
-from openassay.server.runs import refuse_files
+from openassay.server.runs import refuse_local_model
 from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open
 
@@ -81,6 +81,6 @@ async def test_the_graph_that_is_shown_is_the_one_that_works(serve: Open, http: 
 
 @pytest.mark.parametrize("role", get_args(ModelRole))
 def test_a_model_in_a_file_is_offered_where_any_role_has_it(role: str) -> None:
-    refuse_files("local:small.gguf", load(**{f"{role}_model": "local:small.gguf"}))
+    refuse_local_model("local:small.gguf", load(**{f"{role}_model": "local:small.gguf"}))
     with pytest.raises(ConfigurationError):
-        refuse_files("local:other.gguf", load(**{f"{role}_model": "local:small.gguf"}))
+        refuse_local_model("local:other.gguf", load(**{f"{role}_model": "local:small.gguf"}))

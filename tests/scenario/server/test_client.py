@@ -38,12 +38,12 @@ async def test_what_is_asked_back_is_answered(serve: Open) -> None:
     server = await serve()
     asked: list[Interrupt] = []
 
-    async def answering(question: Interrupt) -> str:
+    async def answer(question: Interrupt) -> str:
         asked.append(question)
         return "The last three years, for an investor, as a short summary."
 
     async with openassay.AsyncClient(server.url) as client:
-        report = await client.research(QUESTION, mode="plan", depth="quick", answering=answering)
+        report = await client.research(QUESTION, mode="plan", depth="quick", on_interrupt=answer)
         assert report.sections
         assert asked
         assert await client.reviews() == []
@@ -100,7 +100,7 @@ async def test_a_wrong_token_and_a_server_that_is_not_there(serve: Open) -> None
         with pytest.raises(ApiError, match="token") as refused:
             await client.account()
         assert refused.value.status == 401
-        assert "openassay users add" in refused.value.help
+        assert "openassay admin users add" in refused.value.help
     async with openassay.AsyncClient("http://127.0.0.1:9", seconds=1) as client:
         with pytest.raises(ApiError, match="cannot be reached") as nobody:
             await client.account()
@@ -110,10 +110,11 @@ async def test_a_wrong_token_and_a_server_that_is_not_there(serve: Open) -> None
 
 def test_half_an_event_is_none() -> None:
     reader = EventReader()
-    [first] = reader.read_lines(["retry: 1000", "", "id: r.1", "event: status", 'data: {"seq":', "data: 1}", ""])
+    lines = ["retry: 1000", "", "id: r.1", "event: status", 'data: {"seq":', "data: 1}", ""]
+    [first] = filter(None, map(reader.read_line, lines))
     assert (first.id, first.name, first.data) == ("r.1", "status", {"seq": 1})
-    assert reader.read_lines([": still here", "", "id: r.2", 'data: {"se']) == []
+    assert not any(map(reader.read_line, [": still here", "", "id: r.2", 'data: {"se']))
     reader.reset()
     assert reader.last == "r.1", "the second is asked for again"
-    [second] = reader.read_lines(["id: r.2", 'data: {"seq": 2}', ""])
+    [second] = filter(None, map(reader.read_line, ["id: r.2", 'data: {"seq": 2}', ""]))
     assert (second.id, second.name) == ("r.2", "message")

@@ -16,7 +16,7 @@ from openassay.export.report import Report
 from openassay.models.event import Event, RunStatus
 from openassay.server import completions
 from openassay.server.app import RunningServer, open_server
-from openassay.server.completions import ATTACHED, ChatMessage, read_conversation, to_chat_answer
+from openassay.server.completions import ATTACHED_NOTE, ChatMessage, read_conversation, to_chat_answer
 from openassay.settings import load
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel
@@ -89,7 +89,7 @@ async def test_what_is_streamed_is_the_checked_report(serve: Open, client: Any) 
     assert drafted
     assert "".join(drafted)[:80] not in thoughts
     assert [chunk.choices[0].finish_reason for chunk in got if chunk.choices][-2:] == [None, "stop"]
-    assert len(deltas[-1].annotations) == len(whole.citations) > 0
+    assert len(deltas[-1].annotations) == len(whole.annotations) > 0
     assert got[-2].citations == list(whole.urls)
     assert got[-1].choices == []
     assert got[-1].usage.total_tokens == report.spend.tokens > 0
@@ -210,8 +210,8 @@ async def test_errands_of_front_ends_start_no_run(serve: Open, client: Any) -> N
     ],
 )
 def test_a_question_that_speaks_of_titles_is_one(question: str) -> None:
-    assert completions.detect_task([("user", question)], None, None) is None
-    assert completions.detect_task([("user", question)], {"task": "chat"}, 4096) is None
+    assert completions.detect_task([ChatMessage("user", question)], None, None) is None
+    assert completions.detect_task([ChatMessage("user", question)], {"task": "chat"}, 4096) is None
 
 
 def test_what_a_front_end_puts_around_a_question_is_not_asked() -> None:
@@ -223,7 +223,7 @@ def test_what_a_front_end_puts_around_a_question_is_not_asked() -> None:
     assert completions.detect_task(messages, None, None) is None
     talk = read_conversation(messages)
     assert talk is not None
-    assert (talk.question, talk.notes) == ("How fast is the universe expanding?", (ATTACHED,))
+    assert (talk.question, talk.notes) == ("How fast is the universe expanding?", (ATTACHED_NOTE,))
     old = read_conversation(
         [
             ChatMessage(

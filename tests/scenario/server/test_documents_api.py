@@ -70,14 +70,14 @@ async def test_content_says_what_a_file_is(serve: Open, http: Http) -> None:
 
 
 UNREADABLE: list[tuple[str, bytes | str, str]] = [
-    ("a.pdf", "no pdf at all", "it is called .pdf, but is none"),
+    ("a.pdf", "no pdf at all", "has the suffix .pdf but is not a PDF"),
     ("a.pdf", b"%PDF-1.7 broken", "a.pdf"),
     ("a.png", b"\x89PNG\r\n\x1a\n", "not a kind of file"),
     ("a.txt", b"\x89PNG\r\n\x1a\n", "not a kind of file"),
     ("a.exe", "MZ", "not a kind of file"),
     ("a.txt", b"\x00\x01\x02" * 50, "binary"),
     ("a.txt", "", "no text"),
-    ("a.docx", b"PK\x03\x04 nothing", "it is called .docx, but is none"),
+    ("a.docx", b"PK\x03\x04 nothing", "has the suffix .docx but is not a DOCX"),
 ]
 
 
@@ -261,7 +261,7 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
     assert (refused.status_code, run.thread in refused.json()["detail"]) == (409, True)
     await engine.delete(run.thread)
     assert (await client.delete(f"/api/documents/{given['id']}")).status_code == 204
-    with pytest.raises(NotFoundError, match="not there any more") as caught:
+    with pytest.raises(NotFoundError, match="was deleted") as caught:
         await engine.start("And now?", ResearchOptions(docs=docs))
     assert str(tmp_path) not in caught.value.message
 

@@ -225,7 +225,7 @@ async def test_no_query_and_no_secret_is_logged(serve: Open, http: Http, monkeyp
 
 
 def test_a_log_that_nobody_reads_stops_nobody_and_tells_what_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MOST_LINES", 3)
+    monkeypatch.setattr(logs, "MAX_LINES", 3)
     read = Event()
 
     class Pipe(io.StringIO):
@@ -248,7 +248,7 @@ def test_a_log_that_nobody_reads_stops_nobody_and_tells_what_was_lost(monkeypatc
 
 
 def test_a_log_that_nobody_reads_does_not_keep_the_server_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "CLOSING", 0.1)
+    monkeypatch.setattr(logs, "CLOSE_SECONDS", 0.1)
     read = Event()
 
     class Pipe(io.StringIO):

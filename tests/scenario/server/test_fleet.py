@@ -21,7 +21,7 @@ from openassay.server.app import RunningServer, open_server
 from openassay.settings import load
 from openassay.storage.database import ACCOUNTS
 from openassay.worker.queue import prepare_queue
-from openassay.worker.worker import TASKS, Worker, open_worker
+from openassay.worker.worker import PERIODIC, Worker, open_worker
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel
 from tests.scenario.server.asking import asked, researched, standing
@@ -339,7 +339,7 @@ async def test_what_no_worker_can_make_sense_of_is_put_aside(
     assert await researched(client), "others are not held up"
     jobs = "SELECT status FROM procrastinate_jobs WHERE lock IN ('a', 'b', 'c', 'd', 'e')"
     await until(lambda: changed(postgres_address, jobs) == [("failed",)] * 5)
-    told = [record.message for record in caplog.records if "put aside" in record.message]
+    told = [record.message for record in caplog.records if "was rejected" in record.message]
     assert len(told) == 5
     assert not [record for record in caplog.records if record.exc_info], "a line each, and no traceback"
 
@@ -367,7 +367,7 @@ async def test_chores_are_done_by_whichever_worker_comes_to_them(
     chores = (
         "INSERT INTO procrastinate_jobs (queue_name, task_name, args) VALUES ('chores', '{}', '{{\"timestamp\": 1}}')"
     )
-    changed(postgres_address, *map(chores.format, TASKS))
+    changed(postgres_address, *map(chores.format, PERIODIC))
     old = "SELECT status FROM procrastinate_jobs WHERE lock IS NULL AND queue_name = 'runs'"
     await until(lambda: changed(postgres_address, old) == [("failed",)])
     async with asyncio.timeout(PATIENCE):

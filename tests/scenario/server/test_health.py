@@ -42,7 +42,7 @@ async def test_what_it_can_do_without_is_told_and_keeps_nobody_away(
         port = taken.getsockname()[1]
         monkeypatch.setenv("REDIS_URL", f"redis://:secret-7-password@127.0.0.1:{port}/0")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
-        monkeypatch.setattr(traces, "CLOSING", 0.1)
+        monkeypatch.setattr(traces, "CLOSE_SECONDS", 0.1)
         client = http(await serve(cache={"backend": "redis"}, telemetry={"traces": "otlp"}))
         expected = ["the Redis server does not answer", "the collector of traces does not answer"]
         async with asyncio.timeout(30):
@@ -78,17 +78,17 @@ async def test_however_many_ask_it_is_looked_at_once(serve: Open, http: Http, mo
         return "there"
 
     monkeypatch.setattr(health, "_check_database", ask)
-    monkeypatch.setattr(health, "PATIENCE", 0.1)
-    monkeypatch.setattr(health, "FRESH", 0.0)
+    monkeypatch.setattr(health, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
     client = http(await serve(server={"requests_per_minute": 12}))
     answers = [*await asyncio.gather(*(client.get("/readyz") for _ in range(5))), await client.get("/readyz")]
     hang.set()
     assert [answer.status_code for answer in answers] == [503] * 6
     assert len(looked) == 1
 
-    monkeypatch.setattr(health, "PATIENCE", 5.0)
+    monkeypatch.setattr(health, "CHECK_SECONDS", 5.0)
     assert (await client.get("/readyz")).status_code == 200
-    monkeypatch.setattr(health, "FRESH", 20.0)
+    monkeypatch.setattr(health, "FRESH_SECONDS", 20.0)
     before = len(looked)
     assert [(await client.get("/readyz")).status_code for _ in range(5)] == [200] * 5
     assert len(looked) == before
@@ -111,7 +111,7 @@ async def test_only_this_machine_is_let_in_before_anybody_has_a_token(serve: Ope
     with pytest.raises(ConfigurationError, match="only this machine") as refused:
         async with open_server(everywhere):
             pass
-    assert "openassay users add" in refused.value.help
+    assert "openassay admin users add" in refused.value.help
     home = await serve()
     await token_of(home, "ann")
     async with open_server(everywhere) as server:

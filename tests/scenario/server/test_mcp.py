@@ -10,6 +10,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from openassay.engine.statements import StatementJudgement
 from openassay.mcp_server import tools
 from openassay.models.evidence import Verdict
 from openassay.models.user import Scope
@@ -158,22 +159,22 @@ async def test_a_statement_is_held_against_what_a_thread_has_read(serve: Open) -
         quote = answer["sources"][0]["quotes"][0]
         judged = await called(client, "verify", statement=quote, thread=answer["thread"])
         assert judged["verdict"] == "supported"
-        assert "say what to hold it against" in await refused(client, "verify", statement=quote)
+        assert "give a thread or passages to check it against" in await refused(client, "verify", statement=quote)
 
 
 @pytest.mark.slow
 async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     at_work, most, two_refused = 0, 0, asyncio.Event()
 
-    async def judge(*_: object) -> tools.VerificationResult:
+    async def judge(*_: object) -> StatementJudgement:
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
         await asyncio.wait_for(two_refused.wait(), 30)
         at_work -= 1
-        return tools.VerificationResult(verdict=Verdict.NOT_FOUND, confidence=0.0, reasons=[], evidence=[])
+        return StatementJudgement(Verdict.NOT_FOUND, confidence=0.0, reasons=[], evidence=[])
 
-    monkeypatch.setattr(tools, "_judge", judge)
+    monkeypatch.setattr(tools, "judge_statement", judge)
     server = await serve()
     ann, bob = await token_of(server, "ann"), await token_of(server, "bob")
     async with connected(server, ann) as hers, connected(server, bob) as his:
@@ -190,7 +191,7 @@ async def test_only_so_much_is_verified_at_once(serve: Open, monkeypatch: pytest
 
         failed = await asyncio.gather(*(verify(hers) for _ in range(12)), verify(his))
         assert (sum(failed), failed[-1]) == (2, False)
-        assert most == tools.AT_ONCE
+        assert most == tools.MAX_CHECKS
         too_much = [{**SOURCE, "text": "x" * 90_000}] * 5
         assert "400,000" in await refused(hers, "verify", statement="The kiln is hot.", passages=too_much)
 

@@ -115,7 +115,7 @@ async def test_a_run_of_another_process_is_heard_of(
     postgres_address: str, carrier: str, serve: Open, http: Http, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody looks by itself here within a minute: whatever arrives was heard of."""
-    for name in ("QUICK", "SLOW", "SURE"):
+    for name in ("MIN_POLL_SECONDS", "MAX_POLL_SECONDS", "SIGNALLED_POLL_SECONDS"):
         monkeypatch.setattr(stream, name, 60.0)
     there = {"backend": "postgres", "connection_string": postgres_address}
     client = http(await serve(tmp_path / "one", persistence=there))

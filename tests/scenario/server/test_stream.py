@@ -210,8 +210,8 @@ async def latest(server: RunningServer, thread: str) -> str:
 
 @pytest.mark.slow
 async def test_who_is_far_behind_reads_the_log_again(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openassay.server.stream.KEPT", 5)
-    monkeypatch.setattr("openassay.server.stream.PAGE", 4)
+    monkeypatch.setattr("openassay.server.stream.MAX_RECENT", 5)
+    monkeypatch.setattr("openassay.server.stream.PAGE_SIZE", 4)
     async with thinking(monkeypatch, latency=0.05) as settings:
         server = await serve(**settings)
         client = http(server)

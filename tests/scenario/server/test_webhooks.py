@@ -19,7 +19,7 @@ from openassay.errors import ConfigurationError
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import ResearchOptions
 from openassay.server.app import RunningServer, open_server
-from openassay.server.webhooks import OF_ONE, WebhookSender, check_address
+from openassay.server.webhooks import MAX_DELIVERIES_PER_USER, WebhookSender, check_address
 from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open, token_of
 
@@ -81,7 +81,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def telling(server: RunningServer, first: float = 0.05) -> AsyncIterator[WebhookSender]:
-    hooks = WebhookSender(server.service.resources, look=0.02, first=timedelta(seconds=first))
+    hooks = WebhookSender(server.service.resources, poll_seconds=0.02, first_retry=timedelta(seconds=first))
     task = asyncio.create_task(hooks.run())
     yield hooks
     task.cancel()
@@ -196,7 +196,7 @@ async def test_an_address_that_takes_its_time_holds_up_nobody_else(serve: Open, 
         await ben.post(f"/api/webhooks/{quick['id']}/test")
         async with asyncio.timeout(5):
             await receiver.heard(1)
-        assert len(silent.posts) <= OF_ONE
+        assert len(silent.posts) <= MAX_DELIVERIES_PER_USER
     listening.close()
 
 
@@ -303,5 +303,5 @@ async def test_nobody_reaches_the_webhooks_of_others(serve: Open, http: Http, re
 
 
 def test_a_network_that_is_none_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"server\.webhook_addresses: 'here' is no network"):
+    with pytest.raises(ConfigurationError, match=r"server\.webhook_addresses: 'here' is not a network"):
         check_address("https://hooks.example.org", load(server={"webhook_addresses": ["here"]}))

@@ -1,12 +1,12 @@
-"""The seam below the router: one request in, one answer out, streamed on the wire.
+"""Adapters of the vendors: one request in, one answer out, streamed.
 
-    Request     what is asked of which model, how, and for how long
-    Vendor      whoever answers it; raises ModelError and nothing else
-    Unsupported the server does not know a way of asking: the router goes on to the next
+    ModelRequest     what is asked of which model, how, and for how long
+    Vendor           answers it; raises ModelError and nothing else
+    ParameterError   the server does not know a way of asking: the router tries the next
 
     anthropic.py openai.py google.py   one adapter per wire format; OpenAI's also serves compatible and local servers
-    streaming.py                       what they share: the deadline, the bounds, the answer, errors
-    wire.py faults.py forms.py         the connection; what a refusal means; JSON schemas as each vendor takes them
+    base.py                            what they share: the connection, the deadline, the bounds, JSON schemas
+    errors.py                          what a refusal means
 
 An adapter module imports its SDK, which takes a second, so it is imported by `open_vendor` alone.
 """
@@ -35,7 +35,7 @@ class ModelRequest:
 
 
 class Vendor(Protocol):
-    """`ask` raises ModelError and nothing else; `on_text` hears the answer as it grows."""
+    """Answers requests. `ask` raises ModelError and nothing else; `on_text` receives the answer as it grows."""
 
     async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply: ...
 
@@ -43,7 +43,7 @@ class Vendor(Protocol):
 
 
 class ParameterError(ModelError):
-    """The server refuses a parameter: another way of asking may do. Never billed."""
+    """The server refuses a parameter: another way of asking may work. Never billed."""
 
     def __init__(self, message: str, *, parameter: str, **context: object) -> None:
         super().__init__(
@@ -53,7 +53,7 @@ class ParameterError(ModelError):
 
 
 def open_vendor(name: ModelName, settings: "Settings") -> Vendor:
-    """Imports an SDK, and for a file loads the model: call it in a thread. Connects when first asked."""
+    """Open the adapter of a model: imports an SDK, and for a file loads the model, so call it in a thread."""
     match name.vendor:
         case "anthropic":
             from openassay.llm.vendors.anthropic import AnthropicVendor

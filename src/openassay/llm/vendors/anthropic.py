@@ -69,7 +69,9 @@ class AnthropicVendor(StreamingVendor[AsyncAnthropic]):
         async with stream:
             async for raw in stream:
                 event = _AnthropicEvent.model_validate(raw)
-                counted = _update_counts(counted, event)
+                # Counts are cumulative: what a later event says replaces what an earlier one said.
+                said = event.usage or (event.message.usage if event.message else None)
+                counted = counted if said is None else counted.model_copy(update=said.model_dump(exclude_none=True))
                 delta = event.delta or _AnthropicDelta()
                 reason = delta.stop_reason or reason
                 text = delta.partial_json if request.method == "function_calling" else delta.text
@@ -105,12 +107,6 @@ def _answer_format(request: ModelRequest) -> dict[str, Any]:
     except ValueError as error:  # a part without a type
         raise ParameterError("anthropic does not take this schema", parameter="response_format") from error
     return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
-
-
-def _update_counts(before: _AnthropicCounts, event: _AnthropicEvent) -> _AnthropicCounts:
-    """Counts are cumulative: what a later event says replaces what an earlier one said."""
-    said = event.usage or (event.message.usage if event.message else None)
-    return before if said is None else before.model_copy(update=said.model_dump(exclude_none=True))
 
 
 def _to_usage(counts: _AnthropicCounts) -> TokenUsage | None:

@@ -1,4 +1,4 @@
-"""What all adapters share: one streamed call within its deadline and bounds, and an answer made of its pieces."""
+"""What all adapters share: one streamed call within its deadline and bounds, its connection, and JSON schemas."""
 
 import asyncio
 import codecs
@@ -32,7 +32,7 @@ from openassay.models.spend import ModelReply, TokenUsage
 from openassay.protocols import OnText
 from openassay.settings import Settings
 
-# The JSON schema of an answer, as each way of asking wants it.
+# JSON schemas of answers -------------------------------------------------------------------------------
 
 Schema = dict[str, Any]
 
@@ -45,12 +45,12 @@ UNKNOWN_KEYWORDS = frozenset(
 
 
 def schema_name(form: Schema) -> str:
-    """What a schema or a tool may be called: letters, digits and dashes."""
+    """Return a name for a schema or a tool: letters, digits and dashes."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(form.get("title", ""))).strip("_")[:64] or "answer"
 
 
 def system_text(request: ModelRequest) -> str:
-    """The system text; in JSON mode the server sees no schema, so it is written out there."""
+    """Return the system text; in JSON mode the server sees no schema, so it is added there."""
     text = replace_surrogates(request.prompt.system)
     if request.method != "json_mode":
         return text
@@ -62,17 +62,17 @@ def system_text(request: ModelRequest) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """A lone surrogate, as a broken file name or page may hold, cannot be sent as UTF-8."""
+    """Replace lone surrogates, as of a broken file name or page, which cannot be sent as UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def strict_schema(form: Schema) -> Schema | None:
-    """For OpenAI's strict mode: objects closed, everything required. None: it has maps with free keys."""
+    """Close objects and require everything, for OpenAI's strict mode; None where there are maps with free keys."""
     return None if _has_free_keys(form) else clean_schema(form, all_required=True)
 
 
 def clean_schema(node: Schema, *, all_required: bool = False) -> Schema:
-    """Without the keywords vendors refuse; a reference stands alone, and objects hold what they list."""
+    """Drop keywords that vendors refuse; a reference stands alone, and objects hold what they list."""
     if "$ref" in node and "$defs" not in node:
         return {"$ref": node["$ref"]}
     result: Schema = {}
@@ -104,11 +104,8 @@ def _has_free_keys(node: object) -> bool:
     return any(_has_free_keys(part) for part in node.values())
 
 
-# The connection below every SDK: what may leave, how much may come back, and how long a connection may take.
-#
-# Redirects are not followed and proxies of the environment are not used. Answers are asked for uncompressed, since a
-# few
-# compressed kilobytes can unpack to gigabytes.
+# The connection below every SDK. Redirects are not followed and proxies of the environment are not used. Answers are
+# requested uncompressed, since a few compressed kilobytes can unpack to gigabytes.
 
 MAX_RESPONSE_BYTES = 32_000_000  # of one response; 8,000 tokens arrive as some 3 MB of events
 CONNECT_SECONDS = 10.0
@@ -121,7 +118,7 @@ PASS_HEADERS = frozenset(
 
 
 class HttpExchange:
-    """One call on the wire, seen from below the SDK."""
+    """The HTTP exchange of one call, below the SDK."""
 
     def __init__(self, seconds: float) -> None:
         # Address and TLS each have this long, so that a deadline that passes passes on a connection that stood.
@@ -129,7 +126,7 @@ class HttpExchange:
         self.response: httpx2.Response | None = None
 
     async def close(self) -> None:
-        """Whatever the SDK does with a stream that nobody reads to its end, the connection is closed."""
+        """Close the connection, whatever the SDK does with a stream that nobody reads to its end."""
         if self.response is not None:
             await self.response.aclose()
 
@@ -139,7 +136,7 @@ EXCHANGE: ContextVar[HttpExchange] = ContextVar("exchange")
 
 @cache
 def load_ssl_context() -> ssl.SSLContext:
-    """Read once, and in a thread: it takes longer than all else that stands between a call and its connection."""
+    """Read the certificate authorities once, and in a thread: it takes longer than everything else before a call."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
@@ -190,11 +187,9 @@ MAX_ANSWER_BYTES = 2_000_000  # of an answer's text
 Finish = Literal["stop", "length", "refusal"]
 SDK = TypeVar("SDK")
 
-# What comes of JSON that is not what it should be: not JSON, other types, missing parts, nested without end.
+# What unexpected JSON raises: not JSON, other types, missing parts, nested without end.
 FORMAT_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-
-
-# Below the SDKs, where they let it through.
+# From below the SDKs, where they let it through.
 CONNECTION_ERRORS = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL)
 
 
@@ -206,7 +201,7 @@ class StreamPiece(NamedTuple):
 
 
 class StreamingVendor(ABC, Generic[SDK]):
-    """A Vendor. Subclasses say how to open their SDK's client, and how its stream becomes pieces."""
+    """The base of vendors. Subclasses say how to open their SDK's client, and how its stream becomes pieces."""
 
     official: ClassVar[str]
     faults: ClassVar[tuple[type[Exception], ...]]  # what the SDK raises
@@ -218,7 +213,13 @@ class StreamingVendor(ABC, Generic[SDK]):
         self.vendor = name.vendor
         self.address = address or base_url(name, settings) or self.official
         self.secret = secret or find_key(name, settings.keys) or "none"
-        self.place = VendorEndpoint(name.vendor, _strip_credentials(self.address), key_variable(name), self.secret)
+        parts = urlsplit(self.address)
+        self.endpoint = VendorEndpoint(
+            name.vendor,
+            f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}",
+            key_variable(name),
+            self.secret,
+        )
         load_ssl_context()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._http: httpx2.AsyncClient | None = None
@@ -235,18 +236,26 @@ class StreamingVendor(ABC, Generic[SDK]):
 
     @abstractmethod
     def error_event(self, error: Exception) -> object:
-        """The body of an error that came as an event of the stream; None for any other error."""
+        """Return the body of an error that came as an event of the stream; None for any other error."""
 
     async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         began = time.monotonic()
         deadline = asyncio.timeout(request.seconds)
         try:
             async with deadline:
-                answer = await self._ask_with_fallbacks(request, on_text)
+                answer = None
+                while answer is None:
+                    without = frozenset(self._refused[request.model])
+                    try:
+                        answer = await self._ask_once(request, on_text, without)
+                    except ParameterError as error:  # again without what the server refuses, which is not billed
+                        if error.parameter not in self.optional or error.parameter in without:
+                            raise
+                        self._refused[request.model].add(error.parameter)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            raise timeout_error(self.place, request.seconds, connected=True) from None
+            raise timeout_error(self.endpoint, request.seconds, connected=True) from None
         return ModelReply(
             text=answer.text,
             model=f"{self.vendor}:{request.model}",
@@ -261,21 +270,15 @@ class StreamingVendor(ABC, Generic[SDK]):
         if http is not None and self._loop is asyncio.get_running_loop():
             await http.aclose()
 
-    async def _ask_with_fallbacks(self, request: ModelRequest, on_text: OnText | None) -> "StreamAnswer":
-        """Once more without a parameter that the server refuses, which is remembered; refusals are not billed."""
-        while True:
-            without = frozenset(self._refused[request.model])
-            try:
-                return await self._ask_once(request, on_text, without)
-            except ParameterError as error:
-                if error.parameter not in self.optional or error.parameter in without:
-                    raise
-                self._refused[request.model].add(error.parameter)
-
     async def _ask_once(self, request: ModelRequest, on_text: OnText | None, without: frozenset[str]) -> "StreamAnswer":
         exchange, answer = HttpExchange(request.seconds), StreamAnswer()
         token = EXCHANGE.set(exchange)
-        pieces = self.stream_pieces(self._get_sdk(), request, without)
+        # Connections belong to the event loop they were made in.
+        loop = asyncio.get_running_loop()
+        if self._sdk is None or self._loop is not loop:
+            self._loop, self._http = loop, open_client()
+            self._sdk = self.connect(self._http)
+        pieces = self.stream_pieces(self._sdk, request, without)
         try:
             while (piece := await self._next_piece(pieces, request, exchange, answer)) is not None:
                 answer.add(piece)
@@ -287,7 +290,7 @@ class StreamingVendor(ABC, Generic[SDK]):
             await pieces.aclose()
         if answer.finish is None:
             what = "the answer broke off before its end" if answer.begun else "sent no answer"
-            raise answer_error(self.place, what, billed=answer.begun or not _is_page(exchange))
+            raise answer_error(self.endpoint, what, billed=answer.begun or not _is_page(exchange))
         return answer
 
     async def _next_piece(
@@ -297,7 +300,7 @@ class StreamingVendor(ABC, Generic[SDK]):
         exchange: HttpExchange,
         answer: "StreamAnswer",
     ) -> StreamPiece | None:
-        """Errors leave their causes behind: an SDK's message may hold the prompt or the key."""
+        """Return the next piece. Errors drop their causes: an SDK's message may hold the prompt or the key."""
         try:
             return await anext(pieces, None)
         except self.faults + CONNECTION_ERRORS as error:
@@ -311,15 +314,15 @@ class StreamingVendor(ABC, Generic[SDK]):
         response = exchange.response
         if response is None:
             if isinstance(error, httpx2.TimeoutException) or isinstance(error.__cause__, httpx2.TimeoutException):
-                return timeout_error(self.place, request.seconds, connected=False)
-            return unreachable_error(self.place)
+                return timeout_error(self.endpoint, request.seconds, connected=False)
+            return unreachable_error(self.endpoint)
         if not response.is_success:
             return self._refusal_error(response, request)
         body = self.error_event(error)
-        words = parse_error_body(body)
-        if body is None or begun or not 400 <= words.status < 600:
-            return answer_error(self.place, "the answer broke off before its end")
-        return refusal_error(words.status, response.headers, words, self.place, request)
+        parsed = parse_error_body(body)
+        if body is None or begun or not 400 <= parsed.status < 600:
+            return answer_error(self.endpoint, "the answer broke off before its end")
+        return refusal_error(parsed.status, response.headers, parsed, self.endpoint, request)
 
     def _format_error(self, request: ModelRequest, exchange: HttpExchange) -> ModelError:
         if exchange.response is None:
@@ -328,26 +331,18 @@ class StreamingVendor(ABC, Generic[SDK]):
             )
         if not exchange.response.is_success:
             return self._refusal_error(exchange.response, request)
-        return answer_error(self.place, "sent something that is no answer", billed=not _is_page(exchange))
+        return answer_error(self.endpoint, "sent something that is no answer", billed=not _is_page(exchange))
 
     def _refusal_error(self, response: httpx2.Response, request: ModelRequest) -> ModelError:
         try:
             body = decode_json(response.content)
         except httpx2.ResponseNotRead:  # the connection broke while it said why
             body = None
-        return refusal_error(response.status_code, response.headers, parse_error_body(body), self.place, request)
-
-    def _get_sdk(self) -> SDK:
-        """Connections belong to the event loop they were made in."""
-        loop = asyncio.get_running_loop()
-        if self._sdk is None or self._loop is not loop:
-            self._loop, self._http = loop, open_client()
-            self._sdk = self.connect(self._http)
-        return self._sdk
+        return refusal_error(response.status_code, response.headers, parse_error_body(body), self.endpoint, request)
 
 
 def _is_page(exchange: HttpExchange) -> bool:
-    """A web page, or nothing by intention: somebody on the way has answered, and no model has thought."""
+    """Tell whether a gateway has answered, with a web page or nothing on purpose, and no model was asked."""
     response = exchange.response
     if response is None:
         return False
@@ -355,7 +350,7 @@ def _is_page(exchange: HttpExchange) -> bool:
 
 
 class StreamAnswer:
-    """Pieces so far."""
+    """The answer so far."""
 
     def __init__(self) -> None:
         self.finish: Finish | None = None
@@ -381,7 +376,7 @@ class StreamAnswer:
 
 
 def make_usage(prompt: object, completion: object) -> TokenUsage | None:
-    """None for what is missing or absurd, which is then booked at its worst case. No prompt has no tokens."""
+    """Return the usage; None for a missing or absurd one, which is then booked at its worst case."""
     if not is_count(prompt) or not is_count(completion) or prompt == 0:
         return None
     return TokenUsage(prompt_tokens=prompt, completion_tokens=completion)
@@ -389,8 +384,3 @@ def make_usage(prompt: object, completion: object) -> TokenUsage | None:
 
 def is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _strip_credentials(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,4 +1,4 @@
-"""What a refusal means: a status, headers and a body become one of our errors.
+"""Turns the refusals of providers into errors: by their status, headers and body.
 
 The words of a provider are quoted only where they explain something, and never when they hold a key or a piece of the
 prompt.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from openassay.errors import ApiKeyError, ContextOverflowError, ModelError, ModelTimeoutError, RateLimitError
 from openassay.llm.vendors import ModelRequest, ParameterError
-from openassay.text.urls import parse_retry_after as seconds_of
+from openassay.text.urls import parse_retry_after
 
 # Errors in the middle of a stream have a name instead of a status.
 STATUSES = {
@@ -49,7 +49,7 @@ _KEYLIKE = re.compile(r"\b(sk|pk|key|AIza|Bearer)[-_ ]?[\w*.-]{6,}", re.I)
 
 
 class VendorEndpoint(NamedTuple):
-    """Who is asked, in words for a message."""
+    """The endpoint of a vendor, as messages name it."""
 
     vendor: str
     address: str  # without user and password
@@ -95,61 +95,81 @@ def decode_json(content: bytes) -> object:
 
 
 def refusal_error(
-    status: int, headers: Mapping[str, str], words: ErrorBody, place: VendorEndpoint, request: ModelRequest
+    status: int, headers: Mapping[str, str], body: ErrorBody, endpoint: VendorEndpoint, request: ModelRequest
 ) -> ModelError:
-    """The provider did not do it, and does not bill it."""
-    text = f"{words.code} {words.parameter} {words.message}".replace(request.model, "")
-    about: dict[str, Any] = {"provider": place.vendor, "model": request.model, "status": status}
+    """Return the error of a request that the provider refused, and does not bill."""
+    text = f"{body.code} {body.parameter} {body.message}".replace(request.model, "")
+    about: dict[str, Any] = {"provider": endpoint.vendor, "model": request.model, "status": status}
     if status in (401, 403) or _BAD_KEY.search(text):
-        return _key_error(place, about)
+        return ApiKeyError(
+            f"{endpoint.vendor} rejects the key ({about['status']})",
+            help=f"Check {endpoint.variable}, and that the account may use this model.",
+            **about,
+        )
     if status == 402 or _NO_CREDIT.search(text):
         return ApiKeyError(
-            f"the account at {place.vendor} has no credit left",
-            help=f"Add credit there, or set another {place.variable}.",
+            f"the account at {endpoint.vendor} has no credit left",
+            help=f"Add credit there, or set another {endpoint.variable}.",
             **about,
         )
     if status == 429:
-        wait = words.delay if words.delay is not None else retry_after(headers)
-        return RateLimitError(f"{place.vendor} wants fewer requests (429)", retry_after=wait, **about)
+        wait = body.delay if body.delay is not None else retry_after(headers)
+        return RateLimitError(f"{endpoint.vendor} wants fewer requests (429)", retry_after=wait, **about)
     if status == 413 or (status < 500 and _OVERFLOW.search(text)) or "exceed_context_size" in text:
         return ContextOverflowError(f"the prompt is too long for {request.model}", **about)
     if (parameter := _find_parameter(status, text)) is not None:
         return ParameterError(
-            f"{place.vendor} does not take {parameter} for {request.model}", parameter=parameter, **about
+            f"{endpoint.vendor} does not take {parameter} for {request.model}", parameter=parameter, **about
         )
-    return _other_error(status, words, place, request, about)
-
-
-def unreachable_error(place: VendorEndpoint) -> ModelError:
+    if status == 404:
+        return ModelError(
+            f"{endpoint.vendor} has no model {request.model}",
+            help="Check the name with the vendor or the server.",
+            **about,
+        )
+    if 300 <= status < 400:
+        return ModelError(
+            f"{endpoint.address} redirects elsewhere ({status})",
+            help="Correct the address; redirects are not followed.",
+            **about,
+        )
+    reason = _safe_reason(body.message, request, endpoint)
+    what = "is overloaded" if status == 529 or "overloaded" in body.code else "answered"
     return ModelError(
-        f"cannot reach {place.vendor} at {place.address}; is the server running?",
-        help="Check the address and the network.",
-        retryable=True,
-        provider=place.vendor,
+        f"{endpoint.vendor} {what} ({status}){reason}", retryable=status >= 500 or status in (408, 409, 425), **about
     )
 
 
-def answer_error(place: VendorEndpoint, what: str, *, billed: bool = True) -> ModelError:
-    """An answer that began, or should have: unless it is known not to be one, it may have been billed."""
-    return ModelError(f"{place.vendor}: {what}", retryable=True, billed=billed, provider=place.vendor)
+def unreachable_error(endpoint: VendorEndpoint) -> ModelError:
+    return ModelError(
+        f"cannot reach {endpoint.vendor} at {endpoint.address}; is the server running?",
+        help="Check the address and the network.",
+        retryable=True,
+        provider=endpoint.vendor,
+    )
 
 
-def timeout_error(place: VendorEndpoint, seconds: float, *, connected: bool) -> ModelTimeoutError:
-    what = f"gave no whole answer in {seconds:g} s" if connected else f"at {place.address} accepts no connection"
+def answer_error(endpoint: VendorEndpoint, what: str, *, billed: bool = True) -> ModelError:
+    """Return the error of a broken answer, which may have been billed unless it is known that no model answered."""
+    return ModelError(f"{endpoint.vendor}: {what}", retryable=True, billed=billed, provider=endpoint.vendor)
+
+
+def timeout_error(endpoint: VendorEndpoint, seconds: float, *, connected: bool) -> ModelTimeoutError:
+    what = f"gave no whole answer in {seconds:g} s" if connected else f"at {endpoint.address} accepts no connection"
     return ModelTimeoutError(
-        f"{place.vendor} {what}",
+        f"{endpoint.vendor} {what}",
         help="Raise llm.call_seconds, or choose a faster model.",
         retryable=True,
         billed=connected,
-        provider=place.vendor,
+        provider=endpoint.vendor,
     )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds; the header holds them, or a date."""
+    """Return the seconds to wait; the header holds them, or a date."""
     if (milliseconds := _parse_number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
-    return seconds_of(headers.get("retry-after", ""))
+    return parse_retry_after(headers.get("retry-after", ""))
 
 
 def _parse_number(text: str | None) -> float | None:
@@ -160,16 +180,10 @@ def _parse_number(text: str | None) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-def _key_error(place: VendorEndpoint, about: dict[str, Any]) -> ApiKeyError:
-    return ApiKeyError(
-        f"{place.vendor} rejects the key ({about['status']})",
-        help=f"Check {place.variable}, and that the account may use this model.",
-        **about,
-    )
-
-
 def _find_parameter(status: int, text: str) -> str | None:
-    """On a bad request the name of a parameter is enough, save for limits, where a wrong value is named as well."""
+    """Find the parameter that was refused.
+
+    On a bad request its name is enough, save for limits, where a wrong value is named as well."""
     if status not in (400, 404, 422, 500, 501):
         return None
     refuses = _REFUSES.search(text) is not None
@@ -179,45 +193,24 @@ def _find_parameter(status: int, text: str) -> str | None:
     return None
 
 
-def _other_error(
-    status: int, words: ErrorBody, place: VendorEndpoint, request: ModelRequest, about: dict[str, Any]
-) -> ModelError:
-    if status == 404:
-        return ModelError(
-            f"{place.vendor} has no model {request.model}",
-            help="Check the name with the vendor or the server.",
-            **about,
-        )
-    if 300 <= status < 400:
-        return ModelError(
-            f"{place.address} redirects elsewhere ({status})", help="Correct the address; redirects are not followed.",
-            **about,
-        )  # fmt: skip
-    reason = _safe_reason(words.message, request, place)
-    what = "is overloaded" if status == 529 or "overloaded" in words.code else "answered"
-    return ModelError(
-        f"{place.vendor} {what} ({status}){reason}", retryable=status >= 500 or status in (408, 409, 425), **about
-    )
-
-
-def _safe_reason(message: str, request: ModelRequest, place: VendorEndpoint) -> str:
-    """A provider's reason on one short line, or nothing if it repeats what it was sent, be it the key."""
+def _safe_reason(message: str, request: ModelRequest, endpoint: VendorEndpoint) -> str:
+    """Return a provider's reason on one short line, or nothing if it repeats the prompt or the key."""
     line = _KEYLIKE.sub("…", " ".join(message.split()))[:160]
     if not line or not line.isprintable() or "<" in line:
         return ""
-    if _has_overlap(message, place.secret, 8):
+    if _has_overlap(message, endpoint.secret, 8):
         return ""
     sent = " ".join(f"{request.prompt.system} {request.prompt.text}".split())
     return "" if _has_overlap(line, sent, 16) else f": {line}"
 
 
 def _has_overlap(text: str, secret: str, length: int) -> bool:
-    """Whether so many characters in a row stand in both."""
+    """Tell whether so many characters in a row stand in both."""
     return any(text[at : at + length] in secret for at in range(len(text) - length + 1))
 
 
 def _detail_reasons(details: object) -> list[str]:
-    """Google's ErrorInfo and Anthropic's error codes."""
+    """Return Google's ErrorInfo and Anthropic's error codes."""
     if isinstance(details, dict):
         details = [details]
     if not isinstance(details, list):
@@ -227,7 +220,7 @@ def _detail_reasons(details: object) -> list[str]:
 
 
 def _retry_delay(details: object) -> float | None:
-    """Google's RetryInfo: {"retryDelay": "34s"}."""
+    """Return Google's RetryInfo: {"retryDelay": "34s"}."""
     for item in details if isinstance(details, list) else ():
         if isinstance(item, dict) and isinstance(item.get("retryDelay"), str):
             return _parse_number(item["retryDelay"].removesuffix("s"))

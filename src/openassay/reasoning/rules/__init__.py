@@ -45,7 +45,7 @@ SUPPORTED, PARTLY = 0.60, 0.25
 
 
 class RuleReasoner:
-    """Implements `reasoning.protocol.Reasoner`. Work on the processor runs in a thread."""
+    """Implements `reasoning.base.Reasoner`. Work on the processor runs in a thread."""
 
     name = "embedded"
 
@@ -77,12 +77,11 @@ class RuleReasoner:
         return [TypedQuery(text=text) for text in vary_queries(request.question, request.understanding, request.count)]
 
     async def read(self, request: ReadRequest) -> Sequence[Quote]:
-        return await asyncio.to_thread(self._read, request)
-
-    def _read(self, request: ReadRequest) -> Sequence[Quote]:
-        asked = request.question.text
-        quotes = read_passages(request.question, request.passages, request.limit, self._embedder, request.titles)
-        borne = add_answer_quotes(asked, request.passages, quotes, request.limit)
+        asked, passages, limit = request.question.text, request.passages, request.limit
+        quotes = await asyncio.to_thread(
+            read_passages, request.question, passages, limit, self._embedder, request.titles
+        )
+        borne = await asyncio.to_thread(add_answer_quotes, asked, passages, quotes, limit)
         return [quote for quote in borne if could_answer(asked, quote.text)]
 
     async def analyse(self, request: AnalysisRequest) -> Analysis:
@@ -94,7 +93,14 @@ class RuleReasoner:
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
         pairs = [(text, quote) for text, quotes in statements for quote in quotes]
         each = iter(await asyncio.to_thread(self._support.scores, pairs))
-        return JudgementBatch(judgements=tuple(_to_judgement([next(each) for _ in quotes]) for _, quotes in statements))
+        judgements = []
+        for _, quotes in statements:
+            score = max([next(each) for _ in quotes], default=0.0)  # of the quote that supports most
+            verdict = Verdict.PARTLY if score >= PARTLY else Verdict.NOT_FOUND
+            verdict = Verdict.SUPPORTED if score >= SUPPORTED else verdict
+            reason = f"support {score:.2f} by words and meaning"
+            judgements.append(Judgement(verdict=verdict, score=round(score, 4), reason=reason))
+        return JudgementBatch(judgements=tuple(judgements))
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
@@ -102,28 +108,18 @@ class RuleReasoner:
         return await asyncio.to_thread(find_disagreements, claims, conflicts, known)
 
     async def write(self, request: WriteRequest) -> Draft:
-        return await asyncio.to_thread(_write_draft, request)
+        answers = await asyncio.to_thread(find_answers, request.plan.goal, request.claims, request.titles)
+        draft = await asyncio.to_thread(write, request)
+        return draft.model_copy(update={"answers": answers})
 
     async def write_verbatim(self, request: WriteRequest) -> Draft:
         return await asyncio.to_thread(write, request)
 
     async def critique(self, request: CritiqueRequest) -> Critique:
-        return await self.score_draft(request)
+        return await asyncio.to_thread(critique_draft, request)
 
     async def score_draft(self, request: CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
 
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str:
         return condense(turns, summary)
-
-
-def _write_draft(request: WriteRequest) -> Draft:
-    given = find_answers(request.plan.goal, request.claims, request.titles)
-    return write(request).model_copy(update={"answers": given})
-
-
-def _to_judgement(scores: Sequence[float]) -> Judgement:
-    """By the quote that supports most."""
-    score = max(scores, default=0.0)
-    verdict = Verdict.SUPPORTED if score >= SUPPORTED else Verdict.PARTLY if score >= PARTLY else Verdict.NOT_FOUND
-    return Judgement(verdict=verdict, score=round(score, 4), reason=f"support {score:.2f} by words and meaning")

@@ -1,8 +1,7 @@
 """What a round of reading brought: confidence by section, gaps, disagreements, and what to ask next."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.models.evidence import ANSWERED, Analysis, Claim, Disagreement, Gap, KeyFinding, Theme
@@ -19,7 +18,7 @@ from openassay.reasoning.base import (
 from openassay.reasoning.rules.phrases import split_clauses
 from openassay.reasoning.rules.plan import ASPECT_QUERIES, find_empty_aspects, is_about_a_company
 from openassay.reasoning.rules.read import split_statements
-from openassay.reasoning.rules.short_answers import AnswerComparison, Sides, compare_answers
+from openassay.reasoning.rules.short_answers import compare_answers
 from openassay.reasoning.rules.understand import extract_topic
 from openassay.text.questions import ASKING, answer_kinds, find_year_range, has_answer_kind
 from openassay.text.relations import find_main_figure, find_years, is_same_fact, relate
@@ -55,44 +54,7 @@ def find_disagreements(
     answers to the question on the same thing are opposites too, and a better kind of source settles a matter.
     """
     known = known or DisputeContext()
-    settled = _find_updates(claims)
-    outdated = {matter.sides[1][0] for matter in settled}
-    current = [claim for claim in claims if claim.id not in outdated]
-    answered = _compare_claims(current, known)
-    opposed = [matter for item in answered.disputes if (matter := _to_disagreement(*item))]
-    for at, left in enumerate(current):
-        for right in current[at + 1 :]:
-            apart = frozenset((left.id, right.id)) in answered.apart and not _have_uncertainty(left.text, right.text)
-            if not apart and relate(left.text, right.text) == "disagree":
-                _add_conflict(opposed, left, right)
-    standing = {claim.text: claim for claim in current}
-    for conflict in conflicts:
-        if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
-            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], conflict.about)
-    by_id = {claim.id: claim for claim in claims}
-    return [_weigh_sources(matter, by_id, known) for matter in (*opposed, *settled)]
-
-
-def _have_uncertainty(*texts: str) -> bool:
-    """Whether each states its uncertainty: measurements of one thing may disagree whenever they were made."""
-    found = [find_main_figure(text) for text in texts]
-    return all(figure is not None and figure.uncertainty is not None for figure in found)
-
-
-def _compare_claims(claims: Sequence[Claim], known: DisputeContext) -> AnswerComparison:
-    texts = {name: origin.text for name, origin in known.origins.items()}
-    groups = {name: origin.group for name, origin in known.origins.items() if origin.group}
-    return compare_answers(known.question, claims, texts, groups)
-
-
-def _to_disagreement(matter: str, sides: Sides) -> Disagreement | None:
-    """None where one claim holds both answers, so that it stands on no side."""
-    left, right = (tuple(dict.fromkeys(reading.claim for reading in side)) for side in sides)
-    return None if set(left) & set(right) else Disagreement(about=matter, sides=(left, right), resolution=OPEN)
-
-
-def _find_updates(claims: Sequence[Claim]) -> list[Disagreement]:
-    """Each outdated claim once, with the newest that replaces it."""
+    # Each outdated claim once, with the newest that replaces it.
     newest: dict[str, Claim] = {}
     by_id = {claim.id: claim for claim in claims}
     for old in claims:
@@ -101,15 +63,35 @@ def _find_updates(claims: Sequence[Claim]) -> list[Disagreement]:
                 best = newest.get(old.id)
                 if best is None or max(find_years(new.text)) > max(find_years(best.text)):
                     newest[old.id] = new
-    return [
+    settled = [
         Disagreement(
-            about=describe_overlap(new.text, by_id[old].text),
-            sides=((new.id,), (old,)),
-            resolution=NEWER,
-            resolved=True,
+            about=describe_overlap(new.text, by_id[id].text), sides=((new.id,), (id,)), resolution=NEWER, resolved=True
         )
-        for old, new in newest.items()
+        for id, new in newest.items()
     ]
+    outdated = {matter.sides[1][0] for matter in settled}
+    current = [claim for claim in claims if claim.id not in outdated]
+    texts = {name: origin.text for name, origin in known.origins.items()}
+    groups = {name: origin.group for name, origin in known.origins.items() if origin.group}
+    answered = compare_answers(known.question, current, texts, groups)
+    opposed: list[Disagreement] = []
+    for matter, sides in answered.disputes:
+        first, second = (tuple(dict.fromkeys(reading.claim for reading in side)) for side in sides)
+        if not set(first) & set(second):  # a claim that holds both answers stands on no side
+            opposed.append(Disagreement(about=matter, sides=(first, second), resolution=OPEN))
+    for at, left in enumerate(current):
+        for right in current[at + 1 :]:
+            # Measurements that state their uncertainty may disagree whenever they were made.
+            measured = [figure.uncertainty for one in (left, right) if (figure := find_main_figure(one.text))]
+            uncertain = len(measured) == 2 and None not in measured
+            apart = frozenset((left.id, right.id)) in answered.apart and not uncertain
+            if not apart and relate(left.text, right.text) == "disagree":
+                _add_conflict(opposed, left, right)
+    standing = {claim.text: claim for claim in current}
+    for conflict in conflicts:
+        if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
+            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], conflict.about)
+    return [_weigh_sources(matter, by_id, known) for matter in (*opposed, *settled)]
 
 
 def _add_conflict(found: list[Disagreement], left: Claim, right: Claim, matter: str = "") -> None:
@@ -118,13 +100,13 @@ def _add_conflict(found: list[Disagreement], left: Claim, right: Claim, matter: 
         if known.resolved:
             continue
         first, second = known.sides
-        for mine, other, claim, opponent in ((first, second, left, right), (second, first, left, right),
-                                             (first, second, right, left), (second, first, right, left)):  # fmt: skip
-            if claim.id in mine:
-                if opponent.id in mine:
-                    return
-                sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
-                found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
+        for claim, opponent in ((left, right), (right, left)):
+            for mine, other in ((first, second), (second, first)):
+                if claim.id not in mine:
+                    continue
+                if opponent.id not in mine:
+                    sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
+                    found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
                 return
     matter = matter or describe_overlap(left.text, right.text)
     found.append(Disagreement(about=matter, sides=((left.id,), (right.id,)), resolution=OPEN))
@@ -136,46 +118,31 @@ def _weigh_sources(matter: Disagreement, claims: dict[str, Claim], known: Disput
     documents = [{span.document for id in side for span in claims[id].spans} for side in matter.sides]
     if not known.origins or not all(documents):
         return matter
-    backing = tuple(len({_group_of(name, known) for name in side}) for side in documents)
+    origins = {name: known.origins.get(name) for side in documents for name in side}
+    groups = {name: origin.group if origin and origin.group else name for name, origin in origins.items()}
+    backing = tuple(len({groups[name] for name in side}) for side in documents)
     matter = matter.model_copy(update={"backing": backing})
     if matter.resolved:
         return matter
-    ranks = [max((known.origins[name].rank for name in side if name in known.origins), default=1) for side in documents]
+    ranks = [max((origin.rank for name in side if (origin := origins[name])), default=1) for side in documents]
     if ranks[0] != ranks[1]:
         return _resolve_for(matter, ranks[0] > ranks[1], "it rests on a better kind of source: " + BETTER)
-    dates = [_newest_date(side, known) for side in documents]
-    if all(dates) and dates[0] != dates[1] and _is_one_publisher(set().union(*documents), known):
+    # The newest date of a side; none where one of its documents is undated.
+    published = {name: (origin.published if origin else None) or "" for name, origin in origins.items()}
+    by_side = [[published[name] for name in side] for side in documents]
+    dates = [max(days) if all(days) else "" for days in by_side]
+    hosts = {origin.host if origin else "" for origin in origins.values()}
+    if all(dates) and dates[0] != dates[1] and len(hosts) == 1 and "" not in hosts:
         return _resolve_for(matter, dates[0] > dates[1], NEWER)
-    return matter.model_copy(update={"resolution": _explain_open(backing)})
+    most, least = max(backing), min(backing)
+    why = f"{most} independent sources stand against {least}, and none of them is of a better kind"
+    return matter.model_copy(update={"resolution": OPEN if most == least else why})
 
 
 def _resolve_for(matter: Disagreement, first: bool, why: str) -> Disagreement:
     order = slice(None) if first else slice(None, None, -1)
     sides, backing = matter.sides[order], matter.backing[order]
     return matter.model_copy(update={"sides": sides, "backing": backing, "resolved": True, "resolution": why})
-
-
-def _newest_date(documents: set[str], known: DisputeContext) -> str:
-    """The newest date of a side; none where one of its documents is undated."""
-    dates = [known.origins[name].published if name in known.origins else None for name in documents]
-    return max(date or "" for date in dates) if all(dates) else ""
-
-
-def _is_one_publisher(documents: set[str], known: DisputeContext) -> bool:
-    hosts = {known.origins[name].host if name in known.origins else "" for name in documents}
-    return len(hosts) == 1 and "" not in hosts
-
-
-def _explain_open(backing: Sequence[int]) -> str:
-    if backing[0] == backing[1]:
-        return OPEN
-    most, least = max(backing), min(backing)
-    return f"{most} independent sources stand against {least}, and none of them is of a better kind"
-
-
-def _group_of(document: str, known: DisputeContext) -> str:
-    origin = known.origins.get(document)
-    return origin.group if origin and origin.group else document
 
 
 # What the evidence for a sub-question does not have, said so that it can be searched for (C-09).
@@ -194,42 +161,32 @@ QUERIES_BY_NEED = {
 
 def find_missing(plan: Plan, quotes: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """By sub-question, for those that lack something; `quotes` are what was found for each."""
-    found = {question.id: _find_missing_words(question, quotes.get(question.id, ())) for question in plan.questions}
+    missing: dict[str, tuple[str, ...]] = {}
     if is_about_a_company(plan.sections):
-        found = _find_missing_sides(plan, [quote for told in quotes.values() for quote in told])
-    return {id: lacks for id, lacks in found.items() if lacks}
-
-
-def _find_missing_sides(plan: Plan, quotes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Sides of a company nothing speaks of, each laid to the sub-question it belongs to, or to the first."""
-    homes = {question.section: question.id for question in reversed(plan.questions)}
-    found: dict[str, tuple[str, ...]] = {}
-    for section in find_empty_aspects(quotes) if plan.questions else ():
-        home = homes.get(section, plan.questions[0].id)
-        found[home] = (*found.get(home, ()), ASPECT_QUERIES[section])
-    return found
-
-
-def _find_missing_words(question: SubQuestion, quotes: Sequence[str]) -> tuple[str, ...]:
-    """The kind of answer that is asked for, the period, then words of the question that nothing found has."""
-    wanted = [kind for kind in answer_kinds(question.text) if not any(has_answer_kind(kind, quote) for quote in quotes)]
-    there = {known for quote in quotes for known in stems(quote)}  # called `stem`, Python 3.12 takes it below
-    words = (
-        [word for word in content_words(question.text) if stem(word) not in there | ASKING] if quotes else DEFAULT_NEEDS
-    )
-    return tuple(dict.fromkeys((*wanted, *_find_missing_years(question, quotes), *words)))[:MOST_MISSING]
-
-
-def _find_missing_years(question: SubQuestion, quotes: Sequence[str]) -> list[str]:
-    asked = find_year_range(question.in_context)
-    if asked is None or any(asked.overlaps(find_years(quote)) for quote in quotes):
-        return []
-    return [str(year) for year in sorted({asked.first, asked.last} & find_years(question.in_context))]
+        # Sides of a company nothing speaks of, each laid to the sub-question it belongs to, or to the first.
+        homes = {question.section: question.id for question in reversed(plan.questions)}
+        every = [quote for told in quotes.values() for quote in told]
+        for section in find_empty_aspects(every) if plan.questions else ():
+            home = homes.get(section, plan.questions[0].id)
+            missing[home] = (*missing.get(home, ()), ASPECT_QUERIES[section])
+        return missing
+    for question in plan.questions:
+        # The kind of answer that is asked for, the period, then words of the question that nothing found has.
+        found = quotes.get(question.id, ())
+        kinds = [kind for kind in answer_kinds(question.text) if not any(has_answer_kind(kind, one) for one in found)]
+        asked, years = find_year_range(question.in_context), set[int]()
+        if asked and not any(asked.overlaps(find_years(quote)) for quote in found):
+            years = {asked.first, asked.last} & find_years(question.in_context)
+        there = {known for quote in found for known in stems(quote)}  # called `stem`, Python 3.12 takes it below
+        words = [word for word in content_words(question.text) if stem(word) not in there | ASKING]
+        lacks = dict.fromkeys((*kinds, *map(str, sorted(years)), *(words if found else DEFAULT_NEEDS)))
+        if lacks:
+            missing[question.id] = tuple(lacks)[:MOST_MISSING]
+    return missing
 
 
 def build_need_queries(question: SubQuestion, lacks: Sequence[str], *, found: bool) -> list[str]:
-    """What the sub-question is about, and one thing it lacks: never a word of a page. Where nothing was found, all it
-    is about; else its names are enough."""
+    """What the sub-question is about, or its names where something was `found`, with one thing it lacks."""
     whole = content_words(f"{question.topic} {extract_topic(question.text)}")
     named = content_words(" ".join(find_names(question.in_context)[:2]))
     about = list(dict.fromkeys((named if found else whole) or whole))[:LONGEST_QUERY]
@@ -247,6 +204,11 @@ MOST_FINDINGS = 10
 FEWEST_THEMES, MOST_THEMES = 3, 5
 LONGEST_UNIT = 3  # letters of what looks like a name and may be a unit: Mpc, GHz
 LIKELY = 0.5  # relevance of a quote that speaks to the question
+MOST_REFINEMENTS = 3  # new queries for one gap; the others are left for the round after
+ENOUGH = 0.6  # confidence below which another round is worth a try: about what one good source gives
+MOST_COMPARISONS = 40  # findings compared with each other, since pairs grow by the square
+
+Needs = dict[str, tuple[str, ...]]
 
 
 def select_key_findings(
@@ -259,48 +221,47 @@ def select_key_findings(
     disputed = {id for conflict in conflicts for side in conflict.sides for id in side}
     lacking = {question.id for question in unanswered}
     chosen: list[Evidence] = []
-    for item in _interleave_questions(questions, evidence):
-        if len(chosen) < MOST_FINDINGS and not any(_says_same(item, other) for other in chosen):
-            chosen.append(item)
-    return tuple(
-        KeyFinding(finding=item.finding.id, grade=_grade_finding(item, evidence, disputed, lacking)) for item in chosen
-    )
-
-
-def _interleave_questions(questions: Sequence[SubQuestion], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The best of each sub-question, then the second best of each, and so on."""
+    # The best of each sub-question, then the second best of each, and so on.
     known = {question.id for question in questions}
     asked = [item for item in evidence if item.finding.question in known]
     best = sorted(asked, key=lambda item: (-item.finding.relevance, item.finding.id))
-    return interleave_groups(best, lambda item: item.finding.question)
-
-
-def _grade_finding(item: Evidence, evidence: Sequence[Evidence], disputed: set[str], lacking: set[str]) -> str:
-    """Strong: another document says the same and nobody the contrary. Moderate: others speak to the matter too. Weak:
-    one source alone, or a dispute. Gap: the best there is for a sub-question that has no answer."""
-    finding = item.finding
-    if finding.question in lacking:
-        return "gap"
-    if finding.id in disputed:
-        return "weak"
-    elsewhere = [other for other in evidence if other.finding.span.document != finding.span.document]
-    if any(relate(finding.span.quote, other.finding.span.quote) == "same" for other in elsewhere):
-        return "strong"
-    others = any(other.finding.question == finding.question for other in elsewhere)
-    return "moderate" if others and finding.relevance >= LIKELY else "weak"
-
-
-def _says_same(one: Evidence, other: Evidence) -> bool:
-    return is_same_fact(one.finding.span.quote, other.finding.span.quote)
+    for item in interleave_groups(best, lambda item: item.finding.question):
+        said = item.finding.span.quote
+        if len(chosen) < MOST_FINDINGS and not any(is_same_fact(said, one.finding.span.quote) for one in chosen):
+            chosen.append(item)
+    # Strong: another document says the same and nobody the contrary. Moderate: others speak to the matter too. Weak:
+    # one source alone, or a dispute. Gap: the best there is for a sub-question that has no answer.
+    graded = []
+    for finding in (item.finding for item in chosen):
+        elsewhere = [one.finding for one in evidence if one.finding.span.document != finding.span.document]
+        others = any(one.question == finding.question for one in elsewhere)
+        grade = "moderate" if others and finding.relevance >= LIKELY else "weak"
+        if finding.question in lacking:
+            grade = "gap"
+        elif finding.id in disputed:
+            grade = "weak"
+        elif any(relate(finding.span.quote, one.span.quote) == "same" for one in elsewhere):
+            grade = "strong"
+        graded.append(KeyFinding(finding=finding.id, grade=grade))
+    return tuple(graded)
 
 
 def find_themes(questions: Sequence[SubQuestion], by_question: Mapping[str, Sequence[Evidence]]) -> tuple[Theme, ...]:
-    """A sub-question that two or more documents speak to is a theme; where these are few, so is a name that two or
-    more bring up."""
+    """Sub-questions that two or more documents speak to; where these are few, names that two or more bring up."""
     found = [theme for question in questions if (theme := _to_theme(question.text, by_question.get(question.id, ())))]
     if len(found) < FEWEST_THEMES:
-        every = [item for items in by_question.values() for item in items]
-        found += _find_name_themes(every, questions)[: FEWEST_THEMES - len(found)]
+        # By names that no sub-question has, those of most documents first.
+        asked = {stem for question in questions for stem in stems(question.in_context)}
+        behind: dict[str, list[Evidence]] = {}
+        spelled: dict[str, str] = {}
+        for item in (item for items in by_question.values() for item in items):
+            for name in find_names(item.finding.span.quote):
+                if set(stems(name)) - asked and (len(name) > LONGEST_UNIT or name.isupper()):
+                    behind.setdefault(fold(name), []).append(item)
+                    spelled.setdefault(fold(name), name)
+        made = [theme for key, items in behind.items() if (theme := _to_theme(spelled[key], items))]
+        made.sort(key=lambda theme: (-theme.sources, -len(theme.findings), theme.title))
+        found += made[: FEWEST_THEMES - len(found)]
     return tuple(found[:MOST_THEMES])
 
 
@@ -312,95 +273,62 @@ def _to_theme(title: str, behind: Sequence[Evidence]) -> Theme | None:
     return Theme(title=title, findings=ids, sources=len(documents))
 
 
-def _find_name_themes(evidence: Sequence[Evidence], questions: Sequence[SubQuestion]) -> list[Theme]:
-    """By names that no sub-question has, those of most documents first."""
-    asked = {stem for question in questions for stem in stems(question.in_context)}
-    behind: dict[str, list[Evidence]] = {}
-    spelled: dict[str, str] = {}
-    for item in evidence:
-        for name in find_names(item.finding.span.quote):
-            if set(stems(name)) - asked and (len(name) > LONGEST_UNIT or name.isupper()):
-                behind.setdefault(fold(name), []).append(item)
-                spelled.setdefault(fold(name), name)
-    made = [theme for key, items in behind.items() if (theme := _to_theme(spelled[key], items))]
-    return sorted(made, key=lambda theme: (-theme.sources, -len(theme.findings), theme.title))
-
-
-MOST_REFINEMENTS = 3  # new queries for one gap; the others are left for the round after
-ENOUGH = 0.6  # confidence below which another round is worth a try: about what one good source gives
-MOST_COMPARISONS = 40  # findings compared with each other, since pairs grow by the square
-
-Needs = dict[str, tuple[str, ...]]
-
-
 def analyse(request: AnalysisRequest) -> Analysis:
-    by_question = _group_by_question(request.evidence)
-    confidence = request.coverage
-    sections = _average_by_section(request.plan.questions, confidence)
-    unanswered = [question for question in request.plan.questions if confidence[question.id] < ANSWERED]
+    questions, confidence = request.plan.questions, request.coverage
+    by_question: dict[str, list[Evidence]] = {}
+    for item in request.evidence:
+        by_question.setdefault(item.finding.question, []).append(item)
+    by_section: dict[str, list[float]] = {}
+    for question in questions:
+        by_section.setdefault(question.section, []).append(confidence[question.id])
+    sections = {section: sum(values) / len(values) for section, values in by_section.items()}
+    unanswered = [question for question in questions if confidence[question.id] < ANSWERED]
     conflicts = _find_conflicts(request.evidence)
-    lacks = _find_needs(request, by_question, _questions_in_dispute(conflicts, request.evidence))
-    wanting = _select_open_questions(request, lacks)
+    home = {item.finding.id: item.finding.question for item in request.evidence}
+    disputed = {home[id] for conflict in conflicts for side in conflict.sides for id in side}
+    # By sub-question, what nothing found has, and what would settle a dispute, or somebody else who says so.
+    lacks = find_missing(
+        request.plan, {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
+    )
+    for question in questions:
+        own = lacks.get(question.id, ())
+        if question.id in disputed and confidence[question.id] >= ANSWERED:
+            lacks[question.id] = (*own, SETTLEMENT)
+        elif by_question.get(question.id) and confidence[question.id] < ENOUGH:
+            lacks[question.id] = (*own, CONFIRMATION)
+    # Those not sure enough, those in dispute, and sides of a company that nothing speaks of.
+    company = is_about_a_company(request.plan.sections)
+    wanting = [
+        question
+        for question in questions
+        if confidence[question.id] < ENOUGH
+        or SETTLEMENT in lacks.get(question.id, ())
+        or (company and question.id in lacks)
+    ]
     gaps = tuple(
         Gap(section=question.section, severity="major" if question in unanswered else "minor", question=question.id)
         for question in wanting
     )
+    feedback = []
+    for question in wanting:
+        state = "does not have enough evidence" if question in unanswered else "could be surer"
+        state = state if by_question.get(question.id) else "has no evidence yet"
+        wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
+        feedback.append(f"{question.text} {state}{wanted}.")
+    major = sum(gap.severity == "major" for gap in gaps)
     return Analysis(
         section_confidence=sections,
         confidence=round(sum(sections.values()) / len(sections), 4) if sections else 0.0,
         previous_confidence=request.previous.confidence if request.previous else 0.0,
-        key_findings=select_key_findings(request.plan.questions, request.evidence, conflicts, unanswered),
-        themes=find_themes(request.plan.questions, by_question),
+        key_findings=select_key_findings(questions, request.evidence, conflicts, unanswered),
+        themes=find_themes(questions, by_question),
         gaps=gaps,
         disagreements=tuple(conflicts),
         unanswered=tuple(question.text for question in unanswered),
         refinements=_build_refinements(wanting, lacks, by_question, request),
-        sufficiency=_rate_sufficiency(gaps, len(request.plan.questions)),
-        feedback=_build_feedback(wanting, by_question, lacks, unanswered),
+        sufficiency="sufficient" if not gaps else "gaps_major" if major * 2 > len(questions) else "gaps_minor",
+        feedback=" ".join(feedback),
     )
-
-
-def _group_by_question(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    found: dict[str, list[Evidence]] = {}
-    for item in evidence:
-        found.setdefault(item.finding.question, []).append(item)
-    return found
-
-
-def _average_by_section(questions: Sequence[SubQuestion], confidence: Mapping[str, float]) -> dict[str, float]:
-    sections: dict[str, list[float]] = {}
-    for question in questions:
-        sections.setdefault(question.section, []).append(confidence[question.id])
-    return {section: sum(values) / len(values) for section, values in sections.items()}
-
-
-def _find_needs(request: AnalysisRequest, by_question: Mapping[str, Sequence[Evidence]], disputed: set[str]) -> Needs:
-    """By sub-question, what would make it surer: what nothing found has, and what would settle a dispute, or somebody
-    else who says so."""
-    quotes = {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
-    lacks = find_missing(request.plan, quotes)
-    for question in request.plan.questions:
-        own = lacks.get(question.id, ())
-        if question.id in disputed and request.coverage[question.id] >= ANSWERED:
-            own = (*own, SETTLEMENT)
-        elif by_question.get(question.id) and request.coverage[question.id] < ENOUGH:
-            own = (*own, CONFIRMATION)
-        if own:
-            lacks[question.id] = own
-    return lacks
-
-
-def _select_open_questions(request: AnalysisRequest, lacks: Needs) -> list[SubQuestion]:
-    """Sub-questions another round could help: those not sure enough, those in dispute, and sides of a company that
-    nothing speaks of."""
-    company = is_about_a_company(request.plan.sections)
-    return [
-        question
-        for question in request.plan.questions
-        if request.coverage[question.id] < ENOUGH
-        or SETTLEMENT in lacks.get(question.id, ())
-        or (company and question.id in lacks)
-    ]
 
 
 def _find_conflicts(evidence: Sequence[Evidence]) -> list[Disagreement]:
@@ -411,17 +339,10 @@ def _find_conflicts(evidence: Sequence[Evidence]) -> list[Disagreement]:
     for at, left in enumerate(distinct):
         for right in distinct[at + 1 :]:
             if relate(left.finding.span.quote, right.finding.span.quote) == "disagree":
-                found.append(
-                    Disagreement(about=describe_overlap(left.finding.span.quote, right.finding.span.quote),
-                                 sides=((left.finding.id,), (right.finding.id,)), resolution="unresolved")
-                )  # fmt: skip
+                about = describe_overlap(left.finding.span.quote, right.finding.span.quote)
+                sides = ((left.finding.id,), (right.finding.id,))
+                found.append(Disagreement(about=about, sides=sides, resolution=OPEN))
     return found[:10]
-
-
-def _questions_in_dispute(conflicts: Sequence[Disagreement], evidence: Sequence[Evidence]) -> set[str]:
-    """Sub-questions whose findings contradict each other."""
-    home = {item.finding.id: item.finding.question for item in evidence}
-    return {home[id] for conflict in conflicts for side in conflict.sides for id in side}
 
 
 def _build_refinements(
@@ -430,14 +351,19 @@ def _build_refinements(
     by_question: Mapping[str, Sequence[Evidence]],
     request: AnalysisRequest,
 ) -> dict[str, tuple[str, ...]]:
-    """New queries for what is missing, then the question in fewer words: all from the plan, never from page text, and
-    none that asks the same as one before."""
+    """New queries for what is missing, then the question in fewer words: never from page text, none asked before."""
     refined = {}
     known = collect_known_stems(request.plan)
     seen: set[QueryKey] = {query_key(text) for text in request.asked}
     for question in wanting:
         wanted = build_need_queries(question, lacks.get(question.id, ()), found=bool(by_question.get(question.id)))
-        texts = [text for text in (*wanted, *_shorten_question(question)) if text and has_only_known_words(text, known)]
+        # Where the question names something, no query goes without a name; what it only means, its topic says.
+        words, topic = content_words(question.text), content_words(question.topic)[:3]
+        fewer = [words[:3], words[-3:], sorted(words, key=len, reverse=True)[:2]]
+        shorter = [" ".join(dict.fromkeys([*topic, *some])) for some in fewer]
+        named = {stem for name in find_names(question.in_context) for stem in stems(name)}
+        wanted += [text for text in shorter if not named or named & set(stems(text))]
+        texts = [text for text in wanted if text and has_only_known_words(text, known)]
         distinct = {meant: text for text in reversed(texts) if (meant := query_key(text)) not in seen}
         fresh = list(distinct.values())[::-1][:MOST_REFINEMENTS]
         seen.update(map(query_key, fresh))
@@ -446,40 +372,7 @@ def _build_refinements(
     return refined
 
 
-def _shorten_question(question: SubQuestion) -> list[str]:
-    """Where the question names something, no query goes without a name; what it only means, its topic says."""
-    words, topic = content_words(question.text), content_words(question.topic)[:3]
-    fewer = [words[:3], words[-3:], sorted(words, key=len, reverse=True)[:2]]
-    texts = [" ".join(dict.fromkeys([*topic, *some])) for some in fewer]
-    named = {stem for name in find_names(question.in_context) for stem in stems(name)}
-    return [text for text in texts if not named or named & set(stems(text))]
-
-
-def _rate_sufficiency(gaps: Sequence[Gap], questions: int) -> str:
-    if not gaps:
-        return "sufficient"
-    severities = Counter(gap.severity for gap in gaps)
-    return "gaps_major" if severities["major"] * 2 > questions else "gaps_minor"
-
-
-def _build_feedback(
-    wanting: Sequence[SubQuestion],
-    by_question: Mapping[str, Sequence[Evidence]],
-    lacks: Needs,
-    unanswered: Sequence[SubQuestion],
-) -> str:
-    lines = []
-    for question in wanting:
-        found = "does not have enough evidence" if question in unanswered else "could be surer"
-        if not by_question.get(question.id):
-            found = "has no evidence yet"
-        wanted = f"; missing: {', '.join(lacks[question.id])}" if question.id in lacks else ""
-        lines.append(f"{question.text} {found}{wanted}.")
-    return " ".join(lines)
-
-
-# Claims from findings: a source's own sentences, one fact each, are the statements; those that say the same become
-# one claim with all its witnesses.
+# Claims from findings: a source's own sentences, one fact each; those that say the same become one claim.
 
 MOST_WORDINGS = 5
 
@@ -515,19 +408,17 @@ class _SourceStatement(NamedTuple):
     stands: bool
     item: Evidence
 
-    @property
-    def quote(self) -> str:
-        return self.item.finding.span.quote
-
 
 def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
-    """One claim a fact, best first. What a reader could not understand alone is told only where nothing else answers
-    the same sub-question."""
+    """One claim a fact, best first; what cannot be understood alone only where nothing else answers its question."""
     known = find_names(f"{plan.goal} {plan.topic}")
     ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
     groups: list[list[_SourceStatement]] = []
     for item in ordered:
-        for said in _split_evidence(item, known):
+        statements = split_statements(_strip_debris(item.finding.span.quote), item.title, known)
+        parts = ((statement, part) for statement in statements for part in split_clauses(statement.text))
+        for statement, part in parts:
+            said = _SourceStatement(to_report_sentence(part), statement.stands, item)
             for group in groups:
                 if is_same_fact(group[0].text, said.text):
                     group.append(said)
@@ -535,38 +426,28 @@ def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]
             else:
                 groups.append([said])
     answered = {said.item.finding.question for group in groups for said in group if said.stands}
-    return [
-        _to_draft_claim(group)
-        for group in groups
-        if any(said.stands or said.item.finding.question not in answered for said in group)
-    ]
-
-
-def _split_evidence(item: Evidence, known: Sequence[str]) -> Iterator[_SourceStatement]:
-    for statement in split_statements(_strip_debris(item.finding.span.quote), item.title, known):
-        for part in split_clauses(statement.text):
-            yield _SourceStatement(to_report_sentence(part), statement.stands, item)
-
-
-def _to_draft_claim(group: Sequence[_SourceStatement]) -> DraftClaim:
-    """The statement as it can be told alone, and last the whole quote: should a part of it not be borne out, the
-    source's own words are."""
-    told = sorted(group, key=lambda said: not said.stands)
-    wordings = dict.fromkeys(said.text for said in told)
-    whole = to_report_sentence(told[0].quote)
-    relevance = group[0].item.finding.relevance
-    dated = any(not _DEICTIC.search(said.text) for said in group)
-    return DraftClaim(
-        wordings=tuple(dict.fromkeys([*list(wordings)[: MOST_WORDINGS - 1], whole])),
-        findings=tuple(dict.fromkeys(said.item.finding.id for said in group)),
-        questions=tuple(dict.fromkeys(said.item.finding.question for said in group)),
-        relevance=relevance if dated else round(DEICTIC_FACTOR * relevance, 4),
-    )
+    claims = []
+    for group in groups:
+        if not any(said.stands or said.item.finding.question not in answered for said in group):
+            continue
+        # The statement as it can be told alone, and last the whole quote: should a part of it not be borne out, the
+        # source's own words are.
+        told = sorted(group, key=lambda said: not said.stands)
+        wordings = list(dict.fromkeys(said.text for said in told))[: MOST_WORDINGS - 1]
+        relevance = group[0].item.finding.relevance
+        dated = any(not _DEICTIC.search(said.text) for said in group)
+        claim = DraftClaim(
+            wordings=tuple(dict.fromkeys([*wordings, to_report_sentence(told[0].item.finding.span.quote)])),
+            findings=tuple(dict.fromkeys(said.item.finding.id for said in group)),
+            questions=tuple(dict.fromkeys(said.item.finding.question for said in group)),
+            relevance=relevance if dated else round(DEICTIC_FACTOR * relevance, 4),
+        )
+        claims.append(claim)
+    return claims
 
 
 def to_report_sentence(quote: str) -> str:
-    """A quote as a sentence of a report: one line, no heading ahead of it, no connective to a neighbour that is not
-    there."""
+    """A quote as a sentence of a report: one line, no heading ahead of it, no connective to a neighbour."""
     text = _LEAD.sub("", _strip_debris(quote))
     first = text.split(" ", 1)[0]
     text = text[:1].upper() + text[1:] if first.islower() else text  # "the team" but not "iPad"

@@ -1,4 +1,4 @@
-"""Reviewing a draft by checks that can be counted: six criteria, each with its own file of checks in reviewing/.
+"""Reviewing a draft by checks that can be counted, for six criteria.
 
 Every criterion begins at 10 and loses what its faults cost; the weighted sum is at most what the evidence allows. So a
 score means something: from 8 on, most statements are confirmed or come from credible sources. A report half of which
@@ -6,17 +6,16 @@ rests on single sources of unknown credit stays below 8 however well it reads; o
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
-from itertools import pairwise
 from math import floor
 from typing import Literal, NamedTuple
 
 from openassay.models.evidence import Claim, Mark, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import Critique, Issue, SectionRole, SourceCard
-from openassay.reasoning.base import CritiqueRequest, DraftSentence, recommend
+from openassay.reasoning.base import CritiqueRequest, recommend
 from openassay.text.language import detect_language
 from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, jaccard, stem, stems, words
@@ -31,8 +30,7 @@ LONGEST_SHOWN = 80  # characters of a sentence in an issue
 
 
 class DraftFault(NamedTuple):
-    """An issue, and the points of its criterion that it takes. One that no writer can mend has no fix: those are what
-    the writer is asked for."""
+    """An issue, and the points of its criterion that it takes; one that no writer can mend has no fix."""
 
     issue: Issue
     cost: float
@@ -43,11 +41,6 @@ def make_fault(
 ) -> DraftFault:
     issue = Issue(category=category, severity=severity, location=place, description=description, fix=fix)
     return DraftFault(issue, COST[severity] if cost is None else round(cost, 2))
-
-
-def grade_cost(cost: float) -> Severity:
-    """The severity of a fault that is measured."""
-    return "major" if cost >= COST["major"] else "minor" if cost >= COST["minor"] else "suggestion"
 
 
 def truncate(text: str) -> str:
@@ -75,11 +68,9 @@ class DraftStatement(NamedTuple):
     def mark(self) -> Mark:
         """That of the weakest claim."""
         marks = {claim.mark if claim else None for claim in self.claims}
-        return next((mark for mark in (Mark.CORROBORATED, Mark.VERIFIED) if marks == {mark}), self._weakest_mark(marks))
-
-    @staticmethod
-    def _weakest_mark(marks: Iterable[Mark | None]) -> Mark:
-        return Mark.VERIFIED if set(marks) == {Mark.CORROBORATED, Mark.VERIFIED} else Mark.SINGLE
+        if marks == {Mark.CORROBORATED}:
+            return Mark.CORROBORATED
+        return Mark.VERIFIED if marks and marks <= {Mark.CORROBORATED, Mark.VERIFIED} else Mark.SINGLE
 
 
 class ReviewCase:
@@ -93,18 +84,14 @@ class ReviewCase:
 
     @cached_property
     def facts(self) -> list[DraftStatement]:
-        return [
-            self._to_statement(section.title, section.role, sentence)
-            for section in self.request.draft.sections
-            for sentence in section.sentences
-            if sentence.claims
-        ]
-
-    def _to_statement(self, place: str, role: SectionRole, sentence: DraftSentence) -> DraftStatement:
-        bound = tuple(self._claims.get(id) for id in sentence.claims)
-        documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
-        sources = tuple(self._sources[name] for name in documents if name in self._sources)
-        return DraftStatement(place, role, sentence.text, bound, sources)
+        found = []
+        for section in self.request.draft.sections:
+            for sentence in (sentence for sentence in section.sentences if sentence.claims):
+                bound = tuple(self._claims.get(id) for id in sentence.claims)
+                documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
+                sources = tuple(self._sources[name] for name in documents if name in self._sources)
+                found.append(DraftStatement(section.title, section.role, sentence.text, bound, sources))
+        return found
 
     @cached_property
     def statements(self) -> list[DraftStatement]:
@@ -153,28 +140,22 @@ _CONCLUDES = re.compile(r"\b(?:therefore|thus|hence|consequently|proves?|proven|
 
 def check_accuracy(case: ReviewCase) -> Iterator[DraftFault]:
     for fact in case.facts:
-        yield from _check_statement(fact)
+        if not fact.holds:
+            issue = f"not supported: {truncate(fact.text)}"
+            yield make_fault("accuracy", "critical", fact.place, issue, "drop the sentence")
+            continue
+        if strange := _find_figures(fact.text) - _find_figures(" ".join(fact.quotes)):
+            issue = f"no passage behind it has {', '.join(sorted(strange))}: {truncate(fact.text)}"
+            yield make_fault("accuracy", "critical", fact.place, issue, "give the figure as the passage has it")
+        said = _CONCLUDES.search(fact.text)
+        if said and not _CONCLUDES.search(" ".join(fact.quotes)):
+            issue = f"concludes (“{said.group().lower()}”) what no passage concludes: {truncate(fact.text)}"
+            fix = "say what the source says and leave the conclusion out"
+            yield make_fault("accuracy", "major", fact.place, issue, fix)
     if dropped := case.request.dropped:
-        yield make_fault("accuracy", "minor", "whole report",
-                    f"{dropped} drafted sentences did not hold against their passages",
-                    "they were replaced by the claim's own words or left out")  # fmt: skip
-
-
-def _check_statement(fact: DraftStatement) -> Iterator[DraftFault]:
-    if not fact.holds:
-        yield make_fault(
-            "accuracy", "critical", fact.place, f"not supported: {truncate(fact.text)}", "drop the sentence"
-        )
-        return
-    if strange := _find_figures(fact.text) - _find_figures(" ".join(fact.quotes)):
-        yield make_fault("accuracy", "critical", fact.place,
-                    f"no passage behind it has {', '.join(sorted(strange))}: {truncate(fact.text)}",
-                    "give the figure as the passage has it")  # fmt: skip
-    said = _CONCLUDES.search(fact.text)
-    if said and not _CONCLUDES.search(" ".join(fact.quotes)):
-        yield make_fault("accuracy", "major", fact.place,
-                    f"concludes (“{said.group().lower()}”) what no passage concludes: {truncate(fact.text)}",
-                    "say what the source says and leave the conclusion out")  # fmt: skip
+        issue = f"{dropped} drafted sentences did not hold against their passages"
+        fix = "they were replaced by the claim's own words or left out"
+        yield make_fault("accuracy", "minor", "whole report", issue, fix)
 
 
 def _find_figures(text: str) -> set[str]:
@@ -193,57 +174,36 @@ _MARKS = re.compile(r"\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\]|\((?:see )?(?:fig|tab
 
 
 def check_citation(case: ReviewCase) -> Iterator[DraftFault]:
-    yield from _check_spans(case)
-    yield from _check_confirmation(case)
-    yield from _check_section_sources(case)
-    yield from _check_references(case)
-    marked = [fact for fact in case.statements if _MARKS.search(fact.text)]
-    if marked:
-        yield make_fault("citation", "minor", marked[0].place,
-                    f"{len(marked)} statements carry reference marks of their source: {truncate(marked[0].text)}",
-                    "drop the marks", 0.5)  # fmt: skip
-
-
-def _check_spans(case: ReviewCase) -> Iterator[DraftFault]:
     known = {source.document for source in case.request.sources}
     for fact in case.facts:
         spans = [span for claim in fact.claims if claim for span in claim.spans]
         if not spans:
             yield make_fault("citation", "critical", fact.place, f"no span: {truncate(fact.text)}", "drop the sentence")
         elif known and any(span.document not in known for span in spans):
-            yield make_fault("citation", "critical", fact.place, f"cites what was never read: {truncate(fact.text)}",
-                        "drop the sentence")  # fmt: skip
-
-
-def _check_confirmation(case: ReviewCase) -> Iterator[DraftFault]:
+            issue = f"cites what was never read: {truncate(fact.text)}"
+            yield make_fault("citation", "critical", fact.place, issue, "drop the sentence")
     sure, total = case.share(Mark.CORROBORATED), len(case.statements)
     if case.facts and sure < 1:
-        yield make_fault("citation", "suggestion", "whole report",
-                    f"{round(sure * total)} of {total} statements are confirmed by a second, independent source",
-                    cost=CONFIRMATION_COST * (1 - sure))  # fmt: skip
-
-
-def _check_section_sources(case: ReviewCase) -> Iterator[DraftFault]:
-    """Sections on a single independent source, where the report has several."""
-    if len({source.group for source in case.cited_sources}) < 2:
-        return
+        issue = f"{round(sure * total)} of {total} statements are confirmed by a second, independent source"
+        yield make_fault("citation", "suggestion", "whole report", issue, cost=CONFIRMATION_COST * (1 - sure))
+    # Sections on a single independent source, where the report has several.
     named = 0
-    for place in dict.fromkeys(fact.place for fact in case.facts if fact.role == "body"):
+    several = len({source.group for source in case.cited_sources}) > 1
+    for place in dict.fromkeys(fact.place for fact in case.facts if fact.role == "body" and several):
         facts = [fact for fact in case.facts if fact.place == place]
-        if len(facts) >= SEVERAL and len({source.group for fact in facts for source in fact.sources}) == 1:
+        one = len(facts) >= SEVERAL and len({source.group for fact in facts for source in fact.sources}) == 1
+        if one and named < MOST_SECTION_FAULTS:
             named += 1
-            yield make_fault("citation", "suggestion", place, "the section rests on one independent source",
-                        "add what others say")  # fmt: skip
-        if named == MOST_SECTION_FAULTS:
-            return
-
-
-def _check_references(case: ReviewCase) -> Iterator[DraftFault]:
+            issue = "the section rests on one independent source"
+            yield make_fault("citation", "suggestion", place, issue, "add what others say")
     bare = [source for source in case.cited_sources if not source.title.strip() or not source.url.strip()]
     if bare:
-        yield make_fault("citation", "minor", "sources",
-                    f"{len(bare)} references lack a title or an address: {', '.join(source.id for source in bare[:5])}",
-                    "complete the reference")  # fmt: skip
+        issue = f"{len(bare)} references lack a title or an address: {', '.join(source.id for source in bare[:5])}"
+        yield make_fault("citation", "minor", "sources", issue, "complete the reference")
+    marked = [fact for fact in case.statements if _MARKS.search(fact.text)]
+    if marked:
+        issue = f"{len(marked)} statements carry reference marks of their source: {truncate(marked[0].text)}"
+        yield make_fault("citation", "minor", marked[0].place, issue, "drop the marks", 0.5)
 
 
 # Coherence: a summary where one is due, parts in their order, each thing said once, and sentences that stand alone.
@@ -260,16 +220,6 @@ _SPELLED = re.compile(r"\b[A-Z][A-Za-z]*(?:[- ]?\d+)?\b")
 
 
 def check_coherence(case: ReviewCase) -> Iterator[DraftFault]:
-    yield from _check_summary(case)
-    yield from _check_order(case)
-    yield from _check_repetition(case)
-    yield from _check_first_words(case)
-    yield from _check_snippets(case)
-    yield from _check_openings(case)
-    yield from _check_spelling(case)
-
-
-def _check_summary(case: ReviewCase) -> Iterator[DraftFault]:
     draft, quick = case.request.draft, case.request.plan.depth is Depth.QUICK
     summaries = [section for section in draft.sections if section.role == "abstract"]
     if not summaries and not quick and not draft.answers and case.count_words() >= DUE:
@@ -278,83 +228,52 @@ def _check_summary(case: ReviewCase) -> Iterator[DraftFault]:
         words = sum(len(sentence.text.split()) for sentence in section.sentences)
         if words > LONGEST_SUMMARY:
             yield make_fault("coherence", "minor", section.title, f"a summary of {words} words", "shorten the summary")
-
-
-def _check_order(case: ReviewCase) -> Iterator[DraftFault]:
-    draft = case.request.draft
     ranks = [_ORDER[section.role] for section in draft.sections]
     planned = {fold(title): place for place, title in enumerate(case.request.plan.sections)}
     places = [planned[fold(s.title)] for s in draft.sections if s.role == "body" and fold(s.title) in planned]
     if ranks != sorted(ranks) or places != sorted(places):
-        yield make_fault("coherence", "minor", "whole report", "the parts do not stand in the order of the plan",
-                    "keep to the order of the plan")  # fmt: skip
-
-
-def _check_repetition(case: ReviewCase) -> Iterator[DraftFault]:
+        issue = "the parts do not stand in the order of the plan"
+        yield make_fault("coherence", "minor", "whole report", issue, "keep to the order of the plan")
     bodies = [fact.text for fact in case.facts if fact.role == "body"]
     twice = [left for at, left in enumerate(bodies) if any(jaccard(left, right) > TWICE for right in bodies[at + 1 :])]
     for text in twice[:MOST_REPETITIONS]:
         yield make_fault("coherence", "minor", "body", f"said twice: {truncate(text)}", "keep one of them")
-
-
-def _check_first_words(case: ReviewCase) -> Iterator[DraftFault]:
-    """A section that begins with a word for something named elsewhere."""
+    # A section that begins with a word for something named elsewhere.
     first = {fact.place: fact for fact in reversed(case.facts)}
     loose = [fact for fact in first.values() if _DANGLING.match(fact.text)]
     if loose:
-        yield make_fault("coherence", "minor", loose[0].place,
-                    f"begins with a word that refers to nothing: {truncate(loose[0].text)}",
-                    "name what is spoken of", min(2.0, 0.5 * len(loose)))  # fmt: skip
-
-
-def _check_snippets(case: ReviewCase) -> Iterator[DraftFault]:
-    broken = [fact for fact in case.statements if _is_snippet(fact)]
+        issue = f"begins with a word that refers to nothing: {truncate(loose[0].text)}"
+        cost = min(2.0, 0.5 * len(loose))
+        yield make_fault("coherence", "minor", loose[0].place, issue, "name what is spoken of", cost)
+    broken = [
+        fact
+        for fact in case.statements
+        if len((text := fact.text.strip()).split()) < 4
+        or not _ENDED.search(text)
+        or text[:1] in "-•*|…"
+        or text[:1].islower()
+    ]
     if len(broken) > SNIPPETS * len(case.statements):
-        yield make_fault("coherence", "minor", broken[0].place,
-                    f"{len(broken)} of {len(case.statements)} statements are snippets and no sentences: "
-                    f"{truncate(broken[0].text)}", "write whole sentences, or leave them out",
-                    3 * len(broken) / len(case.statements))  # fmt: skip
-
-
-def _is_snippet(fact: DraftStatement) -> bool:
-    text = fact.text.strip()
-    return len(text.split()) < 4 or not _ENDED.search(text) or text[:1] in "-•*|…" or text[:1].islower()
-
-
-def _check_openings(case: ReviewCase) -> Iterator[DraftFault]:
-    """Sentences in a row that begin alike."""
+        total, shown = len(case.statements), truncate(broken[0].text)
+        issue = f"{len(broken)} of {total} statements are snippets and no sentences: {shown}"
+        cost = 3 * len(broken) / total
+        yield make_fault("coherence", "minor", broken[0].place, issue, "write whole sentences, or leave them out", cost)
     for place in dict.fromkeys(fact.place for fact in case.facts):
         begins = [tuple(fold(fact.text).split()[:3]) for fact in case.facts if fact.place == place]
-        if _longest_run(begins) >= IN_A_ROW:
-            yield make_fault(
-                "coherence", "suggestion", place, "several sentences in a row begin alike", "join or vary them"
-            )
-            return
-
-
-def _longest_run(begins: Sequence[tuple[str, ...]]) -> int:
-    longest = run = 1 if begins else 0
-    for left, right in pairwise(begins):
-        run = run + 1 if left == right else 1
-        longest = max(longest, run)
-    return longest
-
-
-def _check_spelling(case: ReviewCase) -> Iterator[DraftFault]:
-    """One name in two spellings, as in Covid-19 and COVID 19."""
+        rows = (begins[at : at + IN_A_ROW] for at in range(len(begins) - IN_A_ROW + 1))
+        if any(len(set(row)) == 1 for row in rows):
+            issue = "several sentences in a row begin alike"
+            yield make_fault("coherence", "suggestion", place, issue, "join or vary them")
+            break
+    # One name in two spellings, as in Covid-19 and COVID 19.
     spelled: dict[str, set[str]] = {}
     for fact in case.statements:
         for name in _SPELLED.findall(fact.text):
             if len(name) > 3 and re.search(r"[A-Z].*[A-Z\d]", name):
                 spelled.setdefault(re.sub(r"[- ]", "", name).casefold(), set()).add(name)
     if several := sorted(min(forms) for forms in spelled.values() if len(forms) > 1):
-        yield make_fault(
-            "coherence",
-            "suggestion",
-            "wording",
-            f"spelled in more than one way: {', '.join(several[:5])}",
-            "keep to one spelling",
-        )
+        issue = f"spelled in more than one way: {', '.join(several[:5])}"
+        yield make_fault("coherence", "suggestion", "wording", issue, "keep to one spelling")
 
 
 # Whether a report is about what was asked: it names the subject, and says the question's own words.
@@ -380,14 +299,25 @@ def check_relevance(case: ReviewCase) -> Iterator[DraftFault]:
         return
     texts = _list_texts(case.statements)
     missing = [subject for subject in case.request.subjects if not mentions_subject(subject, texts)]
-    if missing and len(missing) == len(case.request.subjects):
-        yield make_fault("completeness", "critical", "whole report", f"says nothing of {' or '.join(missing)}",
-                    "add sources on the subject")  # fmt: skip
-    elif missing:
-        yield make_fault("completeness", "major", "whole report", f"says nothing of {' or '.join(missing)}",
-                    "say that nothing was found on it, or add sources")  # fmt: skip
-    else:
-        yield from _check_topic(case, collect_stems(texts))
+    if missing:
+        every = len(missing) == len(case.request.subjects)
+        fix = "add sources on the subject" if every else "say that nothing was found on it, or add sources"
+        issue = f"says nothing of {' or '.join(missing)}"
+        yield make_fault("completeness", "critical" if every else "major", "whole report", issue, fix)
+        return
+    said = collect_stems(texts)
+    wanted = list(dict.fromkeys(part for part in stems(case.question) if part not in _ASKING))
+    if len(wanted) >= ENOUGH and sum(part in said for part in wanted) / len(wanted) < FEW_WORDS:
+        issue = "hardly a word of the question occurs in the report"
+        yield make_fault("completeness", "critical", "whole report", issue, "add sources that speak of it")
+        return
+    topical = [fact for fact in case.statements if not set(wanted).isdisjoint(_statement_stems([fact]))]
+    share = len(topical) / len(case.statements)
+    if wanted and share < HALF_ON_TOPIC:
+        off = len(case.statements) - len(topical)
+        issue = f"{off} of {len(case.statements)} statements have nothing to do with the question"
+        severity: Severity = "critical" if share < FEW_WORDS else "major"
+        yield make_fault("completeness", severity, "whole report", issue, "leave them out")
 
 
 def mentions_questions(case: ReviewCase, questions: Sequence[str]) -> bool:
@@ -426,30 +356,6 @@ def mentions_subject(subject: str, texts: Sequence[str]) -> bool:
     return telling[-1] in said or (len(initials) > 2 and re.search(rf"\b{initials}\b", "\n".join(texts)) is not None)
 
 
-def _check_topic(case: ReviewCase, said: set[str]) -> Iterator[DraftFault]:
-    wanted = list(dict.fromkeys(part for part in stems(case.question) if part not in _ASKING))
-    told = [part for part in wanted if part in said]
-    if len(wanted) >= ENOUGH and len(told) / len(wanted) < FEW_WORDS:
-        yield make_fault(
-            "completeness",
-            "critical",
-            "whole report",
-            "hardly a word of the question occurs in the report",
-            "add sources that speak of it",
-        )
-        return
-    topical = [fact for fact in case.statements if _is_on_topic(fact, wanted)]
-    share = len(topical) / len(case.statements)
-    if wanted and share < HALF_ON_TOPIC:
-        yield make_fault("completeness", "critical" if share < FEW_WORDS else "major", "whole report",
-                    f"{len(case.statements) - len(topical)} of {len(case.statements)} statements have nothing to do "
-                    "with the question", "leave them out")  # fmt: skip
-
-
-def _is_on_topic(fact: DraftStatement, wanted: Sequence[str]) -> bool:
-    return not set(wanted).isdisjoint(_statement_stems([fact]))
-
-
 # Completeness: sub-questions answered, planned sections there or owned up to, the subject spoken of, evidence.
 
 ALL_OPEN = 6.0  # points where no sub-question is answered
@@ -459,55 +365,38 @@ ELSEWHERE, NOWHERE = 0.5, 2.0  # for a section that was not written, by whether 
 
 def check_completeness(case: ReviewCase) -> Iterator[DraftFault]:
     if not case.facts:
-        yield make_fault(
-            "completeness", "critical", "whole report", "no factual statement could be verified", "add sources"
-        )
-    yield from _check_questions(case)
-    yield from _check_sections(case)
-    yield from check_relevance(case)
-    yield from _check_section_length(case)
-
-
-def _check_questions(case: ReviewCase) -> Iterator[DraftFault]:
+        issue = "no factual statement could be verified"
+        yield make_fault("completeness", "critical", "whole report", issue, "add sources")
     asked = max(len(case.request.plan.questions), len(case.request.unanswered), 1)
     for question in case.request.unanswered:
         cost = ALL_OPEN / asked
-        yield make_fault("completeness", "major" if grade_cost(cost) == "major" else "minor", "What could not be found",
-                    f"unanswered: {question}", "add sources that speak to it", cost)  # fmt: skip
+        severity: Severity = "major" if cost >= COST["major"] else "minor"
+        fix = "add sources that speak to it"
+        yield make_fault("completeness", severity, "What could not be found", f"unanswered: {question}", fix, cost)
     if asked > 1 and len(case.request.unanswered) / asked > MOST_OPEN:
         yield make_fault("completeness", "major", "whole report", "most of what was asked is open", "add sources")
-
-
-def _check_sections(case: ReviewCase) -> Iterator[DraftFault]:
-    """Planned sections that are not there, and of which nothing says why."""
+    # Planned sections that are not there, and of which nothing says why.
     draft, plan = case.request.draft, case.request.plan
     there = {fold(section.title) for section in draft.sections}
     owned = fold(" ".join(text for _, text in case.frames))
     for title in plan.sections:
-        asked = [question.text for question in plan.questions if question.section == title]
-        told = any(fold(text) in owned for text in (title, *asked))
+        texts = [question.text for question in plan.questions if question.section == title]
+        told = any(fold(text) in owned for text in (title, *texts))
         if case.facts and fold(title) not in there and not told and plan.depth is not Depth.QUICK:
-            yield make_fault("completeness", "minor", title, f"planned and not written: {title}",
-                        "write it, or say that nothing was found",
-                        ELSEWHERE if mentions_questions(case, asked) else NOWHERE)  # fmt: skip
-
-
-def _check_section_length(case: ReviewCase) -> Iterator[DraftFault]:
-    """Most sections have next to nothing."""
-    if case.request.plan.depth is Depth.QUICK:
+            issue = f"planned and not written: {title}"
+            cost = ELSEWHERE if mentions_questions(case, texts) else NOWHERE
+            yield make_fault("completeness", "minor", title, issue, "write it, or say that nothing was found", cost)
+    yield from check_relevance(case)
+    if plan.depth is Depth.QUICK:
         return
     body = [section for section in case.request.draft.sections if section.role == "body"]
     lone = [section for section in body if sum(bool(s.claims) for s in section.sentences) == 1]
     if len(body) > 1 and len(lone) > len(body) / 2:
-        yield make_fault("completeness", "suggestion", lone[0].title,
-                    f"{len(lone)} of {len(body)} sections have one statement", "say more, or join them")  # fmt: skip
+        issue = f"{len(lone)} of {len(body)} sections have one statement"
+        yield make_fault("completeness", "suggestion", lone[0].title, issue, "say more, or join them")
 
 
-# What the evidence behind a report is worth: how high its score may be, however well it is written.
-#
-# A statement of one source that nothing else speaks for is not known to be right, however truly it is told. That is no
-# fault of the writer's, so it lowers no score by itself: it sets a ceiling, and an honest answer from a single page can
-# still be approved, but is not of high confidence.
+# How high a score may be, however well a report is written: what one source alone says is not known to be right.
 
 BEST, UNSURE = 10.0, 2.1  # the ceiling, and what it loses where half of the statements or more are unconfirmed
 ONE_SOURCE = THIN = 0.1  # and besides, where all of it rests on one source, or there is little of it
@@ -535,14 +424,13 @@ def check_evidence(case: ReviewCase) -> Iterator[DraftFault]:
     """Told as issues that take few points or none: the ceiling does."""
     weak, total = case.share(Mark.SINGLE), len(case.statements)
     if weak:
-        yield make_fault("accuracy", "major" if weak >= HALF_SINGLE else "minor", "whole report",
-                    f"{round(weak * total)} of {total} statements rest on one source that is not known to be reliable",
-                    cost=0.0)  # fmt: skip
+        issue = f"{round(weak * total)} of {total} statements rest on one source that is not known to be reliable"
+        yield make_fault("accuracy", "major" if weak >= HALF_SINGLE else "minor", "whole report", issue, cost=0.0)
     if _has_one_source(case):
         yield make_fault("citation", "minor", "whole report", "everything rests on one independent source", cost=0.5)
     if _has_thin_evidence(case):
-        yield make_fault("completeness", "minor", "whole report",
-                    f"the evidence is thin: confidence {case.request.confidence:g} of 10", cost=0.0)  # fmt: skip
+        issue = f"the evidence is thin: confidence {case.request.confidence:g} of 10"
+        yield make_fault("completeness", "minor", "whole report", issue, cost=0.0)
 
 
 # How recent sources must be for a question, and whether they are.
@@ -564,13 +452,11 @@ def check_recency(case: ReviewCase) -> Iterator[DraftFault]:
     if not known:
         yield make_fault("methodology", "minor", "sources", "what is asked is changing, and no source has a date")
     elif old == len(known):
-        yield make_fault(
-            "methodology", "minor", "sources", "all dated sources are older than what is asked for", cost=2.0
-        )
+        issue = "all dated sources are older than what is asked for"
+        yield make_fault("methodology", "minor", "sources", issue, cost=2.0)
     elif old > OUTSIDE * len(known):
-        yield make_fault("methodology", "minor", "sources",
-                    f"{old} of {len(known)} dated sources are older than what is asked for",
-                    "prefer newer sources")  # fmt: skip
+        issue = f"{old} of {len(known)} dated sources are older than what is asked for"
+        yield make_fault("methodology", "minor", "sources", issue, "prefer newer sources")
 
 
 # Methodology: how it was done is told, gaps are owned up to, both sides of a dispute are shown, sources are recent.
@@ -582,37 +468,25 @@ def check_methodology(case: ReviewCase) -> Iterator[DraftFault]:
     request = case.request
     owned = any(section.role == "not_found" for section in request.draft.sections)
     if request.unanswered and not owned:
-        yield make_fault("methodology", "major", "whole report", "open questions are not owned up to",
-                    "add what could not be found")  # fmt: skip
+        issue = "open questions are not owned up to"
+        yield make_fault("methodology", "major", "whole report", issue, "add what could not be found")
     if request.plan.depth is not Depth.QUICK and not request.plan.methodology:
         yield make_fault("methodology", "minor", "plan", "no methodology stated")
-    yield from _check_disputes(case)
-    yield from check_recency(case)
-    yield from _check_source_kinds(case)
-
-
-def _check_disputes(case: ReviewCase) -> Iterator[DraftFault]:
-    """Of a dispute that nothing settles, a report tells both sides or neither."""
+    # Of a dispute that nothing settles, a report tells both sides or neither.
     told = {claim.id for fact in case.facts for claim in fact.claims if claim}
-    for matter in case.request.disagreements:
-        if matter.resolved:
-            continue
+    for matter in (matter for matter in request.disagreements if not matter.resolved):
         shown = [bool(told.intersection(side)) for side in matter.sides]
         if any(shown) and not all(shown):
-            yield make_fault("methodology", "major", "What the sources disagree on",
-                        f"one side of a disagreement is told and the other is not: {truncate(matter.about)}",
-                        "give both sides")  # fmt: skip
+            issue = f"one side of a disagreement is told and the other is not: {truncate(matter.about)}"
+            yield make_fault("methodology", "major", "What the sources disagree on", issue, "give both sides")
         elif not any(shown):
-            yield make_fault("methodology", "suggestion", "What the sources disagree on",
-                        f"a disagreement is not shown: {truncate(matter.about)}", "give both sides")  # fmt: skip
-
-
-def _check_source_kinds(case: ReviewCase) -> Iterator[DraftFault]:
+            issue = f"a disagreement is not shown: {truncate(matter.about)}"
+            yield make_fault("methodology", "suggestion", "What the sources disagree on", issue, "give both sides")
+    yield from check_recency(case)
     cited = case.cited_sources
     if len(cited) >= FEW_KINDS and len({source.kind for source in cited}) == 1 and not any(s.primary for s in cited):
-        yield make_fault("methodology", "suggestion", "sources",
-                    f"all {len(cited)} sources are of one kind ({cited[0].kind}) and none speaks at first hand",
-                    "add a primary source")  # fmt: skip
+        issue = f"all {len(cited)} sources are of one kind ({cited[0].kind}) and none speaks at first hand"
+        yield make_fault("methodology", "suggestion", "sources", issue, "add a primary source")
 
 
 # Style: plain and of the length asked for, no banned word, a sober tone, sentences that can be read.
@@ -625,54 +499,32 @@ _TWICE = re.compile(r"\b(the|a|an|of|and|to|in|is|was|for)\s+\1\b", re.I)
 
 
 def check_style(case: ReviewCase) -> Iterator[DraftFault]:
-    yield from _check_banned_words(case)
-    yield from _check_length(case)
-    yield from _check_sentences(case)
-    ours = " ".join(text for _, text in case.frames)
-    if loud := _LOUD.search(ours):
-        yield make_fault("style", "minor", "wording", f"not a sober tone: “{loud.group()}”", "say it plainly")
-    stumbles = [fact for fact in case.statements if _TWICE.search(fact.text)]
-    if stumbles:
-        yield make_fault(
-            "style",
-            "suggestion",
-            stumbles[0].place,
-            f"a word twice in a row: {truncate(stumbles[0].text)}",
-            "mend the sentence",
-        )
-
-
-def _check_banned_words(case: ReviewCase) -> Iterator[DraftFault]:
-    """Our own words only: quotes may have them, and so may the question."""
+    # Our own words only: quotes may have them, and so may the question.
     ours, quoted = fold(" ".join(case.own_texts())), fold(case.request.plan.model_dump_json())
     for word in case.request.banned:
         own = rf"\b{re.escape(fold(word))}\b"
         if re.search(own, ours) and not re.search(own, quoted):
             yield make_fault("style", "minor", "wording", f"banned word: {word}", "say it plainly")
-
-
-def _check_length(case: ReviewCase) -> Iterator[DraftFault]:
     length, wanted = case.count_words(), case.request.plan.target(case.request.words)
     if length > wanted * TOO_LONG:
         yield make_fault("style", "minor", "whole report", f"{length} words where {wanted} were asked for", "shorten")
     told = {claim.id for fact in case.facts for claim in fact.claims if claim}
     untold = [claim for claim in case.request.claims if claim.verdict == "supported" and claim.id not in told]
     if length < wanted * MUCH_TOO_SHORT and len(untold) > len(told):
-        yield make_fault("style", "suggestion", "whole report",
-                    f"{length} words where {wanted} were asked for, and {len(untold)} verified statements are untold",
-                    "say more")  # fmt: skip
-
-
-def _check_sentences(case: ReviewCase) -> Iterator[DraftFault]:
+        issue = f"{length} words where {wanted} were asked for, and {len(untold)} verified statements are untold"
+        yield make_fault("style", "suggestion", "whole report", issue, "say more")
     lengths = [len(fact.text.split()) for fact in case.statements]
-    if not lengths:
-        return
-    if sum(lengths) / len(lengths) > LONG_SENTENCE:
-        yield make_fault("style", "minor", "whole report",
-                    f"sentences of {round(sum(lengths) / len(lengths))} words on average",
-                    "shorten the sentences")  # fmt: skip
-    elif max(lengths) > LONGEST_SENTENCE:
+    if lengths and sum(lengths) / len(lengths) > LONG_SENTENCE:
+        issue = f"sentences of {round(sum(lengths) / len(lengths))} words on average"
+        yield make_fault("style", "minor", "whole report", issue, "shorten the sentences")
+    elif lengths and max(lengths) > LONGEST_SENTENCE:
         yield make_fault("style", "suggestion", "whole report", f"a sentence of {max(lengths)} words", "shorten it")
+    if loud := _LOUD.search(" ".join(text for _, text in case.frames)):
+        yield make_fault("style", "minor", "wording", f"not a sober tone: “{loud.group()}”", "say it plainly")
+    stumbles = [fact for fact in case.statements if _TWICE.search(fact.text)]
+    if stumbles:
+        issue = f"a word twice in a row: {truncate(stumbles[0].text)}"
+        yield make_fault("style", "suggestion", stumbles[0].place, issue, "mend the sentence")
 
 
 WEIGHTS = {
@@ -702,7 +554,10 @@ class CheckResult(NamedTuple):
 def run_checks(request: CritiqueRequest) -> CheckResult:
     case = ReviewCase(request)
     faults = [fault for check in CHECKS for fault in check(case)]
-    scores = {name: _score_criterion(name, faults) for name in WEIGHTS}
+    scores = {
+        name: round(max(0.0, 10.0 - sum(fault.cost for fault in faults if fault.issue.category == name)), 2)
+        for name in WEIGHTS
+    }
     issues = tuple(sorted((fault.issue for fault in faults), key=lambda issue: _RANK[issue.severity]))
     return CheckResult(issues, scores, compute_ceiling(case) - FAULT_SHARE * (10 - weigh_scores(scores)))
 
@@ -746,7 +601,3 @@ def estimate_potential(score: float, issues: Sequence[Issue]) -> float:
 
 def _count_severity(issues: Sequence[Issue], severity: str) -> int:
     return sum(issue.severity == severity for issue in issues)
-
-
-def _score_criterion(name: str, faults: Sequence[DraftFault]) -> float:
-    return round(max(0.0, 10.0 - sum(fault.cost for fault in faults if fault.issue.category == name)), 2)

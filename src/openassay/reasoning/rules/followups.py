@@ -64,7 +64,9 @@ def merge_answers(asked: str, answers: tuple[str, ...], companies: CompanyResolv
     """Who says twice what fits none of the companies on offer means something else by the name."""
     refused = 0
     for answer in answers:
-        bare = "" if is_indifferent(answer) else _strip_lead(answer)
+        bare, before = "" if is_indifferent(answer) else " ".join(answer.split()), ""
+        while bare != before:
+            before, bare = bare, _OPENING.sub("", bare)
         name, shorts = find_company_options(asked, companies)
         if not name or not bare:
             asked = _merge_answer(asked, bare, companies)
@@ -76,13 +78,6 @@ def merge_answers(asked: str, answers: tuple[str, ...], companies: CompanyResolv
             refused += 1
             asked = _replace_name(asked, name, f"{name} ({bare.rstrip('?!. ')})") if refused > 1 else asked
     return asked
-
-
-def _strip_lead(answer: str) -> str:
-    text, before = " ".join(answer.split()), ""
-    while text != before:
-        before, text = text, _OPENING.sub("", text)
-    return text
 
 
 def _merge_answer(asked: str, answer: str, companies: CompanyResolver) -> str:
@@ -119,18 +114,14 @@ def _choose_company(name: str, shorts: tuple[str, ...], answer: str, companies: 
     meant = _ANSWER_LEAD.sub("", answer).rstrip("?!. ")
     if company := companies.resolve(meant) or companies.resolve(f"{name} {_THE.sub('', meant)}"):
         return company.short
-    if fits := _match_company_word(name, shorts, meant, companies):
-        return fits
-    says_more = set(words(meant)) - STOP_WORDS > set(words(name)) and len(meant.split()) <= MOST_TOPIC_WORDS
-    return meant if says_more else ""
-
-
-def _match_company_word(name: str, shorts: tuple[str, ...], answer: str, companies: CompanyResolver) -> str:
-    """The only option that has a word of the answer in what it is called or registered as."""
-    wanted = set(stems(answer)) - set(stems(name))
+    # The only option that has a word of the answer in what it is called or registered as.
+    wanted = set(stems(meant)) - set(stems(name))
     called = {company.short: f"{company.short} {company.name}" for company in companies.candidates(name)}
     fitting = [short for short in shorts if wanted & set(stems(called.get(short, short)))]
-    return fitting[0] if len(fitting) == 1 else ""
+    if len(fitting) == 1:
+        return fitting[0]
+    says_more = set(words(meant)) - STOP_WORDS > set(words(name)) and len(meant.split()) <= MOST_TOPIC_WORDS
+    return meant if says_more else ""
 
 
 def _replace_name(asked: str, name: str, chosen: str) -> str:
@@ -159,11 +150,8 @@ def parse_summary(summary: str) -> list[ThreadMessage]:
     turns = []
     for line in filter(str.strip, summary.splitlines()):
         asked = line.startswith(ASKED)
-        turns.append(
-            ThreadMessage(
-                role="user" if asked else "assistant", content=line.removeprefix(ASKED).removeprefix(ANSWERED)
-            )
-        )
+        content = line.removeprefix(ASKED).removeprefix(ANSWERED)
+        turns.append(ThreadMessage(role="user" if asked else "assistant", content=content))
     return turns
 
 
@@ -212,12 +200,6 @@ def asks_for_form(text: str) -> bool:
     return rest != plain and all(word.strip(".,!?;:") in _BESIDES | {""} for word in rest.split())
 
 
-def find_length(text: str) -> str:
-    """A length that a report can keep to: "100 words"."""
-    found = _MEASURED.search(fold(text))
-    return found.group() if found else ""
-
-
 # Messages that are no more than "Why?", "How?" or "When?", asked of the last question.
 
 _BARE = re.compile(
@@ -227,10 +209,7 @@ _BARE = re.compile(
 )
 WRAPPED = re.compile(r"(?:why|how|when|where|since when|why not)\? \((.+)\)", re.I)
 _BE_OR_DO = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)"
-_ASKING = re.compile(
-    rf"^(?:why|when|where|how(?: (?:much|many|long|far|often|well))?)\s+(?={_BE_OR_DO}\b)",
-    re.I,
-)
+_ASKING = re.compile(rf"^(?:why|when|where|how(?: (?:much|many|long|far|often|well))?)\s+(?={_BE_OR_DO}\b)", re.I)
 _LEADING_VERB = re.compile(rf"{_BE_OR_DO}\b", re.I)
 _DOING = re.compile(r"\b(?:doing|going|faring|performing)(?: (?:today|now|lately|currently|so far))?$", re.I)
 _COMPARED = re.compile(r"^(?:please )?compar\w+ |\bcompare$", re.I)
@@ -258,20 +237,15 @@ def complete_reason(asked: str, so_far: Discourse) -> str | None:
         so = " so" if word == "Why" and rest != last and _DOING.search(rest) else ""
         return f"{word} {rest[:1].lower()}{rest[1:]}{so}?"
     about = f"{so_far.topic.name}: " if so_far.topic and not so_far.topic.occurs_in(last) else ""
-    whole = _explain_last(last, so_far) if word == "Why" and not about else None
-    return whole or f"{word}? ({about}{last})"
-
-
-def _explain_last(last: str, so_far: Discourse) -> str | None:
-    if so_far.group and _COMPARED.search(last):
-        return f"Why do {join_names(so_far.group)} differ?"
-    if _CHOICE.match(last):
-        return f"What explains {last[:1].lower()}{last[1:]}?"
-    whole = _WHOLE.match(last)
-    if not whole:
-        return None
-    happening = _HAPPENING.search(last) or (len(so_far.latest) == 1 and whole[1] == so_far.latest[0])
-    return f"What explains {'what is happening with ' if happening else ''}{whole[1]}?"
+    if word == "Why" and not about:
+        if so_far.group and _COMPARED.search(last):
+            return f"Why do {join_names(so_far.group)} differ?"
+        if _CHOICE.match(last):
+            return f"What explains {last[:1].lower()}{last[1:]}?"
+        if whole := _WHOLE.match(last):
+            happening = _HAPPENING.search(last) or (len(so_far.latest) == 1 and whole[1] == so_far.latest[0])
+            return f"What explains {'what is happening with ' if happening else ''}{whole[1]}?"
+    return f"{word}? ({about}{last})"
 
 
 # Messages that are no more than what somebody or something has: "their CEO?", "and the market cap?".
@@ -301,8 +275,9 @@ _MESSAGE = re.compile(
 def complete_role(asked: str, so_far: Discourse) -> str | None:
     """ "Who is Apple's CEO?"; after "What was Apple's profit in 2022?", "and revenue?" is of 2022 too."""
     found = _MESSAGE.fullmatch(asked.replace("’", "'"))
-    whose = found["whose"] if found else None
-    owner = _find_owner((whose or "").strip().lower(), so_far)
+    whose = ((found["whose"] if found else None) or "").strip().lower()
+    topic = so_far.current or (so_far.topic if whose in ("their", "its") else None)
+    owner = join_names(so_far.group) if whose == "their" and so_far.group else topic.name if topic else ""
     if not found or not owner:
         return None
     role = found["role"]
@@ -313,13 +288,6 @@ def complete_role(asked: str, so_far: Discourse) -> str | None:
     if before.search(so_far.asked):
         return before.sub(lambda _: role, so_far.asked, count=1)
     return f"{opening} {to_possessive(owner)} {role}?"
-
-
-def _find_owner(whose: str, so_far: Discourse) -> str:
-    if whose == "their" and so_far.group:
-        return join_names(so_far.group)
-    topic = so_far.current or (so_far.topic if whose in ("their", "its") else None)
-    return topic.name if topic else ""
 
 
 MORE = re.compile(
@@ -391,62 +359,43 @@ class CompleteQuestion(NamedTuple):
 def complete_question(asked: str, so_far: Discourse, companies: CompanyResolver) -> CompleteQuestion | None:
     """The whole question, made of the last one; None where the message is no such part."""
     if asks_for_form(asked) and so_far.asked:
-        length = find_length(asked)
-        return CompleteQuestion(f"{so_far.asked.rstrip('?!. ')}, in {length}?" if length else so_far.asked, aside=True)
-    if more := _ask_more(asked, so_far):
-        return CompleteQuestion(more, aside=True)
-    whole = complete_role(asked, so_far) or _swap_superlative(asked, so_far) or _compare_both(asked, so_far, companies)
-    whole = whole or _ask_of_others(asked, so_far, companies) or complete_reason(asked, so_far)
-    return CompleteQuestion(whole) if whole else _ask_same_of(asked, so_far, companies)
-
-
-def _ask_more(asked: str, so_far: Discourse) -> str | None:
+        length = _MEASURED.search(fold(asked))
+        again = f"{so_far.asked.rstrip('?!. ')}, in {length.group()}?" if length else so_far.asked
+        return CompleteQuestion(again, aside=True)
     topic = so_far.named_topic or so_far.topic
-    if not topic or not (MORE.match(asked) or ELSE.match(asked)):
-        return None
-    compared = bool(so_far.group and _COMPARES.search(so_far.asked))
-    about = so_far.shift_target or add_article(topic.name, so_far)
-    if ELSE.match(asked):
-        return f"What else is there to know about {join_names(so_far.group) if compared else about}?"
-    return f"How do {join_names(so_far.group)} compare in more detail?" if compared else f"Tell me more about {about}"
-
-
-def _swap_superlative(asked: str, so_far: Discourse) -> str | None:
-    """ "And the lowest?" after "Which has the highest revenue?" """
-    found = _EXTREME.match(asked)
-    if not found or not _IN_QUESTION.search(so_far.asked):
-        return None
-    return _IN_QUESTION.sub(lambda match: _join_superlative(found[1], match.group()), so_far.asked, count=1)
-
-
-def _join_superlative(wanted: str, said: str) -> str:
-    """ "The least" after "the most valuable" is the least valuable."""
-    alone = wanted.lower() in ("most", "least")
-    return f"{wanted} {said.partition(' ')[2]}".strip() if alone and " " in said else wanted
-
-
-def _compare_both(asked: str, so_far: Discourse, companies: CompanyResolver) -> str | None:
-    """ "Which of the two is larger?" is "Which is larger, Apple or Tesla?" """
+    if topic and (MORE.match(asked) or ELSE.match(asked)):
+        compared = bool(so_far.group and _COMPARES.search(so_far.asked))
+        about = so_far.shift_target or add_article(topic.name, so_far)
+        group = join_names(so_far.group)
+        more = f"How do {group} compare in more detail?" if compared else f"Tell me more about {about}"
+        if ELSE.match(asked):
+            more = f"What else is there to know about {group if compared else about}?"
+        return CompleteQuestion(more, aside=True)
+    whole = complete_role(asked, so_far)
+    extreme, said = _EXTREME.match(asked), _IN_QUESTION.search(so_far.asked)
+    if not whole and extreme and said:  # "And the lowest?" after "Which has the highest revenue?"
+        wanted = extreme[1]
+        if wanted.lower() in ("most", "least") and " " in said.group():  # after "the most valuable", the least valuable
+            wanted = f"{wanted} {said.group().partition(' ')[2]}".strip()
+        whole = f"{so_far.asked[: said.start()]}{wanted}{so_far.asked[said.end() :]}"
     them = so_far.several[-2:] if _TWO.search(asked) and not so_far.group else so_far.several
-    if len(them) < 2 or not _COMPARE.search(asked) or find_subjects(asked, companies):
-        return None
-    bare = asked.rstrip("?!. ")
-    if re.match(r"(?:please\s+)?compare\b", bare, re.I):
-        return f"Compare {join_names(them)}"
-    if not bare.lower().startswith("which") and _THE_TWO.search(bare):
-        return _THE_TWO.sub(lambda _: join_names(them), f"{bare}?", count=1)
-    return f"{_OF_THEM.sub('', bare)}, {join_names(them, 'or')}?"
-
-
-def _ask_of_others(asked: str, so_far: Discourse, companies: CompanyResolver) -> str | None:
-    """The last question for what else the thread has asked about; of those it chose from, what is known of the rest."""
-    if not OTHERS.match(asked):
-        return None
-    if so_far.others:
-        same = None if so_far.group else _replace_subject(join_names(so_far.others), so_far, companies)
-        return same or f"Tell me about {join_names(so_far.others)}"
-    rest = [name for name in so_far.group if fold(name) not in fold(so_far.answered)]
-    return f"Tell me about {join_names(rest)}" if 0 < len(rest) < len(so_far.group) else None
+    if not whole and len(them) > 1 and _COMPARE.search(asked) and not find_subjects(asked, companies):
+        bare = asked.rstrip("?!. ")
+        # "Which of the two is larger?" is "Which is larger, Apple or Tesla?"
+        whole = f"{_OF_THEM.sub('', bare)}, {join_names(them, 'or')}?"
+        if re.match(r"(?:please\s+)?compare\b", bare, re.I):
+            whole = f"Compare {join_names(them)}"
+        elif not bare.lower().startswith("which") and _THE_TWO.search(bare):
+            whole = _THE_TWO.sub(lambda _: join_names(them), f"{bare}?", count=1)
+    if not whole and OTHERS.match(asked):
+        # The last question for what else the thread has asked about; of those it chose from, what is known of the rest.
+        rest = so_far.others or tuple(name for name in so_far.group if fold(name) not in fold(so_far.answered))
+        if so_far.others and not so_far.group:
+            whole = _replace_subject(join_names(rest), so_far, companies)
+        if not whole and (so_far.others or 0 < len(rest) < len(so_far.group)):
+            whole = f"Tell me about {join_names(rest)}"
+    whole = whole or complete_reason(asked, so_far)
+    return CompleteQuestion(whole) if whole else _ask_same_of(asked, so_far, companies)
 
 
 def _ask_same_of(asked: str, so_far: Discourse, companies: CompanyResolver) -> CompleteQuestion | None:
@@ -456,7 +405,10 @@ def _ask_same_of(asked: str, so_far: Discourse, companies: CompanyResolver) -> C
         return None
     part = found[1].strip()
     if _WHEN.match(part):
-        return CompleteQuestion(_replace_period(part, so_far.asked))
+        when = part if re.match(r"(?:in|for|since|during|from|by|last|this|next)\b", part, re.I) else f"in {part}"
+        if _PERIOD.search(so_far.asked):
+            return CompleteQuestion(_PERIOD.sub(lambda _: when, so_far.asked, count=1))
+        return CompleteQuestion(f"{so_far.asked.rstrip('?!. ')} {when}?")
     if _PART.match(part) and not companies.mentions(part):
         return CompleteQuestion(f"{so_far.asked.rstrip('?!. ')} {part[:1].lower()}{part[1:]}?")
     mentioned = tuple(mention.company.short for mention in companies.mentions(asked))
@@ -465,13 +417,6 @@ def _ask_same_of(asked: str, so_far: Discourse, companies: CompanyResolver) -> C
     whole = _replace_subject(subjects[0], so_far, companies) if alone else None
     added = whole and so_far.group and all(name in whole for name in so_far.group)
     return CompleteQuestion(whole, "" if added else subjects[0]) if whole else None
-
-
-def _replace_period(when: str, question: str) -> str:
-    when = when if re.match(r"(?:in|for|since|during|from|by|last|this|next)\b", when, re.I) else f"in {when}"
-    if _PERIOD.search(question):
-        return _PERIOD.sub(lambda _: when, question, count=1)
-    return f"{question.rstrip('?!. ')} {when}?"
 
 
 def _replace_subject(subject: str, so_far: Discourse, companies: CompanyResolver) -> str | None:
@@ -491,18 +436,13 @@ def _replace_subject(subject: str, so_far: Discourse, companies: CompanyResolver
     owned = re.compile(re.escape(to_possessive(name)) + r"(?=\W)", re.I)
     text = owned.sub(lambda _: to_possessive(subject), asked)
     text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: subject, text, flags=re.I)
-    return _agree_verb(text, subject) if " and " in subject and " and " not in name else text
-
-
-def _agree_verb(text: str, subject: str) -> str:
-    """ "How is Apple and Tesla doing?" has a verb for one."""
-    verb = re.compile(rf"\b(is|was|has|does)(?= (?:the )?{re.escape(subject)}(?!'))", re.I)
-    return verb.sub(lambda match: _PLURAL_VERBS[match[1].lower()], text, count=1)
+    if " and " in subject and " and " not in name:  # "How is Apple and Tesla doing?" has a verb for one
+        verb = re.compile(rf"\b(is|was|has|does)(?= (?:the )?{re.escape(subject)}(?!'))", re.I)
+        text = verb.sub(lambda match: _PLURAL_VERBS[match[1].lower()], text, count=1)
+    return text
 
 
 # Follow-up messages made to stand alone: what leans on the thread is replaced by what it stands for.
-#
-# Only what is needed is taken over, and never more than a phrase: a message that stands alone stays as it is.
 
 LONGEST_TITLE, CAPITALS = 8, 0.75  # words, and the share of them in capitals
 
@@ -527,6 +467,12 @@ _DEFINING = re.compile(
     r"^(?:now )?(?:tell me about|explain|define|describe|research)\b",
     re.I,
 )
+_TURNING = re.compile(r"(?:and |but |so )?(?:what|how) about\b", re.I)
+_ENDS_IN_NOUN = re.compile(r"\b(?:is|are|was|were) the (?:\w+ )?\w+$", re.I)
+
+
+_WHO_IS_NAME = re.compile(r"who (?:is|was) (?-i:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)+)[?!. ]*", re.I)
+_NO_PERSON = re.compile(r"(?:\b(?:in|at|to|from|the|near)|(?<=\s)[A-Z][\w-]*)\s+$")
 
 
 class RewriteResult(NamedTuple):
@@ -543,7 +489,9 @@ def build_discourse(
     for turn in (*parse_summary(summary), *turns):
         if turn.role == "assistant":
             so_far = so_far.add_answer(turn.content)
-        elif _is_question(turn.content):
+        elif turn.content.strip() and not any(
+            is_idle(turn.content) for is_idle in (is_small_talk, is_cancellation, is_gibberish)
+        ):
             said = rewrite_message(turn.content, so_far, companies)
             so_far = so_far.with_topic(said.topic) if said.topic else so_far
             if not said.aside:
@@ -557,10 +505,6 @@ def build_discourse(
     return so_far
 
 
-def _is_question(message: str) -> bool:
-    return bool(message.strip()) and not (is_small_talk(message) or is_cancellation(message) or is_gibberish(message))
-
-
 def rewrite_message(message: str, so_far: Discourse, companies: CompanyResolver) -> RewriteResult:
     asked = resolve_former_latter(" ".join(message.split()), so_far)
     topic = so_far.topic
@@ -569,27 +513,35 @@ def rewrite_message(message: str, so_far: Discourse, companies: CompanyResolver)
         return RewriteResult(whole.question, other, aside=whole.aside)
     if OTHERS.match(asked):
         return RewriteResult(asked, topic)
-    if _stands_alone(asked, so_far, companies):
+    named = not PRONOUN.search(asked) and find_subjects(asked, companies)
+    if named and not any(known.occurs_in(asked) for known in so_far.topics):
         return RewriteResult(asked, _find_new_topic(asked, so_far, companies) or topic)
     question, meant = resolve_references(asked, so_far)
     if meant is None and topic and topic.occurs_in(asked):
         meant = topic
     if meant:
-        return RewriteResult(_expand_name(question, meant), meant)
+        # A part of a person's name becomes the whole name.
+        shortened = meant.proper and fold(meant.name) not in fold(question) and is_person(meant.name)
+        for part in meant.name.split() if shortened else ():
+            found = re.search(rf"(?<!\w){re.escape(part)}(?!\w)", question, re.I if meant.is_person else 0)
+            if not found or re.match(r"\s+[A-Z]", question[found.end() :]):
+                continue
+            if meant.is_person or not _NO_PERSON.search(question[: found.start()]):
+                question = question[: found.start()] + meant.name + question[found.end() :]
+                break
+        return RewriteResult(question, meant)
     known = so_far.current
     if known and not known.occurs_in(question) and _leans_on_topic(asked, known, companies):
         return RewriteResult(_append_topic(question, known), known)
-    if topic and not known and question == asked and _says_little(asked, topic, so_far, companies):
-        return RewriteResult(_append_topic(question, topic), topic)
+    if topic and not known and question == asked and not find_subjects(asked, companies):
+        # "What are the benefits?" says what of nothing, and so does "what about costs?".
+        turning = _TURNING.match(asked)
+        spoken_of = " " in topic.name and fold(topic.name) in fold(so_far.asked) and _FINITE_VERB.search(so_far.asked)
+        asks = _FINITE_VERB.search(asked) and not _DEFINING.match(asked)
+        if (spoken_of if turning else asks) and len(content_words(asked)) <= (2 if turning else 1):
+            return RewriteResult(_append_topic(question, topic), topic)
     stays = question != asked and not find_subjects(asked, companies)
     return RewriteResult(question, topic if stays else _find_new_topic(asked, so_far, companies) or topic)
-
-
-def _stands_alone(asked: str, so_far: Discourse, companies: CompanyResolver) -> bool:
-    """Whether it names its own subject, and nothing in it stands for anything else."""
-    if PRONOUN.search(asked) or not find_subjects(asked, companies):
-        return False
-    return not any(topic.occurs_in(asked) for topic in so_far.topics)
 
 
 def _leans_on_topic(asked: str, topic: Topic, companies: CompanyResolver) -> bool:
@@ -608,16 +560,6 @@ def _leans_on_topic(asked: str, topic: Topic, companies: CompanyResolver) -> boo
     return short and bool(_EXISTENTIAL.search(asked) or _DEFINITE.search(asked))
 
 
-def _says_little(asked: str, topic: Topic, so_far: Discourse, companies: CompanyResolver) -> bool:
-    """ "What are the benefits?" says what of nothing, and so does "what about costs?"."""
-    if _TURNING.match(asked):
-        spoken_of = " " in topic.name and fold(topic.name) in fold(so_far.asked) and _FINITE_VERB.search(so_far.asked)
-        return bool(spoken_of) and len(content_words(asked)) <= 2 and not find_subjects(asked, companies)
-    if not _FINITE_VERB.search(asked) or _DEFINING.match(asked):
-        return False
-    return len(content_words(asked)) <= 1 and not find_subjects(asked, companies)
-
-
 def _append_topic(asked: str, topic: Topic) -> str:
     """ "Who is the CEO of Apple?" where it reads well, else in brackets."""
     bare = asked.rstrip("?!. ")
@@ -625,33 +567,17 @@ def _append_topic(asked: str, topic: Topic) -> str:
     return f"{bare} of {topic.name}?" if ends_in_noun else f"{bare} ({topic.name})?"
 
 
-_TURNING = re.compile(r"(?:and |but |so )?(?:what|how) about\b", re.I)
-_ENDS_IN_NOUN = re.compile(r"\b(?:is|are|was|were) the (?:\w+ )?\w+$", re.I)
-
-
-def _expand_name(question: str, topic: Topic) -> str:
-    """A part of a person's name becomes the whole name."""
-    if not topic.proper or fold(topic.name) in fold(question) or not is_person(topic.name):
-        return question
-    for part in topic.name.split():
-        found = re.search(rf"(?<!\w){re.escape(part)}(?!\w)", question, re.I if topic.is_person else 0)
-        if not found or re.match(r"\s+[A-Z]", question[found.end() :]):
-            continue
-        if topic.is_person or not _NO_PERSON.search(question[: found.start()]):
-            return question[: found.start()] + topic.name + question[found.end() :]
-    return question
-
-
-_WHO_IS_NAME = re.compile(r"who (?:is|was) (?-i:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)+)[?!. ]*", re.I)
-_NO_PERSON = re.compile(r"(?:\b(?:in|at|to|from|the|near)|(?<=\s)[A-Z][\w-]*)\s+$")
-
-
 def _find_new_topic(asked: str, so_far: Discourse, companies: CompanyResolver) -> Topic | None:
     """What a message is about that leans on nothing; None where it stays within what was spoken of."""
     if companies.mentions(asked):
         return Topic(find_subjects(asked, companies)[0], proper=True)
-    if title := _find_title(asked, first=not so_far.topics):
-        return Topic(title, proper=True)
+    # A message that is nothing but a name: "Big Brother and the Holding Company".
+    bare = re.sub(r"\s*\([^)]*\)$", "", asked).strip(" ?!")
+    parts = [part for part in bare.split() if fold(part) not in STOP_WORDS]
+    capital = sum(part[:1].isupper() or part[:1].isdigit() for part in parts) if any(map(str.isalpha, bare)) else 0
+    fits = (2 if so_far.topics else 1) <= len(parts) <= LONGEST_TITLE and capital >= CAPITALS * len(parts)
+    if fits and not _CONTINUED.match(bare) and not _FINITE_VERB.search(bare):
+        return Topic(bare, proper=True)
     runs = find_noun_phrases(asked)
     subjects = [name for name in find_subjects(asked, companies) if " " in asked.strip(" ?!.") or name.isupper()]
     if subjects:
@@ -662,14 +588,3 @@ def _find_new_topic(asked: str, so_far: Discourse, companies: CompanyResolver) -
     if not runs or (so_far.current and _FINITE_VERB.search(asked) and not _DEFINING.match(asked)):
         return None
     return Topic(max(runs, key=lambda run: len(run.split())), proper=False)
-
-
-def _find_title(asked: str, *, first: bool) -> str:
-    """A message that is nothing but a name: "Big Brother and the Holding Company"."""
-    bare = re.sub(r"\s*\([^)]*\)$", "", asked).strip(" ?!")
-    if _CONTINUED.match(bare):
-        return ""
-    parts = [part for part in bare.split() if fold(part) not in STOP_WORDS]
-    capital = sum(part[:1].isupper() or part[:1].isdigit() for part in parts) if any(map(str.isalpha, bare)) else 0
-    fits = (1 if first else 2) <= len(parts) <= LONGEST_TITLE and capital >= CAPITALS * len(parts)
-    return bare if fits and not _FINITE_VERB.search(bare) else ""

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from openassay.models.evidence import Claim, Mark
@@ -25,9 +25,7 @@ class WritingStyle(NamedTuple):
     paragraph: int  # sentences
     joints: bool = True  # whether sentences are joined by light words
     figures_first: bool = False
-    brief: bool = (
-        False  # the surest and shortest statements are taken, told point by point, with the conclusion beside them
-    )
+    brief: bool = False  # the surest and shortest statements, point by point, with the conclusion beside them
 
 
 WRITING_STYLES: dict[Style, WritingStyle] = {
@@ -42,8 +40,7 @@ SURER, ROW, WORDY = 0.1, 0.2, 0.15  # of relevance
 
 
 def score_worth(claim: Claim, voice: WritingStyle) -> float:
-    """Relevance, and a little for being borne out: of two statements a reader wants the surer one. A row of a table is
-    evidence, but reads badly."""
+    """Relevance, a little more for being borne out, less for a row of a table, which reads badly."""
     value = claim.relevance - ROW * is_table_row(claim.text)
     if claim.mark is Mark.CORROBORATED:
         value += SURER * (3 if voice.brief else 1)
@@ -108,20 +105,16 @@ class ClaimSimilarity:
     def score(self, left: Claim, right: Claim) -> float:
         a, b = self._stems[left.id], self._stems[right.id]
         whole = math.sqrt(self._sum_weights(a) * self._sum_weights(b))
-        return (self._sum_weights(a & b) / whole if whole else 0.0) + score_nearness(left, right)
+        alike = self._sum_weights(a & b) / whole if whole else 0.0
+        # What one author said in one breath belongs together.
+        if follows(right, left) or follows(left, right):
+            return alike + NEXT_BONUS
+        pairs = ((x, y) for x in left.spans for y in right.spans if x.document == y.document)
+        gaps = [max(x.start, y.start) - min(x.end, y.end) for x, y in pairs]
+        return alike + (NEAR_BONUS if gaps and min(gaps) < NEAR else 0.0)
 
     def _sum_weights(self, found: frozenset[str]) -> float:
         return sum(self._weight[stem] for stem in found)
-
-
-def score_nearness(left: Claim, right: Claim) -> float:
-    """What one author said in one breath belongs together."""
-    if follows(right, left) or follows(left, right):
-        return NEXT_BONUS
-    gaps = [
-        max(a.start, b.start) - min(a.end, b.end) for a in left.spans for b in right.spans if a.document == b.document
-    ]
-    return NEAR_BONUS if gaps and min(gaps) < NEAR else 0.0
 
 
 def follows(claim: Claim, other: Claim) -> bool:
@@ -177,17 +170,14 @@ def pair_sides(claims: Sequence[Claim], sides: Sides, most: int) -> list[list[Cl
     """Statements on both first, then each statement on one side with the nearest on the other."""
     both = [claim for claim in claims if all(set(stems(claim.text)) & names for names in sides)]
     groups = [both[at : at + most] for at in range(0, len(both), most)]
-    return [*groups, *_pair_claims(claims, sides)]
-
-
-def _pair_claims(claims: Sequence[Claim], sides: Sides) -> Iterator[list[Claim]]:
     alike = ClaimSimilarity(claims)
     here, there = ([claim for claim in claims if side_of(claim, sides) == number] for number in (0, 1))
     for claim in here:
         nearest = max(there, key=lambda other: alike.score(claim, other), default=None)
         if nearest is not None and alike.score(claim, nearest) >= PAIR_SIMILARITY:
             there.remove(nearest)
-            yield [claim, nearest]
+            groups.append([claim, nearest])
+    return groups
 
 
 # Joining: statements one after the other as prose, with words between them that add no fact.
@@ -211,6 +201,17 @@ _OWN_JOINT = re.compile(
     r"^(However|Moreover|Furthermore|In addition|Additionally|Meanwhile|Nevertheless|Nonetheless|By contrast|"
     r"In contrast|Similarly|Likewise|As a result|Consequently|Therefore|Thus)\b,?\s+"
 )
+# "In addition, in 2018 ..." reads badly.
+_ADVERBIAL = frozenset(
+    "in on at by for from with after before during since until while when where if as although though despite because "
+    "according but and or however under over within among between to not".split()
+)
+MATTER_SIMILARITY = 0.12  # from here on two statements are of one matter
+UNDATED = 9999
+Paragraph = list[Claim]
+
+_CHANGE = re.compile(r"\b(?:chang|grow|grew|rose|fell|trend|over time|evol|histor|develop)", re.I)
+_WHY = re.compile(r"\b(?:why|cause|reason|explanation|drove|drives)", re.I)
 
 
 class JoinContext(NamedTuple):
@@ -225,7 +226,10 @@ class JoinContext(NamedTuple):
 def to_sentence(claim: Claim, joint: str = "", *, text: str = "", opens: bool = False) -> DraftSentence:
     """`text`: the words of another of its sources."""
     text = text or claim.text
-    text = f"{joint}{lower_first(text)}" if joint else text
+    if joint:
+        first = text.split(" ", 1)[0]
+        named = _is_name(text, first) and fold(first) not in _OPENERS  # names keep their capitals
+        text = f"{joint}{text if named else text[:1].lower() + text[1:]}"
     return DraftSentence(text=text, claims=(claim.id,), opens=opens)
 
 
@@ -233,71 +237,44 @@ def join_paragraph(claims: Sequence[Claim], joints: JoinContext) -> list[DraftSe
     told: list[DraftSentence] = []
     used: set[str] = set()
     for at, claim in enumerate(claims):
-        joint = _choose_joint(claims[at - 1], claim, joints, used, len(claims)) if at else ""
+        joint = ""
+        if at:
+            before = claims[at - 1]
+            own = (
+                f"{found[1]}, "
+                for span in (claim.spans if follows(claim, before) else ())
+                if (found := _OWN_JOINT.match(span.quote)) and to_report_sentence(span.quote) == claim.text
+            )
+            joint = next(own, "") or (_infer_joint(before, claim, joints, len(claims)) if joints.voice.joints else "")
+            # At most one of a kind in a paragraph; none where the statement opens with words of its own that join.
+            fits = joint not in used and can_follow(claim.text, joints.lower) and is_free_of(joint, joints.banned)
+            joint = joint if fits else ""
         used.add(joint)
         told.append(to_sentence(claim, joint, opens=not at))
     return told
 
 
-def _choose_joint(before: Claim, claim: Claim, joints: JoinContext, used: Collection[str], length: int) -> str:
-    """At most one of a kind in a paragraph; none where the statement opens with words of its own that join."""
-    own = _find_own_joint(claim, before)
-    joint = own or (_infer_joint(before, claim, joints, length) if joints.voice.joints else "")
-    fits = joint and joint not in used and can_follow(claim.text, joints.lower) and is_free_of(joint, joints.banned)
-    return joint if fits else ""
-
-
-def _find_own_joint(claim: Claim, before: Claim) -> str:
-    for span in claim.spans if follows(claim, before) else ():
-        found = _OWN_JOINT.match(span.quote)
-        if found and to_report_sentence(span.quote) == claim.text:
-            return f"{found[1]}, "
-    return ""
-
-
 def _infer_joint(before: Claim, claim: Claim, joints: JoinContext, length: int) -> str:
-    if _contrasts(before, claim, joints.sides):
+    """Contrast for opposites and for figures that differ, later for figures of one measure and of later years."""
+    if relate(before.text, claim.text) == "disagree":
         return CONTRAST
-    if _is_later(before, claim):
-        return LATER
+    a, b = find_main_figure(before.text), find_main_figure(claim.text)
+    if a is not None and b is not None and a.unit == b.unit:
+        sides = joints.sides
+        if sides and {side_of(before, sides), side_of(claim, sides)} == {0, 1} and a.value != b.value:
+            return CONTRAST
+        x, y = find_years(before.text), find_years(claim.text)
+        if len(x) == len(y) == 1 and min(y) - max(x) >= APART and set(a.matter) & set(b.matter):
+            return LATER
     one_matter = len(set(stems(before.text)) & set(stems(claim.text))) >= SHARED
     plain = CAVEAT not in (classify_claim(before), classify_claim(claim)) and not is_table_row(before.text)
     return BESIDES if length > 2 and one_matter and plain and not are_opposite(before.text, claim.text) else ""
-
-
-def _contrasts(before: Claim, claim: Claim, sides: Sides | None) -> bool:
-    """Opposites in one wording, or other figures of one measure for the two sides of a comparison."""
-    if relate(before.text, claim.text) == "disagree":
-        return True
-    if sides is None or {side_of(before, sides), side_of(claim, sides)} != {0, 1}:
-        return False
-    a, b = find_main_figure(before.text), find_main_figure(claim.text)
-    return a is not None and b is not None and a.unit == b.unit and a.value != b.value
-
-
-def _is_later(before: Claim, claim: Claim) -> bool:
-    """Figures of one measure, each of one year."""
-    a, b, x, y = (
-        find_main_figure(before.text),
-        find_main_figure(claim.text),
-        find_years(before.text),
-        find_years(claim.text),
-    )
-    if a is None or b is None or a.unit != b.unit or len(x) != 1 or len(y) != 1:
-        return False
-    return min(y) - max(x) >= APART and bool(set(a.matter) & set(b.matter))
 
 
 def can_follow(text: str, lower: Collection[str]) -> bool:
     """Whether a word may stand before the statement: what opens it is an article, a name or a known common word."""
     first = text.split(" ", 1)[0]
     return not is_table_row(text) and (fold(first) in _OPENERS or first in lower or _is_name(text, first))
-
-
-def lower_first(text: str) -> str:
-    """The statement in the middle of a sentence. Names keep their capitals."""
-    first = text.split(" ", 1)[0]
-    return text if _is_name(text, first) and fold(first) not in _OPENERS else f"{text[:1].lower()}{text[1:]}"
 
 
 def _is_name(text: str, first: str) -> bool:
@@ -312,47 +289,25 @@ def find_common_words(claims: Sequence[Claim]) -> frozenset[str]:
     return frozenset(first for first in firsts if first.lower() in small and fold(first) not in _ADVERBIAL)
 
 
-# "In addition, in 2018 ..." reads badly.
-_ADVERBIAL = frozenset(
-    "in on at by for from with after before during since until while when where if as although though despite because "
-    "according but and or however under over within among between to not".split()
-)
-
-
 def rephrase(claim: Claim, besides: Collection[str] = ()) -> str | None:
     """The statement as another of its sources puts it, so that it can be told a second time without repeating it."""
     for span in claim.spans:
         text = to_report_sentence(span.quote)
-        fits = SHORTEST <= len(text.split()) <= LONGEST and is_statement(text) and len(split_sentences(text)) == 1
-        if text in besides:
+        if text in besides or _LEANING.match(text) or is_table_row(text):
             continue
-        if fits and not _LEANING.match(text) and not is_table_row(text) and _retells(text, claim.text):
+        fits = SHORTEST <= len(text.split()) <= LONGEST and is_statement(text) and len(split_sentences(text)) == 1
+        if fits and jaccard(text, claim.text) < OTHER and relate(text, claim.text) == "same":
             return text
     return None
 
 
-def _retells(text: str, statement: str) -> bool:
-    return jaccard(text, statement) < OTHER and relate(text, statement) == "same"
-
-
-MATTER_SIMILARITY = 0.12  # from here on two statements are of one matter
-UNDATED = 9999
-Paragraph = list[Claim]
-
-_CHANGE = re.compile(r"\b(?:chang|grow|grew|rose|fell|trend|over time|evol|histor|develop)", re.I)
-_WHY = re.compile(r"\b(?:why|cause|reason|explanation|drove|drives)", re.I)
-
-
 def build_paragraphs(title: str, claims: Sequence[Claim], voice: WritingStyle, goal: str) -> list[Paragraph]:
     """`title` is the section's, `goal` the question the whole report answers."""
-    groups: list[Sequence[Claim]] = [claims]
     if voice.figures_first:
         groups = [[c for c in claims if has_figure(c)], [c for c in claims if not has_figure(c)]]
-    return [paragraph for group in groups for paragraph in _arrange_claims(title, group, voice, goal)]
-
-
-def _arrange_claims(title: str, claims: Sequence[Claim], voice: WritingStyle, goal: str) -> list[Paragraph]:
-    """What is ranked or compared comes first, in its own order."""
+        plain = voice._replace(figures_first=False)
+        return [paragraph for group in groups for paragraph in build_paragraphs(title, group, plain, goal)]
+    # What is ranked or compared comes first, in its own order.
     first: list[Paragraph] = []
     if order := find_ranking(f"{goal} {title}"):
         ranked = _rank_by_figure(claims, descending=order == "descending")
@@ -360,7 +315,34 @@ def _arrange_claims(title: str, claims: Sequence[Claim], voice: WritingStyle, go
     elif sides := find_sides(goal):
         first = pair_sides(claims, sides, voice.paragraph)
     told = {claim.id for paragraph in first for claim in paragraph}
-    return [*first, *_group_claims(title, [claim for claim in claims if claim.id not in told], voice)]
+    others = [claim for claim in claims if claim.id not in told]
+    # Rows of tables come after the prose, each in a line of its own.
+    rows = sorted((c for c in others if is_table_row(c.text)), key=lambda c: (max(find_years(c.text), default=0), c.id))
+    claims = [claim for claim in others if not is_table_row(claim.text)]
+    alike = ClaimSimilarity(claims)
+    left = sorted(claims, key=lambda claim: (_kind_rank(claim, title), -score_worth(claim, voice), claim.id))
+    made: list[Paragraph] = []
+    while left:
+        paragraph = [left.pop(0)]
+        while left and len(paragraph) < voice.paragraph:
+            nearest = max(left, key=lambda claim: _closeness(claim, paragraph, alike))
+            if _closeness(nearest, paragraph, alike) < MATTER_SIMILARITY:
+                break
+            left.remove(nearest)
+            paragraph.append(nearest)
+        made.append(paragraph)
+    # Statements that found no companion share paragraphs; caveats keep to themselves.
+    gathered: list[Paragraph] = []
+    alone: dict[bool, Paragraph] = {}
+    for paragraph in made:
+        caveat = classify_claim(paragraph[0]) == CAVEAT
+        if len(paragraph) == 1 and caveat in alone and len(alone[caveat]) < voice.paragraph:
+            alone[caveat] += paragraph
+            continue
+        gathered.append(paragraph)
+        if len(paragraph) == 1:
+            alone[caveat] = paragraph
+    return [*first, *(_order_claims(title, paragraph, voice) for paragraph in gathered), *([row] for row in rows)]
 
 
 def _rank_by_figure(claims: Sequence[Claim], *, descending: bool) -> list[Claim]:
@@ -374,61 +356,15 @@ def _rank_by_figure(claims: Sequence[Claim], *, descending: bool) -> list[Claim]
     return sorted(chosen, key=lambda claim: measured[claim.id].value * (-1 if descending else 1))
 
 
-def _group_claims(title: str, claims: Sequence[Claim], voice: WritingStyle) -> list[Paragraph]:
-    """Rows of tables come after the prose, each in a line of its own."""
-    rows = sorted((c for c in claims if is_table_row(c.text)), key=lambda c: (max(find_years(c.text), default=0), c.id))
-    return [
-        *_build_prose(title, [claim for claim in claims if not is_table_row(claim.text)], voice),
-        *([row] for row in rows),
-    ]
-
-
-def _build_prose(title: str, claims: Sequence[Claim], voice: WritingStyle) -> list[Paragraph]:
-    alike = ClaimSimilarity(claims)
-    left = sorted(claims, key=lambda claim: (_kind_rank(claim, title), -score_worth(claim, voice), claim.id))
-    made: list[Paragraph] = []
-    while left:
-        paragraph = [left.pop(0)]
-        while left and len(paragraph) < voice.paragraph:
-            nearest = max(left, key=lambda claim: _closeness(claim, paragraph, alike))
-            if _closeness(nearest, paragraph, alike) < MATTER_SIMILARITY:
-                break
-            left.remove(nearest)
-            paragraph.append(nearest)
-        made.append(paragraph)
-    return [_order_claims(title, paragraph, voice) for paragraph in _merge_singles(made, voice.paragraph)]
-
-
 def _closeness(claim: Claim, paragraph: Paragraph, alike: ClaimSimilarity) -> float:
     return sum(alike.score(claim, other) for other in paragraph) / len(paragraph)
-
-
-def _merge_singles(made: Sequence[Paragraph], most: int) -> list[Paragraph]:
-    """Statements that found no companion share paragraphs, in the place of the first: a line each would be a list.
-    Caveats keep to themselves."""
-    gathered: list[Paragraph] = []
-    alone: dict[bool, Paragraph] = {}
-    for paragraph in made:
-        caveat = classify_claim(paragraph[0]) == CAVEAT
-        if len(paragraph) == 1 and caveat in alone and len(alone[caveat]) < most:
-            alone[caveat] += paragraph
-            continue
-        gathered.append(paragraph)
-        if len(paragraph) == 1:
-            alone[caveat] = paragraph
-    return gathered
 
 
 def _kind_rank(claim: Claim, title: str) -> int:
     """Where a why is asked, the reasons come before what is generally known."""
     found = classify_claim(claim)
-    return (
-        GENERAL
-        if found == CAUSE and _WHY.search(title)
-        else CAUSE
-        if found == GENERAL and _WHY.search(title)
-        else found
-    )
+    swapped = {CAUSE: GENERAL, GENERAL: CAUSE} if _WHY.search(title) else {}
+    return swapped.get(found, found)
 
 
 def _order_claims(title: str, claims: Sequence[Claim], voice: WritingStyle) -> Paragraph:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from openassay.models.evidence import Mention
 from openassay.models.plan import FEWEST_WORDS, MOST_WORDS, Style, Understanding
 from openassay.protocols import CompanyResolver
 from openassay.text.language import detect_language
@@ -14,8 +13,7 @@ from openassay.text.quantities import find_quantities
 from openassay.text.sentences import is_table_row
 from openassay.text.words import IRREGULAR, STOP_WORDS, find_names, fold, stems
 
-# A compound sentence as the statements it is made of. Only clauses with a subject and a verb of their own are parted,
-# only where nothing reaches over both but what can be said of each: when, and according to whom.
+# A compound sentence as the statements it is made of: clauses with a subject and a verb of their own.
 
 # Said once for all clauses, so it is said with each.
 _AHEAD = re.compile(
@@ -34,7 +32,7 @@ _JOINT = re.compile(r"; (?:and |but )?|,? and |, but |, ")
 _VERB = re.compile(
     r"(?:is|are|was|were|has|have|had|rose|fell|grew|increased|decreased|declined|dropped|gained|lost|climbed|jumped|"
     r"slipped|surged|doubled|halved|shrank|reached|totaled|totalled|remained|stood|covered|covers|became|began|ended|"
-    r"won|opened|closed|contains|holds|employs|produced|produces|sold|cost|costs|amounted|accounted|came|went)",
+    r"won|opened|closed|contains|holds|employs|produced|produces|sold|cost|costs|amounted|accounted|came|went)"
 )
 _LEANING = frozenset(
     "it its he his she her they their them this that these those we our i you there such one ones others both some "
@@ -49,25 +47,34 @@ FEWEST = 3  # words of a statement
 
 
 def split_clauses(sentence: str) -> list[str]:
-    """The statements of a sentence, each a sentence of the same words; the sentence itself where it has but one or
-    nobody could be sure."""
+    """The statements of a sentence, each a sentence of the same words; the sentence itself where that is unsure."""
     ahead = _AHEAD.match(sentence)
     said = ahead.group() if ahead else ""
     body = sentence[len(said) :].rstrip(".")
     if is_table_row(sentence) or _BINDING.search(body) or find_hedges(sentence):
         return [sentence]
-    parts = _split_at_joints(body)
-    return [_to_sentence(said, part) for part in parts] if len(parts) > 1 and _are_parallel(parts) else [sentence]
-
-
-def _split_at_joints(body: str) -> list[str]:
-    """Cut at the joints after which a clause begins; a joint inside a list or a phrase is none."""
+    # Cut at the joints after which a clause begins; a joint inside a list or a phrase is none.
     cuts, begin = [], 0
     for joint in _JOINT.finditer(body):
         if _is_clause(body[begin : joint.start()]) and _is_clause(body[joint.end() :]):
             cuts.append(body[begin : joint.start()])
             begin = joint.end()
-    return [*cuts, body[begin:]] if begin else [body]
+    parts = [*cuts, body[begin:]] if begin else [body]
+    # Every clause tells its time or none does ("rose 5% and fell 3% in 2019" may be one year for both), and none leaves
+    # it to the first to name its subject ("Apple's sales rose and profit fell"). A denial may reach over what follows.
+    timed = {any(quantity.when for quantity in find_quantities(part)) for part in parts}
+    named = [bool(_NAME.search(part)) or (at > 0 and part[:1].isupper()) for at, part in enumerate(parts)]
+    if len(parts) < 2 or len(timed) > 1 or (named[0] and not all(named)) or any(map(find_negations, parts)):
+        return [sentence]
+    told = []
+    for part in parts:
+        first = part.split(" ", 1)[0]
+        if said and first in ("The", "A", "An"):
+            part = part[:1].lower() + part[1:]
+        elif not said and first.islower():
+            part = part[:1].upper() + part[1:]
+        told.append(f"{said}{part.strip(' ,')}.")
+    return told
 
 
 def _is_clause(text: str) -> bool:
@@ -79,23 +86,6 @@ def _is_clause(text: str) -> bool:
         return False
     subject = [fold(word) for word in head[:at]]
     return not _LEANING & set(subject) and "and" not in subject and subject[-1] not in _JOINING
-
-
-def _are_parallel(parts: list[str]) -> bool:
-    """Either every clause tells its time or none does ("rose 5% and fell 3% in 2019" may be one year for both), and
-    none leaves it to the first to name its subject ("Apple's sales rose and profit fell"). A denial may reach over
-    what follows it."""
-    timed = {any(quantity.when for quantity in find_quantities(part)) for part in parts}
-    named = [bool(_NAME.search(part)) or (at > 0 and part[:1].isupper()) for at, part in enumerate(parts)]
-    return len(timed) == 1 and (all(named) or not named[0]) and not any(find_negations(part) for part in parts)
-
-
-def _to_sentence(said: str, part: str) -> str:
-    first = part.split(" ", 1)[0]
-    shown = part[:1].upper() + part[1:] if not said and first.islower() else part
-    if said and first in ("The", "A", "An"):
-        shown = part[:1].lower() + part[1:]
-    return f"{said}{shown.strip(' ,')}."
 
 
 # What a question is after, apart from which document it wants it from.
@@ -165,17 +155,14 @@ def parse_length(answer: str) -> int | None:
             return words
     for measure, words_of in _MEASURES:
         if named := re.search(rf"\b{_NUMBER}[ -]{measure}\b", answer, re.I):
-            return max(FEWEST_WORDS, min(MOST_WORDS, round(_parse_count(named[1]) * words_of)))
+            spelled = _SPELLED.get(named[1].lower())
+            count = float(re.sub(r"\D", "", named[1])) if spelled is None else spelled
+            return max(FEWEST_WORDS, min(MOST_WORDS, round(count * words_of)))
     return next((words for pattern, words in _VAGUE_LENGTHS if re.search(pattern, answer, re.I)), None)
 
 
 def asks_for_everything(answer: str) -> bool:
     return bool(_EVERYTHING.search(answer))
-
-
-def _parse_count(number: str) -> float:
-    spelled = _SPELLED.get(number.lower())
-    return float(re.sub(r"\D", "", number)) if spelled is None else spelled
 
 
 # What a question is about, in words that fit into another question, and the field it belongs to.
@@ -320,6 +307,7 @@ _BE = frozenset("is are was were be".split())
 _AUXILIARIES = _BE | frozenset("do does did has have had can could will would should may might must".split())
 _TOPIC_CUES = frozenset("about of explain describe define research investigate".split())
 _LATELY = frozenset("today tomorrow yesterday now lately instead too first".split())
+_NO_NOUNS = frozenset((*STOP_WORDS, *_VERBS, *IRREGULAR, *HAPPENING, *_LATELY))
 _CLAUSES = frozenset("how why when where if that whether because while as and".split())
 # Initials that name an office or a figure, not somebody or something.
 _INITIALS = frozenset("CEO CFO COO CTO CIO IPO EPS ETF ROI GDP R&D AGM FAQ PE P/E ESG HQ".split())
@@ -339,19 +327,19 @@ class NameMention(NamedTuple):
 def find_proper_names(text: str) -> list[str]:
     """Names in a text, without months, offices and words that may be capitalised only for standing first."""
     straight = text.replace("’", "'")
-    return [name for name in find_names(straight) if not _is_no_name(name, straight)]
-
-
-def _is_no_name(name: str, text: str) -> bool:
-    if name in _INITIALS or fold(name.split()[0]) in _MONTHS or not any(map(str.isalpha, name)):
-        return True
-    return text.startswith(name) and " " not in name and not name.isupper() and text.strip(" ?!.,") != name
+    alone = straight.strip(" ?!.,")
+    return [
+        name
+        for name in find_names(straight)
+        if name not in _INITIALS and fold(name.split()[0]) not in _MONTHS and any(map(str.isalpha, name))
+        if not straight.startswith(name) or " " in name or name.isupper() or alone == name
+    ]
 
 
 def extend_with_noun(name: str, text: str) -> str:
     """ "The Hubble tension" is more than Hubble; in "did the Fed raise rates" it is the Fed that is spoken of."""
     said = re.search(rf"(?<!\w)(the )?{re.escape(name)} ([a-z][a-z-]{{2,}})(?:\s+([a-z]+)|(?!\w))", text)
-    if " " in name or not said or not _may_be_noun(said[2]):
+    if " " in name or not said or said[2] in _NO_NOUNS or said[2].endswith(("ed", "ing", "ly")):
         return name
     first, last = ["", "", *map(fold, text[: said.start()].split())][-2:]
     after = said[3] or ""
@@ -361,11 +349,6 @@ def extend_with_noun(name: str, text: str) -> str:
     if last in _CLAUSES or (last in _AUXILIARIES and not asked_after):
         return name
     return f"{name} {said[2]}" if said[1] or (not after and (asked_after or last in _TOPIC_CUES)) else name
-
-
-def _may_be_noun(word: str) -> bool:
-    other = word in STOP_WORDS or word in _VERBS or word in IRREGULAR or word in HAPPENING or word in _LATELY
-    return not other and not word.endswith(("ed", "ing", "ly"))
 
 
 def find_mentions(text: str) -> list[NameMention]:
@@ -415,19 +398,16 @@ def find_noun_phrases(question: str) -> list[str]:
         else:
             runs[-1].append(token)
     verbs = _VERBS if _DO.search(question) else _VERBS - _NOUNS_TOO
-    return [" ".join(bare) for run in runs if (bare := _strip_verbs(run, verbs))]
-
-
-def _strip_verbs(run: list[str], last: frozenset[str]) -> list[str]:
-    while run and (fold(run[0]) in _VERBS or fold(run[0]) == "of"):
-        run = run[1:]
-    while len(run) > 1 and (
-        fold(run[-1]) in last | _JUDGEMENT_WORDS | {"of"}
-        or fold(run[-1]) in IRREGULAR
-        or run[-1].endswith(("ed", "ly"))
-    ):
-        run = run[:-1]
-    return run if not (len(run) == 1 and (fold(run[0]) in IRREGULAR or len(run[0]) == 1)) else []
+    last = verbs | _JUDGEMENT_WORDS | {"of", *IRREGULAR}
+    found = []
+    for run in runs:
+        while run and (fold(run[0]) in _VERBS or fold(run[0]) == "of"):
+            run = run[1:]
+        while len(run) > 1 and (fold(run[-1]) in last or run[-1].endswith(("ed", "ly"))):
+            run = run[:-1]
+        if run and not (len(run) == 1 and (fold(run[0]) in IRREGULAR or len(run[0]) == 1)):
+            found.append(" ".join(run))
+    return found
 
 
 # What a text speaks of by name.
@@ -460,15 +440,13 @@ def find_subjects(text: str, companies: CompanyResolver) -> tuple[str, ...]:
     for name in find_proper_names(text):
         if not any(part in fold(name) or fold(name) in part for part in said):
             found.setdefault(extend_with_noun(name, straight), max(0, straight.find(name)))
-    return tuple(sorted(found, key=lambda name: found[name])) or _find_comparison_sides(text, companies)
-
-
-def _find_comparison_sides(text: str, companies: CompanyResolver) -> tuple[str, ...]:
-    """Both sides of a comparison, where both are companies: "compare ford and gm" needs no capitals."""
+    if found:
+        return tuple(sorted(found, key=lambda name: found[name]))
+    # Both sides of a comparison, where both are companies: "compare ford and gm" needs no capitals.
     match = _SIDES.search(text)
     sides = [side for side in match.groups() if side] if match else []
-    found = [companies.resolve(side) or companies.resolve(side.upper()) for side in sides]
-    return tuple(company.short for company in found if company) if len(found) == 2 and all(found) else ()
+    both = [companies.resolve(side) or companies.resolve(side.upper()) for side in sides]
+    return tuple(company.short for company in both if company) if len(both) == 2 and all(both) else ()
 
 
 def is_company(name: str, companies: CompanyResolver) -> bool:
@@ -480,42 +458,29 @@ def is_company(name: str, companies: CompanyResolver) -> bool:
 def spell_out_companies(text: str, companies: CompanyResolver) -> str:
     """The text with what misspells or describes a company replaced by its name."""
     for mention in reversed(companies.mentions(text)):
-        if _DESCRIBED.match(mention.text) or _is_misspelling(mention):
+        said, short = fold(mention.text), fold(mention.company.short)
+        known = said in (short, *(ticker.lower() for ticker in mention.company.tickers))
+        known = known or mention.text.isupper() or said in fold(mention.company.name) or short in said
+        misspelt = not known and SequenceMatcher(None, said, short).ratio() >= ALIKE
+        if misspelt or _DESCRIBED.match(mention.text):
             text = f"{text[: mention.start]}{mention.company.short}{text[mention.end :]}"
     return text
-
-
-def _is_misspelling(mention: Mention) -> bool:
-    said, short = fold(mention.text), fold(mention.company.short)
-    tickers = {ticker.lower() for ticker in mention.company.tickers}
-    if (
-        mention.text.isupper()
-        or said == short
-        or said in fold(mention.company.name)
-        or short in said
-        or said in tickers
-    ):
-        return False
-    return SequenceMatcher(None, said, short).ratio() >= ALIKE
 
 
 def find_company_options(text: str, companies: CompanyResolver) -> tuple[str, tuple[str, ...]]:
     """A name that several companies go by, where a company is meant, with those companies; else nothing."""
     if companies.mentions(text) or not _AS_COMPANY.search(text):
         return "", ()
+    kind = r"(?!(?:company|firm|stock|business|corporation)\b)\w+ "
     for name in find_proper_names(text):
-        if " " not in name and not _explains_name(name, text) and companies.resolve(name) is None:
+        # "The Delta", "the planet Mercury" and "Mercury (the planet)" say what is meant.
+        said = re.escape(name)
+        meant = re.search(rf"\bthe (?:{kind})?{said}\b|\b{said} \(|\b{said},? the (?:{kind.strip()})", text, re.I)
+        if " " not in name and not meant and companies.resolve(name) is None:
             shorts = tuple(dict.fromkeys(company.short for company in companies.candidates(name)))
             if len(shorts) > 1:
                 return name, shorts[:MOST_OPTIONS]
     return "", ()
-
-
-def _explains_name(name: str, text: str) -> bool:
-    """ "The Delta", "the planet Mercury" and "Mercury (the planet)" say what is meant."""
-    kind = r"(?!(?:company|firm|stock|business|corporation)\b)\w+ "
-    said = re.escape(name)
-    return bool(re.search(rf"\bthe (?:{kind})?{said}\b|\b{said} \(|\b{said},? the (?:{kind.strip()})", text, re.I))
 
 
 # What an answer is for: it decides the style, the length, and what is asked besides.

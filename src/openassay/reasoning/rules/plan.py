@@ -17,13 +17,11 @@ from openassay.models.plan import (
     SubQuestion,
     Understanding,
 )
-from openassay.models.user import Preferences
 from openassay.reasoning.base import PlanRequest
 from openassay.reasoning.rules.phrases import LENGTH_PATTERN as LENGTH_STATED
 from openassay.reasoning.rules.phrases import USE_PATTERN as USE_STATED
 from openassay.reasoning.rules.phrases import (
     Field,
-    ReportUse,
     address_topic,
     asks_for_everything,
     classify_field,
@@ -48,8 +46,7 @@ ScopeKind = Field | Literal["comparison", "cause", "procedure"]
 
 
 class ScopeOption(NamedTuple):
-    """`label` is what the person sees, `text` what is asked for it; a question that has a word of `said` asks it
-    already."""
+    """What the person sees, what is asked for it, and words of a question that asks it already."""
 
     label: str
     text: str
@@ -150,36 +147,31 @@ _TABLES: dict[ScopeKind, str] = {
 }
 
 
-def _parse_option(line: str) -> ScopeOption:
-    label, text, said = (part.strip() for part in line.split("|"))
-    return ScopeOption(label, text, said)
-
-
-_OPTIONS = {kind: [_parse_option(line) for line in table.strip().splitlines()] for kind, table in _TABLES.items()}
+_OPTIONS = {
+    kind: [ScopeOption(*map(str.strip, line.split("|"))) for line in table.strip().splitlines()]
+    for kind, table in _TABLES.items()
+}
 
 
 def list_scope_options(understanding: Understanding, *, company: bool = False) -> list[ScopeOption]:
     """The four that fit the question best, ready to be shown; what it asks for itself is offered last."""
     asked = {*words(understanding.question), *stems(understanding.question)}
-    all_of_them = _OPTIONS[_classify_scope(understanding, company=company)]
-    stated = [
-        side for side in all_of_them if asked & {form for word in side.said.split() for form in (word, stem(word))}
-    ]
-    chosen = [*(side for side in all_of_them if side not in stated), *stated][:MOST_OPTIONS]
+    kind: ScopeKind = classify_field(understanding, company=company)
+    if understanding.query_class == "comparison":
+        kind = "comparison"
+    elif understanding.query_class == "cause" and fold(understanding.question).startswith("why"):
+        kind = "cause"
+    elif find_action(understanding):
+        kind = "procedure"
+    elif understanding.query_class == "change":
+        kind = "general"
+    every = _OPTIONS[kind]
+    stated = [side for side in every if asked & {form for word in side.said.split() for form in (word, stem(word))}]
+    chosen = [*(side for side in every if side not in stated), *stated][:MOST_OPTIONS]
     about = address_topic(understanding)
     return [
         ScopeOption(side.label.replace("{topic}", about), fill_template(side.text, understanding)) for side in chosen
     ]
-
-
-def _classify_scope(understanding: Understanding, *, company: bool) -> ScopeKind:
-    if understanding.query_class == "comparison":
-        return "comparison"
-    if understanding.query_class == "cause" and fold(understanding.question).startswith("why"):
-        return "cause"
-    if find_action(understanding):
-        return "procedure"
-    return "general" if understanding.query_class == "change" else classify_field(understanding, company=company)
 
 
 def fill_template(template: str, understanding: Understanding) -> str:
@@ -225,39 +217,21 @@ def build_planner_questions(
     `context` in the person's own words."""
     field = classify_field(understanding, company=company)
     about = address_topic(understanding)
+    sides = list_scope_options(understanding, company=company)
+    scope = _SCOPE.get(understanding.query_class, _SCOPE["overview"]).format(about)
+    uses = tuple(list_uses(field, to_do=find_action(understanding) is not None))
+    offered: dict[Literal["scope", "timeframe", "depth", "use"], tuple[str, tuple[str, ...]]] = {
+        "scope": (scope, tuple(side.label for side in sides)),
+        "timeframe": (f"Which period should count for {about}?", (*_PERIODS[field], ANY_TIME)),
+        "use": (f"What will you use the report on {about} for?", uses),
+        "depth": (f"How deep should the report on {about} go?", list_lengths(understanding.query_class, about)),
+    }
     every = [
-        PlannerQuestion(
-            id="scope",
-            about="scope",
-            text=_SCOPE.get(understanding.query_class, _SCOPE["overview"]).format(about),
-            options=tuple(side.label for side in list_scope_options(understanding, company=company)),
-            all_of_the_above=True,
-        ),
-        PlannerQuestion(
-            id="timeframe",
-            about="timeframe",
-            text=f"Which period should count for {about}?",
-            options=(*_PERIODS[field], ANY_TIME),
-        ),
-        PlannerQuestion(
-            id="use",
-            about="use",
-            text=f"What will you use the report on {about} for?",
-            options=tuple(list_uses(field, to_do=find_action(understanding) is not None)),
-        ),
-        PlannerQuestion(
-            id="depth",
-            about="depth",
-            text=f"How deep should the report on {about} go?",
-            options=list_lengths(understanding.query_class, about),
-        ),
+        PlannerQuestion(id=topic, about=topic, text=text, options=options, all_of_the_above=topic == "scope")
+        for topic, (text, options) in offered.items()
     ]
-    said = _find_known_topics(understanding, known or {})
-    return [question for question in every if question.about not in said] or every[:1]
-
-
-def _find_known_topics(understanding: Understanding, known: Mapping[str, str]) -> set[str]:
-    """What need not be asked: the question says it, the person said it before, or it makes no difference."""
+    # What need not be asked: the question says it, the person said it before, or it makes no difference.
+    known = known or {}
     text = f"{understanding.question} {known.get('context', '')}"
     says = {
         "scope": len(set(map(str.lower, _PARTS.findall(understanding.question)))) >= SAYS_ITS_SCOPE,
@@ -266,7 +240,8 @@ def _find_known_topics(understanding: Understanding, known: Mapping[str, str]) -
         "use": bool(USE_STATED.search(text)),
         "depth": understanding.complexity == "simple" or bool(LENGTH_STATED.search(text)),
     }
-    return {about for about, holds in says.items() if holds or known.get(about)}
+    said = {about for about, holds in says.items() if holds or known.get(about)}
+    return [question for question in every if question.about not in said] or every[:1]
 
 
 # What a person wants of a plan: read from their answers, their own words and what is remembered of them.
@@ -296,84 +271,66 @@ class PlanRequirements(NamedTuple):
 
 
 def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirements:
-    asked, answers = request.understanding, request.answers
+    asked, answers, given = request.understanding, request.answers, request.answers.items()
     offered = list_scope_options(asked, company=company)
     depth, use = answers.get("depth", ""), parse_use(answers.get("use", ""))
     chosen = _choose_sides(answers.get("scope", ""), offered, asked)
     facets = (fill_template(use.text, asked),) if use else ()
-    purpose = () if use else tuple(_purpose_questions(answers.get("use", ""), asked))
-    period, words = _parse_period(answers.get("timeframe", "")), parse_length(depth) if depth else use and use.words
-    said = {**_parse_context(request.context), **_list_memory(request.preferences, request.facts)}
-    said |= {f"field: {field}": field for field in request.domains}
+    purpose = " ".join(answers.get("use", "").split()).strip(" .?!").removeprefix("for ").removeprefix("For ")
+    of_purpose = (fill_template(f"What matters about {{topic}} for {purpose}?", asked),) if purpose and not use else ()
+    period: str | None = " ".join(answers.get("timeframe", "").split()).strip(" .?!")
+    if not period or fold(period) in (fold(ANY_TIME), fold(EVERY)):
+        period = None
+    elif last := _LAST.search(period):  # "The last year" is asked for as "over the last year"
+        period = f"over {last[0][:1].lower()}{last[0][1:]}"
+    words = parse_length(depth) if depth else use and use.words
+    said = _collect_context(request)
+    length = f"about {words:,} words" if words else "as long as the sources allow"
+    told = {
+        "scope": f"asked as well: {'; '.join(chosen)}",
+        "timeframe": f"every query asks {period}" if period else "no period is left out",
+        "depth": f"the report is to be {length}",
+        "use": f"{f'in the {use.style} style; ' if use else ''}asked as well: {'; '.join(facets or of_purpose)}",
+    }
+    reasons = [f"You chose for {key}: {_flatten(text)}: {told.get(key, 'kept in mind')}" for key, text in given]
+    for line, text in said.items():
+        reasons.append(f"Taken into account: {line}{FOLLOWED if any(_narrow_words({line: text}, asked)) else ''}")
     return PlanRequirements(
-        sides=tuple(dict.fromkeys((*chosen, *purpose))),
+        sides=tuple(dict.fromkeys((*chosen, *of_purpose))),
         facets=facets,
         period=period,
         words=words,
         style=use.style if use else None,
         thorough=asks_for_everything(depth),
         narrowing=tuple(_narrow_words(said, asked)),
-        constraints=(*(f"{about}: {_flatten(answer)}" for about, answer in answers.items()), *said),
-        reasoning=(
-            *_explain_answers(answers, chosen, facets or purpose, period, words, use),
-            *_explain_context(said, asked),
-        ),
+        constraints=(*(f"{key}: {_flatten(text)}" for key, text in given), *said),
+        reasoning=tuple(reasons),
     )
-
-
-# The sides --------------------------------------------------------------------------------------------
 
 
 def _choose_sides(answer: str, offered: list[ScopeOption], understanding: Understanding) -> list[str]:
     """A sub-question for each side that was chosen, by its label or number, or named in words of their own."""
     if _NUMBERS.match(answer):
         return list(dict.fromkeys(offered[int(number) - 1].text for number in re.findall(r"\d", answer)))
-    parts = (" ".join(part.split()).strip(" .?!") for part in re.split(r"[;\n]", answer))
-    return list(dict.fromkeys(text for part in parts if part for text in _match_sides(part, offered, understanding)))
+    texts: list[str] = []
+    for part in (" ".join(part.split()).strip(" .?!") for part in re.split(r"[;\n]", answer)):
+        if fold(part) == fold(EVERY):
+            texts += [side.text for side in offered]
+        elif named := [side.text for side in offered if fold(side.label) in fold(part)]:
+            texts += named
+        elif part:
+            texts.append(fill_template(f"What is known about {{topic}} with regard to {part}?", understanding))
+    return list(dict.fromkeys(texts))
 
 
-def _match_sides(part: str, offered: list[ScopeOption], understanding: Understanding) -> list[str]:
-    if fold(part) == fold(EVERY):
-        return [side.text for side in offered]
-    if named := [side for side in offered if fold(side.label) in fold(part)]:
-        return [side.text for side in named]
-    return [fill_template(f"What is known about {{topic}} with regard to {part}?", understanding)]
-
-
-# What it is for, and since when -----------------------------------------------------------------------
-
-
-def _purpose_questions(answer: str, understanding: Understanding) -> Iterator[str]:
-    """A purpose of another kind is asked about in the person's words."""
-    if purpose := " ".join(answer.split()).strip(" .?!").removeprefix("for ").removeprefix("For "):
-        yield fill_template(f"What matters about {{topic}} for {purpose}?", understanding)
-
-
-def _parse_period(answer: str) -> str | None:
-    """'The last year' is asked for as 'over the last year'."""
-    answer = " ".join(answer.split()).strip(" .?!")
-    if not answer or fold(answer) in (fold(ANY_TIME), fold(EVERY)):
-        return None
-    last = _LAST.search(answer)
-    return f"over {last[0][:1].lower()}{last[0][1:]}" if last else answer
-
-
-# What was said and is remembered ----------------------------------------------------------------------
-
-
-def _parse_context(context: str) -> dict[str, str]:
-    """Lines of a plan for what the person said besides the question, and what of it narrows a search."""
-    lines: dict[str, str] = {}
-    for line in context.splitlines():
+def _collect_context(request: PlanRequest) -> dict[str, str]:
+    """What was said besides the question and is remembered, line by line, and what of each line narrows a search."""
+    preferences, lines = request.preferences, dict[str, str]()
+    for line in request.context.splitlines():
         if back := _ASKED_BACK.match(line):
             lines[f"clarified: {_flatten(back['answer'])}"] = back["answer"]
         elif line.strip() and not _HISTORY.match(line):
             lines[f"context: {_flatten(line)}"] = line
-    return lines
-
-
-def _list_memory(preferences: Preferences, facts: tuple[str, ...]) -> dict[str, str]:
-    lines: dict[str, str] = {}
     if preferences.region:
         lines[f"remembered: region {_flatten(preferences.region)}"] = preferences.region
     others = {
@@ -382,7 +339,8 @@ def _list_memory(preferences: Preferences, facts: tuple[str, ...]) -> dict[str, 
         "sources avoided": ", ".join(preferences.avoid),
     }
     lines |= {f"remembered: {name} {_flatten(value)}": "" for name, value in others.items() if value}
-    return lines | {f"remembered: {_flatten(fact)}": "" for fact in facts}
+    lines |= {f"remembered: {_flatten(fact)}": "" for fact in request.facts}
+    return lines | {f"field: {field}": field for field in request.domains}
 
 
 def _narrow_words(said: dict[str, str], understanding: Understanding) -> Iterator[str]:
@@ -396,29 +354,6 @@ def _narrow_words(said: dict[str, str], understanding: Understanding) -> Iterato
             if not known & set(stems(word)):
                 known |= set(stems(word))
                 yield word
-
-
-# What the plan says of it -----------------------------------------------------------------------------
-
-
-def _explain_answers(
-    answers: dict[str, str], chosen: list[str], facets: tuple[str, ...], period: str | None, words: int | None,
-    use: ReportUse | None,
-) -> Iterator[str]:  # fmt: skip
-    length = f"about {words:,} words" if words else "as long as the sources allow"
-    told = {
-        "scope": f"asked as well: {'; '.join(chosen)}",
-        "timeframe": f"every query asks {period}" if period else "no period is left out",
-        "depth": f"the report is to be {length}",
-        "use": f"{f'in the {use.style} style; ' if use else ''}asked as well: {'; '.join(facets)}",
-    }
-    for about, answer in answers.items():
-        yield f"You chose for {about}: {_flatten(answer)}: {told.get(about, 'kept in mind')}"
-
-
-def _explain_context(said: dict[str, str], understanding: Understanding) -> Iterator[str]:
-    for line, text in said.items():
-        yield f"Taken into account: {line}{FOLLOWED if any(_narrow_words({line: text}, understanding)) else ''}"
 
 
 def _flatten(text: str) -> str:
@@ -473,12 +408,8 @@ _FACETS: dict[str, tuple[str, ...]] = {
         "Which steps does it take to {act}?",
         "What can go wrong for those who {act}?",
     ),
-    "yes_no": (
-        "What is said about {topic}?",
-        "Which figures are given for {topic}?",
-        "What speaks against {topic}?",
-    ),
-}  # fmt: skip
+    "yes_no": ("What is said about {topic}?", "Which figures are given for {topic}?", "What speaks against {topic}?"),
+}
 
 # Words that tend to stand in answers to a kind of question; one of the query variations carries them.
 _ANSWER_WORDS: dict[str, str] = {
@@ -510,29 +441,34 @@ def make_plan(request: PlanRequest, *, company: bool) -> Plan:
     sections = tuple(texts)
     if depth is Depth.QUICK:
         sections = COMPANY_SECTIONS if company else ("Answer",)
-    questions = tuple(
-        SubQuestion(
-            id=f"Q{n}",
-            text=text,
-            section=text if text in sections else sections[0],
-            topic=_find_context(text, understanding),
-        )
-        for n, text in enumerate(texts, 1)
-    )
+    scope, topic = understanding.temporal_scope, understanding.topic_focus
+    questions = []
+    for n, text in enumerate(texts, 1):
+        # The topic, for a clause that leans on another: 'why do the measurements disagree?'
+        context = [] if set(stems(topic)) & set(stems(text)) else [topic]
+        if scope and scope not in text:
+            context.append(scope)
+        section = text if text in sections else sections[0]
+        questions.append(SubQuestion(id=f"Q{n}", text=text, section=section, topic=", ".join(filter(None, context))))
+    warnings = []
+    if understanding.ambiguity_level > 0.5:
+        warnings.append("The question is ambiguous; this plan is a best guess.")
+    if understanding.complexity == "complex":
+        warnings.append("The question has many parts; some may get few sources.")
     return Plan(
         goal=understanding.question,
         topic=", ".join(part for part in (describe_topic(understanding), understanding.temporal_scope) if part),
         depth=depth,
         constraints=wanted.constraints,
         deliverable=request.deliverable,
-        questions=questions,
+        questions=tuple(questions),
         queries=_build_queries(questions, understanding, depth, wanted),
         sections=sections,
         methodology="Each sub-question is searched on its own; sentences of the sources that answer it are "
         "quoted, compared across independent sources and checked against their passages.",
         reasoning=(*reasoning, *wanted.reasoning),
         confidence=round(1 - understanding.ambiguity_level, 2),
-        warnings=_build_warnings(understanding),
+        warnings=tuple(warnings),
         estimated_complexity=understanding.complexity,
         words=wanted.words,
         style=wanted.style,
@@ -543,7 +479,20 @@ def _build_sub_questions(
     understanding: Understanding, depth: Depth, wanted: PlanRequirements
 ) -> tuple[list[str], list[str]]:
     """What is asked itself, then what a person chose, then the facets that are missing."""
-    clauses = list(dict.fromkeys(_split_parts(understanding.question)))
+    question = understanding.question
+    # The parts of a compound question, each ended by a question mark; an order is turned into a question.
+    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
+    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
+    parts = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
+    about = extract_topic(question)
+    about = f"the {about}" if f"the {about}" in question else about
+    parts[1:] = [_LEANING.sub(about, part) for part in parts[1:]]
+    for at, part in enumerate(parts):
+        asked = _ORDER.sub("what is known about ", part)
+        if compared := _COMPARE.match(part):
+            asked = f"how do {compared[1]} and {compared[2]} compare"
+        parts[at] = f"{asked[:1].upper()}{asked[1:]}?"
+    clauses = list(dict.fromkeys(parts))
     if depth is Depth.QUICK:
         texts = list(dict.fromkeys([understanding.question, *wanted.sides]))
         return texts[:MOST_QUESTIONS], ["A quick answer follows the question as it stands."]
@@ -553,7 +502,13 @@ def _build_sub_questions(
     own = list(dict.fromkeys(clauses))[: MOST[depth]]
     chosen = list(dict.fromkeys([*wanted.sides, *wanted.facets]))
     missing = max(0, min(FEWEST[depth], MOST[depth]) - len(own)) + MORE * wanted.thorough
-    facets = [facet for facet in _list_facets(understanding) if facet not in (*own, *chosen)][:missing]
+    if is_clause(understanding) and understanding.query_class not in ("cause", "comparison", "procedure"):
+        facets = [f"{side}: {first_clause(understanding)}" for side in _SIDES_OF_A_CLAUSE]
+    else:
+        when = f" {understanding.temporal_scope}" if understanding.temporal_scope else ""
+        templates = _FACETS[understanding.query_class]
+        facets = [fill_template(template, understanding).replace("{when}", when) for template in templates]
+    facets = [facet for facet in facets if facet not in (*own, *chosen)][:missing]
     if facets:
         reasoning.append(f"As a question about {_ABOUT[understanding.query_class]} it also needs: {'; '.join(facets)}")
     return [*own, *(text for text in (*chosen, *facets) if text not in own)][:MOST_QUESTIONS], reasoning
@@ -563,32 +518,6 @@ _ABOUT = {
     "change": "a change over time", "cause": "causes", "comparison": "a comparison", "fact": "a fact",
     "overview": "the state of a matter", "procedure": "how to do something", "yes_no": "whether something holds",
 }  # fmt: skip
-
-
-def _find_context(text: str, understanding: Understanding) -> str:
-    """The topic, for a clause that leans on another: 'why do the measurements disagree?'"""
-    topic = set(stems(understanding.topic_focus))
-    parts = [] if topic & set(stems(text)) else [understanding.topic_focus]
-    if understanding.temporal_scope and understanding.temporal_scope not in text:
-        parts.append(understanding.temporal_scope)
-    return ", ".join(part for part in parts if part)
-
-
-def _split_parts(question: str) -> list[str]:
-    """The parts of a compound question, each ended by a question mark; an order is turned into a question."""
-    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
-    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
-    kept = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
-    about = extract_topic(question)
-    first, rest = kept[0], [_LEANING.sub(_add_article(about, question), part) for part in kept[1:]]
-    asked = [_to_question(part) for part in (first, *rest)]
-    return [f"{part[:1].upper()}{part[1:]}?" for part in asked]
-
-
-def _to_question(part: str) -> str:
-    if compared := _COMPARE.match(part):
-        return f"how do {compared[1]} and {compared[2]} compare"
-    return _ORDER.sub("what is known about ", part)
 
 
 _ORDER = re.compile(
@@ -601,27 +530,8 @@ _TRAILING = re.compile(r",?\s*(?:and\s+)?if (?:so|yes|not|any)$", re.I)
 _LEANING = re.compile(r"\b(?:it|them|they)\b(?!\s+(?:is|was|has)\b)", re.I)
 
 
-def _add_article(matter: str, question: str) -> str:
-    return f"the {matter}" if f"the {matter}" in question else matter
-
-
-def _list_facets(understanding: Understanding) -> list[str]:
-    when = f" {understanding.temporal_scope}" if understanding.temporal_scope else ""
-    if is_clause(understanding) and understanding.query_class not in ("cause", "comparison", "procedure"):
-        return [f"{side}: {first_clause(understanding)}" for side in _SIDES_OF_A_CLAUSE]
-    return [fill_template(facet, understanding).replace("{when}", when) for facet in _FACETS[understanding.query_class]]
-
-
 _SIDES_OF_A_CLAUSE = ("Background", "Figures", "Open or disputed")
-
-
-def _build_warnings(understanding: Understanding) -> tuple[str, ...]:
-    warnings = []
-    if understanding.ambiguity_level > 0.5:
-        warnings.append("The question is ambiguous; this plan is a best guess.")
-    if understanding.complexity == "complex":
-        warnings.append("The question has many parts; some may get few sources.")
-    return tuple(warnings)
+_PRIORITY = {1: 1, 9: 3}  # 2: what narrows, and other kinds of source
 
 
 def _build_queries(
@@ -634,10 +544,8 @@ def _build_queries(
     )
     due: list[tuple[int, SubQuestion, str, QueryType]] = []
     for number, question in enumerate(questions):
-        texts = [
-            _append_words(text, content_words(wanted.period or "")) for text in vary_queries(question, understanding, 3)
-        ]
-        texts = list(dict.fromkeys(texts))
+        when, varied = content_words(wanted.period or ""), vary_queries(question, understanding, 3)
+        texts = list(dict.fromkeys(_append_words(text, when) for text in varied))
         due.append((1, question, texts[0], first))
         if wanted.narrowing:
             due.append((2, question, _append_words(texts[0], wanted.narrowing), first))
@@ -652,9 +560,6 @@ def _build_queries(
     )
 
 
-_PRIORITY = {1: 1, 9: 3}  # 2: what narrows, and other kinds of source
-
-
 def _append_words(text: str, words: Sequence[str]) -> str:
     return " ".join(_distinct_words([*text.split(), *words])) if words else text
 
@@ -664,18 +569,15 @@ def vary_queries(question: SubQuestion, understanding: Understanding, count: int
     own = content_words(strip_document_references(question.text))
     context = content_words(strip_document_references(" ".join([*understanding.subjects, understanding.topic_focus])))
     when = content_words(f"{understanding.temporal_scope or ''} {question.topic}")
+    query_class = "cause" if fold(question.text).startswith("why") else understanding.query_class
     variations = (
         [*own, *context] if len(own) < 3 else own,
         [*context, *own, *when],
-        [*context, *own, *_ANSWER_WORDS[_find_query_class(question.text, understanding)].split()],
+        [*context, *own, *_ANSWER_WORDS[query_class].split()],
         [*context, *when],
     )
     texts = (" ".join(_distinct_words(words)) for words in variations)
     return list(dict.fromkeys(text for text in texts if text))[:count] or [question.text]
-
-
-def _find_query_class(text: str, understanding: Understanding) -> str:
-    return "cause" if fold(text).startswith("why") else understanding.query_class
 
 
 def _distinct_words(words: Sequence[str]) -> list[str]:

@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from openassay.models.evidence import Passage
 from openassay.models.plan import SubQuestion
@@ -13,19 +13,13 @@ from openassay.reasoning.base import Quote
 from openassay.reasoning.rules.phrases import GENERIC, strip_document_references, weigh_stems
 from openassay.reasoning.rules.understand import classify_question
 from openassay.text.injection import asks_for_advice, find_instructions, is_order
-from openassay.text.quantities import Quantity, find_quantities
+from openassay.text.quantities import find_quantities
 from openassay.text.questions import YearRange, find_year_range
 from openassay.text.relations import find_years
 from openassay.text.sentences import TextSpan, is_statement, is_table_row, split_sentences
 from openassay.text.words import STOP_WORDS, content_words, find_names, fold, jaccard, stem, stems, words
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-# A sentence with its context: whether it can be understood alone, how far back the words reach that explain it, and
-# what its "it" or "the company" stands for. Where that is not certain nothing is put in its place.
+# A sentence with its context: whether it can be understood alone, and what its "it" or "the company" stands for.
 
 MOST_BACK = 2  # sentences before one that may be needed to explain it
 LONGEST_CONTEXT = 500  # characters of a sentence with those that explain it
@@ -127,14 +121,12 @@ def split_statements(quote: str, title: str = "", known: Collection[str] = ()) -
         told = resolve_pointer(pieces[-1], pieces[:-1], title, known)
         first_stands = not needs_context(pieces[0]) and is_statement(pieces[0])
         return [QuoteStatement(told, True) if told else QuoteStatement(quote, first_stands)]
-    return [_to_statement(piece, pieces[:at], title, known) for at, piece in enumerate(pieces) if is_statement(piece)]
-
-
-def _to_statement(sentence: str, before: Sequence[str], title: str, known: Collection[str]) -> QuoteStatement:
-    if not needs_context(sentence):
-        return QuoteStatement(sentence, True)
-    told = resolve_pointer(sentence, before, title, known)
-    return QuoteStatement(told or sentence, bool(told))
+    stated = []
+    for at, piece in enumerate(pieces):
+        if is_statement(piece):
+            told = resolve_pointer(piece, pieces[:at], title, known) if needs_context(piece) else piece
+            stated.append(QuoteStatement(told or piece, bool(told)))
+    return stated
 
 
 def resolve_pointer(sentence: str, before: Sequence[str], title: str, known: Collection[str]) -> str:
@@ -143,9 +135,28 @@ def resolve_pointer(sentence: str, before: Sequence[str], title: str, known: Col
     if pointer is None or _LEANS.search(sentence):
         return ""
     kind = KIND_OF.get(fold(pointer["noun"])) if pointer["noun"] else None
-    name = (
-        _resolve_from_sentences(pointer, kind, before, known) if before else _resolve_from_title(pointer, kind, title)
-    )
+    if before:
+        # The subject of the nearest sentence that names one, if no other name but a place could be meant.
+        person = pointer["word"].lower() in ("he", "his", "she", "her")
+        said = next((one for one in reversed(before) if not needs_context(one)), "")
+        article = "The " if said.startswith("The ") else ""
+        bare = next(iter(find_names(said)), "").removeprefix("The ")
+        name = article + bare
+        if not bare or not said.startswith(name) or not _BETWEEN.match(said[len(name) :]):
+            return ""
+        # One capital at the start of a sentence proves nothing; a second one does.
+        proper = len(bare.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in bare[1:])
+        proper = proper or fold(bare) in map(fold, known) or not (article or _COMMON_OPENERS.search(fold(bare)))
+        # The name tells its kind, or the sentence says what it is: "Orta is a lake".
+        kinds = _find_kinds(name) or {KIND_OF[word] for word in words(said[len(name) :]) if word in KIND_OF}
+        other = kind and kind not in kinds and (kinds or kind != "company" or _is_person(name))
+        if not proper or person != _is_person(name) or other:
+            return ""
+        rivals = [one for one in find_names(said) if one not in name and (not person or _is_person(one))]
+        if any(not _PLACED.search(said[: said.find(one)]) for one in rivals):
+            return ""
+    else:
+        name = _resolve_from_title(pointer, kind, title)
     if not name:
         return ""
     owned = pointer["own"] or pointer["word"].lower() in ("its", "his", "her")
@@ -159,39 +170,6 @@ def _find_pointer(sentence: str) -> re.Match[str] | None:
     return None if found is None or _NOTHING.match(sentence) else found
 
 
-def _resolve_from_sentences(
-    pointer: re.Match[str], kind: str | None, before: Sequence[str], known: Collection[str]
-) -> str:
-    """The subject of the nearest sentence that names one, if nothing else in between could be meant."""
-    person = pointer["word"].lower() in ("he", "his", "she", "her")
-    for sentence in reversed(before):
-        if needs_context(sentence):
-            continue
-        name = _find_subject(sentence, known)
-        if not name or person != _is_person(name) or (kind and not _is_of_kind(name, kind, pointer["noun"], sentence)):
-            return ""
-        return name if not _has_rival(sentence, name, person) else ""
-    return ""
-
-
-def _find_subject(sentence: str, known: Collection[str]) -> str:
-    """The name a sentence opens with as its subject, with its article."""
-    article = "The " if sentence.startswith("The ") else ""
-    for name in find_names(sentence)[:1]:
-        bare = name.removeprefix("The ")
-        if not sentence.startswith(article + bare) or not _BETWEEN.match(sentence[len(article + bare) :]):
-            return ""
-        return article + bare if _is_name(bare, article, known) else ""
-    return ""
-
-
-def _is_name(name: str, article: str, known: Collection[str]) -> bool:
-    """One capital at the start of a sentence proves nothing; a second one does."""
-    if len(name.split()) > 1 or any(letter.isupper() or letter.isdigit() for letter in name[1:]):
-        return True
-    return fold(name) in {fold(other) for other in known} or not (article or _COMMON_OPENERS.search(fold(name)))
-
-
 def _is_person(name: str) -> bool:
     """Two or three capitalised words none of which tells another kind of thing."""
     parts = name.split()
@@ -201,26 +179,6 @@ def _is_person(name: str) -> bool:
 
 def _find_kinds(name: str) -> set[str]:
     return {kind for word in words(name) if (kind := KIND_OF.get(word.rstrip(".")) or KIND_OF.get(stem(word)))}
-
-
-def _is_of_kind(name: str, kind: str, noun: str, sentence: str) -> bool:
-    """The name tells its kind, or the sentence says what it is: "Orta is a lake"."""
-    if told := _find_kinds(name):
-        return kind in told
-    after = sentence[len(name) :]
-    said = {KIND_OF[word] for word in words(after) if word in KIND_OF}
-    return kind in said or (not said and kind == "company" and not _is_person(name))
-
-
-def _has_rival(sentence: str, name: str, person: bool) -> bool:
-    """Another name that could be meant: one that is no mere place, time or owner of something."""
-    for other in find_names(sentence):
-        if other in name or name.endswith(other) or (person and not _is_person(other)):
-            continue
-        at = sentence.find(other)
-        if not _PLACED.search(sentence[:at]):
-            return True
-    return False
 
 
 def _resolve_from_title(pointer: re.Match[str], kind: str | None, title: str) -> str:
@@ -284,11 +242,11 @@ _SAME = tuple(
 # Short forms that are capitalised and yet no names.
 _COMMON_NAME_PARTS = frozenset("high national royal new north south east west saint great old flight general".split())
 _ROLES = frozenset("ceo cfo cto coo gdp eps ipo roi hq ebitda".split())
+_QUOTED = re.compile(r"[\"“]([^\"”]{3,80})[\"”]")
 
 
 class QuestionName(NamedTuple):
-    """A name of a question: the phrase where it is in quotation marks, else stems that tell it from others; and its
-    initials."""
+    """A name of a question: a quoted phrase, or the stems that tell it from others and its initials."""
 
     phrase: str
     stems: frozenset[str]
@@ -323,34 +281,22 @@ def parse_target(question: str, context: str) -> QuestionTarget:
     called = [name for name in find_names(_QUOTED.sub(" ", context)) if fold(name) not in _ROLES]
     of_names = {part for name in [*quoted, *called] for part in stems(name)}
     own = dict.fromkeys(stem(word) for word in content_words(strip_document_references(question)) if not word.isdigit())
-    told = [QuestionName(_normalize_words(phrase), frozenset()) for phrase in quoted] + [
-        _to_name(name) for name in called
-    ]
+    told = [QuestionName(_normalize_words(phrase), frozenset()) for phrase in quoted]
+    for name in called:
+        # "Zook" of "Zook House", the last of a person's names, all else of the rest.
+        parts = [part for part in words(name) if part not in STOP_WORDS]
+        telling = [part for part in parts if part not in KIND_OF and part not in _COMMON_NAME_PARTS]
+        telling = telling[-1:] if telling == parts and len(parts) <= 3 else telling
+        initials = "".join(part[0] for part in parts)
+        told.append(QuestionName("", frozenset(map(stem, telling)) - ASKING, initials))
     return QuestionTarget(
         tuple(name for name in told if name.phrase or name.stems),
         tuple(find_synonyms(word) for word in own if word not in of_names | ASKING),
     )
 
 
-_QUOTED = re.compile(r"[\"“]([^\"”]{3,80})[\"”]")
-
-
 def _normalize_words(text: str) -> str:
     return " ".join(words(text))
-
-
-def _to_name(name: str) -> QuestionName:
-    return QuestionName(
-        "", _distinctive_stems(name), "".join(part[0] for part in words(name) if part not in STOP_WORDS)
-    )
-
-
-def _distinctive_stems(name: str) -> frozenset[str]:
-    """ "Zook" of "Zook House", the last of a person's names, all else of the rest."""
-    parts = [part for part in words(name) if part not in STOP_WORDS]
-    own = [part for part in parts if part not in KIND_OF and part not in _COMMON_NAME_PARTS]
-    chosen = own[-1:] if own == parts and len(parts) <= 3 else own
-    return frozenset(stem(part) for part in chosen) - ASKING
 
 
 def find_synonyms(word: str) -> frozenset[str]:
@@ -359,16 +305,6 @@ def find_synonyms(word: str) -> frozenset[str]:
 
 
 # How far a text has the words that were asked for, rare ones counting most.
-
-
-def compute_rarity(texts: Iterable[str]) -> dict[str, float]:
-    """Inverse document frequency of every stem, so that common words of a corpus weigh little."""
-    counts: Counter[str] = Counter()
-    total = 0
-    for text in texts:
-        counts.update(set(stems(text)))
-        total += 1
-    return {word: math.log(1 + total / (1 + count)) for word, count in counts.items()}
 
 
 def compute_recall(wanted: Mapping[str, float], text: str, weights: Mapping[str, float]) -> float:
@@ -440,12 +376,18 @@ def read_passages(
     documents: they may name what the text calls "it"."""
     wanted = strip_document_references(question.in_context)
     own = set(stems(strip_document_references(question.text)))
-    named = _find_naming_documents(parse_target(question.text, question.in_context), passages, titles or {})
-    if _is_subject_absent(own, passages) or not named:
+    target = parse_target(question.text, question.in_context)
+    named = {
+        passage.document
+        for passage in passages
+        if target.has_name_in(f"{(titles or {}).get(passage.document, '')}\n{passage.text}")
+    }
+    # Where most of what is asked about is named nowhere, what is left would answer for something else.
+    asked, there = own - ASKING, {word for passage in passages for word in stems(passage.text)}
+    if not named or 2 * sum(not find_synonyms(word) & there for word in asked) > len(asked):
         return []
-    candidates = [c for c in _rank_by_words(wanted, own, passages) if could_answer(question.text, c.piece.text)][
-        :MOST_CANDIDATES
-    ]
+    ranked = _rank_by_words(wanted, own, passages)
+    candidates = [one for one in ranked if could_answer(question.text, one.piece.text)][:MOST_CANDIDATES]
     if not candidates:
         return []
     meaning = _score_meaning(wanted, candidates, embedder)
@@ -454,18 +396,8 @@ def read_passages(
         ((weigh(candidate, cosine), candidate) for candidate, cosine in zip(candidates, meaning, strict=True)),
         key=lambda item: (-item[0], item[1].passage, item[1].piece.start),
     )
-    return _select_distinct(_filter_relevant(question, scored, passages), passages, limit)
-
-
-def _filter_relevant(
-    question: SubQuestion, scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage]
-) -> list[tuple[float, _Candidate]]:
-    """What is relevant enough. A pointed question is answered by its best sentences and by the best of each document;
-    what speaks of other years than those asked about only where nothing else is left."""
-    # "Latest news about Apple" asks for no one thing of it.
-    pointed = classify_question(question.text) != "overview" and bool(
-        parse_target(question.text, question.in_context).matter
-    )
+    # A pointed question is answered by its best sentences and by the best of each document.
+    pointed = classify_question(question.text) != "overview" and bool(target.matter)
     floor, first_floor = (max(FLOOR, share * pointed * scored[0][0]) for share in (NEAR_BEST, NEAR_BEST_OF_ITS_OWN))
     firsts: dict[str, _Candidate] = {}
     for _, candidate in scored:
@@ -475,9 +407,10 @@ def _filter_relevant(
         for score, candidate in scored
         if score >= (first_floor if firsts[passages[candidate.passage].document] is candidate else floor)
     ]
+    # What speaks of other years than those asked about counts only where nothing else is left.
     period = find_year_range(question.in_context)
     timely = [item for item in kept if not _is_other_period(period, item[1].piece.text)]
-    return timely or kept
+    return _select_distinct(timely or kept, passages, limit)
 
 
 def _is_other_period(period: YearRange | None, text: str) -> bool:
@@ -487,76 +420,56 @@ def _is_other_period(period: YearRange | None, text: str) -> bool:
     return period is not None and bool(said) and not period.overlaps(told)
 
 
-def _is_subject_absent(own: set[str], passages: Sequence[Passage]) -> bool:
-    """Whether most of what is asked about is named nowhere: what is left would answer for something else."""
-    wanted = own - ASKING
-    known = {stem for passage in passages for stem in stems(passage.text)}
-    return 2 * sum(not find_synonyms(stem) & known for stem in wanted) > len(wanted)
-
-
 def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) -> list[_Candidate]:
     """Sentences of passages with at least one of the sub-question's own words: its topic alone makes no answer."""
-    weights = compute_rarity(passage.text for passage in passages)
+    counts = Counter(word for passage in passages for word in set(stems(passage.text)))
+    weights = {word: math.log(1 + len(passages) / (1 + count)) for word, count in counts.items()}
     wanted = weigh_stems(question)
     found: dict[str, _Candidate] = {}
     for number, passage in enumerate(passages):
         if own and not own & set(stems(passage.text)):
             continue
         around = compute_recall(wanted, passage.text, weights)
-        for piece in _split_quotable(passage.text):
-            said = compute_recall(wanted, piece.text, weights)
-            found.setdefault(f"{passage.document} {piece.text}", _Candidate(number, piece, 0.75 * said + 0.25 * around))
+        # Orders to a machine tell nothing of the subject. A sentence on "it" comes with those before it.
+        orders, pieces = set(find_instructions(passage.text)), split_sentences(passage.text)
+        for at, piece in enumerate(pieces):
+            if not is_statement(piece.text) or piece in orders:
+                continue
+            start = find_context_start(passage.text, pieces, at)
+            if any(start <= order.start < piece.start for order in orders):
+                start = piece.start
+            text = passage.text[start : piece.end]
+            score = 0.75 * compute_recall(wanted, text, weights) + 0.25 * around
+            found.setdefault(f"{passage.document} {text}", _Candidate(number, TextSpan(start, piece.end, text), score))
     return sorted(found.values(), key=lambda candidate: -candidate.words)
 
 
-def _split_quotable(text: str) -> Iterator[TextSpan]:
-    """What may be quoted; orders to a machine tell nothing of the subject. A sentence that speaks of "it" comes with
-    those before it, which say of what."""
-    orders = set(find_instructions(text))
-    pieces = split_sentences(text)
-    for at, piece in enumerate(pieces):
-        if is_statement(piece.text) and piece not in orders:
-            start = find_context_start(text, pieces, at)
-            if any(start <= order.start < piece.start for order in orders):
-                start = piece.start
-            yield TextSpan(start, piece.end, text[start : piece.end])
-
-
 def could_answer(question: str, sentence: str) -> bool:
-    """A question for a time needs one in its answer; a question for a time to come needs one that lies ahead; an order
-    answers only who asks what to do."""
+    """A question for a time needs one in its answer; an order answers only who asks what to do."""
     plain = fold(question)
     if is_order(sentence) and not asks_for_advice(question):
         return False
-    if _WHEN.match(plain) and not any(_is_time(quantity, sentence) for quantity in find_quantities(sentence)):
+    # A date, a clock time, or four digits that can be a year: before 1900 they are read as a plain number.
+    found = find_quantities(sentence) if _WHEN.match(plain) else []
+    dated = any(quantity.kind in ("year", "date", "time", "decade") for quantity in found)
+    years = [sentence[one.start : one.end] for one in found if one.kind == "number" and 1000 <= one.value <= 2100]
+    if _WHEN.match(plain) and not dated and not any(re.fullmatch(r"\d{4}", digits) for digits in years):
         return False
     return not _WHEN_WILL.match(plain) or bool(_FUTURE.search(sentence))
 
 
-def _is_time(quantity: Quantity, sentence: str) -> bool:
-    """A date, a clock time, or four digits that can be a year: before 1900 they are read as a plain number."""
-    if quantity.kind in ("year", "date", "time", "decade"):
-        return True
-    digits = sentence[quantity.start : quantity.end]
-    return quantity.kind == "number" and bool(re.fullmatch(r"\d{4}", digits)) and 1000 <= quantity.value <= 2100
-
-
 def _score_meaning(question: str, candidates: Sequence[_Candidate], embedder: Embedder) -> list[float]:
     """Cosines to the question, moved a little towards its best answers: their words are the topic's own."""
+    import numpy as np
+
     vectors = embedder.embed([question, *(candidate.piece.text for candidate in candidates)])
     asked, said = vectors[0], vectors[1:]
-    first = 0.5 * (said @ asked) + 0.5 * _to_column([candidate.words for candidate in candidates])
+    first = 0.5 * (said @ asked) + 0.5 * np.array([candidate.words for candidate in candidates], dtype=np.float32)
     best = first.argsort()[::-1][:FEEDBACK_FROM]
     moved = asked + FEEDBACK * said[best].mean(axis=0)
     moved /= (moved @ moved) ** 0.5
     cosines: list[float] = (said @ moved).tolist()
     return cosines
-
-
-def _to_column(values: Sequence[float]) -> "NDArray[np.float32]":
-    import numpy as np
-
-    return np.array(values, dtype=np.float32)
 
 
 def _make_weigher(
@@ -573,7 +486,8 @@ def _make_weigher(
         score -= OFF_MATTER * (most - wanted.coverage(stems(text)))
         score -= 0.0 if named[candidate.passage] else UNNAMED
         if amount:
-            score += 0.12 if _has_amount(text) else -0.08
+            figures = [quantity for quantity in find_quantities(text) if quantity.kind not in ("year", "date")]
+            score += 0.12 if any(one.unit or one.kind in ("percent", "money") for one in figures) else -0.08
             score += 0.12 if _TOTAL.search(text) else 0.0  # an unqualified question is about the whole
         if period and find_years(text):
             score += -OTHER_YEARS if _is_other_period(period, text) else 0.05
@@ -588,23 +502,6 @@ def _make_weigher(
     return weigh
 
 
-def _find_naming_documents(wanted: QuestionTarget, passages: Sequence[Passage], titles: Mapping[str, str]) -> set[str]:
-    """Documents that name what the question is about."""
-    return {
-        passage.document
-        for passage in passages
-        if wanted.has_name_in(f"{titles.get(passage.document, '')}\n{passage.text}")
-    }
-
-
-def _has_amount(text: str) -> bool:
-    return any(
-        quantity.unit or quantity.kind in ("percent", "money")
-        for quantity in find_quantities(text)
-        if quantity.kind not in ("year", "date")
-    )
-
-
 def _select_distinct(
     scored: Sequence[tuple[float, _Candidate]], passages: Sequence[Passage], limit: int
 ) -> list[Quote]:
@@ -617,13 +514,10 @@ def _select_distinct(
         mine = [quote.text for other, quote in kept if other == document]
         if len(mine) >= PER_DOCUMENT or any(jaccard(candidate.piece.text, text) >= TOO_ALIKE for text in mine):
             continue
-        if any(_overlaps(candidate, other) for other in taken):
+        # A sentence may be offered twice, alone and as the lead of the next.
+        near = [other.piece for other in taken if other.passage == candidate.passage]
+        if any(candidate.piece.start < other.end and other.start < candidate.piece.end for other in near):
             continue
         taken.append(candidate)
         kept.append((document, Quote(passage=candidate.passage, text=candidate.piece.text, relevance=round(score, 4))))
     return [quote for _, quote in kept]
-
-
-def _overlaps(one: _Candidate, other: _Candidate) -> bool:
-    """A sentence may be offered twice, alone and as the lead of the next."""
-    return one.passage == other.passage and one.piece.start < other.piece.end and other.piece.start < one.piece.end

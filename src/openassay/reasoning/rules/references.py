@@ -122,7 +122,8 @@ class Discourse(NamedTuple):
         return self._note_names(begun)._replace(answered=begun, heard=f"{self.heard} {fold(answer)}")
 
     def _note_names(self, text: str) -> "Discourse":
-        others = [one for one in find_mentions(text) if not self._is_topic(one.text)]
+        topic = set(words(self.named_topic.name)) if self.named_topic else None
+        others = [one for one in find_mentions(text) if topic is None or not set(words(one.text)) <= topic]
         thing = max(others, key=lambda one: _antecedent_weight(one, text), default=None)
         person = next((one.text for one in others if is_person(one.text) and not one.place), "")
         place = next((one.text for one in others if one.place), "")
@@ -133,10 +134,6 @@ class Discourse(NamedTuple):
             place=place or self.place,
             time=when[-1] if when else self.time,
         )
-
-    def _is_topic(self, name: str) -> bool:
-        topic = self.named_topic
-        return topic is not None and set(words(name)) <= set(words(topic.name))
 
 
 def _antecedent_weight(name: NameMention, text: str) -> float:
@@ -202,6 +199,9 @@ _THAT_PLACE = re.compile(
     r"(?<!is )(?<!are )(?<!was )(?<!were )(?<!where )(?<!any )(?<!be )\bthere\b(?=\s*(?:[?.!,]|$|after|before|in\b))",
     re.I,
 )
+_CLOSING = re.compile(
+    r"(?:" + "|".join(STOP_WORDS) + r"|\w+ed|well|popular|successful|like|work|sell|go|come|take)\b", re.I
+)
 
 
 class ReferenceResolution(NamedTuple):
@@ -211,10 +211,29 @@ class ReferenceResolution(NamedTuple):
 
 def resolve_references(asked: str, so_far: Discourse) -> ReferenceResolution:
     """The message with what its words stand for in place of them."""
-    text, called = _replace_pronouns(asked, so_far)
+    # Each pronoun once a clause: "When did Ada Lovelace publish her notes". Also what was called how.
+    called: dict[str, frozenset[str]] = {}
+    pieces, at = [], 0
+    for end in [*(match.end() for match in _CLAUSE.finditer(asked)), len(asked)]:
+        pieces.append(PRONOUN.sub(_make_replacer(asked, at, so_far, called), asked[at:end]))
+        at = end
     meant = [(topic, called[topic.name]) for topic in reversed(so_far.topics) if topic.name in called]
     topic = meant[0][0]._replace(called=meant[0][0].called | meant[0][1]) if meant else None
-    return ReferenceResolution(_replace_demonstratives(text, so_far), topic)
+    text, named = "".join(pieces), so_far.named_topic
+    if so_far.time:
+        text = _THAT_TIME.sub(f"in {so_far.time}", text, count=1)
+    if named:
+        text = THAT_COMPANY.sub(lambda _: named.name, text)
+    if so_far.place:
+        text = _THAT_PLACE.sub(lambda _: f"in {so_far.place}", text, count=1)
+    latest = so_far.thing if so_far.thing and so_far.thing in f"{so_far.asked} {so_far.answered}" else ""
+    one = latest or (named.name if named else "")
+    text = _THAT_ONE.sub(lambda match: one or match.group(), text)
+    if that := latest or ("" if named else _find_noun("it", so_far)):
+        text = _BARE_THAT.sub(lambda match: f"{match[1]}{that}", text, count=1)
+    if not named:
+        text = _BARE_THOSE.sub(lambda match: _find_noun("they", so_far) or match.group(), text, count=1)
+    return ReferenceResolution(_THAT_NOUN.sub(lambda match: _expand_noun(match, latest, so_far), text), topic)
 
 
 def resolve_former_latter(asked: str, so_far: Discourse) -> str:
@@ -236,19 +255,6 @@ def needs_context(asked: str) -> bool:
     return not (many or find_mentions(before) or _OWN_PHRASE.search(before))
 
 
-# Pronouns ----------------------------------------------------------------------------------------------
-
-
-def _replace_pronouns(asked: str, so_far: Discourse) -> tuple[str, dict[str, frozenset[str]]]:
-    """Each pronoun once a clause: "When did Ada Lovelace publish her notes". Also what was called how."""
-    called: dict[str, frozenset[str]] = {}
-    pieces, at = [], 0
-    for end in [*(match.end() for match in _CLAUSE.finditer(asked)), len(asked)]:
-        pieces.append(PRONOUN.sub(_make_replacer(asked, at, so_far, called), asked[at:end]))
-        at = end
-    return "".join(pieces), called
-
-
 def _make_replacer(
     asked: str, at: int, so_far: Discourse, called: dict[str, frozenset[str]]
 ) -> Callable[[re.Match[str]], str]:
@@ -268,31 +274,38 @@ def _make_replacer(
         seen.add(kind)
         called[meant] = called.get(meant, frozenset()) | {kind}
         meant = add_article(meant, so_far)
-        return to_possessive(meant) if word in _POSSESSIVE or (word == "her" and _is_possessive(match)) else meant
+        after = match.string[match.end() :].split()
+        owner = word == "her" and after and after[0][:1].isalnum() and fold(after[0]) not in STOP_WORDS
+        return to_possessive(meant) if word in _POSSESSIVE or owner else meant
 
     return replace
-
-
-def _is_possessive(match: re.Match[str]) -> bool:
-    after = match.string[match.end() :].split()
-    return bool(after) and after[0][:1].isalnum() and fold(after[0]) not in STOP_WORDS
 
 
 def _find_referent(kind: str, so_far: Discourse, before: str) -> str:
     """What a pronoun stands for; nothing where the message has said it itself."""
     topic = so_far.topic
-    if topic is None or _names_referent(kind, before, topic):
+    if topic is None or _SPEAKING_OF.match(before):
         return ""
+    # The message may name itself what a pronoun stands for: "Apple and its chips".
+    others = [one.text for one in find_mentions(before) if not topic.occurs_in(one.text)]
     if kind in ("he", "she"):
-        return _find_person(kind, so_far)
+        return "" if any(map(is_person, others)) else _find_person(kind, so_far)
+    if others or (kind == "it" and _OWN_PHRASE.search(before)):
+        return ""
     if kind == "they" and so_far.group:
         return join_names(so_far.group)
-    if aspect := _find_aspect(kind, so_far):
+    # "It" after "What about Apple's stock?" is the stock, and "they" after "What about masers?" the masers.
+    aspect = so_far.shift_target.partition(" (")[0]
+    fits = kind == ("they" if _is_plural(aspect) else "it") and not PRONOUN.search(aspect)
+    if aspect and fits and not is_person(aspect):
         return aspect
     if not topic.proper or not so_far.current:
         return _find_noun(kind, so_far) or (so_far.named_topic.name if so_far.named_topic else "")
-    if kind == "it" and "it" not in topic.called and _is_person_topic(topic, so_far):
-        return _previous_thing(so_far) or so_far.thing or topic.name
+    somebody = topic.is_person or "they" in topic.called or (is_person(topic.name) and _WHO_WAS.match(so_far.asked))
+    if kind == "it" and "it" not in topic.called and somebody:
+        # What the thread was about before it came to somebody; names of an answer are no better.
+        older = (old.name for old in reversed(so_far.topics[:-1]) if not (old.called - {"it"} or is_person(old.name)))
+        return next(older, "") or so_far.thing or topic.name
     return "" if kind == "they" and _is_one_thing(topic.name) else topic.name
 
 
@@ -302,38 +315,11 @@ def _is_one_thing(name: str) -> bool:
     return " " in name and last.islower() and not _is_plural(last)
 
 
-def _is_person_topic(topic: Topic, so_far: Discourse) -> bool:
-    return topic.is_person or "they" in topic.called or (is_person(topic.name) and bool(_WHO_WAS.match(so_far.asked)))
-
-
-def _previous_thing(so_far: Discourse) -> str:
-    """What the thread was about before it came to somebody; names of an answer are no better."""
-    older = (topic for topic in reversed(so_far.topics[:-1]) if not (topic.called - {"it"} or is_person(topic.name)))
-    return next((topic.name for topic in older), "")
-
-
-def _find_aspect(kind: str, so_far: Discourse) -> str:
-    """ "It" after "What about Apple's stock?" is the stock, and "they" after "What about masers?" the masers."""
-    aspect = so_far.shift_target.partition(" (")[0]
-    fits = kind == ("they" if _is_plural(aspect) else "it") and not PRONOUN.search(aspect)
-    return aspect if aspect and fits and not is_person(aspect) else ""
-
-
 def add_article(name: str, so_far: Discourse) -> str:
     """ "The Hubble tension", where the thread says so."""
     spoken = f"{so_far.asked} {so_far.answered}"
     found = re.search(rf"\b(the )?{re.escape(name)}\b", spoken, re.I)
     return f"the {name}" if found and found[1] and not name.lower().startswith("the ") else name
-
-
-def _names_referent(kind: str, before: str, topic: Topic) -> bool:
-    """Whether the message itself names what a pronoun may stand for: "Apple and its chips"."""
-    if _SPEAKING_OF.match(before):
-        return True
-    others = [one.text for one in find_mentions(before) if not topic.occurs_in(one.text)]
-    if kind in ("he", "she"):
-        return any(is_person(other) for other in others)
-    return bool(others) or (kind == "it" and bool(_OWN_PHRASE.search(before)))
 
 
 def _find_person(kind: str, so_far: Discourse) -> str:
@@ -368,27 +354,6 @@ def _is_plural(phrase: str) -> bool:
     return (last.endswith("s") and not last.endswith(("ss", "us", "is"))) or last in _IRREGULAR_PLURALS
 
 
-# Demonstratives and definite nouns ---------------------------------------------------------------------
-
-
-def _replace_demonstratives(text: str, so_far: Discourse) -> str:
-    topic = so_far.named_topic
-    if so_far.time:
-        text = _THAT_TIME.sub(f"in {so_far.time}", text, count=1)
-    if topic:
-        text = THAT_COMPANY.sub(lambda _: topic.name, text)
-    if so_far.place:
-        text = _THAT_PLACE.sub(lambda _: f"in {so_far.place}", text, count=1)
-    latest = so_far.thing if so_far.thing and so_far.thing in f"{so_far.asked} {so_far.answered}" else ""
-    one = latest or (topic.name if topic else "")
-    text = _THAT_ONE.sub(lambda match: one or match.group(), text)
-    if that := latest or ("" if topic else _find_noun("it", so_far)):
-        text = _BARE_THAT.sub(lambda match: f"{match[1]}{that}", text, count=1)
-    if not topic:
-        text = _BARE_THOSE.sub(lambda match: _find_noun("they", so_far) or match.group(), text, count=1)
-    return _THAT_NOUN.sub(lambda match: _expand_noun(match, latest, so_far), text)
-
-
 def _expand_noun(match: re.Match[str], latest: str, so_far: Discourse) -> str:
     """ "The pledge" is "the taxpayer protection pledge" if that was spoken of, "the album" the one last named."""
     noun = match[2]
@@ -396,31 +361,22 @@ def _expand_noun(match: re.Match[str], latest: str, so_far: Discourse) -> str:
     if fold(noun) in STOP_WORDS or (after and after[0].isalpha() and not _CLOSING.match(after[0])):
         return match.group()
     for spoken in (so_far.answered, so_far.asked):
-        if phrase := _phrase_ending_in(noun, spoken):
-            return f"the {phrase}"
+        # The words of meaning right before the noun.
+        found = re.search(rf"(?<![\w'’-])((?:[\w'’-]+\s+){{1,3}}){re.escape(noun)}\b", spoken, re.I)
+        if not found:
+            continue
+        kept: list[str] = []
+        for word in reversed(found[1].split()):
+            plain = fold(word)
+            if plain in STOP_WORDS or plain in IRREGULAR or plain.endswith(("ed", "'s", "’s", "ly")):
+                break
+            kept.insert(0, word)
+        else:
+            before = spoken[: found.start()].split()
+            if before and fold(before[-1]) in ("to", "i", "you", "we", "can", "could", "should"):
+                kept = kept[1:]
+        if kept:
+            return f"the {' '.join([*kept, noun])}"
     if latest and re.fullmatch(_WORK, noun, re.I) and fold(latest) not in fold(match.string):
         return f"the {noun} {latest}"
     return match.group()
-
-
-_CLOSING = re.compile(
-    r"(?:" + "|".join(STOP_WORDS) + r"|\w+ed|well|popular|successful|like|work|sell|go|come|take)\b", re.I
-)
-
-
-def _phrase_ending_in(noun: str, spoken: str) -> str:
-    """The words of meaning right before a noun, with it."""
-    found = re.search(rf"(?<![\w'’-])((?:[\w'’-]+\s+){{1,3}}){re.escape(noun)}\b", spoken, re.I)
-    if not found:
-        return ""
-    kept: list[str] = []
-    for word in reversed(found[1].split()):
-        plain = fold(word)
-        if plain in STOP_WORDS or plain in IRREGULAR or plain.endswith(("ed", "'s", "’s", "ly")):
-            break
-        kept.insert(0, word)
-    else:
-        before = spoken[: found.start()].split()
-        if before and fold(before[-1]) in ("to", "i", "you", "we", "can", "could", "should"):
-            kept = kept[1:]
-    return " ".join([*kept, noun]) if kept else ""

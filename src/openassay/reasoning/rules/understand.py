@@ -63,11 +63,8 @@ def build_examples(asked: str, gap: re.Pattern[str]) -> tuple[str, ...]:
         return ()
     end = "?" if asked.rstrip().endswith("?") else ""
     before, after = asked[: found.start()], asked[found.end() :].rstrip("?!. ")
-    return tuple(f"{before}{_inflect(name, found.group())}{after}{end}" for name in _COMPANIES)
-
-
-def _inflect(name: str, word: str) -> str:
-    return f"{name}'s" if word.lower() in ("its", "their", "theirs", "his", "her", "hers") else name
+    own = "'s" if found.group().lower() in ("its", "their", "theirs", "his", "her", "hers") else ""
+    return tuple(f"{before}{name}{own}{after}{end}" for name in _COMPANIES)
 
 
 QueryClass = Literal["fact", "change", "comparison", "cause", "overview", "procedure", "yes_no"]
@@ -100,27 +97,32 @@ _CLASSES: tuple[tuple[QueryClass, re.Pattern[str]], ...] = (
                             r"\boverview\b|^(?:explain|discuss|research|investigate|report on)\b")),
     ("yes_no", re.compile(r"^(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had)\b")),
 )  # fmt: skip
+# What people say before they ask: "Now tell me about Tesla".
+_LEAD = re.compile(
+    r"^(?:(?:ok(?:ay)?|well|now|so|then|and|but|please|great|good|alright|all right)\b[,.! ]+)+"
+    r"(?=(?:tell|give|show|describe|explain|compare|what|how|why|who|when|where|which|can|could)\b)",
+    re.I,
+)
 
 
 def understand(message: str, conversation: Conversation, companies: CompanyResolver) -> Understanding:
     asked = " ".join(message.split())
-    if is_cancellation(asked) or any(
-        is_cancellation(said) and not is_indifferent(said) for said in conversation.clarified
-    ):
+    called_off = any(is_cancellation(said) and not is_indifferent(said) for said in conversation.clarified)
+    if is_cancellation(asked) or called_off:
         return Understanding(question=asked, intent="cancel")
     if is_small_talk(asked):
         return Understanding(question=asked, intent="small_talk")
     asked = merge_answers(asked, conversation.clarified, companies)
     so_far = build_discourse(conversation.turns, conversation.summary, conversation.subject, companies)
     if not asked:
-        return Understanding(question="", intent="empty", ambiguity_level=1.0,
-                             clarification_question="What would you like to know?",
-                             suggested_questions=_suggest_next(so_far, companies))  # fmt: skip
+        ask, suggested = "What would you like to know?", _suggest_next(so_far, companies)
+        return Understanding(
+            question="", intent="empty", ambiguity_level=1.0, clarification_question=ask, suggested_questions=suggested
+        )
     if is_indifferent(asked):
         ask = "That is fine. What would you like to read about? A name, a topic or a question will do."
-        return _build_unclear("", ask, conversation, _suggest_next(so_far, companies)).model_copy(
-            update={"question": asked}
-        )
+        unclear = _build_unclear("", ask, conversation, _suggest_next(so_far, companies))
+        return unclear.model_copy(update={"question": asked})
     if is_gibberish(asked) and not companies.mentions(asked):
         ask = "I could not make out a question in that. What would you like to know, in a few words?"
         return _build_unclear(asked, ask, conversation, _suggest_next(so_far, companies))
@@ -133,11 +135,23 @@ def _understand_question(
     asked = spell_out_companies(asked, companies)
     subjects = find_subjects(asked, companies)
     if several := find_company_options(asked, companies)[1]:
-        return _ask_which(asked, several, conversation)
+        ask = f"Which one do you mean: {join_names(several, 'or')}?"
+        if conversation.clarified:
+            ask += " If it is none of them, say in a few words what it is."
+        return _build_unclear(asked, ask, conversation, choices=several, level=A_WORD)
     said = rewrite_message(asked, so_far, companies)
     question = said.question
     if _lacks_referent(asked, question, so_far, subjects):
-        return _ask_subject(asked, so_far, conversation, companies)
+        # Asks what is meant; what the thread has named before may be chosen.
+        if OTHERS.match(asked):
+            return _build_unclear(asked, "Which others do you mean?", conversation, _suggest_next(so_far, companies))
+        plain = fold(" ".join((asked, *conversation.clarified)))
+        company = bool(_COMPANY.search(plain))
+        ask = "Which company do you mean?" if company else "What exactly is this about? Please name the subject."
+        known = tuple(topic.name for topic in reversed(so_far.topics) if topic.proper)[:4]
+        gap = VAGUE if VAGUE.search(asked) else PRONOUN
+        suggested = build_examples(asked, gap) if company else _suggest_next(so_far, companies)
+        return _build_unclear(asked, ask, conversation, suggested, choices=known if len(known) > 1 else ())
     if question == asked:
         return _understand_verbatim(asked, subjects, so_far, conversation, companies)
     if len(question) < SHORTEST:
@@ -188,43 +202,43 @@ def _to_understanding(
 ) -> Understanding:
     topic = extract_topic(question)
     company = bool(subjects) and is_company(subjects[0], companies)
+    matter = topic
+    if fold(topic).partition(" ")[0] in STOP_WORDS:
+        matter = max(find_noun_phrases(question), key=lambda run: len(run.split()), default=topic)
+    # A capital that only opens a sentence would make it look like a name.
+    matter = matter if matter[1:2].isupper() else matter[:1].lower() + matter[1:]
+    # A word or two could be asked about in a hundred ways; a company has its usual ones.
+    level = OF_A_COMPANY if company else OF_A_NAME if subjects else SPECIFIC
+    broad = _BROAD.match(question)
+    if not company and broad and not _VERB.search(broad["topic"]) and not (subjects and " " in subjects[0]):
+        level = BROAD if broad["asking"] else A_WORD
+    clauses = len(re.findall(r"[,;?]|\band\b", question))
+    plain: Literal["simple", "moderate"] = "moderate" if clauses or len(question) > 80 else "simple"
     return Understanding(
         question=question,
         intent=intent,
         query_class=classify_question(question),
-        primary_subject=subjects[0] if subjects else _find_matter(question, topic),
+        primary_subject=subjects[0] if subjects else matter or None,
         subjects=subjects,
         topic_focus=topic,
         temporal_scope=find_period(question),
-        complexity=_rate_complexity(question),
-        ambiguity_level=_rate_ambiguity(question, subjects, company=company),
+        complexity="complex" if clauses >= 3 or len(question) > 200 else plain,
+        ambiguity_level=level,
         suggested_questions=suggest_questions(
             subjects[0] if subjects else topic, company=company, named=bool(subjects), asked=question
         ),
     )
 
 
-def _rate_ambiguity(question: str, subjects: tuple[str, ...], *, company: bool) -> float:
-    """A word or two could be asked about in a hundred ways; a company has its usual ones."""
-    if company:
-        return OF_A_COMPANY
-    broad = _BROAD.match(question)
-    if broad and not _VERB.search(broad["topic"]) and not (subjects and " " in subjects[0]):
-        return BROAD if broad["asking"] else A_WORD
-    return OF_A_NAME if subjects else SPECIFIC
-
-
-def _find_matter(question: str, topic: str) -> str | None:
-    """What a question without a name is about. A capital that only opens a sentence would make it look like a name."""
-    if fold(topic).partition(" ")[0] in STOP_WORDS:
-        topic = max(find_noun_phrases(question), key=lambda run: len(run.split()), default=topic)
-    return (topic if topic[1:2].isupper() else topic[:1].lower() + topic[1:]) or None
-
-
 def _build_unclear(
-    asked: str, ask: str, conversation: Conversation, suggested: tuple[str, ...] = (), *,
-    choices: tuple[str, ...] = (), level: float = LOST,
-) -> Understanding:  # fmt: skip
+    asked: str,
+    ask: str,
+    conversation: Conversation,
+    suggested: tuple[str, ...] = (),
+    *,
+    choices: tuple[str, ...] = (),
+    level: float = LOST,
+) -> Understanding:
     return Understanding(
         question=asked,
         intent="unclear",
@@ -236,39 +250,9 @@ def _build_unclear(
     )
 
 
-def _ask_which(asked: str, several: tuple[str, ...], conversation: Conversation) -> Understanding:
-    ask = f"Which one do you mean: {join_names(several, 'or')}?"
-    if conversation.clarified:
-        ask += " If it is none of them, say in a few words what it is."
-    return _build_unclear(asked, ask, conversation, choices=several, level=A_WORD)
-
-
-def _ask_subject(
-    asked: str, so_far: Discourse, conversation: Conversation, companies: CompanyResolver
-) -> Understanding:
-    """Asks what is meant; what the thread has named before may be chosen."""
-    if OTHERS.match(asked):
-        return _build_unclear(asked, "Which others do you mean?", conversation, _suggest_next(so_far, companies))
-    plain = fold(" ".join((asked, *conversation.clarified)))
-    company = bool(_COMPANY.search(plain))
-    ask = "Which company do you mean?" if company else "What exactly is this about? Please name the subject."
-    known = tuple(topic.name for topic in reversed(so_far.topics) if topic.proper)[:4]
-    gap = VAGUE if VAGUE.search(asked) else PRONOUN
-    suggested = build_examples(asked, gap) if company else _suggest_next(so_far, companies)
-    return _build_unclear(asked, ask, conversation, suggested, choices=known if len(known) > 1 else ())
-
-
 def _suggest_next(so_far: Discourse, companies: CompanyResolver) -> tuple[str, ...]:
     topic = so_far.topic
     return suggest_questions(topic.name, company=is_company(topic.name, companies), named=topic.proper) if topic else ()
-
-
-# What people say before they ask: "Now tell me about Tesla".
-_LEAD = re.compile(
-    r"^(?:(?:ok(?:ay)?|well|now|so|then|and|but|please|great|good|alright|all right)\b[,.! ]+)+"
-    r"(?=(?:tell|give|show|describe|explain|compare|what|how|why|who|when|where|which|can|could)\b)",
-    re.I,
-)
 
 
 def classify_question(question: str) -> QueryClass:
@@ -334,20 +318,8 @@ def extract_topic(question: str) -> str:
         topic = _CHANGE.sub("", topic)
     topic = " ".join(_SPAN_OF_TIME.sub("", _MEASURE.sub("", topic)).split())
     if _OF_DOING.match(first):
-        topic = _drop_trailing_verb(topic, first)
+        # "How is remote work" has no verb at its end, "How does remote work work" has.
+        found = _DOING.search(topic)
+        if found and (not _IS.match(first) or _BEING.search(found.group())):
+            topic = topic[: found.start()]
     return topic.strip(" .?!") or first.strip(" .?!")
-
-
-def _drop_trailing_verb(topic: str, question: str) -> str:
-    """ "How is remote work" has no verb at its end, "How does remote work work" has."""
-    found = _DOING.search(topic)
-    if not found or (_IS.match(question) and not _BEING.search(found.group())):
-        return topic
-    return topic[: found.start()]
-
-
-def _rate_complexity(question: str) -> Literal["simple", "moderate", "complex"]:
-    clauses = len(re.findall(r"[,;?]|\band\b", question))
-    if clauses >= 3 or len(question) > 200:
-        return "complex"
-    return "moderate" if clauses or len(question) > 80 else "simple"

@@ -1,4 +1,4 @@
-"""What the sources disagree on: every matter with both sides, who stands behind each, and why it is open."""
+"""Writing without a model: verified claims in their own words, in the order of the plan, each said once, as prose."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -33,6 +33,8 @@ from openassay.text.relations import find_years, statement_facts
 from openassay.text.sentences import is_statement, is_table_row
 from openassay.text.words import fold, jaccard, stems
 
+# What the sources disagree on: every matter with both sides, who stands behind each, and why it is open.
+
 DISPUTES_TITLE = "What the sources disagree on"
 DISPUTES_SHARE = 4  # a quarter of the words
 PER_SIDE = 3  # statements
@@ -60,7 +62,11 @@ def find_disputes(disagreements: Sequence[Disagreement], claims: dict[str, Claim
     for item in disagreements:
         sides = tuple(tuple(sorted((claims[id] for id in side if id in claims), key=_sureness)) for side in item.sides)
         if len(sides) > 1 and all(sides):
-            found.append(DisputeSides(sides, item.resolved, item.resolution, _find_question(sides, plan)))
+            # The first sub-question that every side answers, or any.
+            asked = [{id for claim in side for id in claim.questions} for side in sides]
+            wanted = (set.intersection(*asked), set.union(*asked))
+            texts = [question.text for ids in wanted for question in plan.questions if question.id in ids]
+            found.append(DisputeSides(sides, item.resolved, item.resolution, texts[0] if texts else ""))
     return sorted(found, key=lambda matter: matter.settled)
 
 
@@ -69,32 +75,34 @@ def _sureness(claim: Claim) -> tuple[bool, float, str]:
     return claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id
 
 
-def _find_question(sides: Sequence[Sequence[Claim]], plan: Plan) -> str:
-    """The first sub-question that every side answers, or any."""
-    asked = [{id for claim in side for id in claim.questions} for side in sides]
-    for wanted in (set.intersection(*asked), set.union(*asked)):
-        for question in plan.questions:
-            if question.id in wanted:
-                return question.text
-    return ""
-
-
-def list_dispute_claims(found: Sequence[DisputeSides]) -> set[str]:
-    """What must not be told as plain fact: all sides of an open matter, and what lost in a settled one."""
-    return {
-        claim.id
-        for matter in found
-        for side in (matter.sides[1:] if matter.settled else matter.sides)
-        for claim in side
-    }
-
-
 def write_disputes(found: Sequence[DisputeSides], words: int, told: Collection[str] = ()) -> Sentences:
-    """As many matters as a quarter of the words holds, but never none: where there is a dispute, it is shown. `told`
-    are the claims that were told before."""
+    """As many matters as a quarter of the words holds, but at least one; `told` are claims that were told before."""
+    # Each matter in short, and in full where it takes more.
+    every: list[tuple[Sentences, Sentences]] = []
+    asked: list[str] = []
+    for matter in (matter for matter in found if not matter.settled):
+        asked.append(matter.question)
+        number = asked.count(matter.question)
+        if number == 1:
+            lead = f"{f'On “{matter.question}”' if matter.question else 'Here'} the sources do not agree"
+        elif number <= len(ORDINALS):
+            lead = f"The sources also differ on a {ORDINALS[number - 1]} point"
+        else:
+            lead = f"That makes {number} points on which the sources differ"
+        every.append((tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))))
+    settled = [matter for matter in found if matter.settled]
+    shown = {*told, *(claim for matter in found if not matter.settled for claim in matter.claims)}
+    above = [matter for matter in settled if matter.sides[0][0].id in shown]
+    if above:
+        every.append((tuple(_write_replacement(above[:1])), tuple(_write_replacement(above[:MOST_REPLACED]))))
+    for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
+        reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
+        frame = f"Here the statement given last stands, and what comes before it does not{reason}."
+        last, *before = (to_sentence(side[0]) for side in matter.sides)
+        every.append(((DraftSentence(text=frame, opens=True), *before, last),) * 2)
     room, taken = words // DISPUTES_SHARE, 0
     sentences: list[DraftSentence] = []
-    for versions in _write_versions(found, set(told)):
+    for versions in every:
         known = {id for sentence in sentences for id in sentence.claims}
         short, full = (_drop_repeats(version, known) for version in versions)
         chosen = full if taken + _count_words(full) <= room else short
@@ -121,36 +129,21 @@ def _capitalize(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _write_versions(found: Sequence[DisputeSides], told: set[str]) -> Iterator[tuple[Sentences, Sentences]]:
-    """Each matter in short, and in full where it takes more. No frame is said twice: a sentence that a section has
-    already is left out of it."""
-    asked: list[str] = []
-    for matter in (matter for matter in found if not matter.settled):
-        asked.append(matter.question)
-        lead = _write_lead(matter, asked.count(matter.question))
-        yield tuple(_write_open(matter, lead, 1)), tuple(_write_open(matter, lead, PER_SIDE))
-    settled = [matter for matter in found if matter.settled]
-    shown = told | {claim for matter in found if not matter.settled for claim in matter.claims}
-    above = [matter for matter in settled if matter.sides[0][0].id in shown]
-    if above:
-        yield tuple(_write_replacement(above[:1])), tuple(_write_replacement(above[:MOST_REPLACED]))
-    for matter in [matter for matter in settled if matter not in above][:PER_SIDE]:
-        version = tuple(_write_settlement(matter))
-        yield version, version
-
-
-def _write_lead(matter: DisputeSides, number: int) -> str:
-    if number == 1:
-        return (
-            f"On “{matter.question}” the sources do not agree" if matter.question else "Here the sources do not agree"
-        )
-    if number <= len(ORDINALS):
-        return f"The sources also differ on a {ORDINALS[number - 1]} point"
-    return f"That makes {number} points on which the sources differ"
-
-
 def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSentence]:
-    who = f"{_describe_backing(matter)}, and none read in this run settles it." if most > 1 else "."
+    who = "."
+    if most > 1:
+        backing = []  # counted, because one text may have many copies
+        for side in matter.sides:
+            several = len({span.document for claim in side for span in claim.spans}) > 1
+            confirmed = any(claim.mark is Mark.CORROBORATED for claim in side)
+            plain = "several documents" if several else "one source"
+            backing.append("two or more independent sources" if confirmed else plain)
+        who = "; there are more than two views"
+        if len(set(backing)) == 1:
+            who = f"; each view rests on {backing[0]}"
+        elif len(backing) == 2:
+            who = f"; the first view rests on {backing[0]}, the other on {backing[1]}"
+        who += ", and none read in this run settles it."
     yield DraftSentence(text=f"{lead}{who}", opens=True)
     lower = find_common_words([claim for side in matter.sides for claim in side])
     for number, side in enumerate(matter.sides):
@@ -161,40 +154,12 @@ def _write_open(matter: DisputeSides, lead: str, most: int) -> Iterator[DraftSen
         yield DraftSentence(text=f"Why the sources leave this open: {matter.reason.rstrip('.')}.")
 
 
-def _describe_backing(matter: DisputeSides) -> str:
-    """Who: counted, because one text may have many copies."""
-    backing = [_describe_side(side) for side in matter.sides]
-    if len(set(backing)) == 1:
-        return f"; each view rests on {backing[0]}"
-    if len(backing) == 2:
-        return f"; the first view rests on {backing[0]}, the other on {backing[1]}"
-    return "; there are more than two views"
-
-
-def _describe_side(side: Sequence[Claim]) -> str:
-    if any(claim.mark is Mark.CORROBORATED for claim in side):
-        return "two or more independent sources"
-    several = len({span.document for claim in side for span in claim.spans}) > 1
-    return "several documents" if several else "one source"
-
-
 def _write_replacement(settled: Sequence[DisputeSides]) -> Iterator[DraftSentence]:
     """What stands no more; what took its place is told above."""
-    yield DraftSentence(
-        text="What was published before has been superseded by newer statements of the same origin, told above.",
-        opens=True,
-    )
+    frame = "What was published before has been superseded by newer statements of the same origin, told above."
+    yield DraftSentence(text=frame, opens=True)
     older = {side[0].id: side[0] for matter in settled for side in matter.sides[1:]}
     yield from map(to_sentence, sorted(older.values(), key=lambda claim: min(find_years(claim.text), default=0)))
-
-
-def _write_settlement(matter: DisputeSides) -> Iterator[DraftSentence]:
-    reason = "" if matter.reason in UNSAID else f": {matter.reason.rstrip('.')}"
-    yield DraftSentence(
-        text=f"Here the statement given last stands, and what comes before it does not{reason}.", opens=True
-    )
-    yield from (to_sentence(side[0]) for side in matter.sides[1:])
-    yield to_sentence(matter.sides[0][0])
 
 
 # The abstract: what a reader needs who reads nothing else.
@@ -207,13 +172,6 @@ COUNTS = "none one two three four five six".split()
 FEWEST_STATEMENTS = 4  # statements of a report worth summing up
 
 
-def abstract_length(request: WriteRequest, target: int) -> int:
-    """Words it may have; a quick answer needs none."""
-    if request.plan.depth is Depth.QUICK or target < NO_ABSTRACT:
-        return 0
-    return min(ABSTRACT_WORDS, target // ABSTRACT_SHARE)
-
-
 def write_abstract(
     told: Sequence[Claim], matters: Sequence[DisputeSides], request: WriteRequest, most: int, voice: WritingStyle
 ) -> list[DraftSentence]:
@@ -224,34 +182,26 @@ def write_abstract(
     matter = sum(len(claim.text.split()) for claim in (*told, *disputed.values()))
     left = min(most, int(matter * OF_ALL))
     sentences: list[DraftSentence] = []
-    for group in _group_sentences(told, open_ones[:1], request):
+    # In the order of the sub-questions; a dispute stands at the sub-question it is about.
+    ranked = sorted((claim for claim in told if not is_table_row(claim.text)), key=_sureness)
+    groups: list[list[DraftSentence]] = []
+    led: set[str] = set()
+    waiting = open_ones[:1]
+    for question in request.plan.questions:
+        groups += [_write_dispute(dispute) for dispute in waiting if dispute.question == question.text]
+        waiting = [dispute for dispute in waiting if dispute.question != question.text]
+        lead = next((claim for claim in ranked if question.id in claim.questions and claim.id not in led), None)
+        if lead is not None:
+            led.add(lead.id)
+            groups.append([_retell(lead)])
+    groups += [*map(_write_dispute, waiting), *([_retell(claim)] for claim in ranked if claim.id not in led)]
+    for group in groups:
         words = sum(len(sentence.text.split()) for sentence in group)
         if words <= left:
             left -= words
             opens = voice.brief or not sentences  # point by point, or one paragraph
             sentences += [group[0].model_copy(update={"opens": opens}), *group[1:]]
     return sentences
-
-
-def _group_sentences(
-    told: Sequence[Claim], disputes: Sequence[DisputeSides], request: WriteRequest
-) -> Iterator[list[DraftSentence]]:
-    """In the order of the sub-questions; a dispute stands at the sub-question it is about."""
-    ranked = sorted(
-        (claim for claim in told if not is_table_row(claim.text)),
-        key=lambda claim: (claim.mark is not Mark.CORROBORATED, -claim.relevance, claim.id),
-    )
-    led: set[str] = set()
-    waiting = list(disputes)
-    for question in request.plan.questions:
-        yield from (_write_dispute(matter) for matter in waiting if matter.question == question.text)
-        waiting = [matter for matter in waiting if matter.question != question.text]
-        lead = next((claim for claim in ranked if question.id in claim.questions and claim.id not in led), None)
-        if lead is not None:
-            led.add(lead.id)
-            yield [_retell(lead)]
-    yield from map(_write_dispute, waiting)
-    yield from ([_retell(claim)] for claim in ranked if claim.id not in led)
 
 
 def _retell(claim: Claim) -> DraftSentence:
@@ -264,12 +214,11 @@ def _write_dispute(matter: DisputeSides) -> list[DraftSentence]:
     lower = find_common_words([one, *others])
     count = COUNTS[len(others) + 1] if len(others) + 1 < len(COUNTS) else "many"
     frame = DraftSentence(text=f"The sources disagree, as the next {count} statements show.")
-    return [frame, _retell(one), *(_write_contrast(other, lower) for other in others)]
-
-
-def _write_contrast(claim: Claim, lower: frozenset[str]) -> DraftSentence:
-    text = rephrase(claim) or claim.text
-    return to_sentence(claim, CONTRAST if can_follow(text, lower) else "", text=text)
+    sentences = [frame, _retell(one)]
+    for other in others:
+        text = rephrase(other) or other.text
+        sentences.append(to_sentence(other, CONTRAST if can_follow(text, lower) else "", text=text))
+    return sentences
 
 
 # What a reviewer asked for, as this writer can do it, and a note on each item (F-06).
@@ -303,22 +252,18 @@ def plan_revision(request: WriteRequest) -> RevisionPlan:
     severe = ("critical", "major")
     issues = sorted(request.issues, key=lambda issue: issue.severity not in severe)
     known = {issue.fix for issue in issues}
-    issues += [_to_issue(fix) for fix in request.fixes if fix not in known]
+    issues += [
+        Issue(category="style", severity="minor", location="", description=fix, fix=fix)
+        for fix in request.fixes
+        if fix not in known
+    ]
     for issue in issues:
-        done = _apply_known_fix(issue, request, made) or (
-            _drop_doubtful(issue, request, made) if issue.severity in severe else ""
-        )
-        made.notes.append(f"{_describe_issue(issue)} → {done or 'nothing to do in the text'}")
+        done = _apply_known_fix(issue, request, made)
+        if not done and issue.severity in severe:
+            done = _drop_doubtful(issue, request, made)
+        place = f"{issue.severity}, {issue.location}: " if issue.location else ""
+        made.notes.append(f"{place}{issue.description} → {done or 'nothing to do in the text'}")
     return made
-
-
-def _to_issue(fix: str) -> Issue:
-    return Issue(category="style", severity="minor", location="", description=fix, fix=fix)
-
-
-def _describe_issue(issue: Issue) -> str:
-    place = f"{issue.severity}, {issue.location}: " if issue.location else ""
-    return f"{place}{issue.description}"
 
 
 def _apply_known_fix(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
@@ -327,9 +272,16 @@ def _apply_known_fix(issue: Issue, request: WriteRequest, made: RevisionPlan) ->
     if found := re.search(r"banned word: (.+)", issue.description):
         made.banned.add(found[1].strip())
         return "put in other words"
-    for pattern, do in _KNOWN_FIXES:
+    if re.search(_UNSUPPORTED, said):
+        return _drop_statement(issue, request, made)
+    if re.search(r"says nothing of", said):
+        made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
+        return "it is named under “What could not be found”"
+    for pattern, flag, note in _KNOWN_FIXES:
         if re.search(pattern, said):
-            return do(issue, request, made)
+            if flag:
+                setattr(made, flag, True)
+            return note
     return ""
 
 
@@ -337,16 +289,14 @@ def _drop_statement(issue: Issue, request: WriteRequest, made: RevisionPlan) -> 
     """The statement an item quotes, or the one it speaks of."""
     quoted = fold(issue.description.partition(": ")[2])[:70]
     supported = [claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED]
-    meant = [c for c in supported if quoted and fold(c.text).startswith(quoted)] or _find_statement(issue, supported)
+    meant = [claim for claim in supported if quoted and fold(claim.text).startswith(quoted)]
+    if not meant:
+        said = set(stems(issue.description))
+        named = [claim for claim in supported if len(said & set(stems(claim.text))) >= MIN_STEMS]
+        meant = sorted(named, key=lambda claim: -jaccard(claim.text, issue.description))[:1]
+        meant = [claim for claim in meant if jaccard(claim.text, issue.description) >= MIN_OVERLAP]
     made.struck |= {claim.id for claim in meant}
     return "the statement was left out" if meant else ""
-
-
-def _find_statement(issue: Issue, claims: Sequence[Claim]) -> list[Claim]:
-    said = set(stems(issue.description))
-    named = [c for c in claims if len(said & set(stems(c.text))) >= MIN_STEMS]
-    best = max(named, key=lambda claim: jaccard(claim.text, issue.description), default=None)
-    return [best] if best is not None and jaccard(best.text, issue.description) >= MIN_OVERLAP else []
 
 
 def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
@@ -357,7 +307,12 @@ def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> s
         return ""
     if of_truth and (done := _drop_statement(issue, request, made)):
         return done
-    told = _find_section_claims(issue.location, request)
+    sections = request.previous.sections if request.previous else ()
+    bodies = [section for section in sections if section.role == "body"]
+    named = [section for section in bodies if fold(section.title) in fold(issue.location)] or bodies
+    ids = dict.fromkeys(id for section in named for sentence in section.sentences for id in sentence.claims)
+    by_id = {claim.id: claim for claim in request.claims}
+    told = [by_id[id] for id in ids if id in by_id]
     doubtful = [claim for claim in told if claim.mark is Mark.SINGLE] or sorted(told, key=lambda c: c.relevance)[:1]
     if not doubtful or len(doubtful) == len(told):
         return ""
@@ -365,67 +320,28 @@ def _drop_doubtful(issue: Issue, request: WriteRequest, made: RevisionPlan) -> s
     return f"the {len(doubtful)} least sure of its statements {'was' if len(doubtful) == 1 else 'were'} left out"
 
 
-def _find_section_claims(place: str, request: WriteRequest) -> list[Claim]:
-    sections = request.previous.sections if request.previous else ()
-    bodies = [section for section in sections if section.role == "body"]
-    named = [section for section in bodies if fold(section.title) in fold(place)] or bodies
-    ids = dict.fromkeys(id for section in named for sentence in section.sentences for id in sentence.claims)
-    by_id = {claim.id: claim for claim in request.claims}
-    return [by_id[id] for id in ids if id in by_id]
-
-
-def _admit_missing(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
-    made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
-    return "it is named under “What could not be found”"
-
-
-def _make_setter(name: str, note: str) -> Callable[[Issue, WriteRequest, RevisionPlan], str]:
-    def do(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
-        setattr(made, name, True)
-        return note
-
-    return do
-
-
-def _make_note(note: str) -> Callable[[Issue, WriteRequest, RevisionPlan], str]:
-    return lambda issue, request, made: note
-
-
-_KNOWN_FIXES: tuple[tuple[str, Callable[[Issue, WriteRequest, RevisionPlan], str]], ...] = (
-    (
-        r"drop the sentence|(?:not |un)supported|no span|leave it out|as the passage has it|refers to nothing",
-        _drop_statement,
-    ),
-    (r"says nothing of", _admit_missing),
-    (
-        r"nothing to do with the question|beside the point|off topic|irrelevant",
-        _make_setter("on_topic", "they were left out"),
-    ),
-    (r"snippets|whole sentences|fragments", _make_setter("whole", "only whole sentences were kept")),
-    (r"concludes", _make_setter("unjoined", "sentences stand as their sources have them")),
-    (
-        r"summary of \d+ words|shorten the (?:summary|abstract)",
-        _make_setter("shorter_summary", "the summary was shortened"),
-    ),
+_UNSUPPORTED = r"drop the sentence|(?:not |un)supported|no span|leave it out|as the passage has it|refers to nothing"
+# What the words of an item ask for, what is done differently, and what is said about it.
+_KNOWN_FIXES = (
+    (r"nothing to do with the question|beside the point|off topic|irrelevant", "on_topic", "they were left out"),
+    (r"snippets|whole sentences|fragments", "whole", "only whole sentences were kept"),
+    (r"concludes", "unjoined", "sentences stand as their sources have them"),
+    (r"summary of \d+ words|shorten the (?:summary|abstract)", "shorter_summary", "the summary was shortened"),
     (
         r"shorten the sentences|shorten it|readab|long sentences|shorter sentences|words on average",
-        _make_setter("shorter_sentences", "long sentences made room for shorter ones"),
+        "shorter_sentences",
+        "long sentences made room for shorter ones",
     ),
-    (r"\bshorten\b|too long|words where", _make_setter("shorter", "the report was shortened by a quarter")),
-    (
-        r"keep one|said twice|repeat|duplicat|redundan",
-        _make_setter("fewer_alike", "of statements much alike one was kept"),
-    ),
-    (
-        r"\brecent|outdated|newer|too old|older|stale",
-        _make_setter("newest_first", "the newest statements were taken first"),
-    ),
+    (r"\bshorten\b|too long|words where", "shorter", "the report was shortened by a quarter"),
+    (r"keep one|said twice|repeat|duplicat|redundan", "fewer_alike", "of statements much alike one was kept"),
+    (r"\brecent|outdated|newer|too old|older|stale", "newest_first", "the newest statements were taken first"),
     (
         r"sources? (?:is|are) cited|corroborat|second source|single source|independent source",
-        _make_setter("surest_first", "the statements with most sources were taken first"),
+        "surest_first",
+        "the statements with most sources were taken first",
     ),
-    (r"unanswered|what could not be found|owned up|is open", _make_note("it is named under “What could not be found”")),
-    (r"both sides", _make_note("both sides stand under “What the sources disagree on”")),
+    (r"unanswered|what could not be found|owned up|is open", "", "it is named under “What could not be found”"),
+    (r"both sides", "", "both sides stand under “What the sources disagree on”"),
 )
 
 
@@ -444,41 +360,47 @@ def place_claims(
     """Each claim goes to the first section it answers that has room; a section has its share of the words, or one
     statement. Words that are left over then go to whoever has more to tell."""
     told: SectionClaims = {section: [] for section in request.plan.sections}
-    wanted = [claim for claim in claims if _may_stand(claim, request, orders)]
+    asked = set(stems(" ".join([request.plan.goal, *(question.in_context for question in request.plan.questions)])))
+    wanted = [
+        claim
+        for claim in claims
+        if claim.id not in orders.struck
+        and not (orders.whole and (is_table_row(claim.text) or not is_statement(claim.text)))
+        and (not orders.on_topic or asked & set(stems(claim.text)))
+    ]
     homes = {claim.id: _find_sections(claim, request) for claim in wanted}
     share = words // max(1, len({home[0] for home in homes.values()}))
     left: list[Claim] = []
-    for claim in _drop_repetitions(sorted(wanted, key=_sort_key(voice, orders)), told=orders.fewer_alike):
-        home = next((home for home in homes[claim.id] if _fits(claim, told[home], share)), None)
-        (told[home] if home else left).append(claim)
+    # Without what repeats another in words; a reviewer who said so need not find the same figures and names.
+    said: list[tuple[frozenset[str], frozenset[str]]] = []
+    alike = orders.fewer_alike
+    for claim in sorted(wanted, key=_sort_key(voice, orders)):
+        own, stated = frozenset(stems(claim.text)), statement_facts(claim.text)
+        overlaps = ((len(own & other) / (len(own | other) or 1), facts == stated) for other, facts in said)
+        most = REPEATED_WHEN_TOLD if alike else REPEATED
+        if any(overlap >= most and (alike or same) for overlap, same in overlaps):
+            continue
+        said.append((own, stated))
+        # The first statement of a section always fits; a report is no book of tables.
+        row = is_table_row(claim.text)
+        rooms = [
+            home
+            for home in homes[claim.id]
+            if not row or sum(is_table_row(other.text) for other in told[home]) < MOST_ROWS
+            if not told[home] or sum(map(_claim_length, (*told[home], claim))) <= share
+        ]
+        (told[rooms[0]] if rooms else left).append(claim)
     taken = sum(_claim_length(claim) for section in told.values() for claim in section)
     for claim in left:
         if taken + _claim_length(claim) <= words and not is_table_row(claim.text):
             told[homes[claim.id][0]].append(claim)
             taken += _claim_length(claim)
-    return _limit_sections(told) if request.plan.depth is Depth.QUICK else told
-
-
-def _may_stand(claim: Claim, request: WriteRequest, orders: RevisionPlan) -> bool:
-    if claim.id in orders.struck or (orders.whole and (is_table_row(claim.text) or not is_statement(claim.text))):
-        return False
-    asked = " ".join([request.plan.goal, *(question.in_context for question in request.plan.questions)])
-    return not orders.on_topic or bool(set(stems(claim.text)) & set(stems(asked)))
-
-
-def _limit_sections(told: SectionClaims) -> SectionClaims:
-    return {section: claims[:QUICK_STATEMENTS] for section, claims in told.items()}
+    limit = QUICK_STATEMENTS if request.plan.depth is Depth.QUICK else None
+    return {section: placed[:limit] for section, placed in told.items()}
 
 
 def _claim_length(claim: Claim) -> int:
     return len(claim.text.split())
-
-
-def _fits(claim: Claim, room: Sequence[Claim], share: int) -> bool:
-    """The first always does. A report is no book of tables."""
-    if is_table_row(claim.text) and sum(is_table_row(other.text) for other in room) >= MOST_ROWS:
-        return False
-    return not room or sum(map(_claim_length, (*room, claim))) <= share
 
 
 def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tuple[object, ...]]:
@@ -494,28 +416,6 @@ def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tu
         )
 
     return key
-
-
-class _StatementKey(NamedTuple):
-    """What repetition is told by, worked out once a statement: each is held against all before it."""
-
-    stems: frozenset[str]
-    stated: frozenset[str]
-
-
-def _drop_repetitions(claims: Sequence[Claim], *, told: bool) -> Iterator[Claim]:
-    """Without what repeats another in words; a reviewer who said so need not find the same figures and names."""
-    said: list[_StatementKey] = []
-    for claim in claims:
-        this = _StatementKey(frozenset(stems(claim.text)), statement_facts(claim.text))
-        if not any(_repeats(this, other, told) for other in said):
-            said.append(this)
-            yield claim
-
-
-def _repeats(this: _StatementKey, other: _StatementKey, told: bool) -> bool:
-    shared = len(this.stems & other.stems) / (len(this.stems | other.stems) or 1)
-    return shared >= REPEATED_WHEN_TOLD if told else shared >= REPEATED and this.stated == other.stated
 
 
 def _find_sections(claim: Claim, request: WriteRequest) -> list[str]:
@@ -543,29 +443,19 @@ def write_conclusion(
     """How far it carries, in sentences that speak of the research. A quick answer has none."""
     if request.plan.depth is Depth.QUICK:
         return []
-    frames = list(_describe_reach(request, claims, matters))
-    return frames[:1] if target < NO_FINDINGS else frames[: 2 if voice.brief else len(frames)]
-
-
-def _describe_reach(
-    request: WriteRequest, claims: Sequence[Claim], matters: Sequence[DisputeSides]
-) -> Iterator[DraftSentence]:
     total = len(request.plan.questions)
-    answered = total - len(request.unanswered)
-    told = f"Of {total} sub-questions, {answered} could be answered from the sources read"
-    yield DraftSentence(
-        text=f"{told}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{told}."
-    )
+    reach = f"Of {total} sub-questions, {total - len(request.unanswered)} could be answered from the sources read"
+    frames = [f"{reach}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{reach}."]
     disputed = list(dict.fromkeys(matter.question for matter in matters if not matter.settled and matter.question))
     if disputed:
-        which = f"On “{disputed[0]}” sources disagree" if len(disputed) == 1 else "Where sources disagree"
-        yield DraftSentence(
-            text=f"{which}{';' if len(disputed) == 1 else ','} both sides are given and none is preferred."
-        )
+        which = f"On “{disputed[0]}” sources disagree;" if len(disputed) == 1 else "Where sources disagree,"
+        frames.append(f"{which} both sides are given and none is preferred.")
     if any(claim.mark is Mark.CORROBORATED for claim in claims):
-        yield DraftSentence(text=f"Statements marked {Mark.CORROBORATED} rest on two or more independent sources.")
+        frames.append(f"Statements marked {Mark.CORROBORATED} rest on two or more independent sources.")
     elif claims:
-        yield DraftSentence(text="No statement here is confirmed by a second independent source.")
+        frames.append("No statement here is confirmed by a second independent source.")
+    most = 1 if target < NO_FINDINGS else 2 if voice.brief else len(frames)
+    return [DraftSentence(text=text) for text in frames[:most]]
 
 
 def select_surest(
@@ -606,56 +496,45 @@ def write_not_found(
 ) -> tuple[DraftSentence, ...]:
     """`claims` are all that may be told, wherever they are told; `missing` is what a reviewer looked for in vain."""
     lines = [f"No source read in this run answered: “{question}”" for question in request.unanswered]
-    lines += [
-        f"No source read in this run had a statement for: “{part}”"
-        for part in (*_find_empty_sections(request, claims), *missing)
-    ]
-    return tuple(DraftSentence(text=line, opens=True) for line in lines)
-
-
-def _find_empty_sections(request: WriteRequest, claims: Sequence[Claim]) -> list[str]:
-    """What every answer about a company is expected to have; elsewhere, sections whose sub-questions nobody named as
-    unanswered although nothing was found."""
+    # What every answer about a company is expected to have; elsewhere, sections whose sub-questions nobody named as
+    # unanswered although nothing was found.
     if is_about_a_company(request.plan.sections):
         there = {classify_aspect(claim.text) for claim in claims}
-        return [part for part in (NEWS, FINANCE) if part not in there]
-    spoken = {id for claim in claims for id in claim.questions}
-    by_section: dict[str, list[str]] = {section: [] for section in request.plan.sections}
-    for question in request.plan.questions:
-        by_section[question.section].append(question.id)
-    owned = {question.section for question in request.plan.questions if question.text in request.unanswered}
-    return [section for section, ids in by_section.items() if section not in owned and ids and not spoken & set(ids)]
+        empty = [part for part in (NEWS, FINANCE) if part not in there]
+    else:
+        spoken = {id for claim in claims for id in claim.questions}
+        by_section: dict[str, list[str]] = {section: [] for section in request.plan.sections}
+        for question in request.plan.questions:
+            by_section[question.section].append(question.id)
+        owned = {question.section for question in request.plan.questions if question.text in request.unanswered}
+        empty = [part for part, ids in by_section.items() if part not in owned and ids and not spoken & set(ids)]
+    lines += [f"No source read in this run had a statement for: “{part}”" for part in (*empty, *missing)]
+    return tuple(DraftSentence(text=line, opens=True) for line in lines)
 
 
 def write_cross_references(
     request: WriteRequest, placed: SectionClaims, matters: Sequence[DisputeSides]
 ) -> dict[str, list[DraftSentence]]:
-    """What is added to a section: that it tells what another, left empty, was planned for, and that part of what was
-    found on it is disputed."""
+    """What is added to a section: that it stands in for an empty one, and that part of it is disputed."""
     added: dict[str, list[DraftSentence]] = {section: [] for section in placed}
     also: dict[str, list[str]] = {}
     for section in (section for section, claims in placed.items() if not claims):
-        if host := _find_host_section(section, request, placed):
+        # The section that tells most of what another was planned for.
+        ids = {question.id for question in request.plan.questions if question.section == section}
+        hosts = [host for host, claims in placed.items() for claim in claims if ids & set(claim.questions)]
+        if host := max(hosts, key=hosts.count, default=None):
             also.setdefault(host, []).append(section)
     for host, sections in also.items():
         told = " and ".join(f"“{section}”" for section in sections)
         added[host].append(DraftSentence(text=f"This also tells what was found on {told}", opens=True))
     disputed = {matter.question for matter in matters if not matter.settled}
     for section in dict.fromkeys(q.section for q in request.plan.questions if q.text in disputed):
-        added[section].append(
-            DraftSentence(text=f"Where the sources disagree on this is told under “{DISPUTES_TITLE}”.")
-        )
+        told = f"Where the sources disagree on this is told under “{DISPUTES_TITLE}”."
+        added[section].append(DraftSentence(text=told))
     return added
 
 
-def _find_host_section(section: str, request: WriteRequest, placed: SectionClaims) -> str | None:
-    """The section that tells most of what another was planned for."""
-    ids = {question.id for question in request.plan.questions if question.section == section}
-    hosts = [host for host, claims in placed.items() for claim in claims if ids & set(claim.questions)]
-    return max(hosts, key=hosts.count, default=None)
-
-
-# Writing without a model: verified claims in their own words, in the order of the plan, each said once, as prose.
+# The draft as a whole.
 
 QUICK_WORDS = 220
 SHORT = 0.75  # of the words asked for: a report with less matter says so
@@ -664,8 +543,7 @@ _QUOTED = re.compile("“[^”]*”")
 
 
 def write(request: WriteRequest) -> Draft:
-    asked = plan_revision(request)
-    return _DraftWriter(request, asked).build_draft()
+    return _DraftWriter(request, plan_revision(request)).build_draft()
 
 
 class _DraftWriter:
@@ -678,81 +556,69 @@ class _DraftWriter:
         self.usable = [claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED]
         by_id = {claim.id: claim for claim in self.usable}
         self.matters: list[DisputeSides] = find_disputes(request.disagreements, by_id, request.plan)
-        self.hidden = list_dispute_claims(self.matters)
-        self.plain = [c for c in self.usable if not c.superseded_by and c.id not in self.hidden]
+        # Not told as plain fact: all sides of an open matter, and what lost in a settled one.
+        disputed = [side for matter in self.matters for side in (matter.sides[1:] if matter.settled else matter.sides)]
+        hidden = {claim.id for side in disputed for claim in side}
+        self.plain = [claim for claim in self.usable if not claim.superseded_by and claim.id not in hidden]
         self.banned = {*request.banned, *asked.banned}
 
     def build_draft(self) -> Draft:
-        summary = abstract_length(self.request, self.target) * (3 if self.orders.shorter_summary else 4) // 4
+        quick = self.request.plan.depth is Depth.QUICK
+        summary = 0 if quick or self.target < NO_ABSTRACT else min(ABSTRACT_WORDS, self.target // ABSTRACT_SHARE)
+        summary = summary * (3 if self.orders.shorter_summary else 4) // 4
         closing = write_conclusion(self.request, self.usable, self.matters, self.target, self.voice)
         missing = write_not_found(self.request, self.usable, self.orders.missing)
-        body = self._place_claims(summary, (*write_disputes(self.matters, self.target), *missing, *closing))
+        left = self.target - summary - _count_words((*write_disputes(self.matters, self.target), *missing, *closing))
+        words = min(left, QUICK_WORDS) if quick else left
+        body = place_claims(self.request, self.plain, words, self.voice, self.orders)
         told = [claim for claims in body.values() for claim in claims]
-        short = (
-            write_abstract(told, self.matters, self.request, summary, self.voice)
-            if len(told) >= FEWEST_STATEMENTS
-            else []
-        )
+        enough = len(told) >= FEWEST_STATEMENTS
+        short = write_abstract(told, self.matters, self.request, summary, self.voice) if enough else []
         summed_up = {id for sentence in short for id in sentence.claims}
         surest = select_surest(told, self.request, short) if short else []
         dispute = write_disputes(self.matters, self.target, [claim.id for claim in told])
         ending = DraftSection(title=self.voice.conclusion, role="conclusion", sentences=(*surest, *closing))
-        sections = [
-            DraftSection(title=self.voice.abstract, role="abstract", sentences=tuple(short)),
-            *self._build_sections(body, summed_up),
-            DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute),
-            DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing),
-        ]
+        sections = [DraftSection(title=self.voice.abstract, role="abstract", sentences=tuple(short))]
+        added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
+        voice = self.voice._replace(joints=self.voice.joints and not self.orders.unjoined)
+        joints = JoinContext(voice, self.banned, find_sides(self.request.plan.goal), find_common_words(self.plain))
+        for title, claims in body.items():
+            parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
+            in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
+            parts = parts if in_turn else _vary_first(parts, summed_up)
+            prose = [sentence for part in parts for sentence in join_paragraph(part, joints)]
+            sections.append(DraftSection(title=title, sentences=(*prose, *added[title])))
+        sections.append(DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute))
+        sections.append(DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing))
         # Who is in a hurry is told at once how far the points carry.
         sections.insert(1 if self.voice.brief else len(sections), ending)
         kept = tuple(
             s for s in map(self._clean_section, sections) if s.sentences and (told or dispute or s.role != "conclusion")
         )
-        title = self.request.plan.goal.rstrip("?!. ")
-        return Draft(title=title, sections=kept, notes=(*self.orders.notes, *self._note_shortage(kept)))
-
-    def _place_claims(self, summary: int, after: Sequence[DraftSentence]) -> SectionClaims:
-        left = self.target - summary - _count_words(after)
-        words = min(left, QUICK_WORDS) if self.request.plan.depth is Depth.QUICK else left
-        return place_claims(self.request, self.plain, words, self.voice, self.orders)
-
-    def _build_sections(self, body: SectionClaims, summed_up: set[str]) -> list[DraftSection]:
-        added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
-        voice = self.voice._replace(joints=self.voice.joints and not self.orders.unjoined)
-        joints = JoinContext(voice, self.banned, find_sides(self.request.plan.goal), find_common_words(self.plain))
-        sections = []
-        for title, claims in body.items():
-            parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
-            in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
-            parts = parts if in_turn else _vary_first(parts, summed_up)
-            told = [sentence for part in parts for sentence in join_paragraph(part, joints)]
-            sections.append(DraftSection(title=title, sentences=(*told, *added[title])))
-        return sections
+        words, notes = sum(_count_words(section.sentences) for section in kept), list(self.orders.notes)
+        if not self.request.previous and not quick and words < SHORT * self.target:
+            notes.append(f"The sources had matter for {words} words where {self.target} were asked for.")
+        return Draft(title=self.request.plan.goal.rstrip("?!. "), sections=kept, notes=tuple(notes))
 
     def _clean_section(self, section: DraftSection) -> DraftSection:
         """Words of our own that nobody wants to read are left out; what a source says stays as it is."""
-        kept = tuple(self._reword_sentence(sentence, section) for sentence in section.sentences)
-        return section.model_copy(update={"sentences": tuple(sentence for sentence in kept if sentence is not None)})
-
-    def _reword_sentence(self, sentence: DraftSentence, section: DraftSection) -> DraftSentence | None:
-        """A dispute is announced in any case, in fewer words if need be."""
-        if sentence.claims and sentence.text.startswith(CONTRAST) and not self._is_clean(CONTRAST):
-            text = sentence.text.removeprefix(CONTRAST)
-            return sentence.model_copy(update={"text": f"{text[:1].upper()}{text[1:]}"})
-        if sentence.claims or self._is_clean(sentence.text):
-            return sentence
-        shorter = f"{sentence.text.partition(';')[0].rstrip('.')}."
-        spare = [text for text in (shorter, "Sources differ.") if self._is_clean(text)]
-        return sentence.model_copy(update={"text": spare[0]}) if spare and section.role == "disagreements" else None
+        kept = []
+        for sentence in section.sentences:
+            text = sentence.text
+            if sentence.claims and text.startswith(CONTRAST) and not self._is_clean(CONTRAST):
+                text = _capitalize(text.removeprefix(CONTRAST))
+            elif not sentence.claims and not self._is_clean(text):
+                # A dispute is announced in any case, in fewer words if need be.
+                shorter = f"{text.partition(';')[0].rstrip('.')}."
+                spare = [one for one in (shorter, "Sources differ.") if self._is_clean(one)]
+                if not spare or section.role != "disagreements":
+                    continue
+                text = spare[0]
+            kept.append(sentence.model_copy(update={"text": text}))
+        return section.model_copy(update={"sentences": tuple(kept)})
 
     def _is_clean(self, text: str) -> bool:
         return is_free_of(_QUOTED.sub("", text), self.banned)
-
-    def _note_shortage(self, sections: Sequence[DraftSection]) -> list[str]:
-        words = sum(_count_words(section.sentences) for section in sections)
-        if self.request.previous or self.request.plan.depth is Depth.QUICK or words >= SHORT * self.target:
-            return []
-        return [f"The sources had matter for {words} words where {self.target} were asked for."]
 
 
 def _count_words(sentences: Sequence[DraftSentence]) -> int:
@@ -760,8 +626,7 @@ def _count_words(sentences: Sequence[DraftSentence]) -> int:
 
 
 def _vary_first(parts: Sequence[list[Claim]], summed_up: set[str]) -> list[list[Claim]]:
-    """A section does not begin with what the abstract has just said, if it has anything else to begin with: another
-    paragraph, else another sentence."""
+    """A section begins with another paragraph or sentence than what the abstract has just said, if it has any."""
     if not parts or parts[0][0].id not in summed_up:
         return list(parts)
     for part in parts:

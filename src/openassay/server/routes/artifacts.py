@@ -1,8 +1,7 @@
-"""What a thread has made and a person may edit and keep. What a person makes of it is a version of its own: a new
-report never touches it, and says so."""
+"""The artifacts of a thread, which a person may edit. Edits are versions of their own, which a new report never
+changes."""
 
 import re
-from collections.abc import Container
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -11,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, ValidationError
 
 from openassay.engine.artifacts import CurrentArtifact
+from openassay.engine.services import MAX_NAMES, ArtifactDraft
 from openassay.errors import NotFoundError, UsageError
 from openassay.export.tables import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
@@ -21,16 +21,15 @@ from openassay.server.reports import ThreadArtifacts
 from openassay.server.responses import (
     IfMatch,
     compute_etag,
-    matches_etag,
     require_match,
+    respond_unless_seen,
     respond_with_etag,
     to_json_bytes,
 )
 from openassay.server.service import ServiceDep
-from openassay.storage.artifacts import MOST_NAMES, ArtifactDraft
 
 router = APIRouter(tags=["artifacts"])
-LONGEST = 1_000_000  # bytes of a content
+MAX_BYTES = 1_000_000  # of a content
 _NAME = r"^[a-z0-9][a-z0-9-]{0,39}$"
 _STATEMENTS = {
     "columns": [{"key": "what", "title": "What"}, {"key": "value", "title": "Value"}],
@@ -65,7 +64,7 @@ class ArtifactEntry(Body):
     version: int = Field(examples=[2])
     edited: bool = Field(examples=[True], description="A person has made this version.")
     outdated: bool = Field(examples=[False], description="The report has changed since a person edited this.")
-    own: bool = Field(examples=[False], description="A person has added it; no report has made it.")
+    own: bool = Field(examples=[False], description="A person has added it; it is not from a report.")
     updated: datetime = Field(examples=["2026-03-01T12:00:00Z"])
 
 
@@ -101,19 +100,18 @@ class NewArtifact(Body):
     content: Content
 
 
-@router.get(
-    "/api/threads/{threadId}/artifacts", operation_id="list_artifacts", summary="List what a thread has made",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/threads/{threadId}/artifacts", summary="List the artifacts of a thread", responses=refusals(404))
 async def list_artifacts(thread: OwnThread, service: ServiceDep) -> ArtifactList:
     found = await ThreadArtifacts(service, thread).load_all()
     return ArtifactList(artifacts=[ArtifactEntry(**_entry_fields(one)) for one in found.values()])
 
 
 @router.post(
-    "/api/threads/{threadId}/artifacts", status_code=201, operation_id="add_artifact",
-    summary="Add an artifact of one's own", responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts",
+    status_code=201,
+    summary="Add an artifact",
+    responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
+)
 async def add_artifact(
     thread: WritableThread, caller: Writer, service: ServiceDep, response: Response, body: NewArtifact
 ) -> ArtifactBody:
@@ -121,23 +119,25 @@ async def add_artifact(
     found = await artifacts.load_all()
     if body.name in found:
         raise UsageError(f"there is an artifact {body.name} already", help="Choose another name, or change it.")
-    if len(found) >= MOST_NAMES:
-        raise UsageError(f"a thread has at most {MOST_NAMES} artifacts", help="Delete one of them.")
-    draft = ArtifactDraft(
-        body.name or _choose_name(body.title, found), *_encode_content(body.title, body.content), caller.user
-    )
+    if len(found) >= MAX_NAMES:
+        raise UsageError(f"a thread has at most {MAX_NAMES} artifacts", help="Delete one of them.")
+    stem = re.sub(r"[^a-z0-9]+", "-", body.title.lower()).strip("-")[:32].strip("-") or "artifact"
+    names = (stem, *(f"{stem}-{number}" for number in range(2, MAX_NAMES + 2)))
+    name = body.name or next(name for name in names if name not in found)
+    draft = ArtifactDraft(name, *_encode_content(body.title, body.content), caller.user)
     return _body_with_etag(response, await artifacts.save(draft, None))
 
 
 @router.get(
-    "/api/threads/{threadId}/artifacts/{name}", operation_id="get_artifact", summary="Look at an artifact",
+    "/api/threads/{threadId}/artifacts/{name}",
+    summary="Get an artifact",
     response_model=ArtifactBody,
     responses={
         **refusals(404),
         200: {"content": {"text/csv": {}, "text/markdown": {}}},
-        304: {"description": "You have it already."},
+        304: {"description": "Not modified."},
     },
-)  # fmt: skip
+)
 async def get_artifact(
     thread: OwnThread,
     name: Name,
@@ -146,7 +146,7 @@ async def get_artifact(
     version: Annotated[int | None, Query(ge=1, le=1_000_000_000)] = None,
     format: ArtifactFormat = ArtifactFormat.JSON,
 ) -> Response:
-    """The latest version, or another. Its ETag as JSON is what PUT asks for."""
+    """The latest version, or another. PUT needs the ETag of its JSON."""
     artifacts = ThreadArtifacts(service, thread)
     found = await artifacts.get(name) if version is None else await artifacts.get_version(name, version)
     if format is ArtifactFormat.JSON:
@@ -155,20 +155,26 @@ async def get_artifact(
 
 
 @router.put(
-    "/api/threads/{threadId}/artifacts/{name}", operation_id="edit_artifact", summary="Keep a new version",
-    responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "There was none."}},
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts/{name}",
+    summary="Save a new version of an artifact",
+    responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "It was created."}},
+)
 async def edit_artifact(
-    thread: WritableThread, name: Name, caller: Writer, service: ServiceDep, response: Response, body: ArtifactEdit,
+    thread: WritableThread,
+    name: Name,
+    caller: Writer,
+    service: ServiceDep,
+    response: Response,
+    body: ArtifactEdit,
     match: IfMatch = None,
-) -> ArtifactBody:  # fmt: skip
-    """Say in If-Match which version you have seen. Where there is none of this name, one is added."""
+) -> ArtifactBody:
+    """Give the version that you have seen in If-Match. If there is none of this name, it is added."""
     artifacts = ThreadArtifacts(service, thread)
     found = (await artifacts.load_all()).get(name)
     _check_match(found, name, match)
     draft = ArtifactDraft(
         name, *_encode_content(body.title or (found.artifact.title if found else name), body.content), caller.user
-    )  # fmt: skip
+    )
     if found is None:
         response.status_code = 201
     elif draft.kind != found.artifact.kind:
@@ -177,11 +183,12 @@ async def edit_artifact(
 
 
 @router.get(
-    "/api/threads/{threadId}/artifacts/{name}/versions", operation_id="list_artifact_versions",
-    summary="List the versions of an artifact", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts/{name}/versions",
+    summary="List the versions of an artifact",
+    responses=refusals(404),
+)
 async def list_artifact_versions(thread: OwnThread, name: Name, service: ServiceDep) -> ArtifactVersionList:
-    """Oldest first: those that were kept, and what the report makes of it now."""
+    """The stored versions, the oldest first, and what the report makes of it now."""
     return ArtifactVersionList(
         versions=[
             ArtifactVersion(
@@ -193,11 +200,13 @@ async def list_artifact_versions(thread: OwnThread, name: Name, service: Service
 
 
 @router.delete(
-    "/api/threads/{threadId}/artifacts/{name}", status_code=204, operation_id="delete_artifact",
-    summary="Go back to what OpenAssay has made", responses=refusals(404, 412),
-)  # fmt: skip
+    "/api/threads/{threadId}/artifacts/{name}",
+    status_code=204,
+    summary="Delete the edits of an artifact",
+    responses=refusals(404, 412),
+)
 async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDep, match: IfMatch = None) -> Response:
-    """Every version a person has made of it goes; one of a person's own goes altogether."""
+    """Every version that a person has made is deleted; an artifact of their own is deleted altogether."""
     artifacts = ThreadArtifacts(service, thread)
     require_match(match, _to_body(await artifacts.get(name)))
     await artifacts.reset(name)
@@ -205,34 +214,34 @@ async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDe
 
 
 def _check_match(found: CurrentArtifact | None, name: str, match: str | None) -> None:
-    """Nobody writes over what they have not seen."""
+    """Refuse to overwrite what the caller has not seen."""
     if found is None and not re.fullmatch(_NAME, name):
         raise MalformedError("this cannot be a name", help="Use up to 40 small letters, digits and hyphens.")
     if found is None and match is not None:
         raise PreconditionError("there is no such artifact", help="Leave If-Match out to add one.")
     if found is not None:
         if match is None:
-            raise ConditionMissingError("say which version you have seen", help="Send its ETag as If-Match.")
+            raise ConditionMissingError("If-Match is required", help="Send the ETag of the version that you have seen.")
         require_match(match, _to_body(found))
-
-
-# Forms ------------------------------------------------------------------------------------------------
 
 
 def _encode_content(title: str, content: str | ArtifactTable) -> tuple[ArtifactKind, str, str]:
     kind: ArtifactKind = "markdown" if isinstance(content, str) else "table"
     text = content if isinstance(content, str) else content.model_dump_json()
-    if len(text.encode()) > LONGEST:
-        raise TooLargeError(f"an artifact has at most {LONGEST / 1e6:g} MB", help="Split it.")
+    if len(text.encode()) > MAX_BYTES:
+        raise TooLargeError(f"an artifact has at most {MAX_BYTES / 1e6:g} MB", help="Split it.")
     return kind, title, text
 
 
 def _entry_fields(one: CurrentArtifact) -> dict[str, Any]:
-    kept = one.artifact
+    artifact = one.artifact
     return {
-        "name": kept.name, "kind": kept.kind, "title": kept.title, "version": kept.version, "edited": one.edited,
-        "outdated": one.outdated, "own": one.own, "updated": kept.created,
-    }  # fmt: skip
+        **artifact.model_dump(include={"name", "kind", "title", "version"}),
+        "edited": one.edited,
+        "outdated": one.outdated,
+        "own": one.own,
+        "updated": artifact.created,
+    }
 
 
 def _to_body(one: CurrentArtifact) -> ArtifactBody:
@@ -240,7 +249,7 @@ def _to_body(one: CurrentArtifact) -> ArtifactBody:
 
 
 def _body_with_etag(response: Response, one: CurrentArtifact) -> ArtifactBody:
-    """With the ETag that the next change has to name."""
+    """Return the body, and set the ETag that the next change has to give."""
     shown = _to_body(one)
     response.headers["ETag"] = compute_etag(to_json_bytes(shown))
     return shown
@@ -256,23 +265,10 @@ def _decode_content(artifact: Artifact) -> str | ArtifactTable:
 
 
 def _render(request: Request, artifact: Artifact, format: ArtifactFormat) -> Response:
-    content = _decode_content(artifact)
-    if isinstance(content, str) and format is ArtifactFormat.CSV:
+    content, is_csv = _decode_content(artifact), format is ArtifactFormat.CSV
+    if isinstance(content, str) and is_csv:
         raise MalformedError("a text has no CSV", help="Choose md or json.")
-    text = (
-        content
-        if isinstance(content, str)
-        else as_csv(content)
-        if format is ArtifactFormat.CSV
-        else as_markdown(content)
-    )
-    media = "text/csv" if format is ArtifactFormat.CSV else "text/markdown"
-    headers = {"ETag": compute_etag(text.encode()), "Cache-Control": "private, no-cache"}
-    if matches_etag(headers["ETag"], request.headers.get("if-none-match")):
-        return Response(status_code=304, headers=headers)
-    return Response(text, headers=headers, media_type=f"{media}; charset=utf-8")
-
-
-def _choose_name(title: str, found: Container[str]) -> str:
-    bare = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:32].strip("-") or "artifact"
-    return next(name for name in (bare, *(f"{bare}-{n}" for n in range(2, MOST_NAMES + 2))) if name not in found)
+    if not isinstance(content, str):
+        content = as_csv(content) if is_csv else as_markdown(content)
+    media = "text/csv" if is_csv else "text/markdown"
+    return respond_unless_seen(request, content.encode(), f"{media}; charset=utf-8")

@@ -4,21 +4,21 @@ What is streamed as `reasoning_content` says which agent is at work; the answer 
 since nothing that was not checked is ever given as the answer.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from openassay.models.plan import Depth, Mode
-from openassay.models.thread import ResearchOptions, Run
-from openassay.server import completions
-from openassay.server.auth import Principal, Reader, Writer
+from openassay.models.thread import ResearchOptions
+from openassay.server.auth import Reader, Writer
 from openassay.server.completions import (
-    ChatConversation,
     ChatMessage,
     CompletionRun,
     CompletionWriter,
+    answer_task,
+    detect_task,
     read_conversation,
 )
 from openassay.server.runs import ask
@@ -33,10 +33,10 @@ from openassay.server.schemas import (
     RequestMessage,
     error_responses,
 )
-from openassay.server.service import Service, ServiceDep
+from openassay.server.service import ServiceDep
 
 router = APIRouter(tags=["completions"], route_class=CompletionRoute)
-THREAD = "X-OpenAssay-Thread"
+THREAD_HEADER = "X-OpenAssay-Thread"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _DEPTHS: dict[str, Depth | None] = {"openassay": None, **{f"openassay-{depth}": depth for depth in Depth}}
 _STREAM = {
@@ -47,13 +47,13 @@ _STREAM = {
 }
 
 
-@router.get("/v1/models", operation_id="list_models", summary="OpenAssay as models", responses=error_responses())
+@router.get("/v1/models", summary="List the models", responses=error_responses())
 async def list_models(caller: Reader) -> ModelList:
     """One for each depth of research; `openassay` has that of the settings."""
     return ModelList(data=[ModelInfo(id=id) for id in _DEPTHS])
 
 
-@router.get("/v1/models/{model}", operation_id="get_model", summary="One of the models", responses=error_responses(404))
+@router.get("/v1/models/{model}", summary="Get a model", responses=error_responses(404))
 async def get_model(model: Annotated[str, Path(max_length=200, examples=["openassay"])], caller: Reader) -> ModelInfo:
     _parse_depth(model)
     return ModelInfo(id=model)
@@ -61,7 +61,6 @@ async def get_model(model: Annotated[str, Path(max_length=200, examples=["openas
 
 @router.post(
     "/v1/chat/completions",
-    operation_id="create_chat_completion",
     summary="Ask a question as a chat front end does",
     response_model=Completion,
     responses={
@@ -70,56 +69,59 @@ async def get_model(model: Annotated[str, Path(max_length=200, examples=["openas
     },
 )
 async def create_chat_completion(body: ChatRequest, request: Request, caller: Writer, service: ServiceDep) -> Response:
-    """The last message of the person is researched; what was said before continues the thread it was said on. The
-    answer is a report in Markdown, with its sources as `annotations` and `citations`. A client that goes away stops its
-    run, unless somebody else follows it; the thread is named in X-OpenAssay-Thread."""
+    """The last message of the user is researched; earlier messages continue the thread on which they were sent. The
+    answer is a report in Markdown, with its sources as `annotations` and `citations`. A client that disconnects stops
+    its run, unless another follows it; the thread is named in X-OpenAssay-Thread."""
     depth = _parse_depth(body.model) or service.settings.depth
     if (body.n or 1) > 1:
-        raise CompletionError("one answer is given, not several", param="n", code="unsupported_value")
-    said = [ChatMessage(message.role, _join_text(message)) for message in body.messages]
-    if errand := completions.detect_task(said, body.metadata, body.max_completion_tokens or body.max_tokens):
-        wire = CompletionWriter(id=f"chatcmpl-{errand}", created=int(service.now().timestamp()), body=body)
-        return _respond_at_once(wire, completions.answer_task(errand, said))
-    talk = read_conversation(said)
-    if talk is None:
+        raise CompletionError("only one answer is given", param="n", code="unsupported_value")
+    messages = [ChatMessage(message.role, _join_text(message)) for message in body.messages]
+    if task := detect_task(messages, body.metadata, body.max_completion_tokens or body.max_tokens):
+        writer = CompletionWriter(id=f"chatcmpl-{task}", created=int(service.now().timestamp()), body=body)
+        return _respond_at_once(writer, answer_task(task, messages))
+    conversation = read_conversation(messages)
+    if conversation is None:
         raise CompletionError("there is no message of a user", param="messages", code="missing_question")
-    _refuse_images(body.messages)
-    run = await _ask(service, caller, talk, depth)
-    wire = CompletionWriter(
-        id=f"chatcmpl-{run.id}", created=int(run.started.timestamp()), body=body,
-        named={"thread": run.thread, "run": run.id},
-    )  # fmt: skip
-    return await _respond(CompletionRun(service=service, request=request, wire=wire, run=run, talk=talk))
-
-
-async def _ask(service: Service, caller: Principal, talk: ChatConversation, depth: Depth) -> Run:
-    """On the thread where this conversation was left; a history that nobody here knows is told to the planner."""
-    thread = await service.resources.chats.find_thread(caller.user, *talk.before) if talk.before else None
-    context = talk.context if thread else "\n".join(filter(None, (talk.context, talk.history)))
+    # Other content is refused in the question alone: that of earlier messages was refused then.
+    question = next(message for message in reversed(body.messages) if message.role == "user")
+    kinds = [part.type for part in question.content] if isinstance(question.content, list) else []
+    if other := next((kind for kind in kinds if kind != "text"), None):
+        raise CompletionError(
+            f"only text is supported here, not {other[:40]}", param="messages", code="unsupported_content"
+        )
+    # It continues the thread of this conversation; a history without a thread is given to the planner.
+    before, context = conversation.before, conversation.instructions
+    thread = await service.resources.chats.find_thread(caller.user, *before) if before else None
+    if thread is None:
+        context = "\n".join(filter(None, (context, conversation.history)))
     options = ResearchOptions(
         depth=depth, mode=Mode.AUTO, interactive=False, source=service.settings.source, context=context
     )
-    return await ask(service, caller, talk.question, options, thread)
+    run = await ask(service, caller, conversation.question, options, thread)
+    writer = CompletionWriter(
+        id=f"chatcmpl-{run.id}",
+        created=int(run.started.timestamp()),
+        body=body,
+        metadata={"thread": run.thread, "run": run.id},
+    )
+    completion = CompletionRun(service=service, request=request, writer=writer, run=run, conversation=conversation)
+    headers = {THREAD_HEADER: run.thread}
+    if body.stream:
+        return StreamingResponse(completion.stream(), headers={**_HEADERS, **headers}, media_type="text/event-stream")
+    return Response(await completion.complete(), headers=headers, media_type="application/json")
 
 
-async def _respond(completing: CompletionRun) -> Response:
-    headers = {THREAD: completing.run.thread}
-    if completing.wire.body.stream:
-        return StreamingResponse(completing.stream(), headers={**_HEADERS, **headers}, media_type="text/event-stream")
-    return Response(await completing.complete(), headers=headers, media_type="application/json")
+def _respond_at_once(writer: CompletionWriter, text: str) -> Response:
+    """Answer a task that needs no run."""
+    if not writer.body.stream:
+        return Response(writer.encode(ReplyMessage(content=text)), media_type="application/json")
 
+    def chunks() -> Iterator[bytes]:
+        yield writer.encode_chunk({"role": "assistant", "content": text})
+        yield writer.encode_chunk({}, finish="stop")
+        yield writer.encode_end()
 
-def _respond_at_once(wire: CompletionWriter, text: str) -> Response:
-    """What needs no run."""
-    if not wire.body.stream:
-        return Response(wire.encode(ReplyMessage(content=text)), media_type="application/json")
-
-    def pieces() -> Iterator[bytes]:
-        yield wire.encode_chunk({"role": "assistant", "content": text})
-        yield wire.encode_chunk({}, finish="stop")
-        yield wire.encode_end()
-
-    return StreamingResponse(pieces(), headers=_HEADERS, media_type="text/event-stream")
+    return StreamingResponse(chunks(), headers=_HEADERS, media_type="text/event-stream")
 
 
 def _parse_depth(model: str) -> Depth | None:
@@ -132,13 +134,3 @@ def _join_text(message: RequestMessage) -> str:
     if isinstance(message.content, list):
         return "\n".join(part.text for part in message.content if part.type == "text" and part.text)
     return message.content or ""
-
-
-def _refuse_images(messages: Sequence[RequestMessage]) -> None:
-    """Of the question itself: what was sent earlier was refused then."""
-    last = next(message for message in reversed(messages) if message.role == "user")
-    parts: Iterable[str] = (part.type for part in last.content) if isinstance(last.content, list) else ()
-    if other := next((kind for kind in parts if kind != "text"), None):
-        raise CompletionError(
-            f"only text is understood here, not {other[:40]}", param="messages", code="unsupported_content"
-        )

@@ -1,4 +1,4 @@
-"""Files a person gives, to be asked about: they are checked when they come, and read by a run that names them."""
+"""Uploaded documents: they are checked when they arrive, and read by runs that name them."""
 
 import asyncio
 import shutil
@@ -11,23 +11,21 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
 from pydantic import Field
 
+from openassay.engine.services import UploadCursor, UploadQuota, identify_upload, upload_uri
 from openassay.errors import ReadError, UsageError
-from openassay.fetch.documents import identify_upload
 from openassay.models.user import Upload
 from openassay.protocols import DocumentReader
 from openassay.server.auth import Reader, Writer
 from openassay.server.bodies import Body, refusals
 from openassay.server.problems import UnsupportedError
 from openassay.server.schemas import decode_cursor, encode_cursor
-from openassay.server.service import Service, ServiceDep
+from openassay.server.service import ServiceDep
 from openassay.server.uploads import FilePart, receive_files
-from openassay.storage.uploads import UploadCursor, UploadQuota
-from openassay.storage.uploads import upload_uri as named_upload
 
 router = APIRouter(tags=["documents"])
 MB = 1_000_000
-# Files are read apart from everything else that goes through threads: a PDF may take a minute.
-_READING = ThreadPoolExecutor(2, thread_name_prefix="reading")
+# Files are read apart from everything else that uses threads: a PDF may take a minute.
+_READERS = ThreadPoolExecutor(2, thread_name_prefix="reading")
 _FORM = {
     "requestBody": {
         "required": True,
@@ -71,26 +69,33 @@ class DocumentList(Body):
 
 
 @router.post(
-    "/api/documents", status_code=201, openapi_extra=_FORM, operation_id="add_documents",
-    summary="Give files to be asked about", responses={**_DOCUMENT_LINKS, **refusals(409, 413, 415)},
-)  # fmt: skip
+    "/api/documents",
+    status_code=201,
+    openapi_extra=_FORM,
+    summary="Upload documents",
+    responses={**_DOCUMENT_LINKS, **refusals(409, 413, 415)},
+)
 async def add_documents(request: Request, caller: Writer, service: ServiceDep) -> DocumentList:
-    """One or several files: all of them are kept, or none. The same content has the same id."""
+    """One or several files: all of them are stored, or none. The same content has the same id."""
+    limits = service.settings.server
     folder = await service.resources.uploads.new_folder()
     try:
-        received = await receive_files(request, folder, round(service.settings.server.upload_mb * MB))
-        readable = [await _check_file(file, folder, service) for file in received]
-        limits = service.settings.server
-        room = UploadQuota(limits.uploads, round(limits.uploads_mb * MB))
-        kept = await service.resources.uploads.add(caller.user, readable, room)
+        received = await receive_files(request, folder, round(limits.upload_mb * MB))
+        loop, reader = asyncio.get_running_loop(), service.resources.sources.reader
+        readable = [
+            await loop.run_in_executor(_READERS, _read_file, file, folder / f"{file.path.name}.checked", reader)
+            for file in received
+        ]
+        quota = UploadQuota(limits.uploads, round(limits.uploads_mb * MB))
+        stored = await service.resources.uploads.add(caller.user, readable, quota)
+    except ReadError as error:
+        raise UnsupportedError(error.message, help=error.help) from error
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    return DocumentList(documents=[_to_document_body(upload) for upload in kept])
+    return DocumentList(documents=[_to_document_body(upload) for upload in stored])
 
 
-@router.get(
-    "/api/documents", operation_id="list_documents", summary="List one's documents", responses=refusals()
-)  # fmt: skip
+@router.get("/api/documents", summary="List your documents", responses=refusals())
 async def list_documents(
     caller: Reader,
     service: ServiceDep,
@@ -104,41 +109,27 @@ async def list_documents(
     return DocumentList(documents=[_to_document_body(upload) for upload in found[:limit]], next_cursor=more)
 
 
-@router.get(
-    "/api/documents/{documentId}", operation_id="get_document", summary="Look at one document",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/documents/{documentId}", summary="Get a document", responses=refusals(404))
 async def get_document(id: DocumentId, caller: Reader, service: ServiceDep) -> DocumentBody:
     return _to_document_body(await service.resources.uploads.get(caller.user, id))
 
 
 @router.delete(
-    "/api/documents/{documentId}", status_code=204, operation_id="delete_document", summary="Delete a document",
-    responses=refusals(404, 409),
-)  # fmt: skip
+    "/api/documents/{documentId}", status_code=204, summary="Delete a document", responses=refusals(404, 409)
+)
 async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -> Response:
-    """The file, and what was made of it to search in it. Threads keep what they have read."""
+    """The file and its search index. Threads keep what they have read."""
     upload = await service.resources.uploads.get(caller.user, id)
     for run in await service.engine.threads.list_active():
-        if named_upload(upload) in tuple(run.options.get("docs") or ()):  # type: ignore[arg-type]
-            raise UsageError(
-                f"thread {run.thread} is at work on this document", help="Let it end, or delete the thread."
-            )
+        if upload_uri(upload) in tuple(run.options.get("docs") or ()):  # type: ignore[arg-type]
+            raise UsageError(f"thread {run.thread} is using this document", help="Let it end, or delete the thread.")
     await service.resources.uploads.delete(caller.user, id)
-    await asyncio.to_thread(service.resources.sources.forget, {named_upload(upload)})
+    await asyncio.to_thread(service.resources.sources.forget, {upload_uri(upload)})
     return Response(status_code=204)
 
 
-async def _check_file(file: FilePart, folder: Path, service: Service) -> tuple[Path, str]:
-    """Under the name it will have, once it was read without a fault."""
-    loop, reader = asyncio.get_running_loop(), service.resources.sources.reader
-    try:
-        return await loop.run_in_executor(_READING, _read_file, file, folder / f"{file.path.name}.checked", reader)
-    except ReadError as error:
-        raise UnsupportedError(error.message, help=error.help) from error
-
-
 def _read_file(file: FilePart, folder: Path, reader: DocumentReader) -> tuple[Path, str]:
+    """Return the path of a file that can be read, under its final name, and its media type."""
     name, media = identify_upload(file.name, file.path.read_bytes())
     folder.mkdir()
     path = file.path.rename(folder / name)

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from openassay.models.thread import AnswerOrigin, OnTimeout, Review
 from openassay.server import runs
 from openassay.server.auth import OwnThread, Reader, Writer
-from openassay.server.bodies import Body, JsonData, refusals
+from openassay.server.bodies import Body, JsonData, refusals, with_examples
 from openassay.server.redact import hide_file_urls
 from openassay.server.runs import INTERRUPT_EXAMPLE, InterruptBody, to_interrupt
 from openassay.server.service import Service, ServiceDep
@@ -29,18 +29,12 @@ ReviewId = Annotated[
 class ReviewEntry(Body):
     """`about`: the question that is being researched."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "threadId": "4f1c2a9b7d3e", "runId": "a1b2c3d4e5f6",
-                    "kind": "approve_plan", "question": "Is this the right plan?", "opened": "2026-01-01T12:00:00Z",
-                    "due": "2026-01-01T12:30:00Z", "onTimeout": "end", "overdue": False,
-                    "about": "How did Tesla's deliveries change over 2023?",
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"id": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "threadId": "4f1c2a9b7d3e", "runId": "a1b2c3d4e5f6",
+        "kind": "approve_plan", "question": "Is this the right plan?", "opened": "2026-01-01T12:00:00Z",
+        "due": "2026-01-01T12:30:00Z", "onTimeout": "end", "overdue": false,
+        "about": "How did Tesla's deliveries change over 2023?"}
+        """)
 
     id: str
     thread_id: str
@@ -55,9 +49,9 @@ class ReviewEntry(Body):
 
 
 class ReviewBody(ReviewEntry):
-    """With what there is to decide about, while it is open; with its answer after that."""
+    """With the interrupt while it is open, and with its answer after that."""
 
-    interrupt: InterruptBody | None = Field(default=None, description="null: it is not open any more.")
+    interrupt: InterruptBody | None = Field(default=None, description="null: it is no longer open.")
     answered: datetime | None = None
     answer: Any = None
     by: AnswerOrigin | None = None
@@ -71,46 +65,39 @@ class ThreadReviews(Body):
     reviews: tuple[ReviewBody, ...]
 
 
-@router.get("/api/reviews", summary="Your open questions", operation_id="list_reviews", responses=refusals())
+@router.get("/api/reviews", summary="List your open questions", responses=refusals())
 async def list_reviews(caller: Reader, service: ServiceDep) -> ReviewList:
-    """Of all your threads; what is due first comes first."""
+    """Of all your threads, those that are due first coming first."""
     found = await service.engine.reviews(owner=caller.user)
     return ReviewList(reviews=tuple([ReviewEntry(**await _entry_fields(service, review)) for review in found]))
 
 
-@router.get(
-    "/api/threads/{threadId}/reviews", summary="The open questions of a thread", operation_id="list_thread_reviews",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/threads/{threadId}/reviews", summary="List the open questions of a thread", responses=refusals(404))
 async def list_thread_reviews(thread: OwnThread, service: ServiceDep) -> ThreadReviews:
     found = await service.engine.reviews(thread.id)
     return ThreadReviews(reviews=tuple([await _load_review(service, review) for review in found]))
 
 
-@router.get(
-    "/api/reviews/{reviewId}", summary="One question", operation_id="get_review", response_model=ReviewBody,
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/reviews/{reviewId}", summary="Get a question", response_model=ReviewBody, responses=refusals(404))
 async def get_review(id: ReviewId, caller: Reader, service: ServiceDep) -> ReviewBody:
     return await _load_review(service, await service.engine.review(id, owner=caller.user))
 
 
 async def _entry_fields(service: Service, review: Review) -> dict[str, Any]:
-    run = await service.engine.threads.run(review.run)
     return {
-        "id": review.id, "thread_id": review.thread, "run_id": review.run, "kind": review.kind,
-        "question": review.question, "opened": review.opened, "due": review.due, "on_timeout": review.on_timeout,
+        **review.model_dump(include={"id", "kind", "question", "opened", "due", "on_timeout"}),
+        "thread_id": review.thread,
+        "run_id": review.run,
         "overdue": review.answered is None and review.due is not None and review.due <= service.now(),
-        "about": run.question,
-    }  # fmt: skip
+        "about": (await service.engine.threads.run(review.run)).question,
+    }
 
 
 async def _load_review(service: Service, review: Review) -> ReviewBody:
-    now_open = await service.engine.open_questions(review.thread) if review.answered is None else []
-    mine = next((to_interrupt(one) for one in now_open if one.id == review.id), None)
+    questions = await service.engine.open_questions(review.thread) if review.answered is None else []
     return ReviewBody(
         **await _entry_fields(service, review),
-        interrupt=mine,
+        interrupt=next((to_interrupt(one) for one in questions if one.id == review.id), None),
         answered=review.answered,
         answer=hide_file_urls(review.answer),
         by=review.by,
@@ -118,33 +105,24 @@ async def _load_review(service: Service, review: Review) -> ReviewBody:
 
 
 class ReviewAnswer(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"value": "The last three years"}, {"value": {"decision": "approve", "comment": "Good."}}]
-        }
+    model_config = with_examples(
+        '{"value": "The last three years"}', '{"value": {"decision": "approve", "comment": "Good."}}'
     )
 
     value: JsonData = Field(description="A text or, at a breakpoint, a decision: see the question's form.")
 
 
 class AnswerReceipt(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"ok": True, "threadId": "4f1c2a9b7d3e", "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"ok": true, "threadId": "4f1c2a9b7d3e", "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}
+        """)
 
     ok: bool = True
     thread_id: str
     checkpoint_id: str | None
 
 
-@router.post(
-    "/api/reviews/{reviewId}/answer", summary="Answer a question", operation_id="answer_review",
-    responses=refusals(404, 409),
-)  # fmt: skip
+@router.post("/api/reviews/{reviewId}/answer", summary="Answer a question", responses=refusals(404, 409))
 async def answer_review(id: ReviewId, body: ReviewAnswer, caller: Writer, service: ServiceDep) -> AnswerReceipt:
     """A late or repeated answer is refused with 409, one that does not fit its question with 422."""
     review = await service.engine.review(id, owner=caller.user)

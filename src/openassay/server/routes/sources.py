@@ -1,18 +1,17 @@
-"""The sources of a report: looked at, kept in sight, or taken out of it."""
+"""The sources of a report: listed, pinned and vetoed."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from openassay.errors import NotFoundError
 from openassay.export.report import Report
 from openassay.models.report import SourceCard
-from openassay.models.thread import Thread
 from openassay.server import runs
-from openassay.server.auth import Caller, OwnThread, Principal, VisibleThread, WritableThread, Writer
-from openassay.server.bodies import Body, refusals
+from openassay.server.auth import Caller, OwnThread, VisibleThread, WritableThread, Writer
+from openassay.server.bodies import Body, refusals, with_examples
 from openassay.server.redact import hide_file_urls
 from openassay.server.reports import RunQuery, load_report
 from openassay.server.runs import StartResponse, to_start_response
@@ -22,14 +21,16 @@ router = APIRouter(tags=["sources"])
 SourceId = Annotated[
     str,
     Path(
-        alias="sourceId", pattern="^([Ss][0-9]{1,6}|[0-9a-fA-F]{8,64})$",
-        description="As the report calls it (S1), or the hash of its document.", examples=["S1"],
+        alias="sourceId",
+        pattern="^([Ss][0-9]{1,6}|[0-9a-fA-F]{8,64})$",
+        description="Its id in the report (S1), or the hash of its document.",
+        examples=["S1"],
     ),
-]  # fmt: skip
+]
 
 
 class Excerpt(Body):
-    """What of a source supports a claim, or speaks against it."""
+    """A quote of a source that supports a claim, or speaks against it."""
 
     claim: str
     start: int
@@ -39,22 +40,14 @@ class Excerpt(Body):
 
 
 class SourceBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "S1", "title": "Annual report", "url": "https://example.com/annual-report",
-                    "host": "example.com", "kind": "web", "author": None, "published": "2024-01-31",
-                    "document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "group": "G1",
-                    "whyUsed": "It answers Q1", "primary": True, "credibility": 0.8, "credibilityReasons": [],
-                    "sameAs": [], "pinned": False,
-                    "excerpts": [
-                        {"claim": "C1", "start": 1600, "end": 1629, "quote": "Deliveries rose by 38 percent"}
-                    ],
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"id": "S1", "title": "Annual report", "url": "https://example.com/annual-report", "host": "example.com",
+        "kind": "web", "author": null, "published": "2024-01-31",
+        "document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "group": "G1",
+        "whyUsed": "It answers Q1", "primary": true, "credibility": 0.8, "credibilityReasons": [], "sameAs": [],
+        "pinned": false, "excerpts": [{"claim": "C1", "start": 1600, "end": 1629,
+        "quote": "Deliveries rose by 38 percent"}]}
+        """)
 
     id: str
     title: str
@@ -81,22 +74,24 @@ class VetoBody(Body):
 
 
 class SourceList(Body):
-    """`pinned` are documents, also such as the last report does not use; `vetoed` is what the thread does without."""
+    """`pinned` are documents, also such that the last report does not use; `vetoed` is what the thread must not use."""
 
     sources: tuple[SourceBody, ...]
     pinned: tuple[str, ...] = ()
     vetoed: tuple[VetoBody, ...] = ()
 
 
-@router.get(
-    "/api/threads/{threadId}/sources", summary="The sources of its report", operation_id="list_sources",
-    responses=refusals(404),
-)  # fmt: skip
+@router.get("/api/threads/{threadId}/sources", summary="List the sources of the report", responses=refusals(404))
 async def list_sources(thread: VisibleThread, caller: Caller, service: ServiceDep, run: RunQuery = None) -> SourceList:
-    """Of the latest report, or of an earlier run's; none, as long as there is no report. A link shows the report's own,
-    and not what was pinned or vetoed."""
+    """Of the latest report, or of an earlier run's; none while there is no report. A link shows the report's own, and
+    not what was pinned or vetoed."""
     values = await service.engine.state(thread.id)
-    report = await _find_report(service, caller, thread, run)
+    try:
+        report = await load_report(service, caller, thread, run)
+    except NotFoundError:
+        if run is not None:
+            raise
+        report = None
     if caller.share is not None:
         return SourceList(
             sources=tuple(_to_source(card, report, pinned=False) for card in report.sources) if report else ()
@@ -105,15 +100,6 @@ async def list_sources(thread: VisibleThread, caller: Caller, service: ServiceDe
     cards = [_to_source(card, report, card.document in pinned) for card in report.sources] if report else []
     vetoed = [VetoBody(**hide_file_urls(one)) for one in values.get("vetoed") or ()]
     return SourceList(sources=tuple(cards), pinned=tuple(pinned), vetoed=tuple(vetoed))
-
-
-async def _find_report(service: Service, caller: Principal, thread: Thread, run: str | None) -> Report | None:
-    try:
-        return await load_report(service, caller, thread, run)
-    except NotFoundError:
-        if run is not None:
-            raise
-        return None
 
 
 def _to_source(card: SourceCard, report: Report, pinned: bool) -> SourceBody:
@@ -127,37 +113,28 @@ def _to_source(card: SourceCard, report: Report, pinned: bool) -> SourceBody:
     return SourceBody(**hide_file_urls(card.model_dump()), pinned=pinned, excerpts=tuple(excerpts))
 
 
-# Pins ----------------------------------------------------------------------------------------------------
-
-
 class PinBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "pinned": True}
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"document": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "pinned": true}
+        """)
 
     document: str
     pinned: bool
 
 
-@router.put(
-    "/api/threads/{threadId}/sources/{sourceId}/pin", summary="Keep a source in sight", operation_id="pin_source",
-    responses=refusals(404),
-)  # fmt: skip
+@router.put("/api/threads/{threadId}/sources/{sourceId}/pin", summary="Pin a source", responses=refusals(404))
 async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
-    """Its document is pinned, whatever number later reports give it."""
+    """Its document is pinned, whatever id later reports give it."""
     document = await _resolve_document(service, thread.id, id)
     await service.resources.pins.pin(thread.id, document)
     return PinBody(document=document, pinned=True)
 
 
 @router.delete(
-    "/api/threads/{threadId}/sources/{sourceId}/pin", summary="Do not keep it in sight any more",
-    operation_id="unpin_source", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/sources/{sourceId}/pin",
+    summary="Unpin a source",
+    responses=refusals(404),
+)
 async def unpin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     document = await _resolve_document(service, thread.id, id)
     await service.resources.pins.unpin(thread.id, document)
@@ -165,14 +142,14 @@ async def unpin_source(id: SourceId, thread: WritableThread, service: ServiceDep
 
 
 async def _resolve_document(service: Service, thread: str, source: str) -> str:
-    """The hash a source goes by: of the last report, or of whatever the thread rests on."""
+    """Return the hash of a source of the last report, or of any document of the thread."""
     if source[0] in "sS":
         return (await _find_card(service, thread, source)).document
     return (await service.engine.document(source, thread=thread)).hash
 
 
 async def _find_card(service: Service, thread: str, source: str) -> SourceCard:
-    """A source of the report, by its number or by its document."""
+    """Return a source of the report by its id or by its document."""
     report = await service.engine.report(thread)
     name = source.lower()
     found = [card for card in report.sources if card.id.lower() == name or card.document.startswith(name)]
@@ -182,33 +159,27 @@ async def _find_card(service: Service, thread: str, source: str) -> SourceCard:
     return found[0]
 
 
-# Vetoes --------------------------------------------------------------------------------------------------
-
-
 @router.post(
-    "/api/threads/{threadId}/sources/{sourceId}/veto", status_code=202, summary="Take a source out, for good",
-    operation_id="veto_source", response_model=StartResponse, responses=refusals(402, 404, 409),
-)  # fmt: skip
+    "/api/threads/{threadId}/sources/{sourceId}/veto",
+    status_code=202,
+    summary="Veto a source",
+    response_model=StartResponse,
+    responses=refusals(402, 404, 409),
+)
 async def veto_source(id: SourceId, thread: WritableThread, caller: Writer, service: ServiceDep) -> Response:
-    """A run derives anew what rested on it; all else stays as it is, and later questions do without it."""
+    """A run derives again what rested on it; all else stays as it is, and later questions do not use it."""
     card = await _find_card(service, thread.id, id)
     run = await runs.veto(service, caller, thread.id, card.document)
-    return to_start_response(StartResponse(thread_id=run.thread, run_id=run.id, status=run.status), 202)
+    return to_start_response(run, None, 202)
 
 
 class VetoConsequences(Body):
-    """What the report would lose: claims by id, sentences by their text, sub-questions in their own words."""
+    """What the report would lose: ids of claims, and the texts of sentences and sub-questions."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "lost": ["C1"], "weaker": ["C2"], "sentences": ["Deliveries rose by 38 percent."],
-                    "unanswered": [], "untouched": 7,
-                }
-            ]
-        }
-    )  # fmt: skip
+    model_config = with_examples("""
+        {"lost": ["C1"], "weaker": ["C2"], "sentences": ["Deliveries rose by 38 percent."], "unanswered": [],
+        "untouched": 7}
+        """)
 
     lost: tuple[str, ...] = Field(default=(), description="Claims that rest on nothing else.")
     weaker: tuple[str, ...] = Field(default=(), description="Claims that keep other sources.")
@@ -218,9 +189,10 @@ class VetoConsequences(Body):
 
 
 @router.get(
-    "/api/threads/{threadId}/sources/{sourceId}/consequences", summary="What the report would lose without it",
-    operation_id="get_consequences", responses=refusals(404),
-)  # fmt: skip
+    "/api/threads/{threadId}/sources/{sourceId}/consequences",
+    summary="Preview the consequences of a veto",
+    responses=refusals(404),
+)
 async def get_consequences(id: SourceId, thread: OwnThread, service: ServiceDep) -> VetoConsequences:
     """Nothing is changed."""
     card = await _find_card(service, thread.id, id)

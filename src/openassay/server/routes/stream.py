@@ -1,8 +1,7 @@
-"""What happens on a thread, as it happens (server-sent events).
+"""The events of a thread as they happen (server-sent events).
 
-The id of an event is RUN.SEQ, its number in the log of its run: it is the same in every reading, before and after a
-restart. A stream begins somewhere in the log, goes on through the later runs of the thread, and ends when the last of
-them has.
+The id of an event is RUN.SEQ, its number in the log of its run, and stays the same after a restart. A stream begins
+anywhere in the log, continues through the later runs of the thread, and ends when the last of them has.
 """
 
 import asyncio
@@ -16,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
+from openassay.engine.services import EVENTS
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.models.event import ENDED, Event
 from openassay.models.thread import Run
@@ -24,14 +24,13 @@ from openassay.server.bodies import refusals
 from openassay.server.problems import Refusal
 from openassay.server.redact import redact_event
 from openassay.server.service import Service, ServiceDep
-from openassay.storage.database import EVENTS
 
 _log = logging.getLogger("openassay")
 router = APIRouter(tags=["stream"])
-RETRY = 1000  # milliseconds after which a browser that was cut off comes back
+RETRY_MS = 1000  # after which a browser reconnects
 _ID = re.compile(r"([0-9a-z]{1,32})\.([0-9]{1,9})")
-_STATUS = ("run", "enter", "leave")  # which agent is at work, and how the run stands
-_LINK_FIELDS: dict[str, tuple[str, ...]] = {  # what of which event somebody with a link is told
+_STATUS = ("run", "enter", "leave")  # kinds of events that are sent as `status`
+_LINK_FIELDS: dict[str, tuple[str, ...]] = {  # the data of events that a link shows
     **dict.fromkeys(_STATUS, ("status",)),
     "section": ("title",),
     "citation": ("id", "title", "url"),
@@ -60,28 +59,28 @@ _SCHEMA = {  # of one event
 }
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The events.", "content": {"text/event-stream": {"schema": _SCHEMA, "example": _EXAMPLE}}},
-    204: {"description": "Everything was told, and nothing more will come: do not reconnect."},
+    204: {"description": "All events were sent, and no more will come: do not reconnect."},
     **refusals(404),
 }
 
 
 class EventStream(StreamingResponse):
-    """FastAPI's own takes one event at a time, and says that it lives every 15 s whatever is set."""
+    """A stream of batches; FastAPI's own takes one event at a time, with a heartbeat of 15 s whatever is set."""
 
     media_type = "text/event-stream"
 
 
 class EventIdError(Refusal):
-    """Going on from an event that is not there would leave some out, or tell some twice."""
+    """To continue from an event that does not exist would skip some, or send some twice."""
 
-    status = 422
+    status, kind = 422, "event-id"
 
     def __init__(self) -> None:
         super().__init__("no event of this thread has that id", help="Leave the id out to read from the beginning.")
 
 
 class StreamPosition(NamedTuple):
-    """Where a reader is: every event up to this one was told."""
+    """Where a reader is: every event up to this one was sent."""
 
     run: Run
     seq: int = 0
@@ -105,112 +104,94 @@ async def stream_thread(
     caller: Caller,
     service: ServiceDep,
     last: Annotated[
-        str | None, Header(alias="Last-Event-ID", description="Go on after this event.", examples=["9b1deb4d3b7d.3"])
+        str | None, Header(alias="Last-Event-ID", description="Continue after this event.", examples=["9b1deb4d3b7d.3"])
     ] = None,
     after: Annotated[
         str | None,
-        Query(description="As Last-Event-ID, which counts where both are given.", examples=["9b1deb4d3b7d.3"]),
+        Query(description="As Last-Event-ID, which is used if both are given.", examples=["9b1deb4d3b7d.3"]),
     ] = None,
     run: Annotated[
-        str | None, Query(description="Begin with this run; else with the latest.", examples=["9b1deb4d3b7d"])
+        str | None, Query(description="Begin with this run instead of the latest.", examples=["9b1deb4d3b7d"])
     ] = None,
 ) -> Response:
-    """Server-sent events, from the beginning of the thread's latest run or after the event named, then live.
+    """Server-sent events, from the beginning of the thread's latest run or after the given event, then live.
 
-    `status` says which agent is at work and how the run stands; `token`, `section` and `citation` bring the answer;
+    `status` says which agent is at work and the status of the run; `token`, `section` and `citation` bring the answer;
     `interrupt` is a question to a person; `spend`, `error` and `done` are what they say; other events have the name of
-    their kind. Each is one JSON object. The stream stays open while a run is in line, at work, or waits for a person,
-    and ends when it has ended; coming back after that is answered with 204. When the connection ends before, come back
-    with the last id: no event is lost or told twice.
+    their kind. Each is one JSON object. The stream stays open while a run is queued, active or waiting for a person,
+    and ends when it has ended; reconnecting after that is answered with 204. If the connection is lost before,
+    reconnect with the last id: no event is lost or sent twice.
 
-    Somebody with a link follows the latest run: `status`, `section`, `citation` and `done`, with what belongs to the
-    report."""
+    A link follows the latest run: `status`, `section`, `citation` and `done`, with what belongs to the report."""
     runs = await service.engine.threads.runs(thread.id)
-    is_link = caller.share is not None
-    place = await (_find_link_start if is_link else _find_start)(service, runs, last or after, run)
-    if place is None or await _is_over(service, place, runs):
+    is_link, id, visible = caller.share is not None, last or after, runs
+    if is_link:  # it shows the latest run alone; a reader who knows an earlier one continues with this
+        visible = runs[-1:]
+        is_old = id is not None and any(id.startswith(f"{one.id}.") for one in runs[:-1])
+        id = None if is_old else id
+    position = await _find_start(service, visible, id, run)
+    if position is None:
         return Response(status_code=204)
-    return EventStream(_stream_events(service, place, is_link), headers=_HEADERS)
+    has_ended = position.run.id == runs[-1].id and position.run.status in ENDED
+    if has_ended and not await _has_event(service, position.run.id, position.seq + 1):
+        return Response(status_code=204)
+    return EventStream(_stream_events(service, position, is_link), headers=_HEADERS)
 
 
-async def _find_link_start(
-    service: Service, runs: list[Run], id: str | None, named: str | None
-) -> StreamPosition | None:
-    """Runs before the latest are not shown; whoever has heard of one goes on with this."""
-    is_old = id is not None and any(id.startswith(f"{run.id}.") for run in runs[:-1])
-    return await _find_start(service, runs[-1:], None if is_old else id, named)
-
-
-async def _find_start(service: Service, runs: list[Run], id: str | None, named: str | None) -> StreamPosition | None:
+async def _find_start(service: Service, runs: list[Run], id: str | None, name: str | None) -> StreamPosition | None:
     if id:
-        return await _find_position(service, runs, id)
-    if named is None:
+        parts = _ID.fullmatch(id)
+        run = next((run for run in runs if parts and run.id == parts[1]), None)
+        if parts is None or run is None:
+            raise EventIdError
+        position = StreamPosition(run, int(parts[2]))
+        if position.seq and not await _has_event(service, run.id, position.seq):
+            raise EventIdError
+        return position
+    if name is None:
         return StreamPosition(runs[-1]) if runs else None
-    found = next((run for run in runs if run.id == named), None)
+    found = next((run for run in runs if run.id == name), None)
     if found is None:
         raise NotFoundError("no such run on this thread", help="Look at the thread for its runs.")
     return StreamPosition(found)
-
-
-async def _find_position(service: Service, runs: list[Run], id: str) -> StreamPosition:
-    parts = _ID.fullmatch(id)
-    run = next((run for run in runs if parts and run.id == parts[1]), None)
-    if parts is None or run is None:
-        raise EventIdError
-    place = StreamPosition(run, int(parts[2]))
-    if place.seq and not await _has_event(service, run.id, place.seq):
-        raise EventIdError
-    return place
-
-
-async def _is_over(service: Service, place: StreamPosition, runs: list[Run]) -> bool:
-    """Whether all was told that ever will be."""
-    if place.run.id != runs[-1].id or place.run.status not in ENDED:
-        return False
-    return not await _has_event(service, place.run.id, place.seq + 1)
 
 
 async def _has_event(service: Service, run: str, seq: int) -> bool:
     return await asyncio.to_thread(service.resources.rows.find, EVENTS, run, seq) is not None
 
 
-async def _stream_events(service: Service, place: StreamPosition | None, is_link: bool) -> AsyncIterator[bytes]:
-    yield f"retry: {RETRY}\n\n".encode()
+async def _stream_events(service: Service, position: StreamPosition | None, is_link: bool) -> AsyncIterator[bytes]:
+    yield f"retry: {RETRY_MS}\n\n".encode()
     try:
-        while place is not None and not service.feeds.closed:
-            async with aclosing(_stream_run(service, place, is_link)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            place = await _next_run(service, place.run)
+        while position is not None and not service.feeds.closed:
+            async with aclosing(_stream_run(service, position, is_link)) as frames:
+                async for frame in frames:
+                    yield frame
+            runs = await service.engine.threads.runs(position.run.thread)
+            later = [run for run, before in zip(runs[1:], runs, strict=False) if before.id == position.run.id]
+            position = StreamPosition(later[0]) if later else None
     except NotFoundError:  # it was deleted meanwhile
         return
     except OpenAssayError as error:
-        _log.warning("a stream of thread %s was cut: %s", place and place.run.thread, error.message)
+        _log.warning("a stream of thread %s was cut: %s", position and position.run.thread, error.message)
         yield _format_frame("error", {"message": "the events of this run cannot be read any more"})
 
 
-async def _stream_run(service: Service, place: StreamPosition, is_link: bool) -> AsyncGenerator[bytes]:
-    run, seq = place
-    silence = service.settings.server.heartbeat
-    frame, in_line = (_link_frame, b"") if is_link else (_event_frame, _queue_frame(service, run))
-    if in_line:
-        yield in_line
-    async with aclosing(service.feeds.read_batches(run.id, seq, silence)) as batches:
+async def _stream_run(service: Service, position: StreamPosition, is_link: bool) -> AsyncGenerator[bytes]:
+    run, seq = position
+    to_frame = _link_frame if is_link else _event_frame
+    if queued := b"" if is_link else _queue_frame(service, run):
+        yield queued
+    async with aclosing(service.feeds.read_batches(run.id, seq, service.settings.server.heartbeat)) as batches:
         async for events in batches:
-            waits = b"" if is_link else _queue_frame(service, run)
-            yield b"".join(map(frame, events)) or waits or b": still here\n\n"
+            queued = b"" if is_link else _queue_frame(service, run)
+            yield b"".join(map(to_frame, events)) or queued or b": still here\n\n"
 
 
 def _queue_frame(service: Service, run: Run) -> bytes:
-    """No event of the log, so it has no id: how many runs are taken up before this one, itself included."""
+    """Return the run's position in the queue. It is no event of the log, so it has no id."""
     position = service.dispatcher.position(run.id)
     return _format_frame("queue", {"run": run.id, "position": position}) if position else b""
-
-
-async def _next_run(service: Service, told: Run) -> StreamPosition | None:
-    runs = await service.engine.threads.runs(told.thread)
-    later = [run for run, before in zip(runs[1:], runs, strict=False) if before.id == told.id]
-    return StreamPosition(later[0]) if later else None
 
 
 def _event_frame(event: Event) -> bytes:
@@ -219,7 +200,7 @@ def _event_frame(event: Event) -> bytes:
 
 
 def _link_frame(event: Event) -> bytes:
-    """Without whatever is no part of the report: how it was asked and looked for, what it cost, drafts."""
+    """Return an event without what is no part of the report: how it was researched, what it cost, drafts."""
     data = {name: event.data[name] for name in _LINK_FIELDS.get(event.kind, ()) if name in event.data}
     return _event_frame(event.model_copy(update={"data": data})) if data else b""
 

@@ -1,7 +1,7 @@
-"""The web UI: one page, and the modules and styles it is made of. They are read once, when the server starts.
+"""Health, metrics, the graph, and the web UI.
 
-Everything a page loads lies under an address that holds the digest of all of it, so a browser keeps it for good and
-never mixes two versions.
+The files of the web UI are read once, when the server starts. Their address contains a digest of all of them, so that a
+browser caches them for good and never mixes two versions.
 """
 
 import asyncio
@@ -15,60 +15,62 @@ from string import Template
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from openassay import graph
+from openassay.engine.services import NODE_STATUS, build_graph
 from openassay.engine.timings import Timings
 from openassay.errors import NotFoundError
 from openassay.models.event import Status
 from openassay.server.auth import OwnThread, Reader, Visitor, Watcher
-from openassay.server.bodies import Body, Id, refusals
+from openassay.server.bodies import Body, Id, refusals, with_examples
 from openassay.server.problems import Refusal
 from openassay.server.service import ServiceDep
 from openassay.telemetry.health import Readiness, list_checks
 from openassay.telemetry.metrics import MEDIA, Metrics
 
-# What is recorded of time, cost and caches: of a run for whoever asked, of the server for whoever watches it.
-
+health_router = APIRouter(tags=["health"])
 figures_router = APIRouter(tags=["figures"])
-_EXAMPLE = "# HELP openassay_requests_total Requests that were answered.\n# TYPE openassay_requests_total counter\n"
-TEXT = {"schema": {"type": "string"}, "example": _EXAMPLE}
+graph_router = APIRouter(tags=["graph"])
+ui_router = APIRouter(include_in_schema=False)
+_METRICS_EXAMPLE = (
+    "# HELP openassay_requests_total Requests that were answered.\n# TYPE openassay_requests_total counter\n"
+)
+_METRICS = {"schema": {"type": "string"}, "example": _METRICS_EXAMPLE}
 
 
 @figures_router.get(
     "/api/threads/{threadId}/timings",
     operation_id="timings",
-    summary="Where the time of a run went: stages, whoever outside was asked, caches, waiting.",
+    summary="Get the timings of a run",
     responses=refusals(404),
 )
 async def get_timings(
     thread: OwnThread,
     service: ServiceDep,
-    run: Annotated[Id | None, Query(description="One of the thread's runs; the last unless said.")] = None,
+    run: Annotated[Id | None, Query(description="One of the thread's runs; the last one if left out.")] = None,
 ) -> Timings:
+    """Where its time went: nodes, outside services, caches, waiting."""
     return await service.engine.timings(thread.id, run)
 
 
 @figures_router.get(
     "/metrics",
     operation_id="metrics",
-    summary="The server's figures, in the text format of Prometheus.",
+    summary="Get the metrics of the server",
     response_class=Response,
-    responses={**refusals(), 200: {"description": "The figures.", "content": {"text/plain": TEXT}}},
+    responses={**refusals(), 200: {"description": "The metrics.", "content": {"text/plain": _METRICS}}},
 )
 async def get_metrics(_: Watcher, request: Request) -> Response:
-    figures: Metrics = request.app.state.metrics
-    return Response(await asyncio.to_thread(figures.text), media_type=MEDIA)
+    """In the text format of Prometheus."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(await asyncio.to_thread(metrics.text), media_type=MEDIA)
 
 
-# The research graph, as it is compiled: a picture of it is always one of the code.
-
-graph_router = APIRouter(tags=["graph"])
-_HANDLER = "__error_handler__"  # LangGraph's own, one for each stage that may lose a sub-question
+_ERROR_HANDLER = "__error_handler__"  # LangGraph's own, one for each node that may lose a sub-question
 
 
 class NodeBody(Body):
-    """A stage, as events name it, and the status of a run while it is at work; the two ends have none."""
+    """A node, as events name it, and the status of a run in it; the two ends have none."""
 
     name: str
     status: Status | None
@@ -81,50 +83,36 @@ class EdgeBody(Body):
 
 
 class GraphBody(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "nodes": [{"name": "write", "status": "writing"}, {"name": "review", "status": "reviewing"}],
-                    "edges": [{"from": "write", "to": "review", "conditional": False}],
-                }
-            ]
-        }
-    )
+    model_config = with_examples("""
+        {"nodes": [{"name": "write", "status": "writing"}, {"name": "review", "status": "reviewing"}],
+        "edges": [{"from": "write", "to": "review", "conditional": false}]}
+        """)
 
     nodes: tuple[NodeBody, ...]
     edges: tuple[EdgeBody, ...]
 
 
-@graph_router.get(
-    "/api/graph", summary="The stages, and which follows which", operation_id="get_graph", responses=refusals()
-)
+@graph_router.get("/api/graph", summary="Get the research graph", responses=refusals())
 async def get_graph(caller: Reader) -> GraphBody:
-    return await asyncio.to_thread(_build_graph)
+    return await asyncio.to_thread(load_graph)
 
 
 @cache
-def _build_graph() -> GraphBody:
-    drawn = graph.build_graph().get_graph()
+def load_graph() -> GraphBody:
+    drawn = build_graph().get_graph()
+    names = {name for name in drawn.nodes if not name.startswith(_ERROR_HANDLER)}
     return GraphBody(
-        nodes=tuple(
-            NodeBody(name=name, status=graph.STATUS.get(name)) for name in drawn.nodes if not name.startswith(_HANDLER)
-        ),
+        nodes=tuple(NodeBody(name=name, status=NODE_STATUS.get(name)) for name in drawn.nodes if name in names),
         edges=tuple(
             EdgeBody(start=edge.source, end=edge.target, conditional=edge.conditional)
             for edge in drawn.edges
-            if not edge.source.startswith(_HANDLER) and not edge.target.startswith(_HANDLER)
+            if {edge.source, edge.target} <= names
         ),
     )
 
 
-# Whether the server lives, and whether it can work.
-
-health_router = APIRouter(tags=["health"])
-
-
 class NotReadyError(Refusal):
-    status = 503
+    status, kind = 503, "not-ready"
 
 
 class HealthBody(Body):
@@ -132,18 +120,18 @@ class HealthBody(Body):
 
 
 class ReadinessBody(Body):
-    status: str = Field(examples=["ok"], description="`degraded` where something is missing that it can do without.")
+    status: str = Field(examples=["ok"], description="`degraded`: something optional is missing.")
     degraded: list[str] = Field(examples=[["the Redis server does not answer"]])
 
 
-@health_router.get("/healthz", summary="Is it alive?", operation_id="healthz")
+@health_router.get("/healthz", summary="Check whether it is alive")
 async def healthz() -> HealthBody:
-    """Whether the process answers; asks nothing of anything else."""
+    """Whether the process answers; nothing else is checked."""
     return HealthBody()
 
 
 def _get_readiness(request: Request, service: ServiceDep) -> Readiness:
-    """One for the server."""
+    """Return the checks, which are made once for the server."""
     state = request.app.state
     if not hasattr(state, "readiness"):
         resources = service.resources
@@ -155,31 +143,28 @@ def _get_readiness(request: Request, service: ServiceDep) -> Readiness:
     return found
 
 
-@health_router.get(
-    "/readyz", summary="Can it work?", operation_id="readyz", responses=refusals(429, 503), dependencies=[Visitor]
-)
+@health_router.get("/readyz", summary="Check whether it is ready", responses=refusals(429, 503), dependencies=[Visitor])
 async def readyz(service: ServiceDep, readiness: Annotated[Readiness, Depends(_get_readiness)]) -> ReadinessBody:
-    """Whether all is there that the settings name, and runs are taken up. What the server can do without is told, and
-    is no reason to send nobody here. Looked at once a second at the most."""
+    """Whether everything that the settings name is available, and runs are executed. What is optional is listed as
+    degraded. Checked at most once a second."""
     problems, degraded = await readiness.summarise()
     if not service.dispatcher.is_alive():
-        problems.append("nothing takes up runs")
+        problems.append("no worker is picking up runs")
     if problems:
         raise NotReadyError("; ".join(problems), help="The server's log says more.", headers={"Retry-After": "5"})
     return ReadinessBody(status="degraded" if degraded else "ok", degraded=degraded)
 
 
-ui_router = APIRouter(include_in_schema=False)
 _CACHE_FOREVER = "public, max-age=31536000, immutable"
 _MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-_MODULES = {  # what the vendored modules, and ours, call each other
+_MODULES = {  # the names by which modules import each other
     "preact": "vendor/preact.js",
     "preact/hooks": "vendor/preact-hooks.js",
     "@preact/signals-core": "vendor/signals-core.js",
     "@preact/signals": "vendor/signals.js",
     "htm": "vendor/htm.js",
 }
-# Only our own modules run, nothing is ever made into a script or markup from text, and nothing leaves this origin.
+# Only our own modules run, no text ever becomes a script or markup, and nothing is sent to another origin.
 _POLICY = (
     "default-src 'none'; script-src 'self' 'sha256-{map}'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -200,11 +185,11 @@ def load_interface() -> Interface:
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in found.items())).hexdigest()[:16]
     base = f"/ui/{digest}"
     modules = json.dumps({"imports": {name: f"{base}/{path}" for name, path in _MODULES.items()}})
+    names = sorted(found, key=lambda name: (name != "base.css", name))  # the styles of a pane come after common ones
+    styles = (f'<link rel="stylesheet" href="{base}/{name}">' for name in names if name.endswith(".css"))
+    preloads = (f'<link rel="modulepreload" href="{base}/{name}">' for name in names if name.endswith(".js"))
     page = Template(found.pop("index.html").decode()).substitute(
-        base=base,
-        importmap=modules,
-        styles=_link_tags('<link rel="stylesheet" href="{}">', base, found, ".css"),
-        preloads=_link_tags('<link rel="modulepreload" href="{}">', base, found, ".js"),
+        base=base, importmap=modules, styles="\n".join(styles), preloads="\n".join(preloads)
     )
     policy = _POLICY.format(map=b64encode(hashlib.sha256(modules.encode()).digest()).decode())
     return Interface(digest, found, page.encode(), policy)
@@ -220,26 +205,19 @@ def _read_files(folder: Traversable, under: str = "") -> list[tuple[str, bytes]]
     return names
 
 
-def _link_tags(form: str, base: str, found: dict[str, bytes], suffix: str) -> str:
-    """Styles of a pane come after those that all panes have."""
-    names = sorted(found, key=lambda name: (name != "base.css", name))
-    return "\n".join(form.format(f"{base}/{name}") for name in names if name.endswith(suffix))
-
-
 @ui_router.get("/")
 @ui_router.get("/t/{threadId}")
 async def open_ui() -> Response:
-    """The same page for every place: what it shows is asked for by the page, and answered to whom it belongs. So it is
-    for everybody, and nobody is counted."""
-    made = load_interface()
-    headers = {"Content-Security-Policy": made.policy, "Cache-Control": "no-cache"}
-    return Response(made.page, headers=headers, media_type="text/html; charset=utf-8")
+    """The same page for every address: it fetches what it shows with the reader's own token. So anyone may open it."""
+    interface = load_interface()
+    headers = {"Content-Security-Policy": interface.policy, "Cache-Control": "no-cache"}
+    return Response(interface.page, headers=headers, media_type="text/html; charset=utf-8")
 
 
 @ui_router.get("/ui/{digest}/{part:path}")
 async def get_ui_file(digest: str, part: Annotated[str, Path(max_length=200)]) -> Response:
-    made = load_interface()
-    content = made.files.get(part) if digest == made.digest else None
+    interface = load_interface()
+    content = interface.files.get(part) if digest == interface.digest else None
     if content is None:
         raise NotFoundError("the page has no such part", help="Load the page again.")
     media = _MEDIA[part[part.rindex(".") :]]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from openassay.models.evidence import Claim, Passage, Verdict
@@ -44,17 +45,15 @@ _FINDERS: dict[Kind, Callable[[AnswerSpec, TextView], Iterator[CandidateSpan]]] 
 def find_candidates(wanted: AnswerSpec, text: str, title: str = "") -> list[CandidateSpan]:
     """Best first; of equal ones the earlier. `title` is that of the document."""
     found = _FINDERS[wanted.kind](wanted, TextView(wanted, text))
+    # "A dam" tells nobody what the Kestrel Dam is.
+    open_class = wanted.kind == "class" and not wanted.words
     fitting = [
         one
         for one in found
-        if 0 < len(one.text_in(text).split()) <= LONGEST_ANSWER and not _repeats_subject(wanted, one.text_in(text))
+        if 0 < len(one.text_in(text).split()) <= LONGEST_ANSWER
+        and not (open_class and set(stems(one.text_in(text))) <= set(stems(wanted.subject)))
     ]
     return sorted(filter_candidates(wanted, text, fitting, title), key=lambda one: (-one.score, one.start))
-
-
-def _repeats_subject(wanted: AnswerSpec, answer: str) -> bool:
-    """ "A dam" tells nobody what the Kestrel Dam is."""
-    return wanted.kind == "class" and not wanted.words and set(stems(answer)) <= set(stems(wanted.subject))
 
 
 # Short answers to a pointed question: of each source the stretch that answers, agreeing ones told once.
@@ -72,6 +71,8 @@ LONGEST_HEADING = 100  # characters
 LONGEST_QUOTE, AROUND = 600, 160  # characters; of what is no sentence, so much on either side is quoted
 
 Sides = tuple[Sequence[AnswerReading], Sequence[AnswerReading]]
+# Where every document seems to answer otherwise, they speak of different things and none of them of what is asked.
+MOST_ANSWERS = 5
 
 
 class AnswerOption(NamedTuple):
@@ -82,38 +83,26 @@ class AnswerOption(NamedTuple):
     text: str
 
 
-# Where every document seems to answer otherwise, they speak of different things and none of them of what is asked.
-MOST_ANSWERS = 5
-
-
 def find_answers(
     question: str, claims: Sequence[Claim], titles: Mapping[str, str] | None = None
 ) -> tuple[DraftAnswer, ...]:
-    """None for a question that no short phrase answers. `about` is told where there are several answers; `titles` are
-    those of the documents."""
+    """Short answers, none where no phrase answers; `about` is told of several, `titles` are the documents'."""
     asked = parse_question(question)
     if asked is None:
         return ()
     groups = group_answers(asked, read_answers(asked, claims, titles=titles))
     if len(groups) > MOST_ANSWERS:
         return ()
-    return tuple(_to_draft_answer(asked, group, titles or {}, several=len(groups) > 1) for group in groups)
-
-
-def _to_draft_answer(
-    asked: AnswerSpec, group: Sequence[AnswerReading], titles: Mapping[str, str], *, several: bool
-) -> DraftAnswer:
-    fullest = _pick_fullest(asked, group)
-    behind = dict.fromkeys(reading.claim for reading in group if fullest.text in reading.quote)
-    told = [text for reading in group for text in (titles.get(reading.document, ""), reading.around)]
-    about = next(filter(None, (find_full_name(asked, text) for text in told)), "") if several else ""
-    return DraftAnswer(text=fullest.text, claims=tuple(behind), about=about)
-
-
-def _pick_fullest(asked: AnswerSpec, group: Sequence[AnswerReading]) -> AnswerReading:
-    """A name is told as most sources spell it, since what stands beside it may run into it; in full all the same."""
-    spelt = Counter(reading.text for reading in group if asked.kind == "name" and " " in reading.text)
-    return max(group, key=lambda reading: (spelt[reading.text], len(reading.text), reading.score))
+    answers = []
+    for group in groups:
+        # A name is told as most sources spell it, since what stands beside it may run into it; in full all the same.
+        spelt = Counter(reading.text for reading in group if asked.kind == "name" and " " in reading.text)
+        fullest = max(group, key=lambda reading: (spelt[reading.text], len(reading.text), reading.score))
+        behind = dict.fromkeys(reading.claim for reading in group if fullest.text in reading.quote)
+        told = [text for reading in group for text in ((titles or {}).get(reading.document, ""), reading.around)]
+        about = next(filter(None, (find_full_name(asked, text) for text in told)), "") if len(groups) > 1 else ""
+        answers.append(DraftAnswer(text=fullest.text, claims=tuple(behind), about=about))
+    return tuple(answers)
 
 
 class AnswerComparison(NamedTuple):
@@ -128,68 +117,40 @@ def compare_answers(
     question: str, claims: Sequence[Claim], texts: Mapping[str, str], groups: Mapping[str, str]
 ) -> AnswerComparison:
     """`texts` and `groups` are the documents' own."""
-    asked, apart = parse_question(question), _pair_different_things(claims)
+    asked = parse_question(question)
+    # Of different years, or of things of one kind with different names.
+    told = [(claim.id, find_years(claim.text), find_names_by_kind(claim.text)) for claim in claims]
+    apart = {
+        frozenset((left, right))
+        for (left, when, things), (right, when_b, things_b) in combinations(told, 2)
+        if (when and when_b and not when & when_b) or names_differ(things, things_b)
+    }
     if asked is None:
         return AnswerComparison([], apart)
     found = read_answers(asked, claims, texts, {name: _find_heading(text) for name, text in texts.items()})
     answered = group_answers(asked, found)
-    opposed = _find_oppositions(asked, answered, groups) if len(answered) <= MOST_ANSWERS else []
+    disputes: list[tuple[str, Sides]] = []
+    for one, other in combinations(answered, 2) if len(answered) <= MOST_ANSWERS else ():
+        # What held in one year is not against what held in another.
+        years = [(find_years(a.quote), find_years(b.quote)) for a in one for b in other]
+        if asked.kind != "date" and all(x and y and not x & y for x, y in years):
+            continue
+        # Where nothing tells of which thing the fewer sources speak, several independent ones are against them.
+        alike = [_is_one_source(a, b, groups) or is_same_thing(asked, a, b) for a in one for b in other]
+        few, many = sorted((one, other), key=lambda side: count_independent(side, groups))
+        unknown = all(same is None for same in alike) and not any(find_qualifiers(asked, a.around) for a in few)
+        if any(alike) or (unknown and count_independent(many, groups) >= SEVERAL):
+            of = find_full_name(asked, one[0].around) or asked.subject
+            about = f"{asked.question.rstrip('?!. ')}{f' ({of})' if of else ''}: {one[0].text} or {other[0].text}"
+            disputes.append((about, (one, other)))
     apart |= {
         frozenset((left.claim, right.claim))
-        for at, left in enumerate(found)
-        for right in found[at + 1 :]
+        for left, right in combinations(found, 2)
         if left.claim != right.claim
         and not _is_one_source(left, right, groups)
         and is_same_thing(asked, left, right) is False
     }
-    return AnswerComparison([(_describe_dispute(asked, left, right), (left, right)) for left, right in opposed], apart)
-
-
-def _pair_different_things(claims: Sequence[Claim]) -> set[frozenset[str]]:
-    """Of different years, or of things of one kind with different names."""
-    told = [(claim.id, find_years(claim.text), find_names_by_kind(claim.text)) for claim in claims]
-    return {
-        frozenset((left, right))
-        for at, (left, when, things) in enumerate(told)
-        for right, when_b, things_b in told[at + 1 :]
-        if (when and when_b and not when & when_b) or names_differ(things, things_b)
-    }
-
-
-def _describe_dispute(asked: AnswerSpec, left: Sequence[AnswerReading], right: Sequence[AnswerReading]) -> str:
-    of = find_full_name(asked, left[0].around) or asked.subject
-    return f"{asked.question.rstrip('?!. ')}{f' ({of})' if of else ''}: {left[0].text} or {right[0].text}"
-
-
-def _find_oppositions(
-    asked: AnswerSpec, found: Sequence[Sequence[AnswerReading]], groups: Mapping[str, str]
-) -> list[Sides]:
-    return [
-        (left, right)
-        for at, left in enumerate(found)
-        for right in found[at + 1 :]
-        if _is_opposition(asked, left, right, groups)
-    ]
-
-
-def _is_opposition(
-    asked: AnswerSpec, left: Sequence[AnswerReading], right: Sequence[AnswerReading], groups: Mapping[str, str]
-) -> bool:
-    """Answers on one thing. Where nothing tells of which thing the fewer sources speak, several independent ones that
-    answer otherwise are against them. What held in one year is not against what held in another."""
-    if asked.kind != "date" and all(_differ_in_years(a, b) for a in left for b in right):
-        return False
-    told = [_is_one_source(a, b, groups) or is_same_thing(asked, a, b) for a in left for b in right]
-    if any(told):
-        return True
-    few, many = sorted((left, right), key=lambda side: count_independent(side, groups))
-    unknown = all(one is None for one in told) and not any(find_qualifiers(asked, one.around) for one in few)
-    return unknown and count_independent(many, groups) >= SEVERAL
-
-
-def _differ_in_years(left: AnswerReading, right: AnswerReading) -> bool:
-    a, b = find_years(left.quote), find_years(right.quote)
-    return bool(a and b) and not a & b
+    return AnswerComparison(disputes, apart)
 
 
 def _is_one_source(left: AnswerReading, right: AnswerReading, groups: Mapping[str, str]) -> bool:
@@ -222,21 +183,16 @@ def read_answers(
 
 
 def group_answers(asked: AnswerSpec, found: Sequence[AnswerReading]) -> list[list[AnswerReading]]:
-    """Those that agree together, most sources first. One too vague to tell between two, as a year that two dates have,
-    stands with neither."""
+    """Those that agree together, most sources first; one too vague to tell between two stands with neither."""
     groups: list[list[AnswerReading]] = []
-    for reading in sorted(found, key=lambda reading: -_exactness(asked, reading.text)):
+    # Of dates the exact ones first.
+    for reading in sorted(found, key=lambda reading: -len(reading.text.split()) if asked.kind == "date" else 0):
         near = [group for group in groups if any(agree(asked, reading.text, other.text) for other in group)]
         if len(near) == 1:
             near[0].append(reading)
         elif not near:
             groups.append([reading])
     return sorted(groups, key=lambda group: -len(group))
-
-
-def _exactness(asked: AnswerSpec, text: str) -> int:
-    """Of a date, by its parts."""
-    return len(text.split()) if asked.kind == "date" else 0
 
 
 def find_answer_quotes(question: str, passages: Sequence[Passage]) -> list[Quote]:
@@ -246,14 +202,14 @@ def find_answer_quotes(question: str, passages: Sequence[Passage]) -> list[Quote
         return []
     headings = {passage.document: _find_heading(passage.text) for passage in passages if passage.start == 0}
     found = _choose_answers(asked, [(passage.document, passage.text) for passage in passages], headings)
-    quotes = [
-        Quote(
-            passage=place,
-            text=_sentence_around(passages[place].text, one.start, one.end),
-            relevance=min(1.0, one.score),
-        )
-        for place, one, _ in found.values()
-    ]
+    quotes = []
+    for place, one, _ in found.values():
+        text = passages[place].text
+        around = (piece for piece in split_sentences(text) if piece.start <= one.start and one.end <= piece.end)
+        low = text.find(" ", one.start - AROUND) + 1 if one.start > AROUND else 0
+        high = text.rfind(" ", 0, one.end + AROUND) if one.end + AROUND < len(text) else len(text)
+        quote = next((piece.text for piece in around if len(piece.text) <= LONGEST_QUOTE), text[low:high])
+        quotes.append(Quote(passage=place, text=quote, relevance=min(1.0, one.score)))
     return sorted(quotes, key=lambda quote: -quote.relevance)
 
 
@@ -277,20 +233,10 @@ def add_answer_quotes(question: str, passages: Sequence[Passage], quotes: Sequen
     return sorted(read, key=lambda quote: -quote.relevance)[:limit]
 
 
-def _sentence_around(text: str, start: int, end: int) -> str:
-    for piece in split_sentences(text):
-        if piece.start <= start and end <= piece.end and len(piece.text) <= LONGEST_QUOTE:
-            return piece.text
-    low = text.find(" ", start - AROUND) + 1 if start > AROUND else 0
-    high = text.rfind(" ", 0, end + AROUND) if end + AROUND < len(text) else len(text)
-    return text[low:high]
-
-
 def _choose_answers(
     asked: AnswerSpec, pieces: Sequence[tuple[str, str]], titles: Mapping[str, str] | None = None
 ) -> dict[str, AnswerOption]:
-    """Of each document, given as pieces of its text, what it answers. What other documents answer speaks for the same
-    words in this one."""
+    """What each document, given as pieces of its text, answers; what others answer speaks for the same words."""
     options: dict[str, list[AnswerOption]] = {}
     for place, (document, text) in enumerate(pieces):
         title = (titles or {}).get(document, "")
@@ -314,23 +260,16 @@ def _choose_option(
 
     plain = [option for option in found if _score(option) >= SURE]
     best = max(plain or found, key=weight)
-    if weight(best) >= _floor(asked) or _is_only_option(asked, found):
-        return _find_fuller(asked, best, found)
+    # A document may have but one word of the kind that is asked for, and have it repeatedly.
+    only = asked.words and len(found) > 1 and len({fold(one.text).removesuffix("s") for one in found}) == 1
+    if weight(best) >= _floor(asked) or only:
+        # One nearly as good that says the same more fully: a date with its day, a name with its first name.
+        if asked.kind not in ("date", "name") and not asked.words:
+            return best
+        near = [one for one in found if one.place == best.place and _score(one) >= NEARLY * _score(best)]
+        return max([best, *(one for one in near if agree(asked, one.text, best.text))], key=lambda one: len(one.text))
     hints = [one for one in found if _score(one) >= HINT and weight(one) > _score(one)]
     return max(hints, key=_score, default=None)
-
-
-def _is_only_option(asked: AnswerSpec, found: Sequence[AnswerOption]) -> bool:
-    """Whether a document has but one word of the kind that is asked for, and has it repeatedly."""
-    return bool(asked.words) and len(found) > 1 and len({fold(one.text).removesuffix("s") for one in found}) == 1
-
-
-def _find_fuller(asked: AnswerSpec, best: AnswerOption, found: Sequence[AnswerOption]) -> AnswerOption:
-    """One nearly as good that says the same more fully: a date with its day, a name with its first name."""
-    if asked.kind not in ("date", "name") and not asked.words:
-        return best
-    near = [one for one in found if one.place == best.place and _score(one) >= NEARLY * _score(best)]
-    return max([best, *(one for one in near if agree(asked, one.text, best.text))], key=lambda one: len(one.text))
 
 
 def _score(option: AnswerOption) -> float:

@@ -1,4 +1,4 @@
-"""Names that may be what a question wants: of people, works, lines, wars."""
+"""Stretches of a text that may be what a question wants: names, classes, dates, figures and places."""
 
 import re
 from bisect import bisect_right
@@ -52,42 +52,26 @@ _CUT = re.compile(
 def find_capital_runs(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Capitalised stretches without the small words, months and labels at their ends, or possessive endings."""
     for found in pattern.finditer(text):
-        for start, end in _split_run(text, found.start(), found.end()):
-            while start < end and _opens_no_name(text[start:end]):
-                rest = text[start:end].split(" ", 1)
-                start = end - len(rest[1]) if len(rest) > 1 else end
+        # A run ends where a sentence does, and where the next one or a label begins.
+        runs, start = [], found.start()
+        for cut in _CUT.finditer(text, start, found.end()):
+            if cut.start() > start:
+                runs.append((start, cut.start()))
+                start = cut.end()
+        runs.append((start, found.end()))
+        for start, end in runs:
+            while start < end:
+                first, _, rest = text[start:end].partition(" ")
+                titled = first == "The" and rest[:1].isupper()
+                if (fold(first.strip(".,")) not in _NO_NAME or titled) and not re.match(_LABEL, first):
+                    break
+                start = end - len(rest)
             kept = text[start:end].rstrip(" .,’'&/-")
             for tail in ("'s", "’s"):
                 kept = kept.removesuffix(tail)
-            if (
-                kept
-                and fold(kept) not in _NO_NAME
-                and not kept.isdigit()
-                and not word_pattern(NATIONALITIES).fullmatch(kept)
-            ):
+            nation = word_pattern(NATIONALITIES).fullmatch(kept)
+            if kept and fold(kept) not in _NO_NAME and not kept.isdigit() and not nation:
                 yield start, start + len(kept)
-
-
-def _split_run(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A run ends where a sentence does, and where the next one or a label begins."""
-    for cut in _CUT.finditer(text, start, end):
-        if cut.start() > start:
-            yield start, cut.start()
-            start = cut.end()
-    yield start, end
-
-
-def _opens_no_name(run: str) -> bool:
-    first, _, rest = run.partition(" ")
-    titled = first == "The" and rest[:1].isupper()
-    return (fold(first.strip(".,")) in _NO_NAME and not titled) or bool(re.match(_LABEL, first))
-
-
-def strip_nation(text: str, start: int, end: int) -> tuple[int, int]:
-    words = text[start:end].split(" ")
-    if len(words) > 2 and word_pattern(NATIONALITIES).fullmatch(words[0]):
-        return start + len(words[0]) + 1, end
-    return start, end
 
 
 def strip_subject(subject: str, text: str, start: int, end: int) -> tuple[int, int]:
@@ -102,6 +86,8 @@ def strip_subject(subject: str, text: str, start: int, end: int) -> tuple[int, i
 LONGEST_ANSWER = 12  # words of an answer
 SYNONYM = 0.88  # of the weight of the question's own word
 EARLY = 0.15  # what opens a text is what it is about
+_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_STOP = re.compile(r"(?<![A-Z])(?<!\b(?:St|Dr|Mr|No|Lt|Jr|Sr))(?<=[\w)\]\"'”’])\s?[.!?](?=\s+[A-Z\"“(\[]|\s*$)")
 
 
 class CandidateSpan(NamedTuple):
@@ -119,10 +105,6 @@ class WordToken(NamedTuple):
     start: int
     end: int
     stem: str
-
-
-_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
-_STOP = re.compile(r"(?<![A-Z])(?<!\b(?:St|Dr|Mr|No|Lt|Jr|Sr))(?<=[\w)\]\"'”’])\s?[.!?](?=\s+[A-Z\"“(\[]|\s*$)")
 
 
 @lru_cache(maxsize=65_536)
@@ -190,8 +172,7 @@ class TextView:
         return any(not self.count_stops(self.words[at].start, place) for at in self._find_words(frozenset({word})))
 
     def is_other_matter(self, start: int, end: int) -> bool:
-        """Whether a word of something else than what is asked stands nearer, in the sentence, than the question's, or
-        what must be said there is not."""
+        """Whether a word of another matter stands nearer than the question's, or what must be said there is not."""
         own = self._distance(start, end, self.marks if self.needed is None else self.needed)
         return self._distance(start, end, self.against) < own or (self.needed is not None and own == float("inf"))
 
@@ -220,62 +201,61 @@ _BY_END = re.compile(
 )
 _DONE = re.compile(r"\w{3,}(?:ed|tten|wn|ught) ")
 _BY_LONGEST = 90  # characters
+_TAKES = re.compile(r" (?:as|became|becomes|is|was)(?: (?:the|its|their|new|a|an))* ")
+
+
+_OFFICES = frozenset(map(stem, "ceo executive chairman chairwoman president mayor minister governor".split()))
+_ALIAS = re.compile(
+    r"\b(?:(?:commonly|also|formerly|now|today|originally|previously|historically) )?(?:known as|called|named|renamed|"
+    r"written|(?:the )?modern(?:-day)?(?: (?:town|city|village|name)(?: of)?)?|present-day|stands for|"
+    r"abbreviation (?:of|for))(?: (?:the|a|an))? "
+)
+_ALIAS_END = re.compile(r" ?[,;:.()\[\]\"“”]| (?:or|and|is|was|in|on|by|at|that|which)\b")
 
 
 def find_names(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    yield from _find_after_by(wanted, read)
-    yield from _find_in_brackets(wanted, read)
-    yield from _find_aliases(wanted, read)
-    yield from find_expansions(wanted, read)
     text, own = read.text, set(stems(wanted.subject))
+    yield from _find_after_by(wanted, read)
+    # What tells things of one name apart stands in brackets after it: "VII (Blitzen Trapper album)".
+    for found in IN_BRACKETS.finditer(text) if wanted.subject else ():
+        ahead = text[max(0, found.start() - len(wanted.subject) - 3) : found.start()]
+        if fold(wanted.subject)[-12:] not in fold(ahead):
+            continue
+        inside, start = found[1], found.start(1)
+        runs = [run for run in find_capital_runs(inside, NAME) if run[0] == 0]
+        tail = set(stems(inside[runs[0][1] :])) if runs else set()
+        if runs and (tail & wanted.cue_stems or not tail):
+            yield CandidateSpan(start, start + runs[0][1], 0.88)
+    # What a thing is called, where its name is asked for; such a name may be written small.
+    for found in _ALIAS.finditer(text) if wanted.cue_stems & {"name", "stand", "call"} else ():
+        stop = _ALIAS_END.search(text, found.end())
+        end = stop.start() if stop else found.end()
+        if 0 < len(text[found.end() : end].split()) <= 5:
+            yield CandidateSpan(found.end(), end, 0.6 + 0.25 * read.subject_closeness(found.start(), found.end()))
+    yield from find_expansions(wanted, read)
+    office = wanted.cue_stems & _OFFICES
     runs = [strip_subject(wanted.subject, text, *run) for run in find_capital_runs(text, NAME)]
     runs = [run for run in runs if not set(stems(text[run[0] : run[1]])) <= own]
     for (start, end), follower in zip_longest(runs, runs[1:]):
         score = 0.55 * read.cue_closeness(start, end) + 0.12 * read.subject_closeness(start, end)
         if follower and _DESCRIBES.fullmatch(text, end, follower[0]):
             score -= 0.15
-        if _is_owner(wanted, read, end):
+        at = read.word_index(end)
+        after = {word.stem for word in read.words[at : at + 4]}
+        if re.compile(r" ?['’]s? ").match(text, end) and after & (wanted.cue_stems | own):  # "Jackson's second album"
             score = max(score, 0.9)
         if _IS_OR_COLON.search(text, max(0, start - 6), start) and read.has_cue_ahead(start, 4 + len(own)):
             score = max(score, 0.85)
-        if _takes_office(wanted, read, end):
-            score = max(score, 0.85)
-        start, end, score = _extend_to_kind(wanted, text, start, end, score)
+        if office and (taken := _TAKES.match(text, end)):  # "appointed Marta Silva as chief executive"
+            at = read.word_index(taken.end())
+            score = max(score, 0.85) if office & {word.stem for word in read.words[at : at + 2]} else score
+        # "Koltsevaya line" and "1982 Lebanon War", where a line or a conflict is asked for.
+        if wanted.noun and (kind := re.compile(rf" {re.escape(wanted.noun)}\b").match(text, end)):
+            end, score = kind.end(), max(score, 0.85)
+        if wanted.noun and set(stems(text[start:end])[-2:]) & wanted.cue_stems:
+            score = max(score, 0.8)
+            start -= 5 if re.search(r"\b[12]\d{3} $", text[max(0, start - 6) : start]) else 0
         yield CandidateSpan(start, end, min(1.0, score + read.earliness(start)))
-
-
-def _is_owner(wanted: AnswerSpec, read: TextView, end: int) -> bool:
-    """ "Joe Jackson's second album" """
-    at = read.word_index(end)
-    after = {word.stem for word in read.words[at : at + 4]}
-    owned = re.compile(r" ?['’]s? ").match(read.text, end)
-    return owned is not None and bool(after & (wanted.cue_stems | set(stems(wanted.subject))))
-
-
-_TAKES = re.compile(r" (?:as|became|becomes|is|was)(?: (?:the|its|their|new|a|an))* ")
-
-
-def _takes_office(wanted: AnswerSpec, read: TextView, end: int) -> bool:
-    """ "appointed Marta Silva as chief executive", where an office is asked for"""
-    office = wanted.cue_stems & _OFFICES
-    taken = _TAKES.match(read.text, end) if office else None
-    at = read.word_index(taken.end()) if taken else 0
-    return taken is not None and bool(office & {word.stem for word in read.words[at : at + 2]})
-
-
-_OFFICES = frozenset(map(stem, "ceo executive chairman chairwoman president mayor minister governor".split()))
-
-
-def _extend_to_kind(wanted: AnswerSpec, text: str, start: int, end: int, score: float) -> tuple[int, int, float]:
-    """ "Koltsevaya line" and "1982 Lebanon War", where a line or a conflict is asked for."""
-    if not wanted.noun:
-        return start, end, score
-    if kind := re.compile(rf" {re.escape(wanted.noun)}\b").match(text, end):
-        end, score = kind.end(), max(score, 0.85)
-    if set(stems(text[start:end])[-2:]) & wanted.cue_stems:
-        score = max(score, 0.8)
-        start -= 5 if re.search(r"\b[12]\d{3} $", text[max(0, start - 6) : start]) else 0
-    return start, end, score
 
 
 def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -290,7 +270,11 @@ def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan
             runs.pop(0)
         gap = _words_to_cue(wanted, read, found)
         if gap is not None and runs and not set(stems(text[runs[0][0] : runs[0][1]])) <= own:
-            run = strip_subject(wanted.subject, text, *strip_nation(text, *runs[0]))
+            start, end = runs[0]
+            nation, *others = text[start:end].split(" ")
+            if len(others) > 1 and word_pattern(NATIONALITIES).fullmatch(nation):
+                start += len(nation) + 1
+            run = strip_subject(wanted.subject, text, start, end)
             yield CandidateSpan(*run, min(1.0, 0.96 - 0.03 * gap + read.earliness(found.start())))
 
 
@@ -299,54 +283,17 @@ def _words_to_cue(wanted: AnswerSpec, read: TextView, by: re.Match[str]) -> int 
     if {stem(fold(word)) for word in by.group().split()} & wanted.cue_stems:
         return 0
     at = read.word_index(by.start())
-    if _has_other_verb(wanted, read, at, by.start()):
-        return None
+    last = read.words[at - 1] if at else None
+    if last and last.stem not in wanted.cue_stems and _DONE.fullmatch(read.text, last.start, by.start()):
+        # "Scored by", where the director is asked for; "directed and written by" will do.
+        joined = at > 2 and read.words[at - 2].stem == "and" and read.words[at - 3].stem in wanted.cue_stems
+        if not joined:
+            return None
     if at - 1 in read.subject and by.group().startswith("by"):
         return 2  # "The Grey Ferry by Ada Quill"
     gaps = [at - cue for cue in read.marks if 0 < at - cue <= 8]
     near = [gap for gap in gaps if not read.count_stops(read.words[at - gap].start, by.start())]
     return min(near, default=None) if by.group().startswith("by") else None
-
-
-def _has_other_verb(wanted: AnswerSpec, read: TextView, at: int, start: int) -> bool:
-    """ "Scored by", where the director is asked for; "directed and written by" will do."""
-    last = read.words[at - 1] if at else None
-    if last is None or last.stem in wanted.cue_stems or not _DONE.fullmatch(read.text, last.start, start):
-        return False
-    joined = at > 2 and read.words[at - 2].stem == "and" and read.words[at - 3].stem in wanted.cue_stems
-    return not joined
-
-
-def _find_in_brackets(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """What tells things of one name apart stands in brackets after it: "VII (Blitzen Trapper album)"."""
-    for found in IN_BRACKETS.finditer(read.text) if wanted.subject else ():
-        ahead = read.text[max(0, found.start() - len(wanted.subject) - 3) : found.start()]
-        if fold(wanted.subject)[-12:] not in fold(ahead):
-            continue
-        inside, start = found[1], found.start(1)
-        runs = [run for run in find_capital_runs(inside, NAME) if run[0] == 0]
-        tail = set(stems(inside[runs[0][1] :])) if runs else set()
-        if runs and (tail & wanted.cue_stems or not tail):
-            yield CandidateSpan(start, start + runs[0][1], 0.88)
-
-
-_ALIAS = re.compile(
-    r"\b(?:(?:commonly|also|formerly|now|today|originally|previously|historically) )?(?:known as|called|named|renamed|"
-    r"written|(?:the )?modern(?:-day)?(?: (?:town|city|village|name)(?: of)?)?|present-day|stands for|"
-    r"abbreviation (?:of|for))(?: (?:the|a|an))? "
-)
-_ALIAS_END = re.compile(r" ?[,;:.()\[\]\"“”]| (?:or|and|is|was|in|on|by|at|that|which)\b")
-
-
-def _find_aliases(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """What a thing is called, where its name is asked for; such a name may be written small."""
-    if not wanted.cue_stems & {"name", "stand", "call"}:
-        return
-    for found in _ALIAS.finditer(read.text):
-        stop = _ALIAS_END.search(read.text, found.end())
-        end = stop.start() if stop else found.end()
-        if 0 < len(read.text[found.end() : end].split()) <= 5:
-            yield CandidateSpan(found.end(), end, 0.6 + 0.25 * read.subject_closeness(found.start(), found.end()))
 
 
 def find_expansions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -373,22 +320,61 @@ _IS_A = re.compile(
 )
 _NO_CLASS = re.compile(r"\b(?:stub|article|part of|series of|list|disambiguation|page|same|way|result|case)\b", re.I)
 _TRAILING = re.compile(r"(?: (?:of|to|the|in|for|a|an|and|or|with|his|her|its|is|then|as|by|on|at))+$")
+_OPENING = re.compile(r"(?:^|[.] |\bas )[Aa]n? ((?:[\w-]+ ){0,4}[\w-]+)(?=,? (?:he|she|it|to|in|of|from)\b|,)")
+
+
+_RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")
+_LEFT = re.compile(r"(?:\b(?!The |A |An |In |He |She |His |Her )[A-Z][\w-]* )+$")
+_LABELS = {"profession": "profession|occupation", "medium": "medium|format|media type"}
+_VALUE = re.compile(r"[A-Z][\w/&-]*(?: [A-Z][\w/&-]*)?")
+_LABEL_GAP = re.compile(r" ?(?:\( ?s ?\))? ?:? ?")
 
 
 def find_classes(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
     yield from _find_definitions(wanted, read)
-    yield from _find_appositions(wanted, read)
+    known = wanted.words or EXAMPLES_BY_KIND.get(wanted.noun)
+    # "A defender, he began": what somebody was, ahead of what he did; "elected as a Democrat".
+    for found in _OPENING.finditer(read.text) if known else ():
+        if hit := word_pattern(known or ()).search(read.text, found.start(1), found.end(1)):
+            start, end = hit.span() if wanted.words else found.span(1)
+            yield CandidateSpan(start, end, 0.55 + 0.15 * read.subject_closeness(start, end) + read.earliness(start))
     yield from _find_labels(wanted, read)
-    yield from _find_in_title(wanted, read)
-    yield from _find_kind_phrases(wanted, read)
+    # "Tim Martin (American football)": what is in brackets after the subject's name.
+    for found in IN_BRACKETS.finditer(read.text):
+        ahead = read.text[max(0, found.start() - 40) : found.start()]
+        if not set(stems(wanted.subject)[-1:]) & set(stems(ahead)[-2:]) or re.search(r"\d{3}|born|^also|_", found[1]):
+            continue
+        if wanted.words:
+            if hit := word_pattern(wanted.words).search(read.text, found.start(1), found.end(1)):
+                yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.85)
+        elif len(found[1].split()) <= 4 and found[1][:1].islower():
+            yield CandidateSpan(found.start(1), found.end(1), 0.6)
+    # "a Spanish Tropical format", "378th Fighter Squadron": words that end in what is asked for or go on from the name.
+    if wanted.noun and not wanted.words:
+        for found in re.finditer(rf"\b(?:an?|the) ((?:[\w/-]+ ){{1,4}}{re.escape(wanted.noun)})\b", read.text):
+            start, end = found.span(1)
+            yield CandidateSpan(start, end, 0.72 + 0.3 * read.subject_closeness(start, end))
+    if wanted.subject and wanted.cue_stems & {"unit", "institut", "organ", "squadron"}:
+        more = r"((?:(?!The |It |He |In |A )[A-Z][\w-]* ?){1,4})"
+        for found in re.finditer(rf"\b{re.escape(wanted.subject)} {more}", read.text):
+            start = found.start()
+            yield CandidateSpan(start, start + len(found.group().rstrip()), 0.8 + read.earliness(start))
     yield from find_expansions(wanted, read)
-    if known := wanted.words or EXAMPLES_BY_KIND.get(wanted.noun):
-        yield from _find_list_words(wanted, word_pattern(known), read)
+    if known:
+        own = set(stems(wanted.subject))
+        for found in word_pattern(known).finditer(read.text):
+            start, end = _extend_phrase(wanted, read.text, found.start(), found.end())
+            # "A Single Man" is no single
+            named = read.text[start].isupper() and set(stems(read.text[start:end])) <= own
+            if named or (wanted.noun == "party" and read.text[start].islower()):
+                continue
+            near, cue = read.subject_closeness(start, end), read.cue_closeness(start, end)
+            yield CandidateSpan(start, end, 0.1 + 0.3 * near + 0.25 * cue + read.earliness(start))
 
 
 def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
     """ "X is an English former footballer who ...": the phrase, or the word of the kind in it."""
-    text = read.text
+    text, known = read.text, EXAMPLES_BY_KIND.get(wanted.noun)
     for found in _IS_A.finditer(text):
         start = found.end() + 1
         stop = _PHRASE_END.search(text, start)
@@ -399,43 +385,10 @@ def _find_definitions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateS
             continue
         score = 0.4 + 0.3 * read.subject_closeness(found.start(), found.end()) + 2 * read.earliness(start)
         if not wanted.words:
-            yield CandidateSpan(start, start + len(phrase), min(1.0, score + _score_kind(wanted, phrase)))
+            score += 0.0 if known is None else 0.15 if word_pattern(known).search(phrase) else -0.3
+            yield CandidateSpan(start, start + len(phrase), min(1.0, score))
         elif hit := word_pattern(wanted.words).search(text, start, start + len(phrase)):
             yield CandidateSpan(*_extend_phrase(wanted, text, hit.start(), hit.end()), min(1.0, score + 0.2))
-
-
-def _score_kind(wanted: AnswerSpec, phrase: str) -> float:
-    known = EXAMPLES_BY_KIND.get(wanted.noun)
-    return 0.0 if known is None else 0.15 if word_pattern(known).search(phrase) else -0.3
-
-
-_OPENING = re.compile(r"(?:^|[.] |\bas )[Aa]n? ((?:[\w-]+ ){0,4}[\w-]+)(?=,? (?:he|she|it|to|in|of|from)\b|,)")
-
-
-def _find_appositions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ "A defender, he began": what somebody was, ahead of what he did; "elected as a Democrat"."""
-    listed = wanted.words or EXAMPLES_BY_KIND.get(wanted.noun)
-    if not listed:
-        return
-    for found in _OPENING.finditer(read.text):
-        if hit := word_pattern(listed).search(read.text, found.start(1), found.end(1)):
-            start, end = hit.span() if wanted.words else found.span(1)
-            yield CandidateSpan(start, end, 0.55 + 0.15 * read.subject_closeness(start, end) + read.earliness(start))
-
-
-def _find_list_words(wanted: AnswerSpec, listed: re.Pattern[str], read: TextView) -> Iterator[CandidateSpan]:
-    own = set(stems(wanted.subject))
-    for found in listed.finditer(read.text):
-        start, end = _extend_phrase(wanted, read.text, found.start(), found.end())
-        named = read.text[start].isupper() and set(stems(read.text[start:end])) <= own  # "A Single Man" is no single
-        if named or (wanted.noun == "party" and read.text[start].islower()):
-            continue
-        near, cue = read.subject_closeness(start, end), read.cue_closeness(start, end)
-        yield CandidateSpan(start, end, 0.1 + 0.3 * near + 0.25 * cue + read.earliness(start))
-
-
-_RIGHT = re.compile(r"-language\b| (?:player|[Pp]arty|rider|riding|driver|driving|testing|runner|running)\b")
-_LEFT = re.compile(r"(?:\b(?!The |A |An |In |He |She |His |Her )[A-Z][\w-]* )+$")
 
 
 def _extend_phrase(wanted: AnswerSpec, text: str, start: int, end: int) -> tuple[int, int]:
@@ -444,11 +397,6 @@ def _extend_phrase(wanted: AnswerSpec, text: str, start: int, end: int) -> tuple
         start -= len(left.group()) if len(left.group().split()) <= 2 else 0
     right = _RIGHT.match(text, end)
     return start, right.end() if right else end
-
-
-_LABELS = {"profession": "profession|occupation", "medium": "medium|format|media type"}
-_VALUE = re.compile(r"[A-Z][\w/&-]*(?: [A-Z][\w/&-]*)?")
-_LABEL_GAP = re.compile(r" ?(?:\( ?s ?\))? ?:? ?")
 
 
 def _find_labels(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -465,35 +413,6 @@ def _find_labels(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             yield CandidateSpan(start, value.end(), 0.6)
         elif hit := word_pattern(wanted.words).search(read.text, start, value.end()):
             yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.6)
-
-
-def _find_kind_phrases(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ " "a Spanish Tropical format", "378th Fighter Squadron": words that end in what is asked for or go on from the
-    name that is asked about."""
-    if wanted.noun and not wanted.words:
-        for found in re.finditer(rf"\b(?:an?|the) ((?:[\w/-]+ ){{1,4}}{re.escape(wanted.noun)})\b", read.text):
-            yield CandidateSpan(
-                found.start(1), found.end(1), 0.72 + 0.3 * read.subject_closeness(found.start(1), found.end(1))
-            )
-    if wanted.subject and wanted.cue_stems & {"unit", "institut", "organ", "squadron"}:
-        more = r"((?:(?!The |It |He |In |A )[A-Z][\w-]* ?){1,4})"
-        for found in re.finditer(rf"\b{re.escape(wanted.subject)} {more}", read.text):
-            yield CandidateSpan(
-                found.start(), found.start() + len(found.group().rstrip()), 0.8 + read.earliness(found.start())
-            )
-
-
-def _find_in_title(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
-    """ "Tim Martin (American football)": what is in brackets after the subject's name."""
-    for found in IN_BRACKETS.finditer(read.text):
-        ahead = read.text[max(0, found.start() - 40) : found.start()]
-        if not set(stems(wanted.subject)[-1:]) & set(stems(ahead)[-2:]) or re.search(r"\d{3}|born|^also|_", found[1]):
-            continue
-        if wanted.words:
-            if hit := word_pattern(wanted.words).search(read.text, found.start(1), found.end(1)):
-                yield CandidateSpan(*_extend_phrase(wanted, read.text, hit.start(), hit.end()), 0.85)
-        elif len(found[1].split()) <= 4 and found[1][:1].islower():
-            yield CandidateSpan(found.start(1), found.end(1), 0.6)
 
 
 # Dates that may be what a question wants.
@@ -527,7 +446,9 @@ def find_dates(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         if re.search(r"\b(?:in|on|since|from|about|around|circa|of|between) $", ahead):
             score += 0.08
         if born or died:
-            score -= 0.4 if _is_of_kin(wanted, ahead) else 0.0
+            # "His father died in 1685" is no answer on himself.
+            kin = _KIN.search(ahead)
+            score -= 0.4 if kin is not None and stem(kin[1]) not in wanted.question_stems else 0.0
             start, end, score = _score_life_date(text, start, end, score, died=died)
         elif re.search(r"\( ?$", ahead) and re.match(r" ?\)", behind):
             score -= 0.2  # a year in brackets tells which thing is meant, or how long it was
@@ -535,11 +456,8 @@ def find_dates(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             score -= 0.4
         if re.search(r"\b[Rr]e-?(?:issue|release|built|build|open|establish|found|form)\w*[^.]*$", ahead):
             score -= 0.2
-        score += (
-            read.earliness(start)
-            + 0.04 * min(2, len(found.group().split()) - 1)
-            + 0.15 * read.subject_closeness(start, end)
-        )
+        parts = min(2, len(found.group().split()) - 1)
+        score += read.earliness(start) + 0.04 * parts + 0.15 * read.subject_closeness(start, end)
         yield CandidateSpan(start, end, min(1.0, max(0.0, score + read.earliness(start))))
 
 
@@ -559,12 +477,6 @@ def _score_life_date(text: str, start: int, end: int, score: float, *, died: boo
     if died:
         return start, end, 0.9 if second else min(score, 0.3)
     return start, end, 0.9 if spans and not second else min(score, 0.3)
-
-
-def _is_of_kin(wanted: AnswerSpec, ahead: str) -> bool:
-    """ "His father died in 1685" is no answer on himself."""
-    kin = _KIN.search(ahead)
-    return kin is not None and stem(kin[1]) not in wanted.question_stems
 
 
 # Figures that may be what a question wants, with their units.
@@ -620,18 +532,12 @@ def find_numbers(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         if counted == "year" and not of_age:
             continue
         score = max(0.8 * read.cue_closeness(start, end), UNIT if counted and counted in wanted.cue_stems else 0.0)
-        score += _score_unit(many, read, end)
+        if many:  # a house number ahead of a street is not what is asked for
+            at = read.word_index(end)
+            score += 0.1 if many[0] in {word.stem for word in read.words[at : at + 3]} else -0.4
         score += 0.12 if _STATES_FIGURE.search(ahead) or read.follows_cue(start) else 0.0
         score += 0.1 * read.subject_closeness(start, end) + 2 * read.earliness(start)
         yield CandidateSpan(start, unit.end() if unit else end, min(1.0, score))
-
-
-def _score_unit(many: list[str], read: TextView, end: int) -> float:
-    """Whether what follows a figure is what "how many" asks for; a house number ahead of a street is not."""
-    if not many:
-        return 0.0
-    at = read.word_index(end)
-    return 0.1 if many[0] in {word.stem for word in read.words[at : at + 3]} else -0.4
 
 
 # Places that may be what a question wants.
@@ -640,6 +546,7 @@ _SITED = re.compile(
     r"\b(?:located|situated|based|published|lies|stands|headquartered|serving)\b[^.]*"
     r"\b(?:in|at|near)(?: the)?(?: [a-z]+){0,3} $"
 )
+_REPUBLIC = re.compile(r"(?:Republic|Kingdom|Commonwealth|State) of (?:the )?$")
 
 
 def find_places(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -657,9 +564,5 @@ def find_places(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         last = text[start:end].split(",")[-1].strip()
         named = word_pattern(STATES).fullmatch(last) or word_pattern(COUNTRIES).fullmatch(last)
         score += 0.2 if named and "," in text[start:end] else 0.0
-        yield CandidateSpan(_include_republic(text, start) if listed else start, end, min(1.0, score))
-
-
-def _include_republic(text: str, start: int) -> int:
-    full = re.search(r"(?:Republic|Kingdom|Commonwealth|State) of (?:the )?$", text[max(0, start - 30) : start])
-    return start - len(full.group()) if full else start
+        full = _REPUBLIC.search(text[max(0, start - 30) : start]) if listed else None
+        yield CandidateSpan(start - len(full.group()) if full else start, end, min(1.0, score))

@@ -5,7 +5,7 @@ import re
 from openassay.reasoning.rules.short_answers.candidates import CandidateSpan
 from openassay.reasoning.rules.short_answers.question import AnswerSpec
 from openassay.text.injection import asks_for_advice, find_instructions, is_order
-from openassay.text.questions import YearRange, find_year_range
+from openassay.text.questions import find_year_range
 from openassay.text.relations import find_years
 from openassay.text.sentences import TextSpan, split_sentences
 from openassay.text.words import stems
@@ -26,10 +26,10 @@ _HAS = re.compile(
 )
 _OFFICE = frozenset(stems("ceo executive"))
 _NEW = re.compile(r"\b(?:replacement|replace|new|temporary)\b")
-_CLAUSE = re.compile(
-    r",(?=\s)|;|\s(?:and|but|while|against|versus|compared (?:with|to)|from(?= [$€£]?\d))\s", re.I
-)  # fmt: skip
+_CLAUSE = re.compile(r",(?=\s)|;|\s(?:and|but|while|against|versus|compared (?:with|to)|from(?= [$€£]?\d))\s", re.I)
 _FILE = re.compile(r"\.\w{1,5}$")
+_LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)
+LABEL = 6  # words of a line that says when or by whom a text was published
 
 
 def filter_candidates(
@@ -47,43 +47,30 @@ def filter_candidates(
         for piece in pieces
         if piece in orders
         or (is_order(piece.text) and not advice)
-        or _is_label(piece.text)
+        or (len(piece.text.split()) <= LABEL and _LABEL.match(piece.text))
         or _is_other_thing(wanted, piece.text, title)
-        or (period is not None and _is_of_other_years(period, piece.text, title))
+        or (period and (told := find_years(piece.text) or find_years(title)) and not period.overlaps(told))
     ]
     kept = [one for one in found if not any(_overlaps(piece, one) for piece in barred)]
     if period is None or wanted.kind == "date":
         return kept
-    return [one for one in kept if not any(_overlaps(p, one) and _has_other_years(period, p, one) for p in pieces)]
-
-
-def _is_label(sentence: str) -> bool:
-    """The line that says when or by whom a text was published."""
-    return len(sentence.split()) <= LABEL and _LABEL.match(sentence) is not None
-
-
-_LABEL = re.compile(r"(?:published|updated|posted|issued|printed|date|title|author|source)\b", re.I)
-LABEL = 6  # words
+    # Without those whose clause itself names other years only: "up from 2.27 billion in 2022".
+    timely = []
+    for one in kept:
+        clauses = []
+        for piece in (piece for piece in pieces if _overlaps(piece, one)):
+            low, high = one.start - piece.start, one.end - piece.start
+            cuts = [cut.span() for cut in _CLAUSE.finditer(piece.text)]
+            start = max((end for _, end in cuts if end <= low), default=0)
+            stop = min((begin for begin, _ in cuts if begin >= high), default=len(piece.text))
+            clauses.append(find_years(piece.text[start:stop]))
+        if not any(years and not period.overlaps(years) for years in clauses):
+            timely.append(one)
+    return timely
 
 
 def _overlaps(piece: TextSpan, one: CandidateSpan) -> bool:
     return piece.start < one.end and one.start < piece.end
-
-
-def _is_of_other_years(period: YearRange, sentence: str, title: str) -> bool:
-    """A sentence without a year is of the years its title names."""
-    told = find_years(sentence) or find_years(title)
-    return bool(told) and not period.overlaps(told)
-
-
-def _has_other_years(period: YearRange, piece: TextSpan, one: CandidateSpan) -> bool:
-    """Whether the clause itself names other years only: "up from 2.27 billion in 2022"."""
-    low, high = one.start - piece.start, one.end - piece.start
-    cuts = [(cut.start(), cut.end()) for cut in _CLAUSE.finditer(piece.text)]
-    start = max((end for _, end in cuts if end <= low), default=0)
-    stop = min((begin for begin, _ in cuts if begin >= high), default=len(piece.text))
-    told = find_years(piece.text[start:stop])
-    return bool(told) and not period.overlaps(told)
 
 
 def _is_other_thing(wanted: AnswerSpec, sentence: str, title: str) -> bool:
@@ -96,7 +83,8 @@ def _is_other_thing(wanted: AnswerSpec, sentence: str, title: str) -> bool:
     if own & set(stems(sentence)):
         return False
     if wanted.kind == "number" or wanted.cue_stems & _OFFICE:
-        return any(pattern.search(sentence) for pattern in (_OPENS, _HAS)) or _title_names_other(own, title)
+        entitled = not _FILE.search(title) and re.search(rf"{_NAME}{{1,3}}", title) and not own & set(stems(title))
+        return any(pattern.search(sentence) for pattern in (_OPENS, _HAS)) or bool(entitled)
     return wanted.kind == "name" and _HAS.search(sentence) is not None
 
 
@@ -128,8 +116,3 @@ def names_differ(left: dict[str, set[str]], right: dict[str, set[str]]) -> bool:
     """Whether two texts name things of one kind and none alike."""
     shared = left.keys() & right.keys()
     return bool(shared) and not any(left[kind] & right[kind] for kind in shared)
-
-
-def _title_names_other(own: set[str], title: str) -> bool:
-    named = not _FILE.search(title) and re.search(rf"{_NAME}{{1,3}}", title)
-    return bool(named) and not own & set(stems(title))

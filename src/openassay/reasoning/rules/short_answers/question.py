@@ -152,23 +152,20 @@ def word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return _EXPRESSIONS[words]
 
 
-# What a text says a thing is, where it names it: "The Grey Ferry is a 1979 Danish film". Things of one name differ in
-# it: in the year, the country or the kind.
+# What a text says a thing is: "The Grey Ferry is a 1979 Danish film". Things of one name differ in it.
 
 LONGEST_DEFINITION = 140  # characters of what defines; after that a text tells other things
+_IS = re.compile(r"(?: ?\([^()]{0,120}\))?,? (?:is|was|are|were) (?:an?|the|one of)\b")
+_STOP = re.compile(r"(?<=[a-z\d)]{2}) ?\.(?: |$)")
+_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
+_PLACES = tuple(dict.fromkeys((*NATIONALITIES, *STATES, *COUNTRIES)))
+_KINDS = tuple(dict.fromkeys((*MEDIA, *OCCUPATIONS, *SPORTS)))
 
 
 class Definition(NamedTuple):
     years: frozenset[str]
     places: frozenset[str]
     kinds: frozenset[str]
-
-
-_IS = re.compile(r"(?: ?\([^()]{0,120}\))?,? (?:is|was|are|were) (?:an?|the|one of)\b")
-_STOP = re.compile(r"(?<=[a-z\d)]{2}) ?\.(?: |$)")
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
-_PLACES = tuple(dict.fromkeys((*NATIONALITIES, *STATES, *COUNTRIES)))
-_KINDS = tuple(dict.fromkeys((*MEDIA, *OCCUPATIONS, *SPORTS)))
 
 
 @lru_cache(maxsize=512)
@@ -252,15 +249,15 @@ _CLASS = re.compile(
     r"position|language|medium|gender|format|rank|nationality|religion|instrument|style)|which type)\b|"
     r"\bwhat do(?:es)? .*\b(?:stand for|refers? to|mean)\W*$"
 )
+_WAYS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (_DATE, "date"), (_NUMBER, "number"), (_PERSON, "name"), (_PLACE, "place"), (_NAMED, "name"), (_CLASS, "class"),
+)  # fmt: skip
 # The thing asked for is known by one of these; "what is the mood in Ostrey" wants no phrase that could be told.
-_KNOWN = frozenset(
-    (
-        *WORDS_BY_KIND,
-        *EXAMPLES_BY_KIND,
-        *"institution function activity rank format unit transportation style religion instrument "
-        "purpose refers refer mean stand type kind".split(),
-    )
+_MORE_KINDS = (
+    "institution function activity rank format unit transportation style religion instrument purpose refers refer mean "
+    "stand type kind"
 )
+_KNOWN = frozenset((*WORDS_BY_KIND, *EXAMPLES_BY_KIND, *_MORE_KINDS.split()))
 _COMPARED = re.compile(
     r"\b(?:more|less|fewer|better|worse|(?:bigg|larg|small|high|low|long|short|old|young|new|tall|deep|fast|slow|cheap|"
     r"strong|rich|safe|great|heavi|wealthi|near|clos)e?r)\b|\b(?:who|which|what)\b.*,? (?:\S+ )?or \S+"
@@ -335,10 +332,11 @@ _EMPTY = frozenset(
 _BEGINNINGS = frozenset(
     map(stem, "founded established built opened completed organized formed created began dedicated erected".split())
 )
-_BEGINNING = _BEGINNINGS | frozenset(
-    map(stem, "establish found form create organize organise incorporate launch raise institute start build construct "
-        "erect open begin dedicate complete introduce become".split())
-)  # fmt: skip
+_BEGIN = (
+    "establish found form create organize organise incorporate launch raise institute start build construct erect open "
+    "begin dedicate complete introduce become"
+)
+_BEGINNING = _BEGINNINGS | frozenset(map(stem, _BEGIN.split()))
 _OF_LIVES = frozenset(map(stem, "born birth die death".split()))
 _MEASURES = frozenset(
     map(stem, "revenue profit loss debt dividend turnover income earnings budget salary dose target".split())
@@ -353,49 +351,34 @@ def parse_question(question: str) -> AnswerSpec | None:
     bare = _QUOTED.sub(" ", plain).replace(fold(subject), " ") if subject else plain
     if _OPEN.search(bare) or _COMPARED.search(bare) or len(plain.split()) > MOST_WORDS:
         return None
-    kind, cues = _classify_kind(_QUOTED.sub(" ", plain)), _find_cues(plain, subject)
-    if kind is None or (kind == "class" and _is_unclear(bare, cues)):
+    own = set(stems(subject)) | _EMPTY
+    asked = dict.fromkeys(stem(word) for word in content_words(plain))
+    cues = tuple((word, _SAID.get(word, frozenset()) - {word}) for word in asked if word not in own)
+    unquoted = _QUOTED.sub(" ", plain)
+    # "how many were killed when it fell" asks for no date
+    ways = _WAYS if not _COUNT.search(unquoted) else ((_COUNT, "number"),)
+    kind = next((kind for pattern, kind in ways if pattern.search(unquoted)), None)
+    # What something is may be asked for where that is all, or where what is asked for is known.
+    known = any(word.strip("?.,'’") in _KNOWN for word in bare.split())
+    if kind is None or (kind == "class" and not known and (cues or _UNSAID.search(bare))):
         return None
-    loose, against, needs = _related_stems(kind, cues)
-    return AnswerSpec(kind, _find_noun(plain, subject), subject, cues, plain, loose, against, needs, question)
-
-
-def _find_noun(plain: str, subject: str) -> str:
+    # What will do beside the question's own words, what is another matter, and what must be said: when a bridge
+    # collapsed is not when it was built, and a dividend is no revenue.
+    loose, against, needs = frozenset[str](), frozenset[str](), frozenset[str]()
+    said = frozenset().union(*({word} | alike for word, alike in cues))
+    if kind == "number":
+        needs = needs.union(*({word} | alike for word, alike in cues if word in _MEASURES))
+        against = _MEASURES - said if needs else against
+    elif kind == "date" and (not cues or said & _BEGINNING):
+        loose = _BEGINNINGS
+    elif kind == "date" and not said & _OF_LIVES:
+        against = _BEGINNING - said
     found = _NOUN.search(plain)
     noun = found[1] if found else ""
-    if noun in WORDS_BY_KIND:
-        return noun
-    return next((word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject)), noun)
-
-
-def _is_unclear(bare: str, cues: Cues) -> bool:
-    """Whether a question what something is asks for more than that, and for nothing that is known."""
-    known = any(word.strip("?.,'’") in _KNOWN for word in bare.split())
-    return not known and (bool(cues) or _UNSAID.search(bare) is not None)
-
-
-def _related_stems(kind: Kind, cues: Cues) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """What will do beside the question's own words, what is another matter, and what must be said: when a bridge
-    collapsed is not when it was built, and a dividend is no revenue."""
-    nothing: frozenset[str] = frozenset()
-    own = frozenset().union(*({word} | alike for word, alike in cues))
-    if kind == "number":
-        needs = nothing.union(*({word} | alike for word, alike in cues if word in _MEASURES))
-        return nothing, _MEASURES - own if needs else nothing, needs
-    if kind != "date":
-        return nothing, nothing, nothing
-    if not cues or own & _BEGINNING:
-        return _BEGINNINGS, nothing, nothing
-    return nothing, nothing if own & _OF_LIVES else _BEGINNING - own, nothing
-
-
-def _classify_kind(plain: str) -> Kind | None:
-    ways: tuple[tuple[re.Pattern[str], Kind], ...] = (
-        (_DATE, "date"), (_NUMBER, "number"), (_PERSON, "name"), (_PLACE, "place"), (_NAMED, "name"), (_CLASS, "class"),
-    )  # fmt: skip
-    if _COUNT.search(plain):  # "how many were killed when it fell" asks for no date
-        return "number"
-    return next((kind for pattern, kind in ways if pattern.search(plain)), None)
+    if noun not in WORDS_BY_KIND:
+        listed = (word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject))
+        noun = next(listed, noun)
+    return AnswerSpec(kind, noun, subject, cues, plain, loose, against, needs, question)
 
 
 def _find_subject(question: str) -> str:
@@ -410,9 +393,3 @@ def _find_subject(question: str) -> str:
             words = words[2:]
         runs.append(" ".join(words).removesuffix("'s").removesuffix("’s").strip(" ,"))
     return max((_IN_YEAR.sub("", run) for run in runs), key=len, default="")
-
-
-def _find_cues(plain: str, subject: str) -> Cues:
-    own = set(stems(subject)) | _EMPTY
-    asked = dict.fromkeys(stem(word) for word in content_words(plain))
-    return tuple((word, _SAID.get(word, frozenset()) - {word}) for word in asked if word not in own)

@@ -24,7 +24,7 @@ export function SignIn() {
   };
   return html`<main class="signin"><form class="card stack" onSubmit=${enter}>
     <h1>OpenAssay</h1>
-    <p>This server wants to know who you are. Whoever runs it gives you a token with <code>openassay users add NAME</code>.</p>
+    <p>This server wants to know who you are. Whoever runs it gives you a token with <code>openassay admin users add NAME</code>.</p>
     <label class="field"><span>Token</span><input name="secret" type="password" required autocomplete="current-password" autofocus
       placeholder="openassay_…" spellcheck="false" /></label>
     <label class="row"><input name="keep" type="checkbox" /> Keep it in this browser</label>

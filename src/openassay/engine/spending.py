@@ -1,4 +1,4 @@
-"""What a person's runs may still cost this month, whichever process works on them: read from the books."""
+"""What a person's runs may still cost this month, whichever process works on them."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -31,14 +31,20 @@ class MonthlyBudget(NamedTuple):
 
 
 class SpendingLimits:
-    """`paid` are the sources that want money for a search. What is promised to a person is decided in `deciding`."""
+    """Caps what runs cost. `paid` are the sources that charge for a search; budgets are decided under `lock`."""
 
     def __init__(
-        self, settings: Settings, spending: SqlSpending, users: SqlUsers, threads: ThreadStore, paid: Collection[str],
-        deciding: UserLock, now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        spending: SqlSpending,
+        users: SqlUsers,
+        threads: ThreadStore,
+        paid: Collection[str],
+        lock: UserLock,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self.spending = spending
-        self.deciding = deciding
+        self.lock = lock
         self._settings = settings
         self._users = users
         self._threads = threads
@@ -46,58 +52,54 @@ class SpendingLimits:
         self._now = now
 
     async def limit_run(self, run: Run, options: ResearchOptions) -> float | None:
-        """What a run that begins or goes on may cost, whichever way it came and whatever a plan has made of it. It is
-        written down before the next one is told, so that two that go on together do not both have what is left."""
+        """Return what a run that starts or is resumed may cost, whatever its plan says.
+
+        It is stored before the next run is decided about, so that two runs do not both get what is left."""
         owner = await self.spending.thread_owner(run.thread)
         user = await self._users.find(owner)
         cap = self._settings.server.usd_per_month if user is None or user.usd is None else user.usd
         if cap is None or not await asyncio.to_thread(self.can_cost, options):
             return None
-        async with self.deciding.acquire(owner):
-            money = await self.get_budget(owner, cap, run.id)
-            most = (money.left or 0) + await self.spending.run_total(run.id)
+        async with self.lock.acquire(owner):
+            budget = await self.get_budget(owner, cap, run.id)
+            most = (budget.left or 0) + await self.spending.run_total(run.id)
             if self.cost_cap(options) > most:
                 allowed = options.model_copy(update={"usd": most / MICRO})
                 await self._threads.set_options(run.id, allowed.plain())
         return most / MICRO
 
     async def get_budget(self, user: str, cap: float | None, without: str | None = None) -> MonthlyBudget:
-        """How a person stands, as if the run `without` were not there."""
-        now = self._now().astimezone(UTC)
-        month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        """Return a person's budget, as if the run `without` did not exist."""
+        month = self._now().astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         spent = await self.spending.owner_total(user, month)
         if cap is None:
             return MonthlyBudget(None, spent, 0)
         runs = [one for one in await self.spending.open_runs(user) if one.run != without]
-        return MonthlyBudget(
-            round(cap * MICRO), spent, sum(await asyncio.to_thread(lambda: list(map(self._remaining_cost, runs))))
-        )
+        held = await asyncio.to_thread(lambda: sum(map(self._remaining_cost, runs)))
+        return MonthlyBudget(round(cap * MICRO), spent, held)
 
     def max_cost(self, options: ResearchOptions) -> int:
-        """What a run may cost at the most, in micro-dollars."""
+        """Return what a run may cost at the most, in micro-dollars."""
         return self.cost_cap(options) if self.can_cost(options) else 0
 
     def cost_cap(self, options: ResearchOptions) -> int:
         return round(options.max_usd(self._settings.budget.usd) * MICRO)
 
     def can_cost(self, options: ResearchOptions) -> bool:
-        """Whether anything a run with these options asks has a price."""
-        return self.has_model_cost(options) or self._has_search_cost(options)
+        """Return whether anything a run with these options uses has a price."""
+        if self.has_model_cost(options):
+            return True
+        sources = options.sources or [name.strip() for name in options.source.split(",")]
+        if "auto" not in sources:
+            return not self._paid.isdisjoint(sources)
+        return bool(self._paid) and not is_private(options)
 
     def has_model_cost(self, options: ResearchOptions) -> bool:
         chosen = select_models(self._settings, options)
-        return chosen is not None and any(
-            find_price(model, self._settings).micros(MICRO, MICRO) for model in chosen.models
-        )
-
-    def _has_search_cost(self, options: ResearchOptions) -> bool:
-        asked = options.sources or [name.strip() for name in options.source.split(",")]
-        if "auto" not in asked:
-            return not self._paid.isdisjoint(asked)
-        return bool(self._paid) and not is_private(options)
+        prices = [find_price(model, self._settings) for model in chosen.models] if chosen else []
+        return any(price.micros(MICRO, MICRO) for price in prices)
 
     def _remaining_cost(self, one: OpenRun) -> int:
-        """What a run may still cost."""
         try:
             most = self.max_cost(one.options)
         except ConfigurationError:  # its model is not offered any more
@@ -108,16 +110,10 @@ class SpendingLimits:
 def build_spending_limits(
     resources: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> SpendingLimits:
-    """As the settings, and the sources that are installed, have it."""
+    """Return the limits that the settings and the installed sources imply."""
     installed = resources.sources.list_sources()
     paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
-    engine = resources.engine
+    engine, spending = resources.engine, SqlSpending(resources.rows)
     return SpendingLimits(
-        engine.settings,
-        SqlSpending(resources.rows),
-        resources.users,
-        engine.threads,
-        paid,
-        resources.shared.turnstile,
-        now,
+        engine.settings, spending, resources.users, engine.threads, paid, resources.shared.user_lock, now
     )
