@@ -146,8 +146,8 @@ async def test_storage_that_is_away_for_longer_is_waited_for_and_nothing_is_lost
     assert outcome.report.status == "complete"
     assert [name for name, _ in here.reasoner.calls].count(step) == 7
     log = await here.log(outcome.run.id)
-    [told] = [str(event.data["text"]) for event in log if event.kind == "notice" and "away" in str(event.data)]
-    assert "goes on from the last step" in told
+    [told] = [str(event.data["text"]) for event in log if event.kind == "notice" and "unavailable" in str(event.data)]
+    assert "continues from its last checkpoint" in told
     left = [event.stage for event in log if event.kind == "leave"]
     assert left.count("understand") == left.count("plan") == 1
 

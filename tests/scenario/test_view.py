@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openassay.engine.view import MOST, StateView, build_view
+from openassay.engine.view import MAX_ITEMS, StateView, build_view
 from openassay.errors import NotFoundError, ReasoningError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
@@ -207,9 +207,9 @@ async def test_long_lists_and_texts_are_cut_and_counted() -> None:
 
     found = await build_view(values, documents, thread="t")
 
-    assert len(found.queries) == MOST["queries"]
+    assert len(found.queries) == MAX_ITEMS["queries"]
     assert [one.url for one in found.search_results] == [f"https://long.example/{n}" for n in range(1, 201)]
-    assert len(found.evidence[0].chunks) == MOST["chunks"]
+    assert len(found.evidence[0].chunks) == MAX_ITEMS["chunks"]
     assert found.messages[-1].content.startswith("149 ")
     assert found.left_out.pop("characters") > 40 * 3_000
     assert found.left_out == {"queries": 300, "search_results": 800, "chunks": 60, "messages": 50}
@@ -259,8 +259,8 @@ async def test_the_claims_of_a_moment_come_with_their_passages_those_of_the_draf
     last = {"text": "x", "claims": ["C599"]}
     values = {"claims": claims, "draft": {"title": "", "sections": [{"title": "A", "sentences": [last]}]}}
     short = await build_view(values, MemoryDocuments(), thread="t")
-    assert (short.claims[0].id, len(short.claims)) == ("C599", MOST["claims"])
-    assert short.left_out == {"claims": 100, "passages": 8 * MOST["claims"]}
+    assert (short.claims[0].id, len(short.claims)) == ("C599", MAX_ITEMS["claims"])
+    assert short.left_out == {"claims": 100, "passages": 8 * MAX_ITEMS["claims"]}
 
 
 # States that hold what they cannot -------------------------------------------------------------------

@@ -1,26 +1,25 @@
-"""Threads as they are kept: looked through, taken out as one file, deleted, and forgotten in their time."""
+"""The archive of threads: deleted, expired, checked for damage, and exported as one file."""
 
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from openassay.engine.runner import Runner
 from openassay.errors import EvidenceError, IntegrityError, OpenAssayError, StorageError, ThreadBusyError
 from openassay.export import write_zip
 from openassay.export.html import render_page
 from openassay.export.report import Report
-from openassay.models.base import Record
-from openassay.models.thread import Run, Thread
+from openassay.models.thread import Run
 from openassay.settings import Settings
 
 _log = logging.getLogger("openassay")
 MAX_THREADS = 100_000  # threads of one database
-AT_ONCE = 50  # threads that are forgotten when a process starts
+MAX_EXPIRED = 50  # threads that are deleted when a process starts
 
 _README = """# Thread {id}: {title}
 
@@ -34,26 +33,24 @@ _README = """# Thread {id}: {title}
 
 
 def log_file(settings: Settings, thread: str) -> Path:
-    """What a process of its own says while it works on a thread."""
+    """Return the log of a detached process that works on a thread."""
     return settings.data_dir / "logs" / f"{thread}.log"
 
 
 class ThreadArchive:
-    """`forget` gives up what is known of folders that no thread asks any more."""
+    """`forget` deletes the indexes of folders that no thread uses any more."""
 
     def __init__(self, runner: Runner, forget: Callable[[set[str]], None]) -> None:
         self._runner = runner
         self._forget = forget
 
-    # -- going --------------------------------------------------------------------------------------------
-
     async def delete(self, thread: str) -> None:
-        """All of it, for good, also where it is damaged. What was spent stays in the books; what another thread uses
-        stays, too."""
+        """Delete a thread for good, also where it is damaged. What was spent stays in the ledger, and so does what
+        another thread uses."""
         with suppress(IntegrityError):
             await self._runner.threads.get(thread)
         try:
-            async with self._runner.lock_thread(thread):  # a run that is at work would write into the void
+            async with self._runner.lock_thread(thread):  # a run at work would write into a thread that is gone
                 await self._delete_data(thread)
         except ThreadBusyError as error:
             raise ThreadBusyError(
@@ -63,183 +60,138 @@ class ThreadArchive:
             ) from error
 
     async def _delete_data(self, thread: str) -> None:
-        asked = await self._list_folders(thread)
-        for run in await self._runner.threads.run_ids(thread):
-            await self._forget_answers(run)
+        folders: set[str] = set()
+        with suppress(IntegrityError):  # what cannot be read is not known; an index of a folder is no part of a thread
+            runs = await self._runner.threads.runs(thread)
+            folders = {str(path) for run in runs for path in cast("list[object]", run.options.get("docs", ()))}
+        for id in await self._runner.threads.run_ids(thread):
+            try:
+                if self._runner.ledger is not None:
+                    await self._runner.ledger.forget(id)
+            except IntegrityError as error:
+                _log.warning("model replies of run %s could not be removed from the ledger: %s", id, error.message)
             if self._runner.journal is not None:
-                await self._runner.journal.delete(run)
+                await self._runner.journal.delete(id)
         await asyncio.to_thread(log_file(self._runner.settings, thread).unlink, missing_ok=True)
         await self._runner.threads.delete(thread)
         await self._runner.checkpointer.adelete_thread(thread)
-        if asked:
-            await asyncio.to_thread(self._forget, asked - await self._runner.threads.folders())
+        if folders:
+            await asyncio.to_thread(self._forget, folders - await self._runner.threads.folders())
 
-    async def _list_folders(self, thread: str) -> set[str]:
-        """Documents of people's own that were asked."""
-        try:
-            runs = await self._runner.threads.runs(thread)
-        except IntegrityError:  # what cannot be read cannot be told; an index of a folder is no part of a thread
-            return set()
-        return {str(path) for run in runs for path in cast("list[object]", run.options.get("docs", ()))}
-
-    async def _forget_answers(self, run: str) -> None:
-        try:
-            if self._runner.ledger is not None:
-                await self._runner.ledger.forget(run)
-        except IntegrityError as error:
-            _log.warning("what models said in run %s could not be removed from the books: %s", run, error.message)
-
-    async def expire(self, limit: int = AT_ONCE) -> list[str]:
-        """Delete threads that nobody has touched for `persistence.ttl_hours`; those that went. Where something is going
-        on, or a question is open, nothing is deleted. What other machines have deleted goes here, too, and so do
-        documents that no thread has used for a day."""
+    async def expire(self, limit: int = MAX_EXPIRED) -> list[str]:
+        """Delete threads unused for `persistence.ttl_hours`; returns their ids. Threads with an active run or an open
+        question stay. What other machines have deleted is deleted here too, and so are documents that no thread has
+        used for a day."""
+        threads = self._runner.threads
         if self._runner.journal is not None:
             await self._runner.journal.delete_orphans()
-        await self._runner.threads.delete_orphan_documents()
+        await threads.delete_orphan_documents()
         hours = self._runner.settings.persistence.ttl_hours
         if hours is None:
             return []
-        gone, since = list[str](), self._runner.now() - timedelta(hours=hours)
-        for thread in await self._runner.threads.list_idle(since, limit=limit):
+        deleted, since = list[str](), self._runner.now() - timedelta(hours=hours)
+        for thread in await threads.list_idle(since, limit=limit):
             try:
                 async with self._runner.lock_thread(thread, patience=0):
-                    if not await self._is_idle(thread, since):
+                    # Checked again under the lock, on verified rows: the list was neither.
+                    is_used = (await threads.get(thread)).updated >= since
+                    if is_used or any(run.active for run in await threads.runs(thread)):
                         continue
                     await self._delete_data(thread)
             except OpenAssayError as error:  # another process was faster, or is at work on it; or it is damaged
-                _log.info("thread %s was not forgotten: %s", thread, error.message)
+                _log.info("thread %s was not deleted: %s", thread, error.message)
                 continue
-            gone.append(thread)
-            _log.warning("thread %s was deleted: nobody has touched it for %g hours", thread, hours)
-        return gone
-
-    async def _is_idle(self, thread: str, since: datetime) -> bool:
-        """Asked while nobody else works on it, and of rows that are what was written: what listed it was neither."""
-        kept = await self._runner.threads.get(thread)
-        return kept.updated < since and not any(run.active for run in await self._runner.threads.runs(thread))
-
-    # -- looking ------------------------------------------------------------------------------------------
+            deleted.append(thread)
+            _log.warning("thread %s was deleted: it was not used for %g hours", thread, hours)
+        return deleted
 
     async def problems(self, thread: str | None = None) -> list[str]:
-        """What is stored and not what was written, one line each."""
+        """Describe what is stored and not what was written, one line each."""
+        threads, journal = self._runner.threads, self._runner.journal
         if self._runner.integrity is None:
             return []
         if thread:
             with suppress(StorageError):  # which is among the problems
-                await self._runner.threads.get(thread)
+                await threads.get(thread)
         found = await self._runner.integrity.problems(thread)
-        for id in [thread] if thread else [row.id for row in await self._list_threads(found)]:
+        ids = [thread] if thread else []
+        if not thread:
             try:
-                await self._runner.check(id)  # a document that is missing is only missed by the state
+                ids = [one.id for one in await threads.list_recent(limit=MAX_THREADS)]
+            except StorageError as error:
+                found.append(error.message)
+        for id in ids:
+            try:
+                await self._runner.check(id)  # only the state knows that a document is missing
             except (StorageError, EvidenceError) as error:
                 found.append(error.message)
-        return list(dict.fromkeys([*found, *await self._journal_problems(thread)]))
-
-    async def _journal_problems(self, thread: str | None) -> list[str]:
-        journal, runs = self._runner.journal, list[str]()
         if journal is not None:
-            with suppress(StorageError):  # told already
-                runs = [run.id for run in await self._runner.threads.runs(thread)] if thread else journal.list_runs()
-            return [line for run in runs for line in await journal.verify(run)]
-        return []
-
-    async def _list_threads(self, found: list[str]) -> list[Thread]:
-        try:
-            return await self._runner.threads.list_recent(limit=MAX_THREADS)
-        except StorageError as error:
-            found.append(error.message)
-            return []
-
-    # -- taking out ---------------------------------------------------------------------------------------
+            runs: list[str] = []
+            with suppress(StorageError):  # reported already
+                runs = [run.id for run in await threads.runs(thread)] if thread else journal.list_runs()
+            found += [line for run in runs for line in await journal.verify(run)]
+        return list(dict.fromkeys(found))
 
     async def export(self, thread: str, path: Path) -> None:
-        """Everything of a thread in one zip, for people and for programs."""
-        kept = await self._runner.threads.get(thread)
-        await self._complete_journals(thread)
-        files = {
-            "README.md": _README.format(**kept.model_dump()).encode(),
-            **_json_file("thread.json", kept),
-            **await self._report_files(thread),
-            **{
-                name: content
-                for run in await self._runner.threads.runs(thread)
-                for name, content in await self._run_files(run)
-            },
-            **await self._document_files(kept),
-        }
-        await asyncio.to_thread(lambda: write_zip(path, self._redact_files(files)))
-
-    async def _complete_journals(self, thread: str) -> None:
-        """Other machines may have worked on it. Where somebody does, they are taken as they are."""
-        if self._runner.journal is not None:
+        """Export everything of a thread into one zip file, for people and for programs."""
+        runner = self._runner
+        record = await runner.threads.get(thread)
+        if runner.journal is not None:
+            # Other machines may have worked on it. Where a process does so now, journals are exported as they are.
             with suppress(ThreadBusyError):
-                async with self._runner.lock_thread(thread, patience=0):
-                    for run in await self._runner.threads.runs(thread):
-                        await self._runner.journal.complete(run)
-
-    def _redact_files(self, files: dict[str, bytes]) -> dict[str, bytes]:
-        """What can be read is redacted. A journal or a snapshot would not match its checksum any more: one that holds a
-        secret of the settings is left out, and the README says so; what others have published stays as it was read."""
-        clean, kept, left = self._runner.redaction, dict[str, bytes](), list[str]()
-        for name, content in files.items():
-            text = content.decode("utf-8", "replace")
-            if "/journal/" not in name and not (name.startswith("documents/") and name.endswith(".txt")):
-                redacted = clean.redact_text(text)
-                kept[name] = content if redacted == text else redacted.encode()
-            elif clean.redact_secrets(text) == text:
-                kept[name] = content
-            else:
-                left.append(name)
-        if left:
-            listed = "".join(f"- `{name}`\n" for name in left)
-            kept["README.md"] += f"\nLeft out, since they hold a secret of the settings:\n\n{listed}".encode()
-        return kept
-
-    async def _report_files(self, thread: str) -> dict[str, bytes]:
-        held = (await self._runner.state(thread)).values.get("report")
-        if not held:
-            return {}
-        report = Report.model_validate(
-            self._runner.redaction.redact_data(held)
-        )  # Markdown escapes what a secret is known by
-        return {
-            "report.md": report.markdown.encode(),
-            "report.html": render_page(report).encode(),
-            **_json_file("report.json", report),
+                async with runner.lock_thread(thread, patience=0):
+                    for run in await runner.threads.runs(thread):
+                        await runner.journal.complete(run)
+        files = {
+            "README.md": _README.format(**record.model_dump()).encode(),
+            "thread.json": record.model_dump_json(indent=2).encode(),
         }
-
-    async def _run_files(self, run: Run) -> list[tuple[str, bytes]]:
-        folder = f"runs/{run.id}"
-        events = [event.plain() for event in await self._runner.log.since(run.id, 0)]
-        calls = await self._runner.ledger.export(run.id) if self._runner.ledger else []
-        kept = self._runner.journal.folder(run.id) if self._runner.journal else None
-        journal = await asyncio.to_thread(lambda: dict(_read_files(kept))) if kept else {}
-        return [
-            *_json_file(f"{folder}/run.json", run).items(),
-            (f"{folder}/events.jsonl", _to_jsonl(events)),
-            (f"{folder}/ledger.jsonl", _to_jsonl(calls)),
-            *((f"{folder}/journal/{name}", content) for name, content in journal.items()),
-        ]
-
-    async def _document_files(self, thread: Thread) -> dict[str, bytes]:
-        files: dict[str, bytes] = {}
-        for hash in await self._runner.documents.list_hashes(thread.id):
-            document = await self._runner.documents.get(hash)
+        if data := (await runner.state(thread)).values.get("report"):
+            # Redacted before it is rendered: Markdown escapes characters by which a secret is recognised.
+            report = Report.model_validate(runner.redaction.redact_data(data))
+            files["report.md"] = report.markdown.encode()
+            files["report.html"] = render_page(report).encode()
+            files["report.json"] = report.model_dump_json(indent=2).encode()
+        for run in await runner.threads.runs(thread):
+            files |= await self._run_files(run)
+        for hash in await runner.documents.list_hashes(thread):
+            document = await runner.documents.get(hash)
             facts = {name: value for name, value in document.plain().items() if name != "text"}
             files[f"documents/{hash}.txt"] = document.text.encode()
             files[f"documents/{hash}.json"] = json.dumps(facts, indent=2).encode()
+        await asyncio.to_thread(lambda: write_zip(path, self._redact_files(files)))
+
+    async def _run_files(self, run: Run) -> dict[str, bytes]:
+        folder = f"runs/{run.id}"
+        events = [event.plain() for event in await self._runner.log.since(run.id, 0)]
+        calls = await self._runner.ledger.export(run.id) if self._runner.ledger else []
+        files = {
+            f"{folder}/run.json": run.model_dump_json(indent=2).encode(),
+            f"{folder}/events.jsonl": "".join(json.dumps(event) + "\n" for event in events).encode(),
+            f"{folder}/ledger.jsonl": "".join(json.dumps(call) + "\n" for call in calls).encode(),
+        }
+        if self._runner.journal:
+            journal = self._runner.journal.folder(run.id)
+            for path in await asyncio.to_thread(lambda: sorted(journal.rglob("*"))):
+                if path.is_file():
+                    content = await asyncio.to_thread(path.read_bytes)
+                    files[f"{folder}/journal/{path.relative_to(journal)}"] = content
         return files
 
-
-def _json_file(name: str, record: Record) -> dict[str, bytes]:
-    return {name: record.model_dump_json(indent=2).encode()}
-
-
-def _to_jsonl(records: Sequence[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
-
-
-def _read_files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            yield str(path.relative_to(folder)), path.read_bytes()
+    def _redact_files(self, files: dict[str, bytes]) -> dict[str, bytes]:
+        """Redact what can be read. A journal or a snapshot would not match its checksum any more: one that holds a
+        secret of the settings is left out, and the README says so; what others have published stays as it was read."""
+        redaction, kept, omitted = self._runner.redaction, dict[str, bytes](), list[str]()
+        for name, content in files.items():
+            text = content.decode("utf-8", "replace")
+            if "/journal/" not in name and not (name.startswith("documents/") and name.endswith(".txt")):
+                redacted = redaction.redact_text(text)
+                kept[name] = content if redacted == text else redacted.encode()
+            elif redaction.redact_secrets(text) == text:
+                kept[name] = content
+            else:
+                omitted.append(name)
+        if omitted:
+            listed = "".join(f"- `{name}`\n" for name in omitted)
+            kept["README.md"] += f"\nLeft out, since they hold a secret of the settings:\n\n{listed}".encode()
+        return kept

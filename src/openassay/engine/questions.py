@@ -1,6 +1,7 @@
-"""What a run waits for: LangGraph's interrupts as questions with an id, a form and a deadline.
+"""What a run asks a person: LangGraph's interrupts as questions with an id, a form and a deadline.
 
-Resuming goes by id alone. A bare value would answer whatever happens to be open, and `Command(resume=None)` crashes.
+Answers name their question by its id. A bare value would answer whatever happens to be open, and
+`Command(resume=None)` crashes.
 """
 
 import re
@@ -16,11 +17,13 @@ from openassay.models.plan import LONGEST, Mode, Plan, apply_edits, clean_line, 
 from openassay.models.thread import Decision, OnTimeout, ResearchOptions, Review, Run
 from openassay.nodes.gate import ALL, CUSTOM, NOBODY
 from openassay.settings import Settings
-from openassay.text.urls import parse_url as address
-from openassay.text.urls import registrable_domain
+from openassay.text.urls import parse_url, registrable_domain
 from openassay.text.words import fold, is_readable
 
-_OWN = ("kind", "question", "options", "asked", "seconds", "on_timeout")
+MAX_ANSWER_CHARS = 200_000  # of an answer as JSON; a plan of seven sub-questions has about 10,000
+SKIP_BY_MODE = {"skipped": "mode"}  # the answer to a planning question when its thread is switched to auto
+HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
+_FIELDS = ("kind", "question", "options", "asked", "seconds", "on_timeout")
 
 
 class OpenQuestion(Record):
@@ -37,34 +40,40 @@ class OpenQuestion(Record):
 
 
 def read_interrupts(interrupts: Iterable[Any]) -> list[OpenQuestion]:
-    """Questions asked before they had a deadline have none."""
-    return [_read_interrupt(item.id, item.value) for item in interrupts]
-
-
-def _read_interrupt(id: str, value: dict[str, Any]) -> OpenQuestion:
-    asked = datetime.fromisoformat(value["asked"]) if value.get("asked") else None
-    due = asked + timedelta(seconds=value["seconds"]) if asked and value.get("seconds") else None
-    return OpenQuestion(
-        id=id,
-        kind=value["kind"],
-        question=value["question"],
-        options=tuple(value.get("options", ())),
-        shown={key: held for key, held in value.items() if key not in _OWN},
-        asked=asked,
-        due=due,
-        on_timeout=value.get("on_timeout", "end"),
-    )
+    """Read the questions of a checkpoint; those asked before questions had deadlines have none."""
+    questions = []
+    for interrupt in interrupts:
+        value = interrupt.value
+        asked = datetime.fromisoformat(value["asked"]) if value.get("asked") else None
+        question = OpenQuestion(
+            id=interrupt.id,
+            kind=value["kind"],
+            question=value["question"],
+            options=tuple(value.get("options", ())),
+            shown={key: item for key, item in value.items() if key not in _FIELDS},
+            asked=asked,
+            due=asked + timedelta(seconds=value["seconds"]) if asked and value.get("seconds") else None,
+            on_timeout=value.get("on_timeout", "end"),
+        )
+        questions.append(question)
+    return questions
 
 
 def build_review(question: OpenQuestion, run: Run, now: datetime) -> Review:
     return Review(
-        id=question.id, thread=run.thread, run=run.id, kind=question.kind, question=question.question,
-        opened=question.asked or now, due=question.due, on_timeout=question.on_timeout,
-    )  # fmt: skip
+        id=question.id,
+        thread=run.thread,
+        run=run.id,
+        kind=question.kind,
+        question=question.question,
+        opened=question.asked or now,
+        due=question.due,
+        on_timeout=question.on_timeout,
+    )
 
 
 def timeout_answer(question: OpenQuestion) -> dict[str, Any]:
-    """What the timer answers."""
+    """Return what the timer answers."""
     if question.on_timeout == "guess":
         return {"skipped": "timer"}
     decision = "approve" if question.on_timeout == "approve" else "timeout"
@@ -72,26 +81,18 @@ def timeout_answer(question: OpenQuestion) -> dict[str, Any]:
 
 
 def question_reference(question: OpenQuestion) -> dict[str, str]:
-    """Which breakpoint was answered: under other settings another may stand there by the time the answer comes."""
+    """Name the breakpoint that was answered: under other settings another may be there when the answer comes."""
     return {"key": str(question.shown.get("key", "")), "question": question.question}
 
 
-SKIP_BY_MODE = {"skipped": "mode"}  # what a planning question is told when its thread is switched to auto
-
-
-# What may enter a run: a question, an answer to an open one, and what is noted when nobody could be asked.
-
-LARGEST = 200_000  # characters of an answer as JSON; a plan of seven sub-questions has about 10,000
-
-
 def validate_question(question: str, options: ResearchOptions) -> str:
-    """A question that may enter a run, or QuestionError saying what is wrong with it."""
+    """Return the question as it may enter a run; raises QuestionError saying what is wrong with it."""
     if not is_readable(question):
         raise QuestionError("the question is not readable text", help="Give it in words, as UTF-8 text.")
     question = question.strip()
     if len(question) > LONGEST:
         raise QuestionError(
-            f"the question has {len(question):,} characters; at most {LONGEST:,} are taken",
+            f"the question has {len(question):,} characters; at most {LONGEST:,} are allowed",
             help="Shorten it, and put background into a file given with --docs.",
         )
     if not question and not options.interactive:
@@ -100,7 +101,7 @@ def validate_question(question: str, options: ResearchOptions) -> str:
 
 
 def list_skipped_approvals(options: ResearchOptions, settings: Settings) -> dict[str, str]:
-    """What would have been asked of a person, had there been one: said, never left out in silence."""
+    """Return notices of what would have been asked of a person, had there been one: never skipped in silence."""
     if options.interactive:
         return {}
     notices = {}
@@ -113,19 +114,16 @@ def list_skipped_approvals(options: ResearchOptions, settings: Settings) -> dict
     return notices
 
 
-# -- answers ----------------------------------------------------------------------------------------------
-
-
 QuestionContent = Mapping[str, Any]  # what the person saw when they decided
 FixText = Annotated[str, Field(min_length=1, max_length=LONGEST), BeforeValidator(clean_line)]
 ReportTitle = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(clean_line)]
 
 
 class AnswerForm(BaseModel):
-    """What an answer to a kind of question may hold. Nothing is turned into another type, nothing is ignored."""
+    """What an answer to a kind of question may hold. Nothing is converted, and nothing is ignored."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    modifies: ClassVar[str] = ""  # how a change is made, for whoever sent none
+    modifies: ClassVar[str] = ""  # how to send a change, for the error where none was sent
 
     decision: Decision = Field(strict=False)
     comment: str = Field(default="", max_length=LONGEST)
@@ -136,7 +134,7 @@ class AnswerForm(BaseModel):
         return {name: value for name in own if (value := getattr(self, name)) not in (None, [], "")}
 
     def apply(self, shown: QuestionContent) -> dict[str, Any]:
-        """What is to be done, or AnswerError where it cannot be done to what was shown."""
+        """Return what is to be done; raises AnswerError where it cannot be done to what was shown."""
         return {}
 
 
@@ -163,16 +161,13 @@ class HarvestForm(AnswerForm):
         return {"without": [_parse_host(name, shown.get("hosts", ())) for name in self.without]}
 
 
-_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
-
-
 def _parse_host(name: str, found: Collection[str]) -> str:
-    """As addresses have it, from however it was written; a whole address stands for its host. A name that everybody
-    may register under, such as "com", would strike out the web."""
+    """Return the host of a name or an address. A suffix that everybody may register under, such as "com", would exclude
+    the whole web."""
     text = name.strip()
-    place = address(text if "://" in text else f"https://{text}")
-    host = place.host.rstrip(".").removeprefix("www.") if place else ""
-    if host in found or (_HOST.fullmatch(host) and registrable_domain(host)):
+    url = parse_url(text if "://" in text else f"https://{text}")
+    host = url.host.rstrip(".").removeprefix("www.") if url else ""
+    if host in found or (HOST.fullmatch(host) and registrable_domain(host)):
         return host
     raise AnswerError(f"{name[:80]!r} is no host", help="Name hosts as in example.com.")
 
@@ -207,7 +202,7 @@ class ReportForm(AnswerForm):
 
 
 def _match_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Names as they are spelt where they stand."""
+    """Return the names as they are spelt in what was shown."""
     spelt = {" ".join(fold(name).split()): name for name in known if name}
     wanted = [(name, " ".join(fold(name).split())) for name in names]
     if unknown := [name for name, folded in wanted if folded not in spelt]:
@@ -221,19 +216,38 @@ def _empty_error(what: str) -> AnswerError:
 
 
 FORMS: dict[str, type[AnswerForm]] = {
-    "approve_plan": PlanForm, "approve_harvest": HarvestForm, "approve_claims": ClaimsForm,
-    "approve_review": ReportForm, "approve_output": ReportForm,
-}  # fmt: skip
+    "approve_plan": PlanForm,
+    "approve_harvest": HarvestForm,
+    "approve_claims": ClaimsForm,
+    "approve_review": ReportForm,
+    "approve_output": ReportForm,
+}
 
 
 def answer_schema(kind: str) -> dict[str, Any]:
-    """The JSON schema of an answer."""
+    """Return the JSON schema of an answer."""
     return FORMS[kind].model_json_schema() if kind in FORMS else {"type": "string", "maxLength": LONGEST}
 
 
 def validate_answer(question: OpenQuestion, value: object) -> dict[str, Any]:
-    """An answer of the form its question needs; anything else is an AnswerError and leaves the question open."""
-    return _validate_decision(question, value) if question.kind in FORMS else {"text": _validate_text(question, value)}
+    """Return the answer in the form its question needs; anything else is an AnswerError."""
+    if question.kind not in FORMS:
+        return {"text": _validate_text(question, value)}
+    form = _parse_form(question.kind, value)
+    if form.decision.value not in question.options:
+        raise AnswerError(
+            f"{form.decision.value} is not possible here any more",
+            help=f"Answer one of: {', '.join(question.options)}.",
+        )
+    answer = {**form.model_dump(mode="json"), "by": "person", **question_reference(question)}
+    help = f"To change something {form.modifies}."
+    if form.decision is Decision.MODIFY:
+        if not form.changes:
+            raise AnswerError("nothing is said about what to change", help=help)
+        return {**answer, **form.apply(question.shown)}
+    if form.changes:
+        raise AnswerError(f"{form.decision.value} would ignore what is said in {', '.join(form.changes)}", help=help)
+    return answer
 
 
 def _validate_text(question: OpenQuestion, value: object) -> str:
@@ -242,67 +256,51 @@ def _validate_text(question: OpenQuestion, value: object) -> str:
         raise AnswerError("the answer is empty or too long", help=f"Give 1 to {LONGEST:,} characters of text.")
     if not is_readable(text):
         raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
-    said = text.casefold().rstrip(" .!")
-    if said == CUSTOM.casefold() and CUSTOM in question.options:
+    folded = text.casefold().rstrip(" .!")
+    if folded == CUSTOM.casefold() and CUSTOM in question.options:
         raise AnswerError("“Custom” stands for an answer of your own", help="Give that answer itself.")
-    if said == ALL.casefold() and ALL in question.options:
+    if folded == ALL.casefold() and ALL in question.options:
         return "; ".join(option for option in question.options if option not in (ALL, CUSTOM))
-    if question.kind == "planning":
-        _refuse_non_answer(said, text)
-    return text
-
-
-def _refuse_non_answer(said: str, text: str) -> None:
-    """A planning question takes any words, but not all of several that exclude each other, nor another question."""
-    if said == ALL.casefold():
+    # A planning question takes any words, but not all of several that exclude each other, nor another question.
+    if question.kind == "planning" and folded == ALL.casefold():
         raise AnswerError("only one of these can hold", help="Choose one, or give an answer of your own.")
-    if text.endswith(("?", "？", "؟")) and len(text.split()) > 2:
+    if question.kind == "planning" and text.endswith(("?", "？", "؟")) and len(text.split()) > 2:
         raise AnswerError(
             "this is a question of its own",
             help='Answer this one first; "any" leaves it open, and "never mind" ends the research.',
         )
-
-
-def _validate_decision(question: OpenQuestion, value: object) -> dict[str, Any]:
-    form = _parse_form(question.kind, value)
-    if form.decision.value not in question.options:
-        raise AnswerError(
-            f"{form.decision.value} is not possible here any more",
-            help=f"Answer one of: {', '.join(question.options)}.",
-        )
-    given = {**form.model_dump(mode="json"), "by": "person", **question_reference(question)}
-    how = f"To change something {form.modifies}."
-    if form.decision is Decision.MODIFY:
-        if not form.changes:
-            raise AnswerError("nothing is said about what to change", help=how)
-        return {**given, **form.apply(question.shown)}
-    if form.changes:
-        raise AnswerError(f"{form.decision.value} would ignore what is said in {', '.join(form.changes)}", help=how)
-    return given
+    return text
 
 
 def _parse_form(kind: str, value: object) -> AnswerForm:
-    given = value if isinstance(value, dict) else {"decision": value}
+    fields = value if isinstance(value, dict) else {"decision": value}
     try:
-        size, readable = len(str(given)), all(map(is_readable, _iterate_texts(given)))
+        size, readable = len(str(fields)), all(map(is_readable, _iterate_texts(fields)))
     except RecursionError as error:
         raise AnswerError(
             "the answer is nested too deeply", help="Look at the example that review show gives."
         ) from error
-    if size > LARGEST:
-        raise AnswerError("the answer is too long", help=f"At most {LARGEST:,} characters are taken.")
+    if size > MAX_ANSWER_CHARS:
+        raise AnswerError("the answer is too long", help=f"At most {MAX_ANSWER_CHARS:,} characters are allowed.")
     if not readable:
         raise AnswerError("the answer is not readable text", help="Give it in words, as UTF-8 text.")
-    decision = given.get("decision")
-    given = {**given, "decision": decision.strip().lower() if isinstance(decision, str) else decision}
+    decision = fields.get("decision")
+    fields = {**fields, "decision": decision.strip().lower() if isinstance(decision, str) else decision}
     try:
-        return FORMS[kind].model_validate(given)
+        return FORMS[kind].model_validate(fields)
     except ValidationError as error:
-        raise _form_error(kind, given, error) from error
+        problem = error.errors()[0]
+        name = ".".join(map(str, problem["loc"]))
+        message = f"{name[:80]}: {problem['msg'].lower()}"
+        help = f"An answer here may hold: {', '.join(FORMS[kind].model_fields)}."
+        if name == "decision":
+            message = f"{str(fields['decision'])[:80]!r} is not a decision"
+            help = f"Answer one of: {', '.join(decision.value for decision in Decision)}."
+        raise AnswerError(message, help=help) from error
 
 
 def _iterate_texts(value: object) -> Iterator[str]:
-    """All there are, however deep."""
+    """Yield all texts, however deep."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -311,13 +309,3 @@ def _iterate_texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _iterate_texts(part)
-
-
-def _form_error(kind: str, given: dict[str, Any], error: ValidationError) -> AnswerError:
-    problem = error.errors()[0]
-    name = ".".join(map(str, problem["loc"]))
-    if name == "decision":
-        decisions = ", ".join(decision.value for decision in Decision)
-        return AnswerError(f"{str(given['decision'])[:80]!r} is not a decision", help=f"Answer one of: {decisions}.")
-    known = ", ".join(FORMS[kind].model_fields)
-    return AnswerError(f"{name[:80]}: {problem['msg'].lower()}", help=f"An answer here may hold: {known}.")

@@ -1,4 +1,4 @@
-"""Sources taken out of a report for good: what rested on them is derived again by a run that asks nothing new."""
+"""Vetoes: sources removed from a report for good. A run that asks nothing new derives again what rested on them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,16 +9,16 @@ from openassay.engine.start import RunStarter, make_title
 from openassay.errors import NotFoundError, UsageError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
-from openassay.models.report import ReportClaim, ReportData, SourceCard
+from openassay.models.report import ReportData, SourceCard
 from openassay.models.thread import Consequences, Run, SourceVeto, read_options
-from openassay.state import question_input, veto_input
+from openassay.state import load_vetoes, question_input, veto_input
 from openassay.text.urls import canonicalize_url, is_within_domain
 
-# Which sources a person means, and what a report would lose without them.
+MIN_HASH_CHARS = 6  # of the beginning of a hash by which a source is named
 
 
 def select_sources(report: ReportData, names: Iterable[str]) -> tuple[SourceVeto, ...]:
-    """Sources of the report by their id ("S3" or "3"), address, host, or the beginning of their hash."""
+    """Find sources of the report by their id ("S3" or "3"), address, host, or the beginning of their hash."""
     found: dict[str, SourceVeto] = {}
     for name in names:
         cards = [card for card in report.sources if _is_match(card, name.strip())]
@@ -31,57 +31,51 @@ def select_sources(report: ReportData, names: Iterable[str]) -> tuple[SourceVeto
     return tuple(found.values())
 
 
-LEAST = 6  # characters of a hash
-
-
 def _is_match(card: SourceCard, name: str) -> bool:
     if not name:
         return False
-    if card.id.lower() in (name.lower(), f"s{name}"):
-        return True
-    if canonicalize_url(name) == canonicalize_url(card.url) or (
-        card.host and "." in name and is_within_domain(card.host, name)
-    ):
-        return True
-    return len(name) >= LEAST and card.document.startswith(name.lower())
+    return bool(
+        card.id.lower() in (name.lower(), f"s{name}")
+        or canonicalize_url(name) == canonicalize_url(card.url)
+        or (card.host and "." in name and is_within_domain(card.host, name))
+        or (len(name) >= MIN_HASH_CHARS and card.document.startswith(name.lower()))
+    )
 
 
 def assess_consequences(report: ReportData, sources: Sequence[SourceVeto]) -> Consequences:
+    """Return what the report would lose without these sources."""
     out = {source.document for source in sources}
     supported = [claim for claim in report.claims if claim.verdict == "supported"]
     touched = [claim for claim in supported if any(span.document in out for span in claim.spans)]
     lost = [claim for claim in touched if all(span.document in out for span in claim.spans)]
     affected, gone = {claim.id for claim in touched}, {claim.id for claim in lost}
-    told = [sentence for section in report.sections for sentence in section.sentences]
+    sentences = [sentence for section in report.sections for sentence in section.sentences]
+    answered = {question for claim in supported for question in claim.questions}
+    still_answered = {question for claim in supported if claim.id not in gone for question in claim.questions}
+    questions = report.plan.questions if report.plan else ()
     return Consequences(
         sources=tuple(sources),
         lost=tuple(claim.id for claim in lost),
         weaker=tuple(claim.id for claim in touched if claim.id not in gone),
-        sentences=tuple(sentence.text for sentence in told if affected & set(sentence.claims)),
-        unanswered=_find_open_questions(report, supported, gone),
+        sentences=tuple(sentence.text for sentence in sentences if affected & set(sentence.claims)),
+        unanswered=tuple(question.text for question in questions if question.id in answered - still_answered),
         untouched=len(supported) - len(touched),
     )
 
 
-def _find_open_questions(report: ReportData, supported: Sequence[ReportClaim], gone: set[str]) -> tuple[str, ...]:
-    """Sub-questions that had answers and would have none."""
-    before = {question for claim in supported for question in claim.questions}
-    after = {question for claim in supported if claim.id not in gone for question in claim.questions}
-    questions = report.plan.questions if report.plan else ()
-    return tuple(question.text for question in questions if question.id in before - after)
-
-
-def merge_vetoes(values: Mapping[str, Any], added: Sequence[SourceVeto]) -> list[dict[str, Any]]:
-    """The thread's vetoes with these, each once."""
-    known = {source["document"]: source for source in values.get("vetoed") or ()}
-    return list({**known, **{source.document: source.plain() for source in added}}.values())
+def merge_vetoes(values: Mapping[str, Any], added: Sequence[SourceVeto]) -> list[dict[str, object]]:
+    """Add vetoes to those of the thread, each once."""
+    merged = {veto.document: veto for veto in (*load_vetoes(values), *added)}
+    return [veto.plain() for veto in merged.values()]
 
 
 class VetoService:
-    def __init__(self, runner: Runner, history: ThreadHistory, beginnings: RunStarter) -> None:
+    """Starts runs that take sources out of a report."""
+
+    def __init__(self, runner: Runner, history: ThreadHistory, starter: RunStarter) -> None:
         self._runner = runner
         self._history = history
-        self._beginnings = beginnings
+        self._starter = starter
 
     async def consequences(self, thread: str, sources: Sequence[str]) -> Consequences:
         report = await self._history.report(thread)
@@ -89,28 +83,27 @@ class VetoService:
 
     async def begin(self, thread: str, sources: Sequence[str], *, usd: float | None, queued: bool) -> Run:
         _refuse_open(await self._runner.latest_run(thread))
-        async with self._runner.lock_thread(thread) as hold:
-            run = await self._create_run(thread, sources, usd, RunStatus.QUEUED if queued else RunStatus.RUNNING)
-            given = await self.build_input(run, {})
+        async with self._runner.lock_thread(thread) as lock:
+            await self._runner.check(thread)
+            before = await self._runner.latest_run(thread)
+            report = await self._history.report(thread)
+            options = read_options(before)
+            # A branch may begin with a finished report.
+            _refuse_open(before, has_report=report.provenance.run in (before.id, *options.lineage))
+            named = select_sources(report, sources)
+            update: dict[str, object] = {"veto": tuple(source.document for source in named)}
+            options = options.model_copy(update=update if usd is None else {**update, "usd": usd})
+            title = make_title(f"Without {', '.join(source.title for source in named)}")
+            status = RunStatus.QUEUED if queued else RunStatus.RUNNING
+            run = self._starter.build_run(thread, title, options, status)
+            input = await self.build_input(run, {})
             await self._runner.threads.begin(run)
             if not queued:
-                self._runner.spawn(run, [], given, hold)
+                self._runner.spawn(run, [], input, lock)
         return run
 
-    async def _create_run(self, thread: str, sources: Sequence[str], usd: float | None, status: RunStatus) -> Run:
-        await self._runner.check(thread)
-        before = await self._runner.latest_run(thread)
-        report = await self._history.report(thread)
-        mine = (before.id, *read_options(before).lineage)  # a branch may begin with a finished report
-        _refuse_open(before, has_report=report.provenance.run in mine)
-        named = select_sources(report, sources)
-        listed = ", ".join(source.title for source in named)
-        most = {} if usd is None else {"usd": usd}
-        options = read_options(before).model_copy(update={"veto": tuple(source.document for source in named), **most})
-        return self._beginnings.build_run(thread, make_title(f"Without {listed}"), options, status)
-
     async def build_input(self, run: Run, notices: dict[str, str]) -> dict[str, Any]:
-        """What the graph is given at the start of a run, whether it takes sources out or asks a question."""
+        """Return the input of the graph at the start of a run, whether it vetoes sources or asks a question."""
         options = read_options(run)
         if not options.veto:
             return question_input(run.question, run.id, run.options, notices)

@@ -1,4 +1,4 @@
-"""What was found and what was read, with the texts of the snapshots."""
+"""The view of a thread's state: what front ends show of it, with the texts of its documents, kept within bounds."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +17,6 @@ from openassay.nodes.report import MAX_CITATIONS, SURENESS
 from openassay.protocols import DocumentStore
 from openassay.state import Plain
 from openassay.text.urls import canonicalize_url
-
-# What is shown of a thread's state.
 
 
 class GateView(Record):
@@ -127,16 +125,21 @@ class StateView(Record):
     left_out: dict[str, int] = {}  # how many queries, chunks, characters ... are not shown; "unreadable in plan": 1
 
 
-# What of a state is shown.
-
 T = TypeVar("T")
 
-MOST = {
-    "queries": 200, "search_results": 200, "evidence": 100, "chunks": 40, "claims": 500, "passages": 12,
-    "messages": 100, "issues": 100,
-}  # fmt: skip
-# What reading something of another shape raises; a record that does not validate is a ValueError.
-_ODD = (AttributeError, LookupError, TypeError, ValueError)
+MAX_ITEMS = {
+    "queries": 200,
+    "search_results": 200,
+    "evidence": 100,
+    "chunks": 40,
+    "claims": 500,
+    "passages": 12,
+    "messages": 100,
+    "issues": 100,
+}
+MAX_DRAFT_CHARS = 200_000
+MAX_SNIPPET_CHARS, MAX_CHUNK_CHARS = 300, 2_000
+MAX_MESSAGE_CHARS, MAX_QUOTE_CHARS = 4_000, 600
 
 parse_text = TypeAdapter(str).validate_python
 parse_optional_text = TypeAdapter(str | None).validate_python
@@ -154,17 +157,17 @@ class StateReader:
         self.left_out: Counter[str] = Counter()
 
     def read_field(self, name: str, read: Callable[[Any], T], default: T) -> T:
-        """A whole field, or what stands for one that is empty or odd."""
+        """Read a whole field; the default stands for one that is empty or unreadable."""
         value = self._values.get(name)
         return next(iter(self.read_each(name, [value] if value else [], read)), default)
 
     def read_items(self, name: str, read: Callable[[Any], T]) -> list[T]:
-        """The items of a list that can be read."""
+        """Read the items of a list, as far as they can be read."""
         return self.read_each(name, self.read_field(name, as_list, []), read)
 
     def read_mapping(self, name: str, read: Callable[[Any], T]) -> dict[str, T]:
-        """The entries of a mapping that can be read."""
-        entries: list[tuple[Any, Any]] = self.read_field(name, _as_entries, [])
+        """Read the entries of a mapping, as far as they can be read."""
+        entries: list[tuple[Any, Any]] = self.read_field(name, lambda value: list(value.items()), [])
         return dict(self.read_each(name, entries, lambda entry: (parse_text(entry[0]), read(entry[1]))))
 
     def read_each(self, name: str, found: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
@@ -173,18 +176,18 @@ class StateReader:
         for item in found:
             try:
                 good.append(read(item))
-            except _ODD:
+            except (AttributeError, LookupError, TypeError, ValueError):  # also of a record that does not validate
                 odd += 1
         if odd:  # not added up: a field may be read twice
-            told = f"unreadable in {name}"
-            self.left_out[told] = max(odd, self.left_out[told])
+            key = f"unreadable in {name}"
+            self.left_out[key] = max(odd, self.left_out[key])
         return good
 
     def take_first(self, name: str, items: Sequence[T]) -> tuple[T, ...]:
-        return self._count_omissions(name, items, items[: MOST[name]])
+        return self._count_omissions(name, items, items[: MAX_ITEMS[name]])
 
     def take_last(self, name: str, items: Sequence[T]) -> tuple[T, ...]:
-        return self._count_omissions(name, items, items[-MOST[name] :])
+        return self._count_omissions(name, items, items[-MAX_ITEMS[name] :])
 
     def clip_text(self, text: str, longest: int) -> str:
         if len(text) > longest:
@@ -203,43 +206,35 @@ def as_list(value: Any) -> list[Any]:
     return list(value)
 
 
-def _as_entries(value: Any) -> list[tuple[Any, Any]]:
-    return list(value.items())
+def view_claims(reader: StateReader, draft: DraftView | None) -> tuple[ReportClaim, ...]:
+    """Return the claims, each with the passages it rests on; those of the draft first, should there be no room for
+    all. Passages are whole or left out: one that is cut would not be what its document says."""
+    ids = _source_ids(reader)
 
+    def read_claim(claim: Plain) -> ReportClaim:
+        fields = {name: value for name, value in claim.items() if name in ReportClaim.model_fields}
+        for name in ("spans", "against"):
+            spans = claim.get(name, ())
+            fields[name] = tuple(ReportSpan(**span, source=ids.get(span["document"], "")) for span in spans)
+        return ReportClaim(**fields)
 
-# The claims of a moment, each with the passages it rests on.
-
-
-def view_claims(shown: StateReader, draft: DraftView | None) -> tuple[ReportClaim, ...]:
-    """Those the draft tells come first: should there be no room for all, nobody looks for the others."""
-    ids = dict(shown.read_items("sources", lambda source: (parse_text(source["document"]), parse_text(source["id"]))))
-    found = shown.read_items("claims", lambda claim: _to_claim(claim, ids))
-    told = {name for section in draft.sections for one in section.sentences for name in one.claims} if draft else set()
-    ordered = sorted(found, key=lambda claim: claim.id not in told)
-    return tuple(_clip_claim(claim, shown) for claim in shown.take_first("claims", ordered))
-
-
-def _to_claim(claim: Plain, ids: Mapping[str, str]) -> ReportClaim:
-    def placed(name: str) -> tuple[ReportSpan, ...]:
-        return tuple(ReportSpan(**span, source=ids.get(span["document"], "")) for span in claim.get(name, ()))
-
-    kept = {name: value for name, value in claim.items() if name in ReportClaim.model_fields}
-    return ReportClaim(**{**kept, "spans": placed("spans"), "against": placed("against")})
-
-
-def _clip_claim(claim: ReportClaim, shown: StateReader) -> ReportClaim:
-    """Passages are whole or not there: one that is cut would not be what its snapshot says."""
-    return claim.model_copy(
-        update={
-            "spans": shown.take_first("passages", claim.spans),
-            "against": shown.take_first("passages", claim.against),
-        }
+    found = reader.read_items("claims", read_claim)
+    used = {name for section in draft.sections for one in section.sentences for name in one.claims} if draft else set()
+    ordered = sorted(found, key=lambda claim: claim.id not in used)
+    return tuple(
+        claim.model_copy(
+            update={
+                "spans": reader.take_first("passages", claim.spans),
+                "against": reader.take_first("passages", claim.against),
+            }
+        )
+        for claim in reader.take_first("claims", ordered)
     )
 
 
-# The draft of a moment: as a text, and in the sections it would be published in, with citations and marks.
-
-LONGEST = 200_000  # characters
+def _source_ids(reader: StateReader) -> dict[str, str]:
+    """Return the number of each document."""
+    return dict(reader.read_items("sources", lambda source: (parse_text(source["document"]), parse_text(source["id"]))))
 
 
 class ClaimSupport(NamedTuple):
@@ -249,87 +244,80 @@ class ClaimSupport(NamedTuple):
     mark: Mark | None = None
 
 
-def view_draft(shown: StateReader) -> DraftView | None:
-    ids = dict(shown.read_items("sources", lambda source: (parse_text(source["document"]), parse_text(source["id"]))))
+def view_draft(reader: StateReader) -> DraftView | None:
+    """Return the draft as a text, and in the sections it would be published in, with citations and marks."""
+    ids = _source_ids(reader)
 
-    def behind(claim: Plain) -> tuple[str, ClaimSupport]:
+    def read_support(claim: Plain) -> tuple[str, ClaimSupport]:
         documents = [span["document"] for span in claim["spans"]]
         mark = parse_optional_text(claim.get("mark"))
         cited = tuple(ids[document] for document in documents if document in ids)
         return parse_text(claim["id"]), ClaimSupport(cited, Mark(mark) if mark else None)
 
-    claims = dict(shown.read_items("claims", behind))
-    confidence = shown.read_field("confidence", lambda value: round(parse_float(value) / 10, 2), 0.0)
-    return shown.read_field("draft", lambda held: _to_draft(held, claims, confidence, shown), None)
+    claims = dict(reader.read_items("claims", read_support))
+    confidence = reader.read_field("confidence", lambda value: round(parse_float(value) / 10, 2), 0.0)
 
+    def read_draft(draft: Plain) -> DraftView:
+        paragraphs, used = [draft["title"]], list[str]()
+        for section in draft["sections"]:
+            lines = [section["title"]] if section["title"] else []
+            for sentence in section["sentences"]:
+                used += sentence["claims"]
+                cited = "".join(f"[{source}]" for source in _list_citations(sentence["claims"], claims))
+                lines.append(f"{sentence['text']} {cited}".rstrip())
+            paragraphs.append("\n".join(lines))
+        return DraftView(
+            title=reader.clip_text(draft["title"], MAX_DRAFT_CHARS),
+            sections=tuple(_to_sections(draft, claims, reader)),
+            text=reader.clip_text("\n\n".join(paragraphs), MAX_DRAFT_CHARS),
+            citations=tuple(_list_citations(used, claims)),
+            confidence=confidence,
+        )
 
-def _to_draft(held: Plain, claims: Mapping[str, ClaimSupport], confidence: float, shown: StateReader) -> DraftView:
-    used = [name for section in held["sections"] for sentence in section["sentences"] for name in sentence["claims"]]
-    return DraftView(
-        title=shown.clip_text(held["title"], LONGEST),
-        sections=tuple(_to_sections(held, claims, shown)),
-        text=shown.clip_text("\n\n".join(_to_paragraphs(held, claims)), LONGEST),
-        citations=tuple(_list_citations(used, claims)),
-        confidence=confidence,
-    )
+    return reader.read_field("draft", read_draft, None)
 
 
 def _list_citations(names: Sequence[str], claims: Mapping[str, ClaimSupport]) -> dict[str, None]:
     return dict.fromkeys(source for name in names for source in claims.get(name, ClaimSupport()).sources)
 
 
-def _to_paragraphs(held: Plain, claims: Mapping[str, ClaimSupport]) -> Iterator[str]:
-    yield held["title"]
-    for section in held["sections"]:
-        lines = [
-            (
-                f"{sentence['text']} {''.join(f'[{source}]' for source in _list_citations(sentence['claims'], claims))}"
-            ).rstrip()
-            for sentence in section["sentences"]
-        ]
-        yield "\n".join([section["title"], *lines] if section["title"] else lines)
-
-
-def _to_sections(held: Plain, claims: Mapping[str, ClaimSupport], shown: StateReader) -> Iterator[Section]:
-    """As many sentences as there is room for; the others are counted."""
-    room = LONGEST
-    for section in held["sections"]:
+def _to_sections(draft: Plain, claims: Mapping[str, ClaimSupport], reader: StateReader) -> Iterator[Section]:
+    """Yield as many sentences as there is room for; the others are counted."""
+    room = MAX_DRAFT_CHARS
+    for section in draft["sections"]:
         room -= len(section["title"])
-        kept = []
+        sentences = []
         for sentence in section["sentences"]:
             room -= len(sentence["text"])
-            if room >= 0:
-                kept.append(_to_sentence(sentence, claims))
-        if left := len(section["sentences"]) - len(kept):
-            shown.left_out["sentences"] += left
-        if kept:
-            yield Section(title=section["title"], role=section.get("role", "body"), sentences=tuple(kept))
-
-
-def _to_sentence(sentence: Plain, claims: Mapping[str, ClaimSupport]) -> Sentence:
-    names, opens = sentence["claims"], sentence.get("opens", False)
-    if not names:
-        return Sentence(text=sentence["text"], kind="frame", opens=opens)
-    marks = [mark for name in names if (mark := claims.get(name, ClaimSupport()).mark)]
-    return Sentence(
-        text=sentence["text"],
-        kind="fact",
-        claims=names,
-        citations=tuple(_list_citations(names, claims))[:MAX_CITATIONS],
-        mark=min(marks, key=SURENESS.index) if marks else Mark.SINGLE,
-        opens=opens,
-    )
-
-
-SNIPPET, CHUNK = 300, 2_000  # characters
+            if room < 0:
+                continue
+            names, opens = sentence["claims"], sentence.get("opens", False)
+            if not names:
+                sentences.append(Sentence(text=sentence["text"], kind="frame", opens=opens))
+                continue
+            marks = [mark for name in names if (mark := claims.get(name, ClaimSupport()).mark)]
+            sentences.append(
+                Sentence(
+                    text=sentence["text"],
+                    kind="fact",
+                    claims=names,
+                    citations=tuple(_list_citations(names, claims))[:MAX_CITATIONS],
+                    mark=min(marks, key=SURENESS.index) if marks else Mark.SINGLE,
+                    opens=opens,
+                )
+            )
+        if omitted := len(section["sentences"]) - len(sentences):
+            reader.left_out["sentences"] += omitted
+        if sentences:
+            yield Section(title=section["title"], role=section.get("role", "body"), sentences=tuple(sentences))
 
 
 class ResultCandidate(NamedTuple):
     rank: int
     search: str
     result: SearchResult
-    document: str | None  # that the source keeps itself
-    start: int  # where the match stands in it
+    document: str | None  # that the source stores itself
+    start: int  # of the match in it
     fulltext: str
 
 
@@ -338,13 +326,8 @@ class EvidenceRange(NamedTuple):
     end: int
 
 
-class SourceLabel(NamedTuple):
-    id: str
-    title: str
-
-
 async def _load_document(name: str, documents: DocumentStore) -> Document | str:
-    """The document, or why it cannot be shown."""
+    """Return the document, or why it cannot be shown."""
     try:
         return await documents.get(name)
     except (NotFoundError, EvidenceError) as error:
@@ -352,72 +335,81 @@ async def _load_document(name: str, documents: DocumentStore) -> Document | str:
 
 
 def _snippet(document: Document, start: int) -> str:
-    return " ".join(document.text[start : start + SNIPPET].split())
+    return " ".join(document.text[start : start + MAX_SNIPPET_CHARS].split())
 
 
-# Found ------------------------------------------------------------------------------------------------
+async def view_results(reader: StateReader, documents: DocumentStore) -> tuple[SearchResult, ...]:
+    """Return what was found: every address once, the first of each search before the second of any."""
+    fetched = reader.read_mapping("harvested", lambda page: parse_optional_text(page.get("document")))
+    searched = reader.read_mapping("searched", lambda search: as_list(search["hits"]))
+
+    def read_hit(pair: tuple[str, Plain]) -> ResultCandidate:
+        search, hit = pair
+        result = SearchResult(
+            url=hit["url"],
+            title=hit["title"],
+            snippet=hit.get("snippet", ""),
+            published=hit["published"],
+            provider=hit["provider"],
+            host=hit["host"],
+        )
+        document, fulltext = parse_optional_text(hit["document"]), parse_optional_text(hit["fulltext"])
+        start = parse_int(hit["start"] or 0)
+        return ResultCandidate(parse_int(hit["rank"]), search, result, document, start, fulltext or result.url)
+
+    hits = reader.read_each("searched", [(key, hit) for key, hits in searched.items() for hit in hits], read_hit)
+    ordered = sorted(hits, key=lambda hit: (hit.rank, hit.search))
+    unique = list({canonicalize_url(hit.result.url): hit for hit in reversed(ordered)}.values())[::-1]
+    results = []
+    for hit in reader.take_first("search_results", unique):
+        result, name = hit.result, hit.document or fetched.get(canonicalize_url(hit.fulltext))
+        if name and not result.snippet:
+            document = await _load_document(name, documents)
+            if isinstance(document, str):
+                result = result.model_copy(update={"problem": document})
+            else:
+                snippet = _snippet(document, hit.start if hit.document else 0)
+                result = result.model_copy(update={"snippet": snippet})
+        results.append(result)
+    return tuple(results)
 
 
-async def view_results(shown: StateReader, documents: DocumentStore) -> tuple[SearchResult, ...]:
-    fetched = shown.read_mapping("harvested", lambda page: parse_optional_text(page.get("document")))
-    searched = shown.read_mapping("searched", lambda search: as_list(search["hits"]))
-    hits = [(key, hit) for key, hits in searched.items() for hit in hits]
-    best = shown.take_first(
-        "search_results", _rank_results(shown.read_each("searched", hits, lambda pair: _parse_hit(*pair)))
-    )
-    return tuple([await _to_result(found, fetched, documents) for found in best])
+async def view_evidence(reader: StateReader, documents: DocumentStore) -> tuple[EvidenceView, ...]:
+    """Return what was read: of each document the passages selected or, if there are none any more, its findings."""
 
+    def read_label(source: Plain) -> tuple[str, tuple[str, str]]:
+        return parse_text(source["document"]), (parse_text(source["id"]), parse_text(source["title"]))
 
-def _parse_hit(search: str, hit: Plain) -> ResultCandidate:
-    result = SearchResult(
-        url=hit["url"], title=hit["title"], snippet=hit.get("snippet", ""), published=hit["published"],
-        provider=hit["provider"], host=hit["host"],
-    )  # fmt: skip
-    document, fulltext = parse_optional_text(hit["document"]), parse_optional_text(hit["fulltext"])
-    return ResultCandidate(
-        parse_int(hit["rank"]), search, result, document, parse_int(hit["start"] or 0), fulltext or result.url
-    )
-
-
-def _rank_results(hits: Sequence[ResultCandidate]) -> list[ResultCandidate]:
-    """Every address once, the first of each search before the second of any."""
-    ordered = sorted(hits, key=lambda found: (found.rank, found.search))
-    return list({canonicalize_url(found.result.url): found for found in reversed(ordered)}.values())[::-1]
-
-
-async def _to_result(
-    found: ResultCandidate, fetched: Mapping[str, str | None], documents: DocumentStore
-) -> SearchResult:
-    name = found.document or fetched.get(canonicalize_url(found.fulltext))
-    if found.result.snippet or not name:
-        return found.result
-    document = await _load_document(name, documents)
-    if isinstance(document, str):
-        return found.result.model_copy(update={"problem": document})
-    snippet = _snippet(document, found.start if found.document else 0)
-    return found.result.model_copy(update={"snippet": snippet})
-
-
-# Read -------------------------------------------------------------------------------------------------
-
-
-async def view_evidence(shown: StateReader, documents: DocumentStore) -> tuple[EvidenceView, ...]:
-    cards = dict(shown.read_items("sources", lambda source: (parse_text(source["document"]), _to_label(source))))
-    places = _list_ranges(shown)
-    names = shown.take_first("evidence", list(dict.fromkeys([*cards, *places])))
-    return tuple([await _to_evidence(name, cards.get(name), places.get(name, []), documents, shown) for name in names])
-
-
-def _to_label(source: Plain) -> SourceLabel:
-    return SourceLabel(parse_text(source["id"]), parse_text(source["title"]))
-
-
-def _list_ranges(shown: StateReader) -> dict[str, list[EvidenceRange]]:
-    """Document -> where it was read: the passages chosen of it or, if there are none any more, what was found in it."""
-    passages = [place for places in shown.read_mapping("selected", as_list).values() for place in places]
-    chosen = _group_by_document(shown.read_each("selected", passages, _to_range))
-    found = _group_by_document(shown.read_items("findings", lambda finding: _to_range(finding["span"])))
-    return {name: sorted(places) for name, places in {**found, **chosen}.items()}
+    labels = dict(reader.read_items("sources", read_label))
+    passages = [passage for chosen in reader.read_mapping("selected", as_list).values() for passage in chosen]
+    selected = _group_by_document(reader.read_each("selected", passages, _to_range))
+    found = _group_by_document(reader.read_items("findings", lambda finding: _to_range(finding["span"])))
+    ranges = {name: sorted(places) for name, places in {**found, **selected}.items()}
+    evidence = []
+    for name in reader.take_first("evidence", list(dict.fromkeys([*labels, *ranges]))):
+        document, places = await _load_document(name, documents), ranges.get(name, [])
+        id, title = labels.get(name, (None, ""))
+        if isinstance(document, str):
+            evidence.append(EvidenceView(id=id, title=title, content_hash=name, problem=document))
+            continue
+        chunks = [
+            Chunk(start=start, end=end, text=reader.clip_text(document.text[start:end], MAX_CHUNK_CHARS))
+            for start, end in reader.take_first("chunks", places)
+        ]
+        view = EvidenceView(
+            id=id,
+            url=document.url,
+            title=title or document.title,
+            content_hash=name,
+            chunks=tuple(chunks),
+            snippet=_snippet(document, places[0].start if places else 0),
+            host=document.host,
+            kind=document.kind,
+            published=document.published.isoformat() if document.published else None,
+            author=document.author,
+        )
+        evidence.append(view)
+    return tuple(evidence)
 
 
 def _group_by_document(places: Iterable[tuple[str, EvidenceRange]]) -> dict[str, set[EvidenceRange]]:
@@ -431,29 +423,6 @@ def _to_range(span: Plain) -> tuple[str, EvidenceRange]:
     return parse_text(span["document"]), EvidenceRange(parse_int(span["start"]), parse_int(span["end"]))
 
 
-async def _to_evidence(
-    name: str, card: SourceLabel | None, places: Sequence[EvidenceRange], documents: DocumentStore, shown: StateReader
-) -> EvidenceView:
-    document = await _load_document(name, documents)
-    id, title = card or (None, "")
-    if isinstance(document, str):
-        return EvidenceView(id=id, title=title, content_hash=name, problem=document)
-    chunks = [
-        Chunk(start=start, end=end, text=shown.clip_text(document.text[start:end], CHUNK))
-        for start, end in shown.take_first("chunks", places)
-    ]
-    return EvidenceView(
-        id=id, url=document.url, title=title or document.title, content_hash=name, chunks=tuple(chunks),
-        snippet=_snippet(document, places[0].start if places else 0), host=document.host, kind=document.kind,
-        published=document.published.isoformat() if document.published else None, author=document.author,
-    )  # fmt: skip
-
-
-# The view of a state.
-
-MESSAGE, QUOTE = 4_000, 600  # characters
-
-
 async def build_view(
     values: Mapping[str, Any],
     documents: DocumentStore,
@@ -463,47 +432,48 @@ async def build_view(
     checkpoint: str | None = None,
     mode: Mode | None = None,
 ) -> StateView:
-    """`mode` is the thread's, where the question came without one."""
-    shown = StateReader(values)
-    written = view_draft(shown)
+    """Build the view of a state; `mode` is the thread's, where the question came without one."""
+    reader = StateReader(values)
+    draft = view_draft(reader)
+
+    def read_message(message: Plain) -> ThreadMessage:
+        turn = ThreadMessage(role=message["role"], content=message["content"])
+        return turn.model_copy(update={"content": reader.clip_text(turn.content, MAX_MESSAGE_CHARS)})
+
     return StateView(
         thread=thread,
         checkpoint=checkpoint,
         next=tuple(dict.fromkeys(next)),
-        status=shown.read_field("status", Status, Status.PENDING),
-        clarity_status=shown.read_field("clarity_status", Clarity, Clarity.PENDING),
-        user_inputs=_to_inputs(shown, mode),
-        plan=shown.read_field("plan", _to_plan, None),
-        queries=shown.take_first("queries", _list_queries(shown)),
-        search_results=await view_results(shown, documents),
-        evidence=await view_evidence(shown, documents),
-        analysis=_view_analysis(shown),
-        claims=view_claims(shown, written),
-        draft=written,
-        issues=shown.take_first("issues", shown.read_items("issues", _format_issue)),
-        subject=shown.read_field("subject", parse_text, None),
-        messages=shown.take_last("messages", shown.read_items("messages", lambda message: _to_message(message, shown))),
-        conversation_summary=shown.read_field("conversation_summary", parse_text, ""),
-        notices=tuple(shown.read_mapping("notices", parse_text).values()),
-        left_out=dict(shown.left_out),
+        status=reader.read_field("status", Status, Status.PENDING),
+        clarity_status=reader.read_field("clarity_status", Clarity, Clarity.PENDING),
+        user_inputs=UserInputs(
+            goal=reader.read_field("original_query", parse_text, ""),
+            mode_override=reader.read_field("options", _read_mode, None) or mode,
+            gate=reader.read_field("gate", _read_gate, None),
+            planner_answers=reader.read_mapping("planner_answers", parse_text),
+        ),
+        plan=reader.read_field("plan", _read_plan, None),
+        queries=reader.take_first("queries", _list_queries(reader)),
+        search_results=await view_results(reader, documents),
+        evidence=await view_evidence(reader, documents),
+        analysis=_view_analysis(reader),
+        claims=view_claims(reader, draft),
+        draft=draft,
+        issues=reader.take_first("issues", reader.read_items("issues", _read_issue)),
+        subject=reader.read_field("subject", parse_text, None),
+        messages=reader.take_last("messages", reader.read_items("messages", read_message)),
+        conversation_summary=reader.read_field("conversation_summary", parse_text, ""),
+        notices=tuple(reader.read_mapping("notices", parse_text).values()),
+        left_out=dict(reader.left_out),
     )
 
 
-def _to_inputs(shown: StateReader, mode: Mode | None) -> UserInputs:
-    return UserInputs(
-        goal=shown.read_field("original_query", parse_text, ""),
-        mode_override=shown.read_field("options", _to_mode, None) or mode,
-        gate=shown.read_field("gate", _to_gate, None),
-        planner_answers=shown.read_mapping("planner_answers", parse_text),
-    )
+def _read_mode(options: Plain) -> Mode | None:
+    mode = options.get("mode")
+    return None if mode is None else Mode(mode)
 
 
-def _to_mode(options: Plain) -> Mode | None:
-    said = options.get("mode")
-    return None if said is None else Mode(said)
-
-
-def _to_gate(gate: Plain) -> GateView:
+def _read_gate(gate: Plain) -> GateView:
     return GateView(
         clarity=parse_float(gate["clarity"]),
         coherence=parse_float(gate["coherence"]),
@@ -513,7 +483,7 @@ def _to_gate(gate: Plain) -> GateView:
     )
 
 
-def _to_plan(plan: Plain) -> PlanView:
+def _read_plan(plan: Plain) -> PlanView:
     queries: dict[str, list[str]] = {}
     for query in plan["queries"]:
         queries.setdefault(query["question"], []).append(query["text"])
@@ -526,44 +496,36 @@ def _to_plan(plan: Plain) -> PlanView:
     )
 
 
-def _list_queries(shown: StateReader) -> list[str]:
-    """Those planned, then those asked besides."""
-    planned: list[str] = shown.read_field(
+def _list_queries(reader: StateReader) -> list[str]:
+    """List the planned queries, then those asked besides."""
+
+    def read_search(result: Plain) -> Plain:
+        queries = [{"text": parse_text(query["text"])} for query in result["queries"]]
+        return {"question": parse_text(result["question"]), "queries": queries}
+
+    planned: list[str] = reader.read_field(
         "plan", lambda plan: [parse_text(query["text"]) for query in plan["queries"]], []
     )
-    lines = list_queries(
-        {"asked": shown.read_items("asked", parse_text), "searched": shown.read_mapping("searched", _to_search)}
-    )
+    searched = reader.read_mapping("searched", read_search)
+    lines = list_queries({"asked": reader.read_items("asked", parse_text), "searched": searched})
     return list(dict.fromkeys([*planned, *(line.partition(" ")[2] for line in lines)]))
 
 
-def _to_search(result: Plain) -> Plain:
-    return {
-        "question": parse_text(result["question"]),
-        "queries": [{"text": parse_text(query["text"])} for query in result["queries"]],
-    }
-
-
-def _view_analysis(shown: StateReader) -> AnalysisView | None:
-    analysis = shown.read_field("analysis", AnalysisView.model_validate, None)
+def _view_analysis(reader: StateReader) -> AnalysisView | None:
+    analysis = reader.read_field("analysis", AnalysisView.model_validate, None)
     if analysis is None:
         return None
     sides = [id for matter in analysis.disagreements for side in matter.sides for id in side]
     named = {*(key.finding for key in analysis.key_findings), *sides}
-    findings = shown.read_items(
+    findings = reader.read_items(
         "findings", lambda finding: (parse_text(finding["id"]), parse_text(finding["span"]["quote"]))
     )
-    quotes = {id: shown.clip_text(quote, QUOTE) for id, quote in findings if id in named}
+    quotes = {id: reader.clip_text(quote, MAX_QUOTE_CHARS) for id, quote in findings if id in named}
     return analysis.model_copy(update={"quotes": quotes})
 
 
-def _format_issue(issue: Plain) -> str:
+def _read_issue(issue: Plain) -> str:
     severity, category, location, description = (
         parse_text(issue[key]) for key in ("severity", "category", "location", "description")
     )
     return f"{severity}, {category} ({location}): {description}"
-
-
-def _to_message(message: Plain, shown: StateReader) -> ThreadMessage:
-    turn = ThreadMessage(role=message["role"], content=message["content"])
-    return turn.model_copy(update={"content": shown.clip_text(turn.content, MESSAGE)})
