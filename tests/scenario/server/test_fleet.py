@@ -112,7 +112,7 @@ async def test_what_is_asked_waits_for_a_worker(serve: Open, http: Http, fleet: 
     async with only_put_in_line(server):
         threads = [(await asked(client))["threadId"] for _ in range(2)]
         ready = await client.get("/readyz")
-        assert (ready.status_code, "nothing takes up runs" in ready.json()["detail"]) == (503, True)
+        assert (ready.status_code, "no worker is picking up runs" in ready.json()["detail"]) == (503, True)
         async with asyncio.timeout(30), listening(client, threads[1]) as events:
             places = (heard.json()["position"] async for heard in events if heard.name == "queue")
             assert 2 in [place async for place in _until(places, 2)]
