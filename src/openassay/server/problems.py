@@ -107,7 +107,7 @@ class _Problem(NamedTuple):
 
 # An error that is not listed is what its nearest base class is.
 _PROBLEMS: dict[type[BaseException], _Problem] = {
-    OpenAssayError: _Problem(500, "assay"),
+    OpenAssayError: _Problem(500, "openassay"),
     errors.UsageError: _Problem(409, "usage"),
     errors.QuestionError: _Problem(422, "question"),
     errors.PathError: _Problem(422, "path"),
