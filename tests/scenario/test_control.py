@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import sqlite3
-import threading
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, closing
 from datetime import timedelta
@@ -243,17 +241,23 @@ async def test_a_run_that_is_stopped_while_it_begins_stays_stopped(
     process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = await process()
-    really, begun = engine.threads._update, threading.Event()
+    update, begun = engine.threads.update, asyncio.Event()
 
-    def slowly(run: str, status: RunStatus | None, *more: Any) -> None:
-        if status is RunStatus.RUNNING:
-            begun.set()
-            time.sleep(0.3)  # a thread that has much to do goes on when nobody waits for it any more
-        really(run, status, *more)
+    async def update_late(*args: Any, **changes: Any) -> None:
+        await asyncio.sleep(0.3)
+        await update(*args, **changes)
 
-    monkeypatch.setattr(engine.threads, "_update", slowly)
+    async def update_slowly(*args: Any, **changes: Any) -> None:
+        if changes.get("status") is not RunStatus.RUNNING:
+            return await update(*args, **changes)
+        begun.set()
+        await asyncio.shield(update_late(*args, **changes))  # as in a thread, it goes on when nobody waits any more
+        return None
+
+    monkeypatch.setattr(engine.threads, "update", update_slowly)
     run = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
-    await asyncio.to_thread(begun.wait, 10)
+    async with asyncio.timeout(10):
+        await begun.wait()
     await engine.cancel(run.id)
     await asyncio.sleep(0.5)
     assert (await engine.threads.run(run.id)).status is RunStatus.CANCELLED
