@@ -320,11 +320,13 @@ async def test_nor_where_no_attack_is_recognised(attacked: Callable[..., Any], i
     assert {name: seen.harm[name] for name in structural if seen.harm[name]} == {}
 
 
+@pytest.mark.slow
 async def test_no_query_is_written_by_who_has_seen_a_page(attacked: Callable[..., Any]) -> None:
     seen: Seen = await attacked(instead=False, marks=False)
     assert seen.harm["queries"] == []
 
 
+@pytest.mark.slow
 async def test_the_title_says_nothing_that_a_page_has_asked_for(attacked: Callable[..., Any]) -> None:
     for instead in (False, True):
         seen: Seen = await attacked(instead=instead, marks=False)

@@ -341,6 +341,7 @@ async def test_a_copy_or_the_same_publisher_is_no_second_witness(lab: Make, how:
 # The example library has a syndicated copy, a contradiction, an outdated figure and an unanswered corner
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-10")
 def test_the_syndicated_wire_report_of_the_library_is_one_group_with_its_copy(library: LibraryRun) -> None:
     groups = {card.url.rsplit("/", 1)[-1]: card.group for card in library.report.sources}

@@ -88,6 +88,7 @@ def test_of_what_is_made_false_nothing_is_published_and_what_is_true_is(seen: li
     assert as_written >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_a_sentence_under_another_claims_name_is_bound_to_the_claim_that_says_it(seen: list[bench.Seen]) -> None:
     cited = [item for item in seen if item.line.kind == CITATION]

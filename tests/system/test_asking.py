@@ -72,6 +72,7 @@ def test_control_c_and_control_d_at_a_prompt_leave_the_question_open(openassay: 
     assert openassay.statuses(thread) == ["waiting"]
 
 
+@pytest.mark.slow
 def test_plan_mode_without_a_terminal_exits_3_and_prints_the_question(openassay: Command) -> None:
     opened = openassay(*PLANNED)
     (thread,) = openassay.threads()

@@ -87,6 +87,7 @@ def test_figures_are_kept_and_a_page_is_written_from_them(openassay: Command, da
     assert "**.123** (does not hold)" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_there_is_to_measure_is_listed(openassay: Command, data: Path) -> None:
     listed = {one["name"]: one for one in measure(openassay, "--list", "--data", data, "--json").json}
     assert listed["extraction"]["missing"] == []

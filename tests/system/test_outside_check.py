@@ -36,6 +36,7 @@ def checked(shared: Path, openassay: Command, report: Ran) -> Any:
     return report.json
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "X-02")
 def test_the_demo_holds(openassay: Command, shared: Path) -> None:
     asked = openassay("research", demo_question(), "--docs", LIBRARY, "--yes", "--json")

@@ -52,6 +52,7 @@ def without_network() -> tuple[str, ...]:
     return alone if works else ()
 
 
+@pytest.mark.slow
 def test_it_is_verified_where_nothing_else_is(mine: Command, sent: Path) -> None:
     found = mine("verify", sent, prefix=without_network())
     assert found.code == 0, found.out + found.err

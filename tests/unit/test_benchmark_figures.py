@@ -78,6 +78,7 @@ def test_a_page_that_is_not_there_is_told_before_anything_is_measured(page: Path
     assert (tried.returncode, tried.stderr.strip()) == (1, f"FIGURES={page}: there is no such page")
 
 
+@pytest.mark.slow
 def test_benchmarks_that_end_at_once_do_not_lose_each_others(page: Path) -> None:
     page.write_text(
         PLACES + "".join(f"<!-- table t{n} -->\n<!-- /table t{n} -->\n" for n in range(4)), encoding="utf-8"

@@ -336,6 +336,7 @@ STATES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-07")
 @given(STATES)
 def test_a_state_is_the_same_after_it_was_json(state: Any) -> None:

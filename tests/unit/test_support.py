@@ -62,6 +62,7 @@ def test_claims_that_are_borne_out_score_above_others(eval_data: Path, name: str
     assert values["AUC"].value >= values["AUC"].beside["word overlap"]
 
 
+@pytest.mark.slow
 def test_the_cross_encoder_adds_to_words(eval_data: Path) -> None:
     found = MEASURES["fever"].run(eval_data, True)["AUC"]
     assert found.value >= found.beside["words and checks"] + 0.02
