@@ -86,37 +86,40 @@ class BrowserProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(HEAD_SECONDS):
-                target = _parse_target(await reader.readuntil(b"\r\n\r\n"))
-            try:
-                site = await self._connect(target.host, target.port)
-            except FetchError as error:
-                status = b"403 Refused" if isinstance(error, AddressPolicyError) else b"502 Not Reached"
-                writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-                return await writer.drain()
-            try:
-                if target.tunnel:
-                    writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-                else:
-                    await site.write(target.head)
-                    writer.write(await self._read_head(site))
-                # Until one side is done, or the page has used up its budget.
-                outbound = _relay_outbound(reader, site if target.tunnel else None)
-                tasks = {asyncio.create_task(self._relay_inbound(site, writer)), asyncio.create_task(outbound)}
-                try:
-                    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
-            finally:
-                await site.aclose()
+            await self._relay_request(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # the browser has gone, or does not speak HTTP
         except (NetworkError, TimeoutException, ProtocolError):
             pass  # the site has gone
         finally:
             writer.close()
+
+    async def _relay_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(HEAD_SECONDS):
+            target = _parse_target(await reader.readuntil(b"\r\n\r\n"))
+        try:
+            site = await self._connect(target.host, target.port)
+        except FetchError as error:
+            status = b"403 Refused" if isinstance(error, AddressPolicyError) else b"502 Not Reached"
+            writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            return await writer.drain()
+        try:
+            if target.tunnel:
+                writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+            else:
+                await site.write(target.head)
+                writer.write(await self._read_head(site))
+            # Until one side is done, or the page has used up its budget.
+            outbound = _relay_outbound(reader, site if target.tunnel else None)
+            tasks = {asyncio.create_task(self._relay_inbound(site, writer)), asyncio.create_task(outbound)}
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            await site.aclose()
 
     async def _read_head(self, site: AsyncNetworkStream) -> bytes:
         """Read the head of a response and make it close the connection: the next request is checked on another."""

@@ -376,9 +376,8 @@ def _table_scale(
         # Without the brackets of units that belong to a column, not to the table.
         labels = sum(1 for cell in line if columns and cell.end < columns[0].start)
         kept = len(line) if len(line) == 1 or labels == len(line) - 1 else labels
-        notes.append(
-            " ".join([*(cell.text for cell in line[:kept]), *(_BRACKETS.sub("", cell.text) for cell in line[kept:])])
-        )
+        cells = (cell.text if number < kept else _BRACKETS.sub("", cell.text) for number, cell in enumerate(line))
+        notes.append(" ".join(cells))
     return find_scale(notes)
 
 
@@ -484,9 +483,8 @@ def _column_names(heads: Sequence[Sequence[PdfCell]], columns: Sequence[PdfCell]
             owners = {column: cell for cell, group in groups for column in group}
         else:
             for cell in right:
-                near = [
-                    number for number, column in enumerate(columns) if abs(column.centre - cell.centre) <= 0.25 * pitch
-                ]
+                distances = [abs(column.centre - cell.centre) for column in columns]
+                near = [number for number, distance in enumerate(distances) if distance <= 0.25 * pitch]
                 if len(near) != 1 or near[0] in owners:
                     return []
                 owners[near[0]] = cell
