@@ -204,29 +204,26 @@ class Chromium:
             raise FetchError("the browser was busy for too long", help=help, retryable=True, url=url) from None
         try:
             async with asyncio.timeout(seconds):
-                return await self._read(url)
+                try:
+                    if self._browser is None or not self._browser.is_connected():
+                        await self.close()
+                        self._browser = await self._launch()
+                    self._proxy.reset_budget()
+                    if self._options.browser == "crawl4ai":
+                        return await read_with_crawl4ai(self._port, url, self._options)
+                    return await _read_page(self._browser, url, self._options)
+                except (FetchError, TimeoutError):
+                    raise
+                except Exception as error:  # a driver that dies raises just that, and Crawl4AI anything
+                    await self.close()
+                    help = "Try again, or set harvest.browser to off."
+                    raise FetchError("could not be read by the browser", help=help, retryable=True, url=url) from error
         except TimeoutError:
             await self.close()
             reason = f"took the browser longer than {seconds:g} s"
             raise FetchError(reason, help="Raise harvest.page_seconds.", url=url) from None
         finally:
             self._lock.release()
-
-    async def _read(self, url: str) -> BrowserPage:
-        try:
-            if self._browser is None or not self._browser.is_connected():
-                await self.close()
-                self._browser = await self._launch()
-            self._proxy.reset_budget()
-            if self._options.browser == "crawl4ai":
-                return await read_with_crawl4ai(self._port, url, self._options)
-            return await _read_page(self._browser, url, self._options)
-        except (FetchError, TimeoutError):
-            raise
-        except Exception as error:  # a driver that dies raises just that, and Crawl4AI anything
-            await self.close()
-            help = "Try again, or set harvest.browser to off."
-            raise FetchError("could not be read by the browser", help=help, retryable=True, url=url) from error
 
     async def _launch(self) -> "Browser":
         from playwright.async_api import async_playwright

@@ -165,7 +165,15 @@ async def read_response(
     """Check the status and read the body; raises FetchError."""
     status = response.status
     if not ((200 <= status < 300 and status != 206) or (status == 304 and request.is_conditional())):
-        raise _status_error(status, headers, address)
+        transient = status in _TRANSIENT_STATUSES
+        help = "The site may be busy; try later." if transient else "The page does not exist, or is closed to crawlers."
+        pause = parse_retry_after(headers.get("retry-after", ""))
+        pause = _DEFAULT_PAUSE if pause is None else pause
+        if status not in _RETRY_STATUSES or pause > _MAX_RETRY_PAUSE:
+            raise FetchError(f"answered {status}", help=help, retryable=transient, status=status, url=address.url)
+        error = TransientFetchError(f"answered {status}", help=help, retryable=True, status=status, url=address.url)
+        error.pause = pause
+        raise error
     kind, charset = parse_content_type(headers.get("content-type", ""))
     reader = _BodyReader(request, headers, kind if status != 304 else None)
     async for data in response.aiter_stream():
@@ -173,18 +181,6 @@ async def read_response(
             break
     body = reader.finish()
     return FetchResponse(address.url, status, headers, reader.kind or "", charset, body, passed, reader.whole)
-
-
-def _status_error(status: int, headers: Mapping[str, str], address: FetchAddress) -> FetchError:
-    transient = status in _TRANSIENT_STATUSES
-    help = "The site may be busy; try later." if transient else "The page does not exist, or is closed to crawlers."
-    pause = parse_retry_after(headers.get("retry-after", ""))
-    pause = _DEFAULT_PAUSE if pause is None else pause
-    if status not in _RETRY_STATUSES or pause > _MAX_RETRY_PAUSE:
-        return FetchError(f"answered {status}", help=help, retryable=transient, status=status, url=address.url)
-    error = TransientFetchError(f"answered {status}", help=help, retryable=True, status=status, url=address.url)
-    error.pause = pause
-    return error
 
 
 class _BodyReader:

@@ -81,21 +81,17 @@ class LocalFileReader:
             message = f"{path.name}: {error.message}"
             raise ReadError(message, help=error.help, path=str(path)) from error
         except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            denied = isinstance(error, PermissionError)
-            help = "Check its permissions." if denied else "Check the path."
-            raise ReadError(f"{path.name}: {_failure_reason(error)}", help=help, path=str(path)) from error
-
-
-def _failure_reason(error: Exception) -> str:
-    match error:
-        case FileNotFoundError():
-            return "no longer there"
-        case PermissionError():
-            return "no permission to read it"
-        case OSError():
-            return (error.strerror or "cannot be read").lower()
-        case _:
-            return "a link that leads nowhere"
+            help = "Check the path."
+            match error:
+                case FileNotFoundError():
+                    reason = "no longer there"
+                case PermissionError():
+                    reason, help = "no permission to read it", "Check its permissions."
+                case OSError():
+                    reason = (error.strerror or "cannot be read").lower()
+                case _:
+                    reason = "a link that leads nowhere"
+            raise ReadError(f"{path.name}: {reason}", help=help, path=str(path)) from error
 
 
 # Uploads --------------------------------------------------------------------------------------------------
@@ -160,15 +156,20 @@ def walk_folder(root: Path, *, limit: int = 1_000_000) -> FolderListing:
     Links are followed inside the root only, so that a folder shares no more than it seems to.
     """
     try:
-        is_folder = _check_root(root)
+        if not root.is_dir():
+            root.stat()  # raises where there is nothing
+            if not root.is_file() or root.suffix.lower() not in SUFFIXES:
+                reason = f"{root} is not a kind of file OpenAssay reads"
+                raise PathError(reason, help=f"It reads {_SUFFIX_LIST}.", path=str(root))
+            with root.open("rb"):
+                return FolderListing([root], [])
+        os.scandir(root).close()
     except FileNotFoundError as error:
         help = "Check the spelling of the path."
         raise PathError(f"{root} does not exist", help=help, path=str(root)) from error
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise PathError(f"{root} cannot be read: {reason}", help="Check its permissions.", path=str(root)) from error
-    if not is_folder:
-        return FolderListing([root], [])
     found = _FolderWalk(root, root.resolve(), limit).run()
     if not found.files:
         help = f"The folder is empty. Put files there: {_SUFFIX_LIST}."
@@ -177,20 +178,6 @@ def walk_folder(root: Path, *, limit: int = 1_000_000) -> FolderListing:
             help = f"{len(found.skipped)} skipped, such as {path.name} ({reason}). It reads {_SUFFIX_LIST}."
         raise PathError(f"{root} holds no file that OpenAssay reads", help=help, path=str(root))
     return found
-
-
-def _check_root(root: Path) -> bool:
-    """Tell whether the root is a folder; raises for what is neither a folder nor a readable file."""
-    if root.is_dir():
-        os.scandir(root).close()
-        return True
-    root.stat()
-    if not root.is_file() or root.suffix.lower() not in SUFFIXES:
-        raise PathError(
-            f"{root} is not a kind of file OpenAssay reads", help=f"It reads {_SUFFIX_LIST}.", path=str(root)
-        )
-    with root.open("rb"):
-        return False
 
 
 @dataclass
@@ -237,23 +224,19 @@ class _FolderWalk:
             except OSError as error:
                 self._skip(folder, error)
                 continue
-            folders += [path for entry in entries if (path := self._visit_entry(entry)) is not None]
-
-    def _visit_entry(self, entry: os.DirEntry[str]) -> Path | None:
-        """Add one entry; returns its path when it is a folder to enter."""
-        path = Path(entry.path)
-        if entry.name.startswith(".") or entry.name in _IGNORED_NAMES:
-            return None
-        try:
-            if entry.is_symlink():
-                self.links.append(path)
-            elif entry.is_dir():
-                return path
-            else:
-                self._add_file(path)
-        except OSError as error:
-            self._skip(path, error)
-        return None
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.name.startswith(".") or entry.name in _IGNORED_NAMES:
+                    continue
+                try:
+                    if entry.is_symlink():
+                        self.links.append(path)
+                    elif entry.is_dir():
+                        folders.append(path)
+                    else:
+                        self._add_file(path)
+                except OSError as error:
+                    self._skip(path, error)
 
     def _add_file(self, path: Path) -> None:
         if path.suffix.lower() not in SUFFIXES:

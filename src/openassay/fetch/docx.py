@@ -81,28 +81,25 @@ def _document_lines(root: "_Element") -> Iterator[str]:
     body = root.find(_W + "body")
     if body is None:
         raise _corrupt_error("it has no body")
-    for block in _iter_blocks(body):
-        if block.tag == _W + "tbl":
-            yield from _table_lines(block)
+    pending = list(reversed(body))
+    while pending:
+        block = pending.pop()
+        if block.tag in (_W + "sdt", _W + "sdtContent", _W + "ins", _W + "customXml"):
+            pending += reversed(block)  # content controls and tracked insertions hold blocks, too
+        elif block.tag == _W + "tbl":
+            rows = [[_element_text(cell) for cell in row.iterfind(_W + "tc")] for row in block.iterfind(_W + "tr")]
+            rows = [row for row in rows if any(row)]
+            marked = block.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None
+            has_header = len(rows) > 1 and len(rows[0]) > 1 and (marked or formats.is_header_row(rows[0]))
+            yield from formats.rows_to_lines(rows[0], rows[1:]) if has_header else formats.rows_to_lines([], rows)
             yield ""
-        elif text := _element_text(block):
+        elif block.tag == _W + "p" and (text := _element_text(block)):
             style = block.find(f"{_W}pPr/{_W}pStyle")
             is_heading = style is not None and re.match(r"(?i)heading|title", style.get(_W + "val") or "") is not None
             is_item = block.find(f"{_W}pPr/{_W}numPr") is not None and not is_heading
             yield f"- {text}" if is_item else text
             if not is_item:
                 yield ""
-
-
-def _iter_blocks(body: "_Element") -> Iterator["_Element"]:
-    """Yield paragraphs and tables in order, also those of content controls and tracked insertions."""
-    pending = list(reversed(body))
-    while pending:
-        element = pending.pop()
-        if element.tag in (_W + "p", _W + "tbl"):
-            yield element
-        elif element.tag in (_W + "sdt", _W + "sdtContent", _W + "ins", _W + "customXml"):
-            pending += reversed(element)
 
 
 def _element_text(element: "_Element") -> str:
@@ -121,13 +118,3 @@ def _element_text(element: "_Element") -> str:
             if node.tag == _W + "p" and node is not element:
                 parts.append(" ")
     return " ".join("".join(parts).split())
-
-
-def _table_lines(table: "_Element") -> list[str]:
-    records = [[_element_text(cell) for cell in row.iterfind(_W + "tc")] for row in table.iterfind(_W + "tr")]
-    records = [record for record in records if any(record)]
-    if not records:
-        return []
-    marked = table.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None
-    has_header = len(records) > 1 and len(records[0]) > 1 and (marked or formats.is_header_row(records[0]))
-    return formats.rows_to_lines(records[0], records[1:]) if has_header else formats.rows_to_lines([], records)

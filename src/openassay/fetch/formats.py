@@ -154,21 +154,27 @@ def reflow(text: str) -> str:
     joined: list[str] = []
     for is_filled, group in groupby(text.split("\n"), key=lambda line: bool(line.strip())):
         block = list(group)
-        joined += _join_lines(block) if is_filled else [""] * len(block)
+        if not is_filled:
+            joined += [""] * len(block)
+            continue
+        width = max(_MIN_WIDTH, *(len(line.strip()) for line in block))
+        paragraphs: list[list[str]] = []  # in pieces: a paragraph of half a million lines is joined once
+        previous = ""
+        for line in block:
+            if not paragraphs or not _continues(previous, line, width):
+                paragraphs.append([line.rstrip()])
+            else:
+                left, right = paragraphs[-1].pop(), line.strip()
+                torn = _HYPHEN.search(left) if left.endswith("-") and len(left) <= _MAX_WIDTH else None
+                if not left.endswith("-"):
+                    paragraphs[-1] += [f"{left} ", right]
+                elif torn is None or _COMPOUND.fullmatch(torn[1]) or not _HYPHENATED_NEXT.match(right):
+                    paragraphs[-1] += [left, right]
+                else:
+                    paragraphs[-1].append(left[:-1] + right)
+            previous = line
+        joined += ["".join(pieces) for pieces in paragraphs]
     return "\n".join(joined)
-
-
-def _join_lines(block: list[str]) -> list[str]:
-    width = max(_MIN_WIDTH, *(len(line.strip()) for line in block))
-    joined: list[list[str]] = []  # in pieces: a paragraph of half a million lines is joined once
-    previous = ""
-    for line in block:
-        if joined and _continues(previous, line, width):
-            joined[-1][-1:] = _join_pieces(joined[-1][-1], line.strip())
-        else:
-            joined.append([line.rstrip()])
-        previous = line
-    return ["".join(pieces) for pieces in joined]
 
 
 def _continues(previous: str, line: str, width: int) -> bool:
@@ -203,16 +209,6 @@ def is_incomplete(line: str) -> bool:
 def _was_full(previous: str, line: str, width: float) -> bool:
     """Tell whether the next word would not have fitted: then the width broke the line, not the author."""
     return len(previous) + 1 + len(line.split(maxsplit=1)[0]) > width
-
-
-def _join_pieces(left: str, right: str) -> list[str]:
-    """Return pieces; the next line is joined to the last of them."""
-    if not left.endswith("-"):
-        return [f"{left} ", right]
-    torn = _HYPHEN.search(left) if len(left) <= _MAX_WIDTH else None
-    if torn is None or _COMPOUND.fullmatch(torn[1]) or not _HYPHENATED_NEXT.match(right):
-        return [left, right]
-    return [left[:-1] + right]
 
 
 # Table rows, as lines that stand alone as evidence ---------------------------------------------------------

@@ -36,6 +36,7 @@ _ARTICLE_TYPE = re.compile(r"Article|Posting|Report|Review$")
 _TAG = re.compile(r"<[^<>]*>")
 _SEPARATOR = re.compile(r"\s+[|\u2013—·»:•-]+\s+|\s*\|\s*")
 _FIRST_YEAR = 1990
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _BESIDE = re.compile(
     r"(?:^|\s)(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|June|July|August|"
     r"September|October|November|December)$"
@@ -79,12 +80,16 @@ def read_metadata(tree: "HtmlElement", url: str) -> PageMetadata:
     authors = [_BESIDE.sub("", name.strip()) for name in _to_line(found.author).split(";")]
     days = {day for item in articles if (day := _parse_day(item.get("datePublished")))}
     day = days.pop() if len(days) == 1 else _parse_day(_meta_content(tree, "article:published_time"))
+    root = tree if tree.tag == "html" else tree.find(".//html")
+    declared = (root.get("lang") or root.get(_XML_LANG)) if root is not None else None
+    locales = (declared, _meta_content(tree, "content-language"), _meta_content(tree, "og:locale"))
+    languages = (re.match(r"[a-z]{2,3}(?![a-z])", (text or "").strip().lower()) for text in locales)
     return PageMetadata(
         title=_strip_site_name(title, site, url),
         titles=tuple(dict.fromkeys(titles)),
         author="; ".join(name for name in authors if name and not _NOBODY.fullmatch(name)) or None,
         published=day or _parse_day(found.date),
-        language=_find_language(tree),
+        language=next((match[0] for match in languages if match), None),
         # Structured data hold markup, escaped or not.
         body=max((_to_line(_TAG.sub(" ", html.unescape(text))) for text in bodies), key=len, default=""),
     )
@@ -148,21 +153,12 @@ def _parse_day(text: Any) -> date | None:
     return day
 
 
-def _find_language(tree: "HtmlElement") -> str | None:
-    root = tree if tree.tag == "html" else tree.find(".//html")
-    xml_lang = "{http://www.w3.org/XML/1998/namespace}lang"
-    declared = (root.get("lang") or root.get(xml_lang)) if root is not None else None
-    for text in (declared, _meta_content(tree, "content-language"), _meta_content(tree, "og:locale")):
-        if match := re.match(r"[a-z]{2,3}(?![a-z])", (text or "").strip().lower()):
-            return match[0]
-    return None
-
-
 # What stands around an article or inside it: cards, lists of links, "read more", sign-up lines.
 # Two passes: over the tree, where links can be told from text, before the article is searched for; then over its lines.
 # Each rule is given with what F1 loses without it on 181 news and blog pages (all rules: .983).
 
 _EMPTY_TAGS = ("div", "span", "p", "a", "b", "strong", "em", "i", "u", "section", "output", "ins", "font")
+_QUOTE_BOXES = ("div", "figure", "section")
 _MAX_CARD = 600  # characters; a longer link was left unclosed
 _SENTENCE_END = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 
@@ -173,20 +169,34 @@ def strip_surroundings(tree: "HtmlElement") -> None:
     drop_elements(
         element for element in list(tree.iter(*_EMPTY_TAGS)) if not len(element) and not (element.text or "").strip()
     )
-    drop_elements(link for link in list(tree.iter("a")) if _is_card(link))
+    # A link around a heading or a paragraph shows another page (.0007)
+    drop_elements(
+        link
+        for link in list(tree.iter("a"))
+        if link.get("href")
+        and text_length(link) <= _MAX_CARD
+        and any(text_length(block) for block in link.iter(*HEADINGS[1:], "p", "div", "article"))
+    )
+    # An embedded post stays as text, whatever its box is called and however many links it has (.0013)
     for quote in list(tree.iter("blockquote")):
-        _unwrap_quote(quote)
+        _unwrap_links(quote)
+        for element in (quote, *quote.iter("p")):
+            _drop_class_and_id(element)
+        most, box = 1.3 * text_length(quote) + 20, quote.getparent()
+        while box is not None and box.tag in _QUOTE_BOXES and len(box) <= 4 and text_length(box) < most:
+            _drop_class_and_id(box)
+            box.tag = "div"
+            box = box.getparent()
+    # A linked heading belongs to the text below it; above another heading it is a teaser (.0001)
     for heading in list(tree.iter("h2", "h3", "h4")):
-        if heading.find(".//a") is not None and _heads_text(heading):
-            _unwrap_links(heading)
+        if heading.find(".//a") is None:
+            continue
+        following = next((element for element in islice(heading.itersiblings(), 5) if text_length(element)), None)
+        if following is not None and following.tag not in HEADINGS:
+            size = text_length(following)
+            if size >= 60 and link_length(following) < 0.5 * size:
+                _unwrap_links(heading)
     drop_elements(element for element in list(tree.iter("ul", "ol", "p")) if _is_link_list(element))
-
-
-def _is_card(link: "HtmlElement") -> bool:
-    """Tell whether a link shows another page: it is around a heading or a paragraph (.0007)."""
-    if not link.get("href") or text_length(link) > _MAX_CARD:
-        return False
-    return any(text_length(block) for block in link.iter(*HEADINGS[1:], "p", "div", "article"))
 
 
 def _is_link_list(element: "HtmlElement") -> bool:
@@ -202,23 +212,6 @@ def _is_link_list(element: "HtmlElement") -> bool:
     return link_length(element) > 0.7 * len(text) and not _SENTENCE_END.search(text)
 
 
-def _unwrap_quote(quote: "HtmlElement") -> None:
-    """Keep an embedded post as text, whatever its box is called and however many links it has (.0013)."""
-    _unwrap_links(quote)
-    for element in (quote, *quote.iter("p")):
-        _drop_class_and_id(element)
-    size, box = text_length(quote), quote.getparent()
-    while (
-        box is not None
-        and box.tag in ("div", "figure", "section")
-        and len(box) <= 4
-        and text_length(box) < 1.3 * size + 20
-    ):
-        _drop_class_and_id(box)
-        box.tag = "div"
-        box = box.getparent()
-
-
 def _drop_class_and_id(element: "HtmlElement") -> None:
     element.attrib.pop("class", None)
     element.attrib.pop("id", None)
@@ -228,15 +221,6 @@ def _unwrap_links(element: "HtmlElement") -> None:
     for link in list(element.iter("a")):
         if link is not element and link.getparent() is not None:
             link.drop_tag()
-
-
-def _heads_text(heading: "HtmlElement") -> bool:
-    """Tell whether a linked heading belongs to the text below; above another heading it is a teaser (.0001)."""
-    following = next((element for element in islice(heading.itersiblings(), 5) if text_length(element)), None)
-    if following is None or following.tag in HEADINGS:
-        return False
-    size = text_length(following)
-    return size >= 60 and link_length(following) < 0.5 * size
 
 
 _RELATED = re.compile(
@@ -256,40 +240,34 @@ _DATE = re.compile(r"\d{1,2}:\d{2}|\b(?:19|20)\d{2}\b|\d{1,2}[./-]\d{1,2}[./-]\d
 
 def trim_lines(text: str, titles: Sequence[str]) -> str:
     """Drop the title, dateline, pointers to other pages and closing invitations from the lines of an article."""
-    lines = [line for line in text.split("\n") if not _points_elsewhere(line)]
-    lines = _drop_title(lines, {key for title in titles if len(key := _title_key(title)) > 8})
-    while len(lines) > 1 and _is_dateline(lines[0]):
+    lines = [
+        line  # all but pointers to other pages (.0014)
+        for line in text.split("\n")
+        if len(line) >= 160 or not _RELATED.match(line) or (":" not in line[:25] and _SENTENCE_END.search(line))
+    ]
+    # The title has a field of its own (.0028)
+    known = {key for title in titles if len(key := _title_key(title)) > 8}
+    for number, line in enumerate(lines[:4]):
+        key = _title_key(line)
+        if any(
+            key == title or (len(key) > 20 and (key in title or (title in key and len(key) < 1.3 * len(title))))
+            for title in known
+        ):
+            del lines[number]
+            break
+        if len(line) > 100:
+            break
+    # Empty lines and dates at the beginning (.0004)
+    while (
+        len(lines) > 1
+        and len(lines[0]) < 80
+        and (not lines[0] or (_DATE.search(lines[0]) and not _SENTENCE_END.search(lines[0])))
+    ):
         lines.pop(0)
     for _ in range(4):
         if len(lines) > 3 and len(lines[-1]) < 250 and _INVITATION.search(lines[-1]):  # (.0006)
             lines.pop()
     return "\n".join(lines)
-
-
-def _points_elsewhere(line: str) -> bool:
-    """Tell whether a line points to other pages (.0014)."""
-    if len(line) >= 160 or not _RELATED.match(line):
-        return False
-    return ":" in line[:25] or _SENTENCE_END.search(line) is None
-
-
-def _drop_title(lines: list[str], titles: set[str]) -> list[str]:
-    """Drop the title, which has a field of its own (.0028)."""
-    for number, line in enumerate(lines[:4]):
-        key = _title_key(line)
-        if any(
-            key == title or (len(key) > 20 and (key in title or (title in key and len(key) < 1.3 * len(title))))
-            for title in titles
-        ):
-            return lines[:number] + lines[number + 1 :]
-        if len(line) > 100:
-            break
-    return lines
-
-
-def _is_dateline(line: str) -> bool:
-    """Tell whether a line is empty or a date (.0004)."""
-    return len(line) < 80 and (not line or (_DATE.search(line) is not None and not _SENTENCE_END.search(line)))
 
 
 def _title_key(text: str) -> str:
@@ -333,7 +311,14 @@ def extract_article(tree: "HtmlElement", url: str, structured: str = "") -> str:
             return text
     region = _find_region(tree)
     if region is not None and region.is_missing_from(text):
-        text = _render_region(region.element)
+        nested = {*_AROUND, "p", "li", "blockquote"}
+        found = (
+            text_of(element)
+            for element in region.element.iter("p", "li", "blockquote", "pre", "h2", "h3", "h4")
+            if not any(around.tag in nested for around in element.iterancestors())
+            and link_length(element) < 0.5 * text_length(element)
+        )
+        text = clean_text("\n".join(line for line in found if line))
     if len(text) < _SHORT_ARTICLE:
         text = max(text, _main_text(tree, url, fast=False), key=len)
     return text
@@ -382,10 +367,22 @@ class ArticleRegion(NamedTuple):
 
 def _find_region(tree: "HtmlElement") -> ArticleRegion | None:
     paragraphs = []
-    known: dict[HtmlElement, bool] = {}
+    known: dict[HtmlElement, bool] = {}  # whether an element, or one around it, is no content by its name
     for element in tree.iter("p"):
         text = text_of(element)
-        if len(text) >= 80 and link_length(element) < 0.5 * len(text) and not _is_aside(element, known):
+        if len(text) < 80 or link_length(element) >= 0.5 * len(text):
+            continue
+        passed, is_aside = [], False
+        for around in (element, *element.iterancestors()):
+            if around in known:
+                is_aside = known[around]
+                break
+            passed.append(around)
+            if around.tag in _AROUND or (around.tag not in ("body", "html") and _ASIDE.search(class_and_id(around))):
+                is_aside = True
+                break
+        known.update(dict.fromkeys(passed, is_aside))
+        if not is_aside:
             paragraphs.append((element, text))
     weights: Counter[HtmlElement] = Counter()
     for element, text in paragraphs:
@@ -397,34 +394,6 @@ def _find_region(tree: "HtmlElement") -> ArticleRegion | None:
         return None
     deepest = max(heavy, key=lambda element: sum(1 for _ in element.iterancestors()))
     return ArticleRegion(deepest, [text for element, text in paragraphs if deepest in element.iterancestors()])
-
-
-def _is_aside(element: "HtmlElement", known: "dict[HtmlElement, bool]") -> bool:
-    """Tell whether the element or one around it is no content by its name; `known` caches the answers."""
-    passed = []
-    answer = False
-    for around in (element, *element.iterancestors()):
-        if around in known:
-            answer = known[around]
-            break
-        passed.append(around)
-        if around.tag in _AROUND or (around.tag not in ("body", "html") and _ASIDE.search(class_and_id(around))):
-            answer = True
-            break
-    known.update(dict.fromkeys(passed, answer))
-    return answer
-
-
-def _render_region(region: "HtmlElement") -> str:
-    blocks = ("p", "li", "blockquote", "pre", "h2", "h3", "h4")
-    nested = {*_AROUND, "p", "li", "blockquote"}
-    lines = (
-        text_of(element)
-        for element in region.iter(*blocks)
-        if not any(around.tag in nested for around in element.iterancestors())
-        and link_length(element) < 0.5 * text_length(element)
-    )
-    return clean_text("\n".join(line for line in lines if line))
 
 
 def _text_key(text: str) -> str:

@@ -5,8 +5,7 @@ until a script has run stays: the body, what another rule shows again, and whole
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from openassay.text.words import clean_text
@@ -106,7 +105,16 @@ def find_invisible(tree: "HtmlElement") -> list["HtmlElement"]:
             or is_invisible_style(element.get("style") or "")
         )
     ]
-    return found + list(_find_by_rules(tree))
+    # Then what rules of the page's own sheets hide.
+    names = _invisible_selectors("\n".join(sheet.text or "" for sheet in tree.iter("style"))[:_MAX_SHEETS])
+    max_length = max(_ARTICLE_LENGTH, text_length(tree) // 3) if names else 0
+    for element in tree.xpath("//*[@class or @id]") if names else ():
+        own = {f".{name}" for name in (element.get("class") or "").split()} | {f"#{element.get('id')}"}
+        if element.tag in _PAGE_TAGS or not names & (own | {f"{element.tag}{name}" for name in own}):
+            continue
+        if element.find(".//h1") is None and text_length(element) <= max_length:
+            found.append(element)
+    return found
 
 
 def drop_invisible(tree: "HtmlElement") -> None:
@@ -121,7 +129,13 @@ def is_invisible_style(style: str) -> bool:
     style = "".join(style.lower().split()).replace("!important", "")
     if not style:
         return False
-    colours = {name[:5]: _normalise_colour(value) for name, value in _COLOUR.findall(style)}
+    colours: dict[str, str] = {}  # as six digits
+    for name, value in _COLOUR.findall(style):
+        colours[name[:5]] = _NAMED.get(value, value)
+        if match := _RGB.fullmatch(value):
+            colours[name[:5]] = "#" + "".join(f"{int(part):02x}" for part in match.groups())
+        elif re.fullmatch("#[0-9a-f]{3}", value):
+            colours[name[:5]] = "#" + "".join(digit * 2 for digit in value[1:])
     return (
         _GONE.search(style) is not None
         or any(float(size) <= _LEAST[unit] for size, unit in _TINY.findall(style))
@@ -130,14 +144,6 @@ def is_invisible_style(style: str) -> bool:
         or ("overflow:hidden" in style and "padding-" not in style and _NOTHING.search(style) is not None)
         or ("color" in colours and colours["color"] in (colours.get("backg"), "transparent"))
     )
-
-
-def _normalise_colour(value: str) -> str:
-    if match := _RGB.fullmatch(value):
-        return "#" + "".join(f"{int(part):02x}" for part in match.groups())
-    if re.fullmatch("#[0-9a-f]{3}", value):
-        return "#" + "".join(digit * 2 for digit in value[1:])
-    return _NAMED.get(value, value)
 
 
 _ALWAYS = re.compile(r"@media\s+(?:all|(?:only\s+)?screen)", re.IGNORECASE)
@@ -151,45 +157,30 @@ _SIMPLE = re.compile(r"([a-z][a-z0-9]*)?([.#]-?[_a-zA-Z][\w-]*)")
 _NAMES = re.compile(r"[.#]-?[_a-zA-Z][\w-]*")
 
 
-def _find_by_rules(tree: "HtmlElement") -> Iterator["HtmlElement"]:
-    """Yield the elements that rules of the page's own sheets hide."""
-    names = _invisible_selectors("\n".join(sheet.text or "" for sheet in tree.iter("style"))[:_MAX_SHEETS])
-    if not names:
-        return
-    max_length = max(_ARTICLE_LENGTH, text_length(tree) // 3)
-    for element in tree.xpath("//*[@class or @id]"):
-        own = {f".{name}" for name in (element.get("class") or "").split()} | {f"#{element.get('id')}"}
-        if element.tag in _PAGE_TAGS or not names & (own | {f"{element.tag}{name}" for name in own}):
-            continue
-        if element.find(".//h1") is None and text_length(element) <= max_length:
-            yield element
-
-
 def _invisible_selectors(sheet: str) -> set[str]:
-    """Return selectors of one class or id that are hidden on every screen and never shown again by any other rule."""
-    rules = list(islice(_parse_rules(sheet), _MAX_RULES))
-    hiding: dict[str, str] = {}
-    for selectors, body, is_always in rules:
-        if is_always and _SUSPECT.search(body) and is_invisible_style(body):
-            simple = (_SIMPLE.fullmatch(selector.strip()) for selector in selectors.split(","))
-            hiding |= {match[0]: match[2] for match in simple if match}
-    if not hiding:
-        return set()
-    shown = {name for selectors, body, _ in rules if _SHOWS.search(body) for name in _NAMES.findall(selectors)}
-    return {selector for selector, name in hiding.items() if name not in shown}
+    """Return selectors of one class or id that are hidden on every screen and never shown again by any other rule.
 
-
-def _parse_rules(sheet: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield selectors, declarations, and whether the rule holds on every screen; knows braces and no other grammar."""
+    Knows braces and no other grammar."""
     first, *others = sheet.split("/*")
     sheet = first + "".join(other.partition("*/")[2] for other in others)
-    always = [True]  # for each block that is open
+    rules: list[tuple[str, str]] = []  # selectors and declarations
+    hiding: dict[str, str] = {}
+    always = [True]  # whether it holds on every screen, for each block that is open
     for chunk in sheet.split("}"):
         *heads, body = chunk.split("{")
         heads = [head.rpartition(";")[2].strip() for head in heads]
         for head in heads:
             always.append(always[-1] and (not head.startswith("@") or _ALWAYS.fullmatch(head) is not None))
         if heads:
-            yield heads[-1], body, always[-1]
+            rules.append((heads[-1], body))
+            if always[-1] and _SUSPECT.search(body) and is_invisible_style(body):
+                simple = (_SIMPLE.fullmatch(selector.strip()) for selector in heads[-1].split(","))
+                hiding |= {match[0]: match[2] for match in simple if match}
+            if len(rules) == _MAX_RULES:
+                break
         if len(always) > 1:
             always.pop()
+    if not hiding:
+        return set()
+    shown = {name for selectors, body in rules if _SHOWS.search(body) for name in _NAMES.findall(selectors)}
+    return {selector for selector, name in hiding.items() if name not in shown}

@@ -60,21 +60,18 @@ def compute_freshness(headers: Headers, now: datetime, *, default: float) -> Fre
     if "no-cache" in control or fields.get("vary", "").strip() == "*":
         return Freshness(0.0, etag, modified)
     sent = _parse_http_date(fields.get("date", "")) or now
-    lifetime = _lifetime(fields, control, sent, default)
+    changed = _parse_http_date(fields.get("last-modified", ""))
+    if "max-age" in control:  # s-maxage is for caches that many share
+        lifetime = _parse_number(control["max-age"]) or 0.0  # one that cannot be read is stale
+    elif "expires" in fields:
+        expires = _parse_http_date(fields["expires"])
+        lifetime = (expires - sent).total_seconds() if expires else 0.0  # "0" and "-1": gone already
+    elif changed is None or changed > sent:
+        lifetime = default
+    else:
+        lifetime = min(_HEURISTIC_SHARE * (sent - changed).total_seconds(), default)
     age = max(_parse_number(fields.get("age", "")) or 0.0, (now - sent).total_seconds(), 0.0)
     return Freshness(min(max(lifetime - age, 0.0), _MAX_FRESH_SECONDS), etag, modified)
-
-
-def _lifetime(fields: Headers, control: Mapping[str, str], sent: datetime, default: float) -> float:
-    if "max-age" in control:  # s-maxage is for caches that many share
-        return _parse_number(control["max-age"]) or 0.0  # one that cannot be read is stale
-    if "expires" in fields:
-        expires = _parse_http_date(fields["expires"])
-        return (expires - sent).total_seconds() if expires else 0.0  # "0" and "-1": gone already
-    changed = _parse_http_date(fields.get("last-modified", ""))
-    if changed is None or changed > sent:
-        return default
-    return min(_HEURISTIC_SHARE * (sent - changed).total_seconds(), default)
 
 
 def _parse_number(text: str) -> float | None:
@@ -366,9 +363,18 @@ class WebPages:
         if hops and target and (delay <= _QUICK_REFRESH or len(content.text) < _STUB_LENGTH):
             return await self._fetch_document(self._fetcher.canonical_url(target), None, hops=0)
         if content.wants == "javascript":
-            content = await self._extract_from_browser(response.url, fetch.seconds_left)
+            if self._render is None:
+                missing = (
+                    "the browser is switched off" if self._settings.browser == "off" else "no browser is installed"
+                )
+                raise ReadError(f"needs JavaScript, and {missing}", help="Install a browser: docs/howto/web.md")
+            page = await self._render(response.url)
+            if urlsplit(page.url).hostname != urlsplit(response.url).hostname:  # whose words it shows is not known
+                raise ReadError("redirects the browser to another site", help="Read that one.", url=response.url)
+            content = await self._pool.extract(
+                page.html, format=ContentFormat.HTML, url=response.url, charset="utf-8", seconds=fetch.seconds_left
+            )
             fresh = Freshness(fresh.seconds)  # the response's validators say nothing about what the browser showed
-        self._check_content(content)
         return _PageResult(self._to_document(content, response.url), response.url, fresh, fetch.took)
 
     async def _extract(self, response: FetchResponse, seconds: float) -> PageContent:
@@ -381,16 +387,10 @@ class WebPages:
             response.body, format=format, url=response.url, charset=response.charset or "", seconds=seconds
         )
 
-    async def _extract_from_browser(self, url: str, seconds: float) -> PageContent:
-        if self._render is None:
-            missing = "the browser is switched off" if self._settings.browser == "off" else "no browser is installed"
-            raise ReadError(f"needs JavaScript, and {missing}", help="Install a browser: docs/howto/web.md")
-        page = await self._render(url)
-        if urlsplit(page.url).hostname != urlsplit(url).hostname:  # whose words it shows is not known
-            raise ReadError("redirects the browser to another site", help="Read that one.", url=url)
-        return await self._pool.extract(page.html, format=ContentFormat.HTML, url=url, charset="utf-8", seconds=seconds)
+    def _to_document(self, content: PageContent, url: str) -> Document:
+        """Make a document under the address it was found at: the one a page gives for itself may be a neighbour's.
 
-    def _check_content(self, content: PageContent) -> None:
+        Raises ReadError for content that is none, or too poor."""
         if content.wants == "access":
             raise ReadError("behind a login or paywall", help="Read it in a browser.")
         if content.wants == "javascript":
@@ -400,9 +400,6 @@ class WebPages:
         least = self._settings.least_quality
         if content.quality < least:
             raise ReadError(f"quality {content.quality:.2f} is below {least:g}", help="Lower harvest.least_quality.")
-
-    def _to_document(self, content: PageContent, url: str) -> Document:
-        """Make a document under the address it was found at: the one a page gives for itself may be a neighbour's."""
         return Document(
             hash=sha256(content.text.encode()).hexdigest(),
             text=content.text,

@@ -61,7 +61,10 @@ def lay_out(runs: Sequence[PdfTextRun]) -> list[list[PdfCell]]:
     if _is_set_in_columns([line.cells for line in lines]):
         lines = [_build_line(group) for group in _group_by_line(runs)]
     found: list[list[PdfCell]] = []
-    usual = _usual_distance(lines)
+    # The usual distance of two lines of prose; 0 where a page has too little of it.
+    distances = [above.bottom - line.bottom for above, line in pairwise(lines) if above.is_prose and line.is_prose]
+    close = [distance for distance in distances if distance > 0]
+    usual = median(close) if len(close) > 2 else 0.0
     for above, line in pairwise([None, *lines]):
         distance = above.bottom - line.bottom if above and line else 0.0
         if above and line and not 0 < distance <= _PARAGRAPH * max(usual, min(above.height, line.height)):
@@ -101,25 +104,18 @@ def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
     return _TextLine(min(run.bottom for run in runs), height, cells)
 
 
-def _usual_distance(lines: Sequence[_TextLine]) -> float:
-    """Return the distance of two lines of prose, or 0 where a page has too little of it."""
-    distances = [above.bottom - line.bottom for above, line in pairwise(lines) if above.is_prose and line.is_prose]
-    close = [distance for distance in distances if distance > 0]
-    return median(close) if len(close) > 2 else 0.0
-
-
 def _is_set_in_columns(lines: Sequence[Sequence[PdfCell]]) -> bool:
     """Tell whether prose stands on both sides of a gap in many lines."""
     long = [cells for cells in lines if sum(len(cell.text) for cell in cells) > 40]
-    split = sum(any(_is_gutter(cells, number) for number in range(1, len(cells))) for cells in long)
+    split = 0
+    for cells in long:
+        width = cells[-1].end - cells[0].start
+        shares = [(cell.start - cells[0].start) / width if width else 0.0 for cell in cells]
+        split += any(
+            0.25 < shares[number] < 0.75 and _is_prose(cells[:number]) and _is_prose(cells[number:])
+            for number in range(1, len(cells))
+        )
     return len(long) > 10 and split > 0.4 * len(long)
-
-
-def _is_gutter(cells: Sequence[PdfCell], number: int) -> bool:
-    """Tell whether prose stands on both sides of the gap before this cell."""
-    width = cells[-1].end - cells[0].start
-    share = (cells[number].start - cells[0].start) / width if width else 0.0
-    return 0.25 < share < 0.75 and _is_prose(cells[:number]) and _is_prose(cells[number:])
 
 
 def _is_prose(cells: Sequence[PdfCell]) -> bool:
@@ -138,54 +134,32 @@ PageLines = Sequence[Sequence[PdfCell]]
 
 def join_pages(pages: Sequence[PageLines]) -> str:
     """Join pages to one text: whole sentences on one line, one row per line, no running headers and footers."""
+    # Running lines are outermost lines that recur, but for numbers, on a quarter of the pages (three at least).
+    counts: Counter[str] = Counter()
+    for page in pages:
+        forms = [form for line in page if (form := _mask_digits(line))]
+        counts.update({*forms[:_EDGE_LINES], *forms[-_EDGE_LINES:]})
+    enough = max(3, len(pages) // 4)
+    running = {form for form, count in counts.items() if count >= enough}
     lines: list[PdfLine] = []
-    for page in _drop_running_lines(pages):
-        found = list(rewrite_tables(page))
+    for page in pages:
+        # From each edge inwards up to the first line that is the page's own.
+        own = [number for number, line in enumerate(page) if (form := _mask_digits(line)) and form not in running]
+        found = list(rewrite_tables(page[own[0] : own[-1] + 1])) if own else []
         filled = [number for number, line in enumerate(found) if line.text]
         found = found[filled[0] : filled[-1] + 1] if filled else []
-        if lines and found and not _continues_sentence(lines[-1], found[0]):
-            lines.append(PdfLine(""))
+        if lines and found:
+            # No blank line may part a sentence that runs over the page break.
+            last, first = lines[-1], found[0]
+            is_open = _OPEN_END.search(last.text) and (first.text[0].islower() or len(last.text) > 60)
+            if last.is_row or first.is_row or not (is_open or is_incomplete(last.text)):
+                lines.append(PdfLine(""))
         lines += found
-    return _GLUED_DATE.sub(r"\1, \2", "\n".join(_join_lines(lines)))
-
-
-def _join_lines(lines: Sequence[PdfLine]) -> Iterator[str]:
+    texts: list[str] = []
     for is_row, group in groupby(lines, key=lambda line: line.is_row):
-        texts = [line.text for line in group]
-        if is_row:
-            yield from ("", *texts, "")
-        else:
-            yield reflow("\n".join(texts))
-
-
-def _continues_sentence(last: PdfLine, first: PdfLine) -> bool:
-    """Tell whether a sentence runs over the page break; then no blank line may part it."""
-    if last.is_row or first.is_row:
-        return False
-    if is_incomplete(last.text):
-        return True
-    return bool(_OPEN_END.search(last.text)) and (first.text[0].islower() or len(last.text) > 60)
-
-
-def _drop_running_lines(sheets: Sequence[PageLines]) -> list[PageLines]:
-    """Drop outermost lines that recur, but for numbers, on a quarter of the pages (three at least)."""
-    counts: Counter[str] = Counter()
-    for sheet in sheets:
-        forms = [form for line in sheet if (form := _mask_digits(line))]
-        counts.update({*forms[:_EDGE_LINES], *forms[-_EDGE_LINES:]})
-    enough = max(3, len(sheets) // 4)
-    running = {form for form, count in counts.items() if count >= enough}
-    return [_strip_edges(sheet, running) for sheet in sheets]
-
-
-def _strip_edges(sheet: PageLines, running: set[str]) -> PageLines:
-    """Strip running lines from each edge inwards up to the first line that is the page's own."""
-    top, bottom = 0, len(sheet)
-    while top < bottom and (not (form := _mask_digits(sheet[top])) or form in running):
-        top += 1
-    while bottom > top and (not (form := _mask_digits(sheet[bottom - 1])) or form in running):
-        bottom -= 1
-    return sheet[top:bottom]
+        block = [line.text for line in group]
+        texts += ["", *block, ""] if is_row else [reflow("\n".join(block))]
+    return _GLUED_DATE.sub(r"\1, \2", "\n".join(texts))
 
 
 def _mask_digits(line: Sequence[PdfCell]) -> str:
@@ -225,7 +199,14 @@ def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -
     if "error" in answer:
         raise _corrupt_error(str(answer.get("detail", "")))
     listed = answer.get("pages")
-    pages = [_lay_out_page(page) for page in listed] if isinstance(listed, list) else []
+    pages: list[PageLines] = []
+    for page in listed if isinstance(listed, list) else ():
+        by_turn: dict[int, list[PdfTextRun]] = {}
+        for turns, left, right, bottom, top, run in page:
+            by_turn.setdefault(turns, []).append(PdfTextRun(left, right, bottom, top, run))
+        # Upright text, then what is turned: a stamp in the margin, or a whole table set sideways.
+        most_first = sorted(by_turn.values(), key=len, reverse=True)
+        pages.append([line for runs in most_first for line in [*lay_out(runs), []]])
     if not pages:
         raise _corrupt_error("it holds no pages")
     text = clean_text(join_pages(pages))
@@ -265,15 +246,6 @@ def _exit_error(code: int, errors: str, seconds: int, megabytes: int) -> ReadErr
 
 def _too_big_error(megabytes: int) -> ReadError:
     return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
-
-
-def _lay_out_page(page: Sequence[tuple[int, float, float, float, float, str]]) -> PageLines:
-    """Lay out upright text, then what is turned: a stamp in the margin, or a whole table set sideways."""
-    by_turn: dict[int, list[PdfTextRun]] = {}
-    for turns, left, right, bottom, top, text in page:
-        by_turn.setdefault(turns, []).append(PdfTextRun(left, right, bottom, top, text))
-    most_first = sorted(by_turn.values(), key=len, reverse=True)
-    return [line for runs in most_first for line in [*lay_out(runs), []]]
 
 
 def _metadata_text(answer: Mapping[str, object], key: str) -> str:

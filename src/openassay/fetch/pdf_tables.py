@@ -114,7 +114,12 @@ def find_caption(above: Sequence[str]) -> str:
         pieces.pop()  # `versus the U.S. Dollar` is one sentence more often than two
     sentence = paragraph[pieces[-1].start :].strip() if pieces else ""
     if _LEADS_IN.search(sentence) and sentence[0].isupper():
-        return _shorten(_subject(sentence.rstrip(":. ")))
+        text = _ASIDE.sub("", sentence.rstrip(":. "))
+        shown = _TABLE_SHOWS.sub("", text)
+        if shown == text:
+            found = _INCLUDES.match(text) or _IS_AS_FOLLOWS.match(text)
+            shown = found["subject"] if found else text
+        return _shorten(_ARTICLE.sub("", _WHEN.sub("", _WHEN_FIRST.sub("", shown))))
     is_apart = len(lines) == 1 or not lines[-2] or lines[-2].endswith(".") or _is_title(lines[-2])
     if not is_apart or not _is_title(lines[-1]) or _BOILERPLATE.search(lines[-1]):
         return ""
@@ -132,15 +137,6 @@ def _is_title(line: str) -> bool:
     if not words or len(text) > _MAX_CAPTION or text.rstrip("”\"’'").endswith((".", ";", ":")):
         return False
     return not text[0].islower() and not is_incomplete(text) and all(word[0].isupper() for word in words)
-
-
-def _subject(sentence: str) -> str:
-    text = _ASIDE.sub("", sentence)
-    shown = _TABLE_SHOWS.sub("", text)
-    if shown == text:
-        found = _INCLUDES.match(text) or _IS_AS_FOLLOWS.match(text)
-        shown = found["subject"] if found else text
-    return _ARTICLE.sub("", _WHEN.sub("", _WHEN_FIRST.sub("", shown)))
 
 
 def _shorten(text: str) -> str:
@@ -324,13 +320,29 @@ def rewrite_tables(page: Sequence[Sequence[PdfCell]]) -> Iterator[PdfLine]:
         columns = _find_columns([found for found in rows[first : last + 1] if found])
         heads = _find_heads(lines, done, first, columns)
         names = _column_names([lines[number] for number in heads], columns)
-        first = _include_section(lines, heads[-1] + 1 if heads else done, first)
+        # The table begins with the line above its first row where that names a group of rows (`Net sales:`).
+        above = [number for number in range(heads[-1] + 1 if heads else done, first) if lines[number]]
+        parts = lines[above[-1]] if above else []
+        if len(parts) == 1 and parts[0].text.endswith(":") and len(parts[0].text) < 60:
+            first = above[-1]
         scale = _table_scale(lines, range(done, first), heads, columns, scale)
-        caption = _table_caption(lines, done, heads, range(first, last + 1), caption)
+        # What introduces the table, or the one before when new column headings alone part the two.
+        if not heads:
+            caption = ""
+        elif not done or any(number not in heads for number in range(done, first) if lines[number]):
+            sections = [line for line in lines[heads[-1] + 1 : last + 1] if line and line[0].text.endswith(":")]
+            if len(sections) == 1 and len(sections[0]) == 2 and _is_units(sections[0]):
+                caption = section_caption(sections[0][0].text)
+            else:
+                caption = find_caption([_line_text(line) for line in lines[done : heads[0]]])
         top = heads[0] if heads and names else first
         yield from map(_to_plain_line, lines[done:top])
-        if names:
-            yield from _lines_beside_heads(lines, top, first, heads, columns)
+        # What stands between the headings and the first row, and to the left of the headings.
+        for number in range(top, first) if names else ():
+            if number not in heads:
+                yield PdfLine(_line_text(lines[number]), is_row=True)
+            else:
+                yield from (PdfLine(cell.text) for cell in lines[number][:1] if cell.end < columns[0].start)
         yield from _PdfTable(columns, names, scale, caption).write_lines(
             lines[first : last + 1], rows[first : last + 1]
         )
@@ -352,42 +364,21 @@ def _table_scale(
         return None
     if above.start and set(filled) <= set(heads):
         return previous
-    if any(_is_unit_of_one_column(lines[number], columns) for number in filled if heads and number > heads[0]):
-        return None
-    return find_scale([_note_text(lines[number], columns) for number in filled[-_CAPTION_LINES:]])
-
-
-def _is_unit_of_one_column(line: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
-    if len(columns) < 2 or not _is_units(line) or not are_counts(line[-1].text):
-        return False
-    owner, pitch = _find_column(line[-1], columns), _pitch(columns)
-    if owner is None or _is_above(line[-1], columns, range(len(columns)), 1.25 * pitch):
-        return False
-    return abs(columns[owner].centre - line[-1].centre) <= 0.25 * pitch
-
-
-def _note_text(line: Sequence[PdfCell], columns: Sequence[PdfCell]) -> str:
-    """Return the text of a line without the brackets of units that belong to a column, not to the table."""
-    if len(line) == 1:
-        return line[0].text
-    labels = [cell for cell in line if columns and cell.end < columns[0].start]
-    kept = len(labels) + 1 if len(labels) == len(line) - 1 else len(labels)
-    return " ".join([cell.text for cell in line[:kept]] + [_BRACKETS.sub("", cell.text) for cell in line[kept:]])
-
-
-def _table_caption(
-    lines: Sequence[Sequence[PdfCell]], done: int, heads: Sequence[int], table: range, previous: str
-) -> str:
-    """Return what introduces the table, or the one before when new column headings alone part the two."""
-    if not heads:
-        return ""
-    if done and all(number in heads for number in range(done, table.start) if lines[number]):
-        return previous
-    body = (lines[number] for number in range(heads[-1] + 1, table.stop))
-    sections = [line for line in body if line and line[0].text.endswith(":")]
-    if len(sections) == 1 and len(sections[0]) == 2 and _is_units(sections[0]):
-        return section_caption(sections[0][0].text)
-    return find_caption([_line_text(lines[number]) for number in range(done, heads[0])])
+    for line in (lines[number] for number in filled if heads and number > heads[0]):
+        if len(columns) < 2 or not _is_units(line) or not are_counts(line[-1].text):
+            continue
+        owner, pitch = _find_column(line[-1], columns), _pitch(columns)
+        is_over_all = _is_above(line[-1], columns, range(len(columns)), 1.25 * pitch)
+        if owner is not None and not is_over_all and abs(columns[owner].centre - line[-1].centre) <= 0.25 * pitch:
+            return None  # the unit of one column
+    notes: list[str] = []
+    for line in (lines[number] for number in filled[-_CAPTION_LINES:]):
+        # Without the brackets of units that belong to a column, not to the table.
+        labels = sum(1 for cell in line if columns and cell.end < columns[0].start)
+        kept = len(line) if len(line) == 1 or labels == len(line) - 1 else labels
+        cells = (cell.text if number < kept else _BRACKETS.sub("", cell.text) for number, cell in enumerate(line))
+        notes.append(" ".join(cells))
+    return find_scale(notes)
 
 
 def _pitch(columns: Sequence[PdfCell]) -> float:
@@ -403,22 +394,10 @@ def _to_plain_line(line: Sequence[PdfCell]) -> PdfLine:
     text = _line_text(line)
     if _RULE.fullmatch(text):
         return PdfLine("")
-    return PdfLine(text, is_row=len(line) > 1 and len(line[0].text) > 8 and _is_wide(line) and not is_incomplete(text))
-
-
-def _is_wide(line: Sequence[PdfCell]) -> bool:
+    if len(line) < 2 or len(line[0].text) <= 8 or is_incomplete(text):
+        return PdfLine(text)
     letter = (line[0].end - line[0].start) / len(line[0].text)
-    return any(right.start - left.end > _WIDE_GAP * letter for left, right in pairwise(line))
-
-
-def _include_section(lines: Sequence[Sequence[PdfCell]], floor: int, first: int) -> int:
-    """Return where the table begins when the line above its first row names a group of rows (`Net sales:`)."""
-    above = [number for number in range(floor, first) if lines[number]]
-    if not above:
-        return first
-    parts = lines[above[-1]]
-    is_section = len(parts) == 1 and parts[0].text.endswith(":") and len(parts[0].text) < 60
-    return above[-1] if is_section else first
+    return PdfLine(text, is_row=any(right.start - left.end > _WIDE_GAP * letter for left, right in pairwise(line)))
 
 
 def _line_text(line: Sequence[PdfCell]) -> str:
@@ -465,7 +444,18 @@ def _find_heads(lines: Sequence[Sequence[PdfCell]], floor: int, first: int, colu
         parts = lines[number]
         if not parts:
             continue
-        if not columns or len(heads) == _MAX_HEAD_LINES or not _is_over_figures(parts, columns):
+        # All parts of a heading stand over the figures; the first may instead head the labels.
+        slack = (columns[1].centre - columns[0].centre) / 2 if columns else 0.0
+        right = [cell for cell in parts if columns and cell.start >= columns[0].start - slack]
+        is_over = right == parts or (right and right == parts[1:] and parts[0].end < columns[0].start)
+        # Cells of rows (`1,204`, `11.6 years`), not of headings (`2023`, `12 Months`).
+        has_figure = any(
+            len(cell.text) > _MAX_HEAD
+            or _MEASURED.match(cell.text)
+            or (_VALUE.fullmatch(cell.text) and not _YEAR.fullmatch(cell.text))
+            for cell in parts
+        )
+        if not is_over or has_figure or len(heads) == _MAX_HEAD_LINES:
             if heads or labels == 2 or not columns or len(parts) > 1 or parts[0].end > columns[0].start:
                 break
             labels += 1
@@ -477,62 +467,35 @@ def _find_heads(lines: Sequence[Sequence[PdfCell]], floor: int, first: int, colu
     return heads
 
 
-def _is_over_figures(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
-    """Tell whether all parts stand over the figures; the first may instead head the labels."""
-    for cell in parts:
-        # Cells of rows (`1,204`, `11.6 years`), not of headings (`2023`, `12 Months`).
-        is_figure = _MEASURED.match(cell.text) or (_VALUE.fullmatch(cell.text) and not _YEAR.fullmatch(cell.text))
-        if len(cell.text) > _MAX_HEAD or is_figure:
-            return False
-    slack = (columns[1].centre - columns[0].centre) / 2
-    right = [cell for cell in parts if cell.start >= columns[0].start - slack]
-    return bool(right) and (len(right) == len(parts) or (right == parts[1:] and parts[0].end < columns[0].start))
-
-
 def _column_names(heads: Sequence[Sequence[PdfCell]], columns: Sequence[PdfCell]) -> list[str]:
     """Return one heading per column, or none at all when any line is in doubt."""
     names = [""] * len(columns)
     for parts in heads:
         right = [cell for cell in parts if cell.end >= columns[0].start]
-        owners = _match_heads(right, columns)
-        if owners is None or any(_GLUED.search(cell.text) for cell in right):
+        if any(_GLUED.search(cell.text) for cell in right):
             return []
+        # One heading for each column, or each over an equal share of them.
+        pitch = _pitch(columns)
+        share, rest = divmod(len(columns), len(right)) if right else (0, 1)
+        groups = [(cell, range(index * share, (index + 1) * share)) for index, cell in enumerate(right)]
+        owners: dict[int, PdfCell] = {}
+        if rest == 0 and all(_is_above(cell, columns, group, pitch) for cell, group in groups):
+            owners = {column: cell for cell, group in groups for column in group}
+        else:
+            for cell in right:
+                distances = [abs(column.centre - cell.centre) for column in columns]
+                near = [number for number, distance in enumerate(distances) if distance <= 0.25 * pitch]
+                if len(near) != 1 or near[0] in owners:
+                    return []
+                owners[near[0]] = cell
         for column, cell in owners.items():
             names[column] = f"{names[column]} {cell.text}".strip()
     return names if all(names) and len(set(names)) == len(names) else []
 
 
-def _match_heads(parts: Sequence[PdfCell], columns: Sequence[PdfCell]) -> dict[int, PdfCell] | None:
-    """Map columns to the headings of a line: one each, or each over an equal share of them."""
-    pitch = _pitch(columns)
-    share, rest = divmod(len(columns), len(parts)) if parts else (0, 1)
-    if rest == 0:
-        groups = [range(index * share, (index + 1) * share) for index in range(len(parts))]
-        if all(_is_above(cell, columns, group, pitch) for cell, group in zip(parts, groups, strict=True)):
-            return {column: cell for cell, group in zip(parts, groups, strict=True) for column in group}
-    owners: dict[int, PdfCell] = {}
-    for cell in parts:
-        near = [index for index in range(len(columns)) if abs(columns[index].centre - cell.centre) <= 0.25 * pitch]
-        if len(near) != 1 or near[0] in owners:
-            return None
-        owners[near[0]] = cell
-    return owners
-
-
 def _is_above(cell: PdfCell, columns: Sequence[PdfCell], group: range, pitch: float) -> bool:
     centre = (columns[group[0]].start + columns[group[-1]].end) / 2
     return abs(cell.centre - centre) <= 0.4 * pitch
-
-
-def _lines_beside_heads(
-    lines: Sequence[Sequence[PdfCell]], top: int, first: int, heads: Sequence[int], columns: Sequence[PdfCell]
-) -> Iterator[PdfLine]:
-    """Yield what stands between the headings and the first row, and to the left of the headings."""
-    for number in range(top, first):
-        if number not in heads:
-            yield PdfLine(_line_text(lines[number]), is_row=True)
-        else:
-            yield from (PdfLine(cell.text) for cell in lines[number][:1] if cell.end < columns[0].start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,24 +516,24 @@ class _PdfTable:
                 label, rest = (f"{pending} {found.label}", "") if is_wrapped else (found.label, pending)
                 yield from group.open(rest, indent)
                 prefix = group.prefix(indent if pending and not rest else found.indent)
-                yield PdfLine(prefix + self._sentence(_FOOTNOTE_MARKS.sub("", label), group, found), is_row=True)
+                label, values = _FOOTNOTE_MARKS.sub("", label), [value.text for value in found.values]
+                if self.scale and group.is_on_scale(self.scale, label, values):
+                    label = f"{label} ({self.scale.words})"
+                owners = [_find_column(value, self.columns) for value in found.values]
+                if not self.names or None in owners or len(set(owners)) < len(owners):
+                    sentence = " ".join([label, *values]).strip()
+                else:
+                    pairs = [f"{self.names[owner or 0]}: {text}" for owner, text in zip(owners, values, strict=True)]
+                    if self.caption and group.heading.casefold() != f"{self.caption}:".casefold():
+                        pairs.append(f"Table: {self.caption}")
+                    sentence = f"{label} — {'; '.join(pairs)}" if label else "; ".join(pairs)
+                yield PdfLine(prefix + sentence, is_row=True)
                 pending = ""
             elif pending and line and line[0].text[:1].islower():
                 pending = f"{pending} {_line_text(line)}"
             elif line:
                 yield from group.open(pending, indent)
                 pending, indent = _line_text(line), line[0].start
-
-    def _sentence(self, label: str, group: "_RowGroup", found: PdfTableRow) -> str:
-        if self.scale and group.is_on_scale(self.scale, label, [value.text for value in found.values]):
-            label = f"{label} ({self.scale.words})"
-        owners = [_find_column(value, self.columns) for value in found.values]
-        if not self.names or None in owners or len(set(owners)) < len(owners):
-            return " ".join([label, *(value.text for value in found.values)]).strip()
-        pairs = [f"{self.names[owner or 0]}: {value.text}" for owner, value in zip(owners, found.values, strict=True)]
-        if self.caption and group.heading.casefold() != f"{self.caption}:".casefold():
-            pairs.append(f"Table: {self.caption}")
-        return f"{label} — {'; '.join(pairs)}" if label else "; ".join(pairs)
 
 
 @dataclass

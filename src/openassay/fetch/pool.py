@@ -69,7 +69,19 @@ class ExtractorPool:
             "megabytes": max(self._megabytes - len(body) / 1e6, 1),
         }
         async with self._pdfs if format is ContentFormat.PDF else contextlib.nullcontext(), self._slots:
-            answer = await self._run_task(task, body, seconds)
+            worker = self._take_worker()
+            reusable = False
+            try:
+                await worker.wait_until_ready()
+                async with asyncio.timeout(seconds):
+                    answer = await worker.ask(task, body)
+                reusable = not answer["retire"]
+            except TimeoutError as error:
+                raise ReadError(f"took more than {seconds:.0f} s to read", help=_HELP) from error
+            except (OSError, EOFError, ValueError) as error:
+                raise ReadError(await worker.exit_reason(), help=_HELP, retryable=True) from error
+            finally:
+                self._return_worker(worker, reusable)
         if "error" in answer:
             raise ReadError(str(answer["error"]), help=_HELP, url=url)
         fields = {name: answer[name] for name in PageContent.__dataclass_fields__ if name in answer}
@@ -77,22 +89,6 @@ class ExtractorPool:
         fields["published"] = date.fromisoformat(published) if published else None
         fields["refresh"] = (int(refresh[0]), str(refresh[1])) if refresh else None
         return PageContent(**fields)
-
-    async def _run_task(self, task: Mapping[str, object], body: bytes, seconds: float) -> dict[str, Any]:
-        worker = self._take_worker()
-        reusable = False
-        try:
-            await worker.wait_until_ready()
-            async with asyncio.timeout(seconds):
-                answer = await worker.ask(task, body)
-            reusable = not answer["retire"]
-            return answer
-        except TimeoutError as error:
-            raise ReadError(f"took more than {seconds:.0f} s to read", help=_HELP) from error
-        except (OSError, EOFError, ValueError) as error:
-            raise ReadError(await worker.exit_reason(), help=_HELP, retryable=True) from error
-        finally:
-            self._return_worker(worker, reusable)
 
     def _take_worker(self) -> "_ExtractorProcess":
         """Take an idle worker, one that is ready before one that is starting."""

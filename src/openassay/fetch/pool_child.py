@@ -138,18 +138,11 @@ def _to_utf8(body: bytes, charset: str) -> bytes:
 
 
 def find_refresh(body: bytes, url: str) -> list[Any] | None:
-    """Return seconds and address of `<meta http-equiv=refresh>`, if it leads to another page."""
-    tag = _find_refresh_tag(body[:_REFRESH_BYTES])
-    found = _TARGET.search(tag) if tag else None
-    if found is None:
-        return None
-    target = urljoin(url, unescape(found[2].decode("utf-8", "replace")))
-    return [int(found[1]), target] if target.split("#")[0] != url.split("#")[0] else None
+    """Return seconds and address of `<meta http-equiv=refresh>`, if it leads to another page.
 
-
-def _find_refresh_tag(head: bytes) -> bytes | None:
-    """Find the tag by plain search: some patterns over a whole page take the square of its length."""
-    low, at = head.lower(), 0
+    The tag is found by plain search: some patterns over a whole page take the square of its length."""
+    head = body[:_REFRESH_BYTES]
+    low, at, found = head.lower(), 0, None
     for _ in range(_MAX_TAGS):
         at = low.find(b"http-equiv", at + 1)
         if at < 0:
@@ -157,8 +150,12 @@ def _find_refresh_tag(head: bytes) -> bytes | None:
         start, end = low.rfind(b"<", 0, at), low.find(b">", at) + 1
         inert = any(low.rfind(opens, 0, start) > low.rfind(closes, 0, start) for opens, closes in _INERT_TAGS)
         if end and not inert and _REFRESH.fullmatch(head, start, end):
-            return head[start:end]
-    return None
+            found = _TARGET.search(head[start:end])
+            break
+    if found is None:
+        return None
+    target = urljoin(url, unescape(found[2].decode("utf-8", "replace")))
+    return [int(found[1]), target] if target.split("#")[0] != url.split("#")[0] else None
 
 
 def _set_limits(task: ExtractionTask, base: int) -> None:

@@ -3,9 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -65,7 +64,7 @@ def extract_markdown(data: bytes) -> Extraction:
         text=clean_text(text),
         title=_meta_string(meta, "title") or heading,
         author=_meta_string(meta, "author") or _meta_string(meta, "authors") or None,
-        published=_to_day(meta.get("published") or meta.get("date")),
+        published=parse_day(str(meta.get("published") or meta.get("date")).strip()),
         origin=_meta_string(meta, "source") or None,
         notes=notes,
     )
@@ -95,14 +94,6 @@ def _meta_string(meta: Mapping[str, object], key: str) -> str:
     return " ".join(clean_text(str(value)).split()) if isinstance(value, (str, int, float)) else ""
 
 
-def _to_day(value: object) -> date | None:
-    if isinstance(value, datetime):
-        return value.date()
-    if isinstance(value, date):
-        return value
-    return parse_day(str(value).strip())
-
-
 def _normalise_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -120,7 +111,19 @@ class _MarkdownWriter:
     def add_token(self, token: "Token") -> None:
         match token.type:
             case "inline":
-                self._add_inline(token)
+                breaks = ("softbreak", "hardbreak")
+                parts = [child for child in token.children or () if child.type in ("text", "code_inline", *breaks)]
+                pieces = "".join(" " if child.type in breaks else child.content for child in parts)
+                text = " ".join(pieces.split())
+                if self._table:
+                    self._table[-1].append(text)
+                elif self._item:
+                    self._item = False
+                    self.lines.append(f"- {text}")
+                elif text:
+                    self._add_block(text)
+                    if self._heading and not self.heading:
+                        self.heading = text
             case "fence" | "code_block":
                 fence = token.markup if token.type == "fence" else "```"
                 self._add_block(fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence)
@@ -144,25 +147,6 @@ class _MarkdownWriter:
                 self._add_block(*formats.rows_to_lines(self._table[0], self._table[1:]))
                 self._table = None
 
-    def _add_inline(self, token: "Token") -> None:
-        parts: list[str] = []
-        for child in token.children or ():
-            match child.type:
-                case "text" | "code_inline":
-                    parts.append(child.content)
-                case "softbreak" | "hardbreak":
-                    parts.append(" ")
-        text = " ".join("".join(parts).split())
-        if self._table:
-            self._table[-1].append(text)
-        elif self._item:
-            self._item = False
-            self.lines.append(f"- {text}")
-        elif text:
-            self._add_block(text)
-            if self._heading and not self.heading:
-                self.heading = text
-
     def _add_block(self, *lines: str) -> None:
         if any(lines):
             self.lines += [*lines, ""]
@@ -175,8 +159,15 @@ _DELIMITERS = ",;\t|"
 def extract_csv(data: bytes) -> Extraction:
     """Write a line that names the columns, then one line per row that stands alone."""
     text = decode_file(data)
+    sample = text[:65_536]
     try:
-        table = _read_records(text)
+        delimiter = csv.Sniffer().sniff(sample, delimiters=_DELIMITERS).delimiter
+    except csv.Error:  # one column, or too few rows to tell
+        delimiter = max(_DELIMITERS, key=sample.split("\n", 1)[0].count)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        records = ([" ".join(cell.split()) for cell in record] for record in reader)
+        table = (cells for cells in records if any(cells))
         header = next(table, None)
         if header is None:
             return Extraction("")
@@ -189,18 +180,3 @@ def extract_csv(data: bytes) -> Extraction:
         return Extraction(clean_text("\n".join(lines)), notes=notes)
     except csv.Error as error:
         raise ReadError(f"not a readable CSV file: {error}", help="Save it again as CSV with quoted fields.") from error
-
-
-def _read_records(text: str) -> Iterator[list[str]]:
-    for record in csv.reader(io.StringIO(text, newline=""), delimiter=_detect_delimiter(text[:65_536])):
-        cells = [" ".join(cell.split()) for cell in record]
-        if any(cells):
-            yield cells
-
-
-def _detect_delimiter(sample: str) -> str:
-    try:
-        return csv.Sniffer().sniff(sample, delimiters=_DELIMITERS).delimiter
-    except csv.Error:  # one column, or too few rows to tell
-        first = sample.split("\n", 1)[0]
-        return max(_DELIMITERS, key=first.count)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from openassay.errors import BudgetError, FetchError, ModelError, OpenAssayError, SourceError, StorageError
-from openassay.models.spend import MICRO, Caps, Charge, Fee, LedgerCall, ModelReply, Reservation, Spend, TokenUsage
+from openassay.models.spend import MICRO, Caps, Charge, Fee, ModelReply, Reservation, Spend, TokenUsage
 from openassay.protocols import Emit, Ledger
 
 Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
@@ -119,7 +119,35 @@ class RunAccount:
         async with self._purchase_locks.setdefault(call, asyncio.Lock()):
             for stored in await self._load_answers(call):
                 return stored
-            return await self._buy(fee, await self.next_attempt_key(call), request, share)
+            reservation = Reservation(
+                key=await self.next_attempt_key(call),
+                run=self._run,
+                step=fee.step,
+                task=fee.task,
+                provider=fee.provider,
+                model=fee.step,
+                micros=fee.micros,
+                tokens=0,
+                share=share,
+                last=not fee.micros,  # without money there are still providers that cost nothing
+            )
+            await self._reserve(reservation)
+            await self._ledger.record_send(reservation.key)
+            began = time.monotonic()
+            charge: Charge | None = Charge()  # for a request that is cancelled: it may be billed
+            try:
+                answer = await request()
+                await self._store(reservation.key, answer)
+                charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
+            except (SourceError, FetchError) as error:
+                if not (isinstance(error, SourceError) and error.billed):
+                    charge = None
+                    await self._void(reservation, error)
+                raise
+            finally:
+                if charge is not None:
+                    await asyncio.shield(self._settle(reservation, charge, quietly=not fee.micros))
+            return answer
 
     async def _load_answers(self, call: str) -> list[str]:
         attempts = await self._open()
@@ -140,37 +168,6 @@ class RunAccount:
             else:
                 del self._unstored[key]
                 return
-
-    async def _buy(self, fee: Fee, key: str, request: Callable[[], Awaitable[str]], share: float) -> str:
-        reservation = Reservation(
-            key=key,
-            run=self._run,
-            step=fee.step,
-            task=fee.task,
-            provider=fee.provider,
-            model=fee.step,
-            micros=fee.micros,
-            tokens=0,
-            share=share,
-            last=not fee.micros,  # without money there are still providers that cost nothing
-        )
-        await self._reserve(reservation)
-        await self._ledger.record_send(key)
-        began = time.monotonic()
-        charge: Charge | None = Charge()  # for a request that is cancelled: it may be billed
-        try:
-            answer = await request()
-            await self._store(key, answer)
-            charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
-        except (SourceError, FetchError) as error:
-            if not (isinstance(error, SourceError) and error.billed):
-                charge = None
-                await self._void(reservation, error)
-            raise
-        finally:
-            if charge is not None:
-                await asyncio.shield(self._settle(reservation, charge, quietly=not fee.micros))
-        return answer
 
     async def _void(self, reservation: Reservation, error: OpenAssayError) -> None:
         await self._ledger.release(reservation.key, error.message)
@@ -224,25 +221,19 @@ class RunAccount:
                 attempts: dict[str, list[str]] = {}
                 for call in await self._ledger.calls(self._run):
                     attempts.setdefault(call.key.rpartition("#")[0], []).append(call.key)
-                    await self._settle_late(call)
+                    # A process may have died between storing an answer and settling its call.
+                    stored = await self._ledger.get_answer(call.key) if call.state == "lost" else None
+                    if stored is not None and call.model == call.step:  # a fee, which is its own price
+                        await self._ledger.settle(call.key, Charge(micros=call.micros))
+                    elif stored is not None and self._price:
+                        reply = ModelReply.model_validate_json(stored)
+                        await self._ledger.settle(call.key, _to_charge(reply, self._price(call.model)))
                 for run in self._lineage:  # a call of an earlier run is the same call under that run's name
                     for call in await self._ledger.calls(run):
                         name = self._run + call.key.rpartition("#")[0].removeprefix(run)
                         self._inherited.setdefault(name, []).append(call.key)
                 self._attempts = attempts
         return self._attempts
-
-    async def _settle_late(self, call: LedgerCall) -> None:
-        """Settle a call whose process died between storing its answer and settling it."""
-        stored = await self._ledger.get_answer(call.key) if call.state == "lost" else None
-        if stored is None:
-            return
-        if call.model == call.step:  # a fee, which is its own price
-            await self._ledger.settle(call.key, Charge(micros=call.micros))
-        elif self._price:
-            await self._ledger.settle(
-                call.key, _to_charge(ModelReply.model_validate_json(stored), self._price(call.model))
-            )
 
 
 class TaskBudget:

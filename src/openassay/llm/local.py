@@ -48,8 +48,14 @@ class LocalServer:
         self._process = self._spawn()
         timer = threading.Timer(LOAD_SECONDS, self._process.kill)
         timer.start()
+        address = ""  # the child's one line, unless it died before writing it
+        stdin, stdout = self._process.stdin, self._process.stdout
         try:
-            address = self._read_address()
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+                if stdin is not None and stdout is not None:
+                    stdin.write(f"{self.secret}\n")
+                    stdin.flush()
+                    address = str(json.loads(stdout.readline())["address"])
         finally:
             timer.cancel()
         if not address:
@@ -93,18 +99,6 @@ class LocalServer:
             text=True,
             start_new_session=True,  # Ctrl-C is for the parent, which finishes its step
         )
-
-    def _read_address(self) -> str:
-        """Read the child's one line; empty when it died before writing it."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            return ""
-        try:
-            stdin.write(f"{self.secret}\n")
-            stdin.flush()
-            return str(json.loads(stdout.readline())["address"])
-        except (OSError, ValueError, LookupError, TypeError):
-            return ""
 
     def _end(self) -> None:
         self._process.kill()

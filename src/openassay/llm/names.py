@@ -102,7 +102,21 @@ def base_url(model: ModelName, settings: Settings) -> str | None:
                 f"{model} needs the address of its server",
                 help="Set llm.base_url in config.yaml or OPENASSAY_LLM__BASE_URL, such as http://127.0.0.1:8000/v1.",
             )
-    return None if address is None else _check_address(address, model)
+    if address is None:
+        return None
+    try:
+        parts = urlsplit(address.strip())
+        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number, a bracket without its mate
+        parts, well_formed = urlsplit(""), False
+    if not well_formed or parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"the address of {model.vendor} is not a URL", help="Write it as http://HOST:PORT/v1 or https://HOST/v1."
+        )
+    path = parts.path.rstrip("/")
+    if not path and model.vendor not in ("anthropic", "google"):  # their SDKs add the version themselves
+        path = "/v1"
+    return f"{parts.scheme}://{parts.netloc}{path}"
 
 
 def is_on_this_machine(model: ModelName, settings: Settings) -> bool:
@@ -136,22 +150,6 @@ def check_file(model: ModelName) -> None:
         ) from error
     if start != MAGIC:
         raise ConfigurationError(f"{path} does not hold a GGUF model", help="Download the file again.")
-
-
-def _check_address(address: str, model: ModelName) -> str:
-    try:
-        parts = urlsplit(address.strip())
-        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number, a bracket without its mate
-        parts, well_formed = urlsplit(""), False
-    if not well_formed or parts.query or parts.fragment:
-        raise ConfigurationError(
-            f"the address of {model.vendor} is not a URL", help="Write it as http://HOST:PORT/v1 or https://HOST/v1."
-        )
-    path = parts.path.rstrip("/")
-    if not path and model.vendor not in ("anthropic", "google"):  # their SDKs add the version themselves
-        path = "/v1"
-    return f"{parts.scheme}://{parts.netloc}{path}"
 
 
 def _suggest_vendor(word: str) -> str:
@@ -223,26 +221,19 @@ async def _probe(
 ) -> ModelServer | None:
     import httpx2
 
+    content = b""
     try:
-        async with asyncio.timeout(seconds):
-            answer = form.validate_json(await _fetch(url + path))
+        async with (
+            asyncio.timeout(seconds),
+            httpx2.AsyncClient(trust_env=False, follow_redirects=False, verify=False) as client,
+            client.stream("GET", url + path, headers={"accept-encoding": "identity"}) as response,
+        ):
+            if response.status_code == 200:
+                async for chunk in response.aiter_raw():
+                    content += chunk
+                    if len(content) > MAX_LIST_BYTES:
+                        break  # a longer list fails as JSON
+        answer = form.validate_json(content[:MAX_LIST_BYTES])
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValidationError):
         return None
     return ModelServer(f"{url}/v1", kind, answer.names())
-
-
-async def _fetch(url: str) -> bytes:
-    """Fetch at most MAX_LIST_BYTES, uncompressed: a longer list fails as JSON."""
-    import httpx2
-
-    content = b""
-    async with (
-        httpx2.AsyncClient(trust_env=False, follow_redirects=False, verify=False) as client,
-        client.stream("GET", url, headers={"accept-encoding": "identity"}) as response,
-    ):
-        if response.status_code == 200:
-            async for chunk in response.aiter_raw():
-                content += chunk
-                if len(content) > MAX_LIST_BYTES:
-                    break
-    return content[:MAX_LIST_BYTES]

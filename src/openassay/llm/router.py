@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -75,7 +76,13 @@ class CircuitBreaker:
             yield
             self._close()
         except ModelError as error:
-            self._record_failure(error)
+            # A provider that answers, if only with a rate limit or a refusal, has not failed.
+            if not isinstance(error, RateLimitError) and not error.retryable:
+                self._close()
+            elif not isinstance(error, RateLimitError):
+                self._failures += 1
+                if self._opened is not None or self._failures >= self._max_failures:
+                    self._opened = self._clock()
             raise
         finally:
             if self._trial is trial:
@@ -83,17 +90,6 @@ class CircuitBreaker:
 
     def _close(self) -> None:
         self._failures, self._opened = 0, None
-
-    def _record_failure(self, error: ModelError) -> None:
-        """Count a failure. A provider that answers, if only with a rate limit or a refusal, has not failed."""
-        if isinstance(error, RateLimitError):
-            return
-        if not error.retryable:
-            self._close()
-            return
-        self._failures += 1
-        if self._opened is not None or self._failures >= self._max_failures:
-            self._opened = self._clock()
 
 
 class CallLimits(NamedTuple):
@@ -254,6 +250,7 @@ class RunModels:
         return self._answer_tokens(models[0], role) // 2 if models else LOCAL_LIMITS.answer_tokens // 2
 
     async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply:
+        """Ask the models of the role in turn, save those that declined before the run was resumed."""
         content = json.dumps(prompt.plain(), sort_keys=True, ensure_ascii=False)
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         call = f"{self._run}/{prompt.step}/{prompt.task}/{digest}"
@@ -263,34 +260,30 @@ class RunModels:
             for reply in earlier:
                 if reply.finish != "refusal":
                     return reply
-            return await self._ask_in_order(call, prompt, stream, {reply.model for reply in earlier})
-
-    async def _ask_in_order(
-        self, call: str, prompt: ModelPrompt, stream: Stream | None, refused: set[str]
-    ) -> ModelReply:
-        """Ask the models of the role in turn, save those that declined before the run was resumed."""
-        models = [model for model in await self._candidates(prompt.role) if str(model) not in refused]
-        last: ModelError | BudgetError | None = None
-        for position, model in enumerate(models):
-            if model in self._rejected:
-                last = self._rejected[model]
-                continue
-            try:
-                return await self._ask_with_retries(call, model, prompt, stream, is_last=position + 1 == len(models))
-            except ContextOverflowError:
-                raise  # the reasoner has fewer or shorter sources to offer; another model would get the same
-            except (ModelError, BudgetError) as error:
-                last = error
-                if isinstance(error, ApiKeyError):
-                    self._rejected[model] = error  # the key will not be better at the next step
-                if position + 1 < len(models):
-                    text = f"{model}: {error.message}. Continuing with {models[position + 1]}."
-                    await self._emit_notice(prompt, text, **failure_details(error))
-        if last is not None:
-            raise last
-        if refused:
-            raise RefusalError(f"{', '.join(sorted(refused))} declined to answer")
-        raise ModelError(f"no model is available as {prompt.role}", help="Name one with llm.model or --model.")
+            refused = {reply.model for reply in earlier}
+            models = [model for model in await self._candidates(prompt.role) if str(model) not in refused]
+            last: ModelError | BudgetError | None = None
+            for position, model in enumerate(models):
+                if model in self._rejected:
+                    last = self._rejected[model]
+                    continue
+                is_last = position + 1 == len(models)
+                try:
+                    return await self._ask_with_retries(call, model, prompt, stream, is_last=is_last)
+                except ContextOverflowError:
+                    raise  # the reasoner has fewer or shorter sources to offer; another model would get the same
+                except (ModelError, BudgetError) as error:
+                    last = error
+                    if isinstance(error, ApiKeyError):
+                        self._rejected[model] = error  # the key will not be better at the next step
+                    if not is_last:
+                        text = f"{model}: {error.message}. Continuing with {models[position + 1]}."
+                        await self._emit_notice(prompt, text, **failure_details(error))
+            if last is not None:
+                raise last
+            if refused:
+                raise RefusalError(f"{', '.join(sorted(refused))} declined to answer")
+            raise ModelError(f"no model is available as {prompt.role}", help="Name one with llm.model or --model.")
 
     async def _candidates(self, role: ModelRole) -> list[ModelName]:
         usual = list(self._selection.by_role[role])
@@ -308,7 +301,7 @@ class RunModels:
         """Ask one model, with pauses between attempts. Pauses and timeouts count, not the wait for a free slot."""
         provider, settings = self._router.get_provider(model), self._router.settings
         left = settings.llm.step_seconds or 4 * provider.limits.seconds
-        tried = dict.fromkeys(PAUSES, 0)
+        tried: Counter[Category] = Counter()
         while True:
             try:
                 with provider.breaker.guard(model.vendor):
@@ -316,8 +309,14 @@ class RunModels:
             except ModelError as error:
                 left -= provider.limits.seconds if isinstance(error, ModelTimeoutError) else 0.0
                 error.context["model"] = str(model)
-                pause = _next_pause(error, tried, left)
-                if pause is None:
+                pauses = PAUSES.get(error.category, ()) if error.retryable else ()
+                number = tried[error.category]
+                tried[error.category] += 1
+                if number >= len(pauses):
+                    raise
+                wanted = error.retry_after if isinstance(error, RateLimitError) else None
+                pause = pauses[number] if wanted is None else wanted
+                if pause > MAX_PAUSE or pause >= left:
                     raise
                 await self._emit_notice(
                     prompt, f"{model}: {error.message}. Retrying in {pause:g} s.", **failure_details(error)
@@ -386,18 +385,3 @@ class RunModels:
 
     async def _emit_notice(self, prompt: ModelPrompt, text: str, **more: object) -> None:
         await self._emit("notice", "", {"text": text, "step": prompt.step, "task": prompt.task, **more})
-
-
-def _next_pause(error: ModelError, tried: dict[Category, int], left: float) -> float | None:
-    """Return the seconds until the next attempt at the same model, or None when there is none."""
-    if not error.retryable or error.category not in PAUSES:
-        return None
-    pauses = PAUSES[error.category]
-    number = tried[error.category]
-    tried[error.category] += 1
-    if number >= len(pauses):
-        return None
-    pause = pauses[number]
-    if isinstance(error, RateLimitError) and error.retry_after is not None:
-        pause = error.retry_after
-    return pause if pause <= MAX_PAUSE and pause < left else None

@@ -53,9 +53,21 @@ def select_models(settings: Settings, options: ResearchOptions) -> ModelSelectio
     if (options.model or settings.llm.model) == EMBEDDED:
         return None
     private = is_private(options)
-    by_role = {role: tuple(_candidates(role, settings, options, private)) for role in ROLES}
+    by_role: dict[ModelRole, tuple[ModelName, ...]] = {}
+    for role in ROLES:
+        models: list[ModelName] = []
+        for tier in _tiers(role, settings, options):
+            if tier.model not in models and _can_use(tier, settings, private, models):
+                models.append(tier.model)
+        by_role[role] = tuple(models)
     first = next((models[0] for models in by_role.values() if models), None)
-    return ModelSelection(by_role, _budget_model(settings, first, private)) if first else None
+    if first is None:
+        return None
+    if settings.llm.budget_model == NONE:
+        return ModelSelection(by_role, None)
+    tier = _ModelTier(parse_name(settings.llm.budget_model), "budget_model" in settings.llm.model_fields_set)
+    is_used = _can_use(tier, settings, private, [first]) and tier.model != first
+    return ModelSelection(by_role, tier.model if is_used else None)
 
 
 def is_private(options: ResearchOptions) -> bool:
@@ -69,14 +81,6 @@ def needs_model_consent(settings: Settings, options: ResearchOptions) -> bool:
         return False
     without = options.model_copy(update={"docs": (), "private": False})
     return select_models(settings, options) is None and select_models(settings, without) is not None
-
-
-def _candidates(role: ModelRole, settings: Settings, options: ResearchOptions, private: bool) -> Iterator[ModelName]:
-    seen: list[ModelName] = []
-    for tier in _tiers(role, settings, options):
-        if tier.model not in seen and _can_use(tier, settings, private, seen):
-            seen.append(tier.model)
-            yield tier.model
 
 
 def _tiers(role: ModelRole, settings: Settings, options: ResearchOptions) -> Iterator[_ModelTier]:
@@ -109,10 +113,3 @@ def _can_use(tier: _ModelTier, settings: Settings, private: bool, before: list[M
             )
         return True
     return not private and not nearby and has_key(tier.model, settings.keys)
-
-
-def _budget_model(settings: Settings, first: ModelName, private: bool) -> ModelName | None:
-    if settings.llm.budget_model == NONE:
-        return None
-    tier = _ModelTier(parse_name(settings.llm.budget_model), "budget_model" in settings.llm.model_fields_set)
-    return tier.model if _can_use(tier, settings, private, [first]) and tier.model != first else None

@@ -29,31 +29,33 @@ last_exchange: ContextVar[ModelExchange | None] = ContextVar("exchange", default
 async def ask_vendor(vendor: Vendor, model: ModelName, request: ModelRequest, on_text: OnText | None) -> ModelReply:
     """Ask a vendor. A listener to the event that it was settled finds the answer in `last_exchange`."""
     last_exchange.set(None)
-    reply = await _ask_with_trace(vendor, model, request, on_text)
-    last_exchange.set(ModelExchange(request, reply))
-    return reply
-
-
-async def _ask_with_trace(
-    vendor: Vendor, model: ModelName, request: ModelRequest, on_text: OnText | None
-) -> ModelReply:
-    if not is_on():
-        return await vendor.ask(request, on_text)
-    from langsmith import traceable
-
     replies: list[ModelReply] = []
 
     async def call(messages: list[dict[str, str]]) -> dict[str, Any]:
-        replies.append(await vendor.ask(request, on_text))
-        return _to_trace(replies[0])
+        reply = await vendor.ask(request, on_text)
+        replies.append(reply)
+        shown: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
+        if reply.usage is not None:
+            shown["usage_metadata"] = {
+                "input_tokens": reply.usage.prompt_tokens,
+                "output_tokens": reply.usage.completion_tokens,
+                "total_tokens": reply.usage.total,
+            }
+        return shown
 
-    known = {"ls_provider": model.vendor, "ls_model_name": model.name}
-    await traceable("llm", name=request.prompt.step, metadata=known)(call)(
-        messages=[
-            {"role": "system", "content": request.prompt.system},
-            {"role": "user", "content": request.prompt.text},
-        ]
-    )
+    if is_on():
+        from langsmith import traceable
+
+        known = {"ls_provider": model.vendor, "ls_model_name": model.name}
+        await traceable("llm", name=request.prompt.step, metadata=known)(call)(
+            messages=[
+                {"role": "system", "content": request.prompt.system},
+                {"role": "user", "content": request.prompt.text},
+            ]
+        )
+    else:
+        replies.append(await vendor.ask(request, on_text))
+    last_exchange.set(ModelExchange(request, replies[0]))
     return replies[0]
 
 
@@ -83,14 +85,3 @@ def _client(redaction: Redactor) -> "Client":
     from langsmith import Client
 
     return Client(anonymizer=redaction.redact_data)
-
-
-def _to_trace(reply: ModelReply) -> dict[str, Any]:
-    shown: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
-    if reply.usage is not None:
-        shown["usage_metadata"] = {
-            "input_tokens": reply.usage.prompt_tokens,
-            "output_tokens": reply.usage.completion_tokens,
-            "total_tokens": reply.usage.total,
-        }
-    return shown

@@ -10,7 +10,13 @@ from pydantic import BaseModel, ConfigDict
 
 from openassay.llm.vendors import ModelRequest, ParameterError, base
 from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, is_count, make_usage
-from openassay.models.spend import TokenUsage
+
+_FINISHES: dict[str, Finish | None] = {
+    "": None,  # a stream that ended without giving a reason is not whole
+    "refusal": "refusal",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
 
 
 class _AnthropicModel(BaseModel):
@@ -76,54 +82,33 @@ class AnthropicVendor(StreamingVendor[AsyncAnthropic]):
                 reason = delta.stop_reason or reason
                 text = delta.partial_json if request.method == "function_calling" else delta.text
                 if event.type == "message_stop":
-                    yield StreamPiece("", _to_finish(reason), True, _to_usage(counted))
+                    cached = (counted.cache_creation_input_tokens or 0, counted.cache_read_input_tokens or 0)
+                    prompt = [counted.input_tokens, *cached]
+                    is_known = all(is_count(part) for part in prompt)
+                    usage = make_usage(sum(prompt), counted.output_tokens) if is_known else None
+                    yield StreamPiece("", _FINISHES.get(reason, "stop"), True, usage)
                 else:
                     yield StreamPiece(text or "")
 
 
 def build_body(request: ModelRequest, without: frozenset[str]) -> dict[str, Any]:
+    form = request.prompt.form
     result: dict[str, Any] = {
         "model": request.model,
         "system": base.system_text(request),
         "messages": [{"role": "user", "content": base.replace_surrogates(request.prompt.text)}],
         "max_tokens": request.max_tokens,
         "stream": True,
-        **_answer_format(request),
     }
+    if request.method == "function_calling":
+        tool = {"name": base.schema_name(form), "description": "The answer.", "input_schema": base.clean_schema(form)}
+        result |= {"tools": [tool], "tool_choice": {"type": "tool", "name": tool["name"]}}
+    elif request.method == "json_schema":
+        try:
+            schema = transform_schema(form)
+        except ValueError as error:  # a part without a type
+            raise ParameterError("anthropic does not take this schema", parameter="response_format") from error
+        result["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     if request.temperature is not None and "temperature" not in without:
         result["temperature"] = min(request.temperature, 1.0)
     return result
-
-
-def _answer_format(request: ModelRequest) -> dict[str, Any]:
-    form = request.prompt.form
-    if request.method == "json_mode":
-        return {}
-    if request.method == "function_calling":
-        tool = {"name": base.schema_name(form), "description": "The answer.", "input_schema": base.clean_schema(form)}
-        return {"tools": [tool], "tool_choice": {"type": "tool", "name": tool["name"]}}
-    try:
-        schema = transform_schema(form)
-    except ValueError as error:  # a part without a type
-        raise ParameterError("anthropic does not take this schema", parameter="response_format") from error
-    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
-
-
-def _to_usage(counts: _AnthropicCounts) -> TokenUsage | None:
-    prompt = [counts.input_tokens, counts.cache_creation_input_tokens or 0, counts.cache_read_input_tokens or 0]
-    if not all(is_count(part) for part in prompt):
-        return None
-    return make_usage(sum(prompt), counts.output_tokens)
-
-
-def _to_finish(reason: str) -> Finish | None:
-    """None for a stream that ended without giving a reason: it is not whole."""
-    match reason:
-        case "":
-            return None
-        case "refusal":
-            return "refusal"
-        case "max_tokens" | "model_context_window_exceeded":
-            return "length"
-        case _:
-            return "stop"

@@ -306,7 +306,16 @@ class StreamingVendor(ABC, Generic[SDK]):
         except self.faults + CONNECTION_ERRORS as error:
             raise self._translate_error(error, request, exchange, begun=answer.begun) from None
         except FORMAT_ERRORS:
-            raise self._format_error(request, exchange) from None
+            if exchange.response is None:
+                raise ModelError(
+                    f"the request to {self.vendor} could not be made",
+                    help="Check the model's name.",
+                    provider=self.vendor,
+                ) from None
+            if not exchange.response.is_success:
+                raise self._refusal_error(exchange.response, request) from None
+            what = "sent something that is no answer"
+            raise answer_error(self.endpoint, what, billed=not _is_page(exchange)) from None
 
     def _translate_error(
         self, error: Exception, request: ModelRequest, exchange: HttpExchange, *, begun: bool
@@ -323,15 +332,6 @@ class StreamingVendor(ABC, Generic[SDK]):
         if body is None or begun or not 400 <= parsed.status < 600:
             return answer_error(self.endpoint, "the answer broke off before its end")
         return refusal_error(parsed.status, response.headers, parsed, self.endpoint, request)
-
-    def _format_error(self, request: ModelRequest, exchange: HttpExchange) -> ModelError:
-        if exchange.response is None:
-            return ModelError(
-                f"the request to {self.vendor} could not be made", help="Check the model's name.", provider=self.vendor
-            )
-        if not exchange.response.is_success:
-            return self._refusal_error(exchange.response, request)
-        return answer_error(self.endpoint, "sent something that is no answer", billed=not _is_page(exchange))
 
     def _refusal_error(self, response: httpx2.Response, request: ModelRequest) -> ModelError:
         try:

@@ -77,13 +77,18 @@ def parse_error_body(body: object) -> ErrorBody:
         return ErrorBody(message=str(inner))
     codes = [str(inner[name]) for name in ("code", "type", "status") if inner.get(name) is not None]
     status = inner.get("code") if isinstance(inner.get("code"), int) else STATUSES.get(str(inner.get("type")), 0)
-    details = inner.get("details")
+    # Google's ErrorInfo and RetryInfo ({"retryDelay": "34s"}), and Anthropic's error codes.
+    listed = inner.get("details")
+    details = [item for item in (listed if isinstance(listed, list) else [listed]) if isinstance(item, dict)]
+    reasons = [item.get("reason") or item.get("error_code") for item in details]
+    delays = [item["retryDelay"] for item in details if isinstance(item.get("retryDelay"), str)]
+    delay = _parse_number(delays[0].removesuffix("s")) if delays and isinstance(listed, list) else None
     return ErrorBody(
-        code=" ".join([*codes, *_detail_reasons(details)]),
+        code=" ".join([*codes, *(reason for reason in reasons if isinstance(reason, str))]),
         message=str(inner.get("message") or inner.get("detail") or ""),
         parameter=str(inner.get("param") or ""),
         status=int(status or 0),
-        delay=_retry_delay(details),
+        delay=delay,
     )
 
 
@@ -207,21 +212,3 @@ def _safe_reason(message: str, request: ModelRequest, endpoint: VendorEndpoint) 
 def _has_overlap(text: str, secret: str, length: int) -> bool:
     """Tell whether so many characters in a row stand in both."""
     return any(text[at : at + length] in secret for at in range(len(text) - length + 1))
-
-
-def _detail_reasons(details: object) -> list[str]:
-    """Return Google's ErrorInfo and Anthropic's error codes."""
-    if isinstance(details, dict):
-        details = [details]
-    if not isinstance(details, list):
-        return []
-    named = [item.get("reason") or item.get("error_code") for item in details if isinstance(item, dict)]
-    return [name for name in named if isinstance(name, str)]
-
-
-def _retry_delay(details: object) -> float | None:
-    """Return Google's RetryInfo: {"retryDelay": "34s"}."""
-    for item in details if isinstance(details, list) else ():
-        if isinstance(item, dict) and isinstance(item.get("retryDelay"), str):
-            return _parse_number(item["retryDelay"].removesuffix("s"))
-    return None

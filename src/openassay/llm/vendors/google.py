@@ -49,8 +49,14 @@ class GoogleVendor(StreamingVendor[genai.Client]):
         )
         async with aclosing(cast("AsyncGenerator[types.GenerateContentResponse, None]", stream)) as chunks:
             async for chunk in chunks:
-                counted = chunk.usage_metadata is not None
-                yield StreamPiece(_chunk_text(chunk, request), _to_finish(chunk), counted, _to_usage(chunk))
+                candidate = chunk.candidates[0] if chunk.candidates else None
+                parts = (candidate.content.parts if candidate and candidate.content else None) or []
+                if request.method == "function_calling":
+                    calls = [part.function_call for part in parts if part.function_call]
+                    text = "".join(json.dumps(call.args or {}, ensure_ascii=False) for call in calls)
+                else:
+                    text = "".join(part.text for part in parts if part.text and not part.thought)
+                yield StreamPiece(text, _to_finish(chunk), chunk.usage_metadata is not None, _to_usage(chunk))
 
 
 def build_config(request: ModelRequest, without: frozenset[str]) -> types.GenerateContentConfig:
@@ -74,15 +80,6 @@ def build_config(request: ModelRequest, without: frozenset[str]) -> types.Genera
         automatic_continuation=False,
         **fields,
     )
-
-
-def _chunk_text(chunk: types.GenerateContentResponse, request: ModelRequest) -> str:
-    candidate = chunk.candidates[0] if chunk.candidates else None
-    parts = (candidate.content.parts if candidate and candidate.content else None) or []
-    if request.method == "function_calling":
-        calls = [part.function_call for part in parts if part.function_call]
-        return "".join(json.dumps(call.args or {}, ensure_ascii=False) for call in calls)
-    return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def _to_finish(chunk: types.GenerateContentResponse) -> Finish | None:

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from openassay.llm.vendors import ModelRequest, base
 from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, make_usage
-from openassay.models.spend import TokenUsage
+
+_FINISHES: dict[str, Finish] = {"content_filter": "refusal", "length": "length"}
 
 
 class _OpenAIModel(BaseModel):
@@ -76,11 +77,22 @@ class OpenAIVendor(StreamingVendor[AsyncOpenAI]):
                 choice = read.choices[0] if read.choices else _OpenAIChoice()
                 delta = choice.delta or _OpenAIDelta()
                 refuses = refuses or bool(delta.refusal)
-                text = _delta_text(delta, request, aside)
-                if choice.finish_reason is not None and aside:
+                text = delta.content or ""
+                if request.method == "function_calling":
+                    calls = [call.function for call in delta.tool_calls or () if call.function]
+                    arguments = "".join(function.arguments or "" for function in calls)
+                    if arguments:
+                        aside[:] = [""]
+                    elif text and aside != [""]:
+                        aside.append(text)
+                    text = arguments
+                finish: Finish | None = None
+                if choice.finish_reason is not None:
                     text += "".join(aside)
-                finish = _to_finish(choice.finish_reason, refuses)
-                yield StreamPiece(text, finish, read.usage is not None, _to_usage(read.usage))
+                    finish = _FINISHES.get(choice.finish_reason, "refusal" if refuses else "stop")
+                counts = _OpenAICounts.model_validate(read.usage) if read.usage is not None else None
+                usage = make_usage(counts.prompt_tokens, counts.completion_tokens) if counts else None
+                yield StreamPiece(text, finish, counts is not None, usage)
 
 
 def build_body(request: ModelRequest, vendor: str, without: frozenset[str]) -> dict[str, Any]:
@@ -94,53 +106,20 @@ def build_body(request: ModelRequest, vendor: str, without: frozenset[str]) -> d
         ],
         limit: request.max_tokens,
         "stream": True,
-        **_answer_format(request, vendor),
     }
+    form = request.prompt.form
+    named: dict[str, Any] = {"name": base.schema_name(form)}
+    if request.method == "json_mode":
+        result["response_format"] = {"type": "json_object"}
+    elif request.method == "function_calling":
+        result["tools"] = [{"type": "function", "function": {**named, "parameters": base.clean_schema(form)}}]
+        result["tool_choice"] = {"type": "function", "function": named}
+    else:
+        exact = base.strict_schema(form) if vendor == "openai" else None
+        named |= {"schema": exact, "strict": True} if exact is not None else {"schema": form}
+        result["response_format"] = {"type": "json_schema", "json_schema": named}
     if "stream_options" not in without:
         result["stream_options"] = {"include_usage": True}
     if request.temperature is not None and "temperature" not in without:
         result["temperature"] = request.temperature
     return result
-
-
-def _answer_format(request: ModelRequest, vendor: str) -> dict[str, Any]:
-    form = request.prompt.form
-    if request.method == "json_mode":
-        return {"response_format": {"type": "json_object"}}
-    named: dict[str, Any] = {"name": base.schema_name(form)}
-    if request.method == "function_calling":
-        tool = {"type": "function", "function": {**named, "parameters": base.clean_schema(form)}}
-        return {"tools": [tool], "tool_choice": {"type": "function", "function": named}}
-    exact = base.strict_schema(form) if vendor == "openai" else None
-    named |= {"schema": exact, "strict": True} if exact is not None else {"schema": form}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
-
-
-def _delta_text(delta: _OpenAIDelta, request: ModelRequest, aside: list[str]) -> str:
-    if request.method != "function_calling":
-        return delta.content or ""
-    arguments = "".join(call.function.arguments or "" for call in delta.tool_calls or () if call.function)
-    if arguments:
-        aside[:] = [""]
-    elif delta.content and aside != [""]:
-        aside.append(delta.content)
-    return arguments
-
-
-def _to_finish(reason: str | None, refuses: bool) -> Finish | None:
-    match reason:
-        case None:
-            return None
-        case "content_filter":
-            return "refusal"
-        case "length":
-            return "length"
-        case _:
-            return "refusal" if refuses else "stop"
-
-
-def _to_usage(sent: Any) -> TokenUsage | None:
-    if sent is None:
-        return None
-    counts = _OpenAICounts.model_validate(sent)
-    return make_usage(counts.prompt_tokens, counts.completion_tokens)
