@@ -167,7 +167,10 @@ class TerminalChat:
         try:
             if is_command(line):
                 await run_command(self, line)
-            elif not await self._resume_open_question():
+            elif self.thread and can_ask() and await self.engine.open_questions(self.thread):
+                print_message("A question of this conversation is still open; it comes first (/new leaves it alone).")
+                await self.resume(self.thread)
+            else:
                 run = await self.engine.start(unescape_line(line), self.options, thread=self.thread)
                 self._show_outcome(run, await self._follow_run(run))
         except OpenAssayError as error:
@@ -235,14 +238,6 @@ class TerminalChat:
         if outcome.run.status is RunStatus.CANCELLED:
             return print_message("Stopped. /resume resumes it.")
         return print_message(f"openassay: {to_one_line(outcome.run.error or 'no answer was made')}")
-
-    async def _resume_open_question(self) -> bool:
-        """Ask first what the thread waits for, since it is asked one thing after the other."""
-        if not self.thread or not can_ask() or not await self.engine.open_questions(self.thread):
-            return False
-        print_message("A question of this conversation is still open; it comes first (/new leaves it alone).")
-        await self.resume(self.thread)
-        return True
 
     async def open_thread(self, thread: str) -> None:
         found = await self.engine.threads.get(thread)

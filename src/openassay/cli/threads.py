@@ -31,7 +31,7 @@ from openassay.errors import IntegrityError, NotFoundError, UsageError
 from openassay.models.event import ACTIVE
 from openassay.models.plan import Mode
 from openassay.models.report import ReportSpan
-from openassay.models.thread import Run, ThreadSummary
+from openassay.models.thread import Run
 from openassay.settings import load
 from openassay.text.words import pluralize
 
@@ -70,23 +70,19 @@ def threads(
     rows = [("thread", "status", "age", "cost", "question")]
     for one in found:
         status = "damaged" if one.damaged else "stopped" if one.left else one.status or ""
+        # What was asked last, after the title where that says something else. The title of a branch begins with what
+        # was changed, and may end with what was asked.
+        asked = " ".join(one.question.split())
+        before, between, name = one.title.rpartition(" · ") if one.parent else ("", "", one.title)
+        if asked.startswith(name.rstrip("…")):
+            text = f"{before}{between}{asked}"
+        else:
+            text = f"{one.title} · {asked}" if asked else one.title
         age, cost = format_age(now - one.updated), format_dollars(one.usd)
-        rows.append((one.id, status, age, cost, _format_question(one)))
+        rows.append((one.id, status, age, cost, f"↳ {text}" if one.parent else text))
     for row in rows:
         typer.echo(truncate_line("{:12}  {:9}  {:>8}  {:>8}  {}".format(*map(to_one_line, row))))
     return None
-
-
-def _format_question(thread: ThreadSummary) -> str:
-    """Say what was asked last, after the title where that says something else. The title of a branch begins with what
-    was changed, and may end with what was asked."""
-    asked = " ".join(thread.question.split())
-    before, between, name = thread.title.rpartition(" · ") if thread.parent else ("", "", thread.title)
-    if asked.startswith(name.rstrip("…")):
-        text = f"{before}{between}{asked}"
-    else:
-        text = f"{thread.title} · {asked}" if asked else thread.title
-    return f"↳ {text}" if thread.parent else text
 
 
 @app.command()
