@@ -32,7 +32,7 @@ from openassay.cli.runtime import find_thread, run_on_thread, run_with_engine
 from openassay.cli.screen import format_dollars, print_json, print_message, to_one_line, truncate_line, wrap_line
 from openassay.errors import UsageError
 from openassay.models.plan import Depth as ResearchDepth
-from openassay.models.thread import BranchChanges, BranchTree, CheckpointInfo, Run
+from openassay.models.thread import BranchChanges, BranchTree, Run
 from openassay.settings import load
 from openassay.text.words import pluralize
 
@@ -56,7 +56,12 @@ def history(
     if json:
         return print_json([moment.model_dump(mode="json") for moment in found])
     # The day is named once; what costs nothing has no column.
-    stages = [_format_stage(moment) for moment in found]
+    stages = []
+    for moment in found:
+        if moment.after or moment.begins:
+            stages.append(", ".join(moment.after) or "asked")
+        else:  # what had just ended is not known of a checkpoint whose predecessors were pruned
+            stages.append(BEGUN if moment.next in BEGINNINGS and not moment.planned else "…")
     width, stage_width = max(len(moment.short) for moment in found), max(map(len, stages))
     costs = any(moment.usd for moment in found)
     heading = ""
@@ -73,13 +78,6 @@ def history(
         earlier = pluralize(found[0].number - 1, "checkpoint")
         print_message(f"The {earlier} before: openassay threads history {thread} --all")
     return None
-
-
-def _format_stage(moment: CheckpointInfo) -> str:
-    """Say what had just ended. It is not known of a checkpoint whose predecessors were pruned."""
-    if moment.after or moment.begins:
-        return ", ".join(moment.after) or "asked"
-    return BEGUN if moment.next in BEGINNINGS and not moment.planned else "…"
 
 
 def fork(

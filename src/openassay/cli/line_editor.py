@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,9 +66,23 @@ class LineEditor:
 
     async def read_line(self, before: str, *, until: datetime | None = None) -> str:
         seconds = max((until - datetime.now(UTC)).total_seconds(), 0) if until else None
-        with _exit_on_sigterm():
+        loop, task, ended = asyncio.get_running_loop(), asyncio.current_task(), []
+
+        def end() -> None:
+            ended.append(True)
+            if task is not None:
+                task.cancel()
+
+        loop.add_signal_handler(signal.SIGTERM, end)  # whoever ends the process gets the terminal back as it was
+        try:
             async with asyncio.timeout(seconds):
                 return await self._session.prompt_async(FormattedText([(_COLOUR, before)]))
+        except asyncio.CancelledError:
+            if ended:
+                raise typer.Exit(STOPPED) from None
+            raise
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
 
 
 class CommandCompleter(Completer):
@@ -90,24 +104,3 @@ class _TolerantFileHistory(FileHistory):
     def store_string(self, string: str) -> None:
         with suppress(OSError):
             super().store_string(string)
-
-
-@contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Whoever ends the process gets the terminal back as it was."""
-    loop, task, ended = asyncio.get_running_loop(), asyncio.current_task(), []
-
-    def end() -> None:
-        ended.append(True)
-        if task is not None:
-            task.cancel()
-
-    loop.add_signal_handler(signal.SIGTERM, end)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if ended:
-            raise typer.Exit(STOPPED) from None
-        raise
-    finally:
-        loop.remove_signal_handler(signal.SIGTERM)

@@ -60,7 +60,22 @@ class ProgressDisplay:
             self._status = None
 
     def show(self, event: Event) -> None:
-        self._update_status(event)
+        # The moving line: the stage, what was spent so far, and the end of a draft while it is being written.
+        match event.kind:
+            case "enter":
+                self._stage, self._draft = _STAGES.get(event.stage, event.stage), ""
+            case "spend":
+                data: dict[str, Any] = event.data
+                self._spent = f"{data['total_tokens'] / 1000:.1f}k tokens"
+                if data["total_usd"]:
+                    usd = f"{format_dollars(data['total_usd'])} of {format_dollars(data['cap_usd'])}"
+                    self._spent = f"{usd}, {self._spent}"
+            case "token":
+                before = "" if event.data.get("again") else self._draft
+                self._draft = f"{before}{event.data['text']}"[-_TAIL:]
+        if self._status is not None and event.kind in ("enter", "spend", "token"):
+            parts = [self._stage, self._spent, to_one_line(self._draft)]
+            self._status.update(Text(" · ".join(part for part in parts if part)))
         if (event.kind, event.stage) == ("notice", ""):
             self._waiting.append(str(event.data.get("text", "")))
             return
@@ -75,31 +90,11 @@ class ProgressDisplay:
         # sub-question; what is the same again need not be said.
         if event.stage == "prepare" or (event.kind, event.stage) == ("error", "search"):
             unchanged = event.data.get("new") == 0 and any(label == told[0] for label, _ in self._prepared)
-            before = told in self._prepared or unchanged
+            is_repeat = told in self._prepared or unchanged
             self._prepared.add(told)
-            if before:
+            if is_repeat:
                 return
         self._print(*told)
-
-    def _update_status(self, event: Event) -> None:
-        """The moving line: the stage, what was spent so far, and the end of a draft while it is being written."""
-        match event.kind:
-            case "enter":
-                self._stage, self._draft = _STAGES.get(event.stage, event.stage), ""
-            case "spend":
-                data: dict[str, Any] = event.data
-                self._spent = f"{data['total_tokens'] / 1000:.1f}k tokens"
-                if data["total_usd"]:
-                    usd = f"{format_dollars(data['total_usd'])} of {format_dollars(data['cap_usd'])}"
-                    self._spent = f"{usd}, {self._spent}"
-            case "token":
-                before = "" if event.data.get("again") else self._draft
-                self._draft = f"{before}{event.data['text']}"[-_TAIL:]
-            case _:
-                return
-        if self._status is not None:
-            parts = [self._stage, self._spent, to_one_line(self._draft)]
-            self._status.update(Text(" · ".join(part for part in parts if part)))
 
     def note(self, texts: Iterable[str]) -> None:
         for text in texts:

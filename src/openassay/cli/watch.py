@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -39,8 +38,20 @@ def watch(thread: ThreadId, json: Annotated[bool, json_option("every source and 
         made = report.provenance
         print_json({"thread": made.thread, "run": made.run, "sources": [one.plain() for one in found]})
     else:
-        for one in found:
-            for line in _format_source(one):
+        for source in found:
+            reason = f": {to_one_line(source.reason)}" if source.reason else ""
+            head = f"{source.source} {to_one_line(source.title)} ({to_one_line(source.url)}){reason}"
+            lines = [f"{_LABELS[source.state]:7}  {head}"]
+            for passage in source.passages:
+                if passage.state in ("stands", "moved"):
+                    continue
+                claims = ", ".join(passage.claims)
+                lines.append(f"         {passage.state} {claims}: “{shorten(passage.quote, MAX_QUOTE)}”")
+                if passage.now:
+                    changes = shorten(_mark_changes(passage.quote, passage.now), MAX_QUOTE)
+                    lines.append(f"         now ({passage.likeness:.0%} alike): “{changes}”")
+                lines += [f"         rests on it: {to_one_line(statement)}" for statement in passage.statements]
+            for line in lines:
                 typer.echo(wrap_line(line, 9))
         passages = [passage.state for one in found for passage in one.passages]
         counts = ", ".join(f"{passages.count(state)} {state}" for state in _LABELS if state in passages)
@@ -123,19 +134,6 @@ class SourceRereader:
                 except NotFoundError:
                     break
         return RereadResult(reason="the upload was deleted", gone=True)
-
-
-def _format_source(source: SourceCheck) -> Iterator[str]:
-    reason = f": {to_one_line(source.reason)}" if source.reason else ""
-    yield f"{_LABELS[source.state]:7}  {source.source} {to_one_line(source.title)} ({to_one_line(source.url)}){reason}"
-    for passage in source.passages:
-        if passage.state in ("stands", "moved"):
-            continue
-        yield f"         {passage.state} {', '.join(passage.claims)}: “{shorten(passage.quote, MAX_QUOTE)}”"
-        if passage.now:
-            changes = shorten(_mark_changes(passage.quote, passage.now), MAX_QUOTE)
-            yield f"         now ({passage.likeness:.0%} alike): “{changes}”"
-        yield from (f"         rests on it: {to_one_line(statement)}" for statement in passage.statements)
 
 
 def _mark_changes(old: str, new: str) -> str:

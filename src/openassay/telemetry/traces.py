@@ -165,12 +165,9 @@ class SpanBuilder:
                 moments=tuple(part.moments.get(seq, ())),
             )
             spans.append(span)
-        if status in ENDED:
-            spans.append(self._build_root_span(part, event, status))
-        return spans
-
-    def _build_root_span(self, part: RunAttempt | None, event: Event, status: RunStatus) -> TraceSpan:
-        """Build the span of the run; of one that was stopped and resumed, it is exported once more."""
+        if status not in ENDED:
+            return spans
+        # The span of the run; of one that was stopped and resumed, it is exported once more.
         run = part.run if part else None
         attributes: Attributes = {names.OPERATION: names.INVOKE_AGENT, names.AGENT: "openassay", names.RUN: event.run}
         attributes[names.RUN_STATUS] = status.value
@@ -181,7 +178,7 @@ class SpanBuilder:
         if part is not None and part.usd is not None:
             attributes[names.USD] = part.usd
         failed = part.errors.get(part.began.seq, "internal") if part else "internal"
-        return TraceSpan(
+        root = TraceSpan(
             trace_id(event.run),
             span_id(event.run, 0),
             0,
@@ -192,6 +189,7 @@ class SpanBuilder:
             error=failed if status is RunStatus.FAILED else "",
             link=str(run.options.get("trace") or "") if run else "",
         )
+        return [*spans, root]
 
     def _build_stage_span(self, part: RunAttempt, seq: int, end: datetime, *, unfinished: bool = False) -> TraceSpan:
         entered = part.entered.pop(seq)
