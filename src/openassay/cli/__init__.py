@@ -49,18 +49,20 @@ def report_errors(command: Callable[[], object]) -> None:
             f"{type(error).__name__}: {error}",
             "This is a fault in OpenAssay: please report it. OPENASSAY_LOG_LEVEL=debug shows where it happened.",
         )
-        _print_traceback()
+        import traceback
+
+        from openassay.settings import load
+
+        with contextlib.suppress(ConfigurationError):  # the fault has been reported already
+            if load().log_level == "debug":
+                traceback.print_exc()
         sys.exit(1)
     finally:
-        _exit_on_interrupt()
+        import os
+        import signal
 
-
-def _exit_on_interrupt() -> None:
-    """From here on Python only waits for threads that end: Ctrl-C shows no traceback of that."""
-    import os
-    import signal
-
-    signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
+        # From here on Python only waits for threads that end: Ctrl-C shows no traceback of that.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
 
 
 def _print_error(message: str, help: str) -> None:
@@ -70,13 +72,3 @@ def _print_error(message: str, help: str) -> None:
         print(wrap_line(f"openassay: {to_one_line(message)}", 7, sys.stderr), file=sys.stderr)  # noqa: T201
         if help:
             print(wrap_line(f"       {to_one_line(help)}", 7, sys.stderr), file=sys.stderr)  # noqa: T201
-
-
-def _print_traceback() -> None:
-    import traceback
-
-    from openassay.settings import load
-
-    with contextlib.suppress(ConfigurationError):  # the fault has been reported already
-        if load().log_level == "debug":
-            traceback.print_exc()

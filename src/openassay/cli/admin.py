@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +19,7 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
-    from openassay.engine.maintenance import Database, Inspection
+    from openassay.engine.maintenance import Database
 
 app = group("Look after the database, what is stored, and users.", no_args_is_help=True)
 database = group("Show the database, bring it up to date, or move into it.", no_args_is_help=True)
@@ -38,12 +37,6 @@ def status(json: Annotated[bool, json_option("the status")] = False) -> None:
         tables = [table._asdict() for table in found.tables]
         connections = found.connections._asdict() if found.connections else None
         return print_json({**found._asdict(), "tables": tables, "connections": connections, "queue": has_queue(found)})
-    for line in _format_database(found, ready=has_queue(found)):
-        typer.echo(line)
-    return None
-
-
-def _format_database(found: Inspection, *, ready: bool) -> Iterator[str]:
     lines = {
         "database": found.database,
         "server": found.server,
@@ -54,17 +47,18 @@ def _format_database(found: Inspection, *, ready: bool) -> Iterator[str]:
     if found.connections:
         programs = ", ".join(f"{name} {count}" for name, count in found.connections.by_program.items())
         total = f"{sum(found.connections.by_program.values())} of {found.connections.most}"
-        lines["queue"] = "ready for workers" if ready else "not prepared: openassay admin db migrate"
+        lines["queue"] = "ready for workers" if has_queue(found) else "not prepared: openassay admin db migrate"
         lines["connections"] = f"{total}: {programs}"
     for name, text in lines.items():
-        yield wrap_line(f"{name:13}{text}", 13)
+        typer.echo(wrap_line(f"{name:13}{text}", 13))
     if found.tables:
-        yield ""
+        typer.echo("")
     width = max((len(table.name) for table in found.tables), default=0)
     for table in found.tables:  # the server does not know how many rows one has that was never looked through
         rows = "" if table.rows is None else pluralize(table.rows, "row")
         size = "" if table.bytes is None else _format_size(table.bytes)
-        yield f"  {table.name:{width}}  {rows:>14}  {size:>10}".rstrip()
+        typer.echo(f"  {table.name:{width}}  {rows:>14}  {size:>10}".rstrip())
+    return None
 
 
 def _format_size(bytes: int) -> str:

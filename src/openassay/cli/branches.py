@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +32,7 @@ from openassay.cli.runtime import find_thread, run_on_thread, run_with_engine
 from openassay.cli.screen import format_dollars, print_json, print_message, to_one_line, truncate_line, wrap_line
 from openassay.errors import UsageError
 from openassay.models.plan import Depth as ResearchDepth
-from openassay.models.thread import BranchChanges, BranchTree, CheckpointInfo, Run
+from openassay.models.thread import BranchChanges, BranchTree, Run
 from openassay.settings import load
 from openassay.text.words import pluralize
 
@@ -55,36 +55,29 @@ def history(
     found = run_on_thread(thread, lambda engine, id: engine.history(id, limit=limit))
     if json:
         return print_json([moment.model_dump(mode="json") for moment in found])
-    for line in _format_history(found):
-        typer.echo(truncate_line(line))
+    # The day is named once; what costs nothing has no column.
+    stages = []
+    for moment in found:
+        if moment.after or moment.begins:
+            stages.append(", ".join(moment.after) or "asked")
+        else:  # what had just ended is not known of a checkpoint whose predecessors were pruned
+            stages.append(BEGUN if moment.next in BEGINNINGS and not moment.planned else "…")
+    width, stage_width = max(len(moment.short) for moment in found), max(map(len, stages))
+    costs = any(moment.usd for moment in found)
+    heading = ""
+    for moment, stage in zip(found, stages, strict=True):
+        before, heading = heading, f"run {moment.run}  {moment.time:%Y-%m-%d}"
+        if heading != before:
+            typer.echo(truncate_line(heading))
+        usd = f"  {format_dollars(moment.usd) if moment.usd else '':>9}" if costs else ""
+        head = f"{moment.number:4}  {moment.short:{width}}  {moment.time:%H:%M:%S}{usd}  {stage:{stage_width}}"
+        summary = "" if stage == BEGUN else to_one_line(moment.summary)
+        then = f"→ {', '.join(moment.next)}" if moment.next else ""
+        typer.echo(truncate_line(f"{head}  {' '.join(part for part in (summary, then) if part)}"))
     if found[0].number > 1 and not everything:
         earlier = pluralize(found[0].number - 1, "checkpoint")
         print_message(f"The {earlier} before: openassay threads history {thread} --all")
     return None
-
-
-def _format_history(moments: Sequence[CheckpointInfo]) -> Iterator[str]:
-    """Name the day once; what costs nothing has no column."""
-    stages = [_format_stage(moment) for moment in moments]
-    id, width = max(len(moment.short) for moment in moments), max(map(len, stages))
-    costs = any(moment.usd for moment in moments)
-    heading = ""
-    for moment, stage in zip(moments, stages, strict=True):
-        before, heading = heading, f"run {moment.run}  {moment.time:%Y-%m-%d}"
-        if heading != before:
-            yield heading
-        usd = f"  {format_dollars(moment.usd) if moment.usd else '':>9}" if costs else ""
-        head = f"{moment.number:4}  {moment.short:{id}}  {moment.time:%H:%M:%S}{usd}  {stage:{width}}"
-        summary = "" if stage == BEGUN else to_one_line(moment.summary)
-        then = f"→ {', '.join(moment.next)}" if moment.next else ""
-        yield f"{head}  {' '.join(part for part in (summary, then) if part)}"
-
-
-def _format_stage(moment: CheckpointInfo) -> str:
-    """Say what had just ended. It is not known of a checkpoint whose predecessors were pruned."""
-    if moment.after or moment.begins:
-        return ", ".join(moment.after) or "asked"
-    return BEGUN if moment.next in BEGINNINGS and not moment.planned else "…"
 
 
 def fork(
@@ -224,27 +217,23 @@ def diff(
     found = run_with_engine(compare)
     if json:
         return print_json(found)
-    for line in _format_diff(found):
+    lines = [f"--- {_format_header(found.a)}", f"+++ {_format_header(found.b)}"]
+    if found.empty:
+        lines.append(f"They state the same: {pluralize(found.same, 'statement')}.")
+    else:
+        for one in found.changed:
+            after = f"{_format_statement(one.after)}  ({', '.join(one.how)})"
+            lines += [f"~ {_format_statement(one.before)}", f"  {after}"]
+        lines += [f"- {_format_statement(one)}" for one in found.dropped]
+        lines += [f"+ {_format_statement(one)}" for one in found.added]
+        lines += [f"- section: {to_one_line(title)}" for title in found.sections_dropped]
+        lines += [f"+ section: {to_one_line(title)}" for title in found.sections_added]
+        lines += [f"- source: {_format_source(one)}" for one in found.sources_lost]
+        lines += [f"+ source: {_format_source(one)}" for one in found.sources_gained]
+        lines.append(f"{pluralize(found.same, 'statement')} {'is' if found.same == 1 else 'are'} the same.")
+    for line in lines:
         typer.echo(wrap_line(line, 4))
     return None
-
-
-def _format_diff(found: ReportDiff) -> Iterator[str]:
-    yield f"--- {_format_header(found.a)}"
-    yield f"+++ {_format_header(found.b)}"
-    if found.empty:
-        yield f"They state the same: {pluralize(found.same, 'statement')}."
-        return
-    for one in found.changed:
-        yield f"~ {_format_statement(one.before)}"
-        yield f"  {_format_statement(one.after)}  ({', '.join(one.how)})"
-    yield from (f"- {_format_statement(one)}" for one in found.dropped)
-    yield from (f"+ {_format_statement(one)}" for one in found.added)
-    yield from (f"- section: {to_one_line(title)}" for title in found.sections_dropped)
-    yield from (f"+ section: {to_one_line(title)}" for title in found.sections_added)
-    yield from (f"- source: {_format_source(one)}" for one in found.sources_lost)
-    yield from (f"+ source: {_format_source(one)}" for one in found.sources_gained)
-    yield f"{pluralize(found.same, 'statement')} {'is' if found.same == 1 else 'are'} the same."
 
 
 def _format_header(one: EditionHeader) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Container
+from collections.abc import AsyncIterator, Container
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -167,29 +167,15 @@ class TerminalChat:
         try:
             if is_command(line):
                 await run_command(self, line)
-            elif not await self._resume_open_question():
+            elif self.thread and can_ask() and await self.engine.open_questions(self.thread):
+                print_message("A question of this conversation is still open; it comes first (/new leaves it alone).")
+                await self.resume(self.thread)
+            else:
                 run = await self.engine.start(unescape_line(line), self.options, thread=self.thread)
                 self._show_outcome(run, await self._follow_run(run))
         except OpenAssayError as error:
             help = to_one_line(adapt_help(error.help))
             print_message(f"openassay: {to_one_line(error.message)}\n       {help}".rstrip())
-
-    async def _handle_aside(self, line: str) -> bool:
-        """Handle a line at a question of a run: a few commands are carried out there, the others come after it."""
-        name = line.strip().lower()
-        if name in LEAVE:
-            self.leaving = True
-            raise EOFError
-        if not is_command(line):
-            return False
-        if name == "/help":
-            show_help(BESIDE)
-            print_message("help tells how to answer, Ctrl-D leaves the question open. An answer may begin with //.")
-        elif name.split()[0] in BESIDE or name.split()[0] not in MEANINGS:
-            await self.handle_line(line.strip())
-        else:
-            print_message("Answer first, or Ctrl-D leaves it open.")
-        return True
 
     # Runs.
 
@@ -208,11 +194,25 @@ class TerminalChat:
 
     async def _follow_run(self, run: Run, seen: int = 0) -> RunOutcome:
         async def aside(line: str) -> bool:
-            self.thread, self._at_question = run.thread, True
-            try:
-                return await self._handle_aside(line)
-            finally:
-                self._at_question = False
+            """Handle a line at a question of the run: a few commands are carried out there, the others after it."""
+            self.thread, name = run.thread, line.strip().lower()
+            if name in LEAVE:
+                self.leaving = True
+                raise EOFError
+            if not is_command(line):
+                return False
+            if name == "/help":
+                show_help(BESIDE)
+                print_message("help tells how to answer, Ctrl-D leaves the question open. An answer may begin with //.")
+            elif name.split()[0] in BESIDE or name.split()[0] not in MEANINGS:
+                self._at_question = True
+                try:
+                    await self.handle_line(line.strip())
+                finally:
+                    self._at_question = False
+            else:
+                print_message("Answer first, or Ctrl-D leaves it open.")
+            return True
 
         progress = ProgressDisplay(run, noted=self._noted)
         try:
@@ -235,14 +235,6 @@ class TerminalChat:
         if outcome.run.status is RunStatus.CANCELLED:
             return print_message("Stopped. /resume resumes it.")
         return print_message(f"openassay: {to_one_line(outcome.run.error or 'no answer was made')}")
-
-    async def _resume_open_question(self) -> bool:
-        """Ask first what the thread waits for, since it is asked one thing after the other."""
-        if not self.thread or not can_ask() or not await self.engine.open_questions(self.thread):
-            return False
-        print_message("A question of this conversation is still open; it comes first (/new leaves it alone).")
-        await self.resume(self.thread)
-        return True
 
     async def open_thread(self, thread: str) -> None:
         found = await self.engine.threads.get(thread)
@@ -270,44 +262,124 @@ def adapt_help(help: str) -> str:
 # -- commands -----------------------------------------------------------------------------------------------
 
 
+class ChatCommand(NamedTuple):
+    usage: str
+    meaning: str
+    missing: str = ""  # what to say where the words are missing that it needs
+    help: str = "Type it alone."  # what to do where words are missing, or it takes none
+
+
+_ALL = (
+    ChatCommand("/help", "these lines"),
+    ChatCommand(
+        "/source N",
+        "a source of the last answer, and the passages taken from it",
+        "say which source",
+        "As in: /source 3. /sources lists them.",
+    ),
+    ChatCommand("/sources", "all of them"),
+    ChatCommand(
+        "/veto N",
+        "do without a source: what rests on it is derived again",
+        "say which source",
+        "As in: /veto 3. /sources lists them.",
+    ),
+    ChatCommand(
+        "/claim C2",
+        "the passages behind a statement",
+        "say which claim",
+        "As in: /claim C2. They stand behind the statements of an answer.",
+    ),
+    ChatCommand("/plan", "how the last question was broken down"),
+    ChatCommand(
+        "/export FILE", "write the last answer to a file: .md, .html, .pdf, .docx, .json, ...", "say where to", _EXPORT
+    ),
+    ChatCommand("/budget [USD]", "what was spent, or the most a question may cost from now on"),
+    ChatCommand("/mode [auto|plan]", "whether questions are asked before research begins"),
+    ChatCommand("/depth [quick|standard|comprehensive]", "how far to go"),
+    ChatCommand("/docs [PATH]", "ask your own documents"),
+    ChatCommand(
+        "/remember TEXT",
+        "remember something for all conversations",
+        "say what to remember",
+        "As in: /remember we report in euros",
+    ),
+    ChatCommand("/memory [set|edit|forget ...]", "what is remembered of you, and changing it"),
+    ChatCommand("/resume", "resume a question that was stopped or is open"),
+    ChatCommand("/new", "begin another conversation", help="Type /new, and then your question."),
+    ChatCommand("/threads", "earlier conversations"),
+    ChatCommand("/open ID", "go on with one of them", "say which thread", "As in: /open 1a2b. /threads lists them."),
+    ChatCommand("/exit", "end; so do exit, quit and Ctrl-D"),
+)
+COMMANDS = {command.usage.split()[0]: command for command in _ALL}
+BESIDE = frozenset({"/help", "/plan", "/mode", "/exit"})  # may be said at a question of a run
+MEANINGS = {name: command.meaning for name, command in COMMANDS.items()}
+
+
 async def run_command(talk: TerminalChat, line: str) -> None:
     """Carry out a command. A mistyped one is never researched, and nothing that was typed is ignored."""
-    name, _, rest = line.partition(" ")
-    command = COMMANDS.get(name.lower())
+    typed, _, rest = line.partition(" ")
+    name, rest = typed.lower(), rest.strip()
+    command = COMMANDS.get(name)
     if command is None:
-        near = get_close_matches(name.lower(), MEANINGS, n=1)
+        near = get_close_matches(name, MEANINGS, n=1)
         hint = f"Did you mean {near[0]}?" if near else "/help lists the commands."
-        raise UsageError(f"there is no {to_one_line(name)}", help=f"{hint} //... asks a question that begins with /.")
-    if rest.strip() and command.usage == name.lower():
-        raise UsageError(f"{name.lower()} stands alone, without “{to_one_line(rest.strip())}”", help=command.alone)
-    await command.handle(talk, rest.strip())
+        raise UsageError(f"there is no {to_one_line(typed)}", help=f"{hint} //... asks a question that begins with /.")
+    if rest and command.usage == name:
+        raise UsageError(f"{name} stands alone, without “{to_one_line(rest)}”", help=command.help)
+    if command.missing and not rest:
+        raise UsageError(command.missing, help=command.help)
+    match name:
+        case "/help":
+            show_help(MEANINGS)
+            typer.echo("Anything else is a question; //... asks one that begins with /. Ctrl-C stops one under way.")
+        case "/source":
+            await _print_parts(render_source_passages(talk.engine, await talk.load_report(), rest))
+        case "/sources":
+            report = await talk.load_report()
+            if not report.sources:
+                help = "Ask something else, or give documents: /docs PATH"
+                raise NotFoundError("the last answer has no sources", help=help)
+            show_sources(open_console(), report)
+        case "/claim":
+            claim = f"C{rest}" if rest.isdecimal() else rest
+            await _print_parts(render_claim_passages(talk.engine, await talk.load_report(), claim))
+        case "/depth" if rest:
+            talk.set_options(depth=Depth(_parse_choice(rest, [depth.value for depth in Depth], "/depth")))
+            print_message(f"The next question is researched at depth {talk.options.depth}.")
+        case "/depth":
+            print_message(f"The depth is {talk.options.depth}. As in: /depth standard")
+        case "/remember":
+            fact = await talk.engine.memory.remember(talk.settings.user, rest)
+            print_message(f"Remembered as {fact.id}. Forget it with: /memory forget {fact.id}")
+        case "/resume":
+            await talk.resume(talk.require_thread())
+        case "/new":
+            talk.thread = None
+            print_message("A new conversation: nothing said before counts.")
+        case "/open":
+            await talk.open_thread(await find_thread(talk.engine, rest))
+        case "/veto":
+            await _veto_sources(talk, rest)
+        case "/plan":
+            await _show_last_plan(talk)
+        case "/export":
+            await _export_report(talk, rest)
+        case "/budget":
+            await _handle_budget(talk, rest)
+        case "/mode":
+            await _handle_mode(talk, rest)
+        case "/docs":
+            _choose_docs(talk, rest)
+        case "/memory":
+            await _handle_memory(talk, rest)
+        case "/threads":
+            await _list_threads(talk)
+    # Whoever reads lines has looked for /exit before it comes here.
 
 
-async def _handle_source(talk: TerminalChat, name: str) -> None:
-    if not name:
-        raise UsageError("say which source", help="As in: /source 3. /sources lists them.")
-    await _print_parts(render_source_passages(talk.engine, await talk.load_report(), name))
-
-
-async def _handle_sources(talk: TerminalChat, _: str) -> None:
-    report = await talk.load_report()
-    if not report.sources:
-        raise NotFoundError("the last answer has no sources", help="Ask something else, or give documents: /docs PATH")
-    show_sources(open_console(), report)
-
-
-async def _handle_claim(talk: TerminalChat, name: str) -> None:
-    if not name:
-        raise UsageError("say which claim", help="As in: /claim C2. They stand behind the statements of an answer.")
-    await _print_parts(
-        render_claim_passages(talk.engine, await talk.load_report(), f"C{name}" if name.isdecimal() else name)
-    )
-
-
-async def _handle_veto(talk: TerminalChat, names: str) -> None:
+async def _veto_sources(talk: TerminalChat, names: str) -> None:
     """Take a source out, after showing what that changes and asking whether to."""
-    if not names:
-        raise UsageError("say which source", help="As in: /veto 3. /sources lists them.")
     thread, sources = talk.require_thread(), names.replace(",", " ").split()
     for line in format_consequences(await talk.engine.consequences(thread, sources)):
         print_message(line)
@@ -317,7 +389,7 @@ async def _handle_veto(talk: TerminalChat, names: str) -> None:
     return await talk.follow(thread, 0)
 
 
-async def _handle_plan(talk: TerminalChat, _: str) -> None:
+async def _show_last_plan(talk: TerminalChat) -> None:
     values = await talk.engine.state(talk.require_thread())
     if not values.get("plan"):
         raise NotFoundError("the last question was not planned", help="It was called off, or has not got so far.")
@@ -327,9 +399,7 @@ async def _handle_plan(talk: TerminalChat, _: str) -> None:
     show_plan(console, plan)
 
 
-async def _handle_export(talk: TerminalChat, name: str) -> None:
-    if not name:
-        raise UsageError("say where to", help=_EXPORT)
+async def _export_report(talk: TerminalChat, name: str) -> None:
     report, path = await talk.load_report(), _parse_path(name)
     exists = _exists(path)
     if name.endswith(os.sep) and not exists:
@@ -409,20 +479,13 @@ async def _handle_mode(talk: TerminalChat, name: str) -> None:
     return None
 
 
-async def _handle_depth(talk: TerminalChat, name: str) -> None:
-    if not name:
-        return print_message(f"The depth is {talk.options.depth}. As in: /depth standard")
-    talk.set_options(depth=Depth(_parse_choice(name, [depth.value for depth in Depth], "/depth")))
-    return print_message(f"The next question is researched at depth {talk.options.depth}.")
-
-
 def _parse_choice(name: str, known: list[str], command: str) -> str:
     if name.lower() not in known:
         raise UsageError(f"there is no {to_one_line(name)}", help=f"Choose one: {command} {'|'.join(known)}")
     return name.lower()
 
 
-async def _handle_docs(talk: TerminalChat, name: str) -> None:
+def _choose_docs(talk: TerminalChat, name: str) -> None:
     if not name:
         listed = ", ".join(map(to_one_line, talk.options.docs)) or "none"
         return print_message(f"Documents: {listed}. As in: /docs notes")
@@ -432,13 +495,6 @@ async def _handle_docs(talk: TerminalChat, name: str) -> None:
     talk.set_options(docs=resolve_docs([str(path)]))
     stays = "" if talk.options.web or talk.options.model else "; nothing about it leaves this machine"
     return print_message(f"The next question is asked of {to_one_line(str(path))}{stays}.")
-
-
-async def _handle_remember(talk: TerminalChat, text: str) -> None:
-    if not text:
-        raise UsageError("say what to remember", help="As in: /remember we report in euros")
-    fact = await talk.engine.memory.remember(talk.settings.user, text)
-    print_message(f"Remembered as {fact.id}. Forget it with: /memory forget {fact.id}")
 
 
 async def _handle_memory(talk: TerminalChat, line: str) -> None:
@@ -460,7 +516,7 @@ async def _handle_memory(talk: TerminalChat, line: str) -> None:
             fact = await editor.edit(id, text)
             typer.echo(f"{fact.id}  {to_one_line(fact.text)}")
         case ["remember", *_]:
-            await _handle_remember(talk, line.partition(" ")[2].strip())
+            await run_command(talk, f"/remember {line.partition(' ')[2]}")
         case ["forget", "all"]:
             if not can_ask():
                 help = "If that is what you want: openassay memory forget all --yes"
@@ -476,12 +532,7 @@ async def _handle_memory(talk: TerminalChat, line: str) -> None:
             raise UsageError(f"“{to_one_line(line)}” is not understood", help=_MEMORY)
 
 
-async def _handle_new(talk: TerminalChat, _: str) -> None:
-    talk.thread = None
-    print_message("A new conversation: nothing said before counts.")
-
-
-async def _handle_threads(talk: TerminalChat, _: str) -> None:
+async def _list_threads(talk: TerminalChat) -> None:
     found = await talk.engine.threads.list_recent(limit=MAX_THREADS)
     for thread in found:
         here = "*" if thread.id == talk.thread else " "
@@ -490,57 +541,6 @@ async def _handle_threads(talk: TerminalChat, _: str) -> None:
         print_message("There are none yet.")
 
 
-async def _handle_open(talk: TerminalChat, name: str) -> None:
-    if not name:
-        raise UsageError("say which thread", help="As in: /open 1a2b. /threads lists them.")
-    await talk.open_thread(await find_thread(talk.engine, name))
-
-
-async def _handle_resume(talk: TerminalChat, _: str) -> None:
-    await talk.resume(talk.require_thread())
-
-
-async def _handle_help(talk: TerminalChat, _: str) -> None:
-    show_help(MEANINGS)
-    typer.echo("Anything else is a question; //... asks one that begins with /. Ctrl-C stops one under way.")
-
-
 def show_help(names: Container[str]) -> None:
     known = {command.usage: command.meaning for name, command in COMMANDS.items() if name in names}
     open_console().print(make_usage_table(known))
-
-
-async def _handle_exit(talk: TerminalChat, _: str) -> None:
-    """Do nothing: whoever reads lines looks for it before it comes here."""
-
-
-class ChatCommand(NamedTuple):
-    usage: str
-    meaning: str
-    handle: Callable[[TerminalChat, str], Awaitable[None]]
-    alone: str = "Type it alone."  # what to do instead of giving it words it does not take
-
-
-_ALL = (
-    ChatCommand("/help", "these lines", _handle_help),
-    ChatCommand("/source N", "a source of the last answer, and the passages taken from it", _handle_source),
-    ChatCommand("/sources", "all of them", _handle_sources),
-    ChatCommand("/veto N", "do without a source: what rests on it is derived again", _handle_veto),
-    ChatCommand("/claim C2", "the passages behind a statement", _handle_claim),
-    ChatCommand("/plan", "how the last question was broken down", _handle_plan),
-    ChatCommand("/export FILE", "write the last answer to a file: .md, .html, .pdf, .docx, .json, ...", _handle_export),
-    ChatCommand("/budget [USD]", "what was spent, or the most a question may cost from now on", _handle_budget),
-    ChatCommand("/mode [auto|plan]", "whether questions are asked before research begins", _handle_mode),
-    ChatCommand("/depth [quick|standard|comprehensive]", "how far to go", _handle_depth),
-    ChatCommand("/docs [PATH]", "ask your own documents", _handle_docs),
-    ChatCommand("/remember TEXT", "remember something for all conversations", _handle_remember),
-    ChatCommand("/memory [set|edit|forget ...]", "what is remembered of you, and changing it", _handle_memory),
-    ChatCommand("/resume", "resume a question that was stopped or is open", _handle_resume),
-    ChatCommand("/new", "begin another conversation", _handle_new, "Type /new, and then your question."),
-    ChatCommand("/threads", "earlier conversations", _handle_threads),
-    ChatCommand("/open ID", "go on with one of them", _handle_open),
-    ChatCommand("/exit", "end; so do exit, quit and Ctrl-D", _handle_exit),
-)
-COMMANDS = {command.usage.split()[0]: command for command in _ALL}
-BESIDE = frozenset({"/help", "/plan", "/mode", "/exit"})  # may be said at a question of a run
-MEANINGS = {name: command.meaning for name, command in COMMANDS.items()}

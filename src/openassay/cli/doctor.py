@@ -64,27 +64,21 @@ def keep_nothing(settings: Settings) -> Settings:
 # -- this machine -------------------------------------------------------------------------------------------
 
 
-def _check_full_text(settings: Settings) -> list[HealthFinding]:
+def _check_machine(settings: Settings) -> Iterator[HealthFinding]:
+    from openassay.text.embeddings import MiniLM
+
     with sqlite3.connect(":memory:") as connection:
         query = "SELECT 1 FROM pragma_compile_options WHERE compile_options = 'ENABLE_FTS5'"
         has = connection.execute(query).fetchone()
     connection.close()
     help = "Use a Python whose SQLite has FTS5."
-    return [HealthFinding("full text", bool(has), f"SQLite {sqlite3.sqlite_version} with FTS5", help)]
-
-
-def _check_encoder(settings: Settings) -> list[HealthFinding]:
-    from openassay.text.embeddings import MiniLM
-
+    yield HealthFinding("full text", bool(has), f"SQLite {sqlite3.sqlite_version} with FTS5", help)
     began = time.perf_counter()
-    return _run_check(
+    yield from _run_check(
         "encoder",
         lambda: f"{MiniLM().embed(['ready?']).shape[1]} dimensions, loaded in {time.perf_counter() - began:.2f} s",
     )
-
-
-def _check_pdf(settings: Settings) -> list[HealthFinding]:
-    return [HealthFinding("pdf", True, f"pypdfium2 {version('pypdfium2')} in a process of its own")]
+    yield HealthFinding("pdf", True, f"pypdfium2 {version('pypdfium2')} in a process of its own")
 
 
 def _find_local_models(settings: Settings) -> list[HealthFinding]:
@@ -138,11 +132,4 @@ def _run_check(name: str, describe: Callable[[], str]) -> list[HealthFinding]:
         return [HealthFinding(name, False, error.message, error.help)]
 
 
-CHECKS: tuple[Check, ...] = (
-    _check_full_text,
-    _check_encoder,
-    _check_pdf,
-    check_database,
-    check_dependencies,
-    _find_local_models,
-)
+CHECKS: tuple[Check, ...] = (_check_machine, check_database, check_dependencies, _find_local_models)

@@ -134,7 +134,19 @@ def verify_bundle(path: Path, signer: str | None = None) -> Verification:
             rows["zip"] = _make_row("zip", members, bundle.check_layout())
             rows["hashes"] = _make_row("hashes", members - 1, bundle.check_hashes())
             rows["manifest"] = _make_row("manifest", 1, bundle.check_digest())
-            rows["signature"] = _check_signature(manifest, signer)
+            signed = manifest.signature
+            who = compute_fingerprint(signed.key) if signed else ""
+            if signed is None:
+                missing = ("nobody has signed it",) if signer else ()
+                note = "none: nobody vouches for it"
+                rows["signature"] = VerificationRow("signature", "FAILED" if signer else "note", 0, missing, note)
+            elif not is_valid_signature(signed, manifest.digest):
+                rows["signature"] = _make_row("signature", 1, [f"the signature of {who} is not under this digest"])
+            elif signer and who != signer:
+                rows["signature"] = _make_row("signature", 1, [f"{who} has signed it, and not {signer}"])
+            else:
+                note = f"{who}{'' if signer else ', by their own word (see --key)'}"
+                rows["signature"] = VerificationRow("signature", "ok", 1, note=note)
             if all(row.state != "FAILED" for row in rows.values()):
                 for row in _check_report(bundle):
                     rows[row.name] = row
@@ -142,19 +154,6 @@ def verify_bundle(path: Path, signer: str | None = None) -> Verification:
         name = str(error.context.get("row") or list(CHECKS)[len(rows)])
         rows[name] = VerificationRow(name, "FAILED", 0, (error.message,))
     return Verification([rows.get(name, VerificationRow(name, "-")) for name in CHECKS], manifest)
-
-
-def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
-    signed = manifest.signature
-    if signed is None:
-        missing = ("nobody has signed it",) if signer else ()
-        return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody vouches for it")
-    who = compute_fingerprint(signed.key)
-    if not is_valid_signature(signed, manifest.digest):
-        return _make_row("signature", 1, [f"the signature of {who} is not under this digest"])
-    if signer and who != signer:
-        return _make_row("signature", 1, [f"{who} has signed it, and not {signer}"])
-    return VerificationRow("signature", "ok", 1, note=f"{who}{'' if signer else ', by their own word (see --key)'}")
 
 
 def _check_report(bundle: EvidenceBundle) -> Iterator[VerificationRow]:

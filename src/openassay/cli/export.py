@@ -76,7 +76,13 @@ def export(
 
     report = run_on_thread(thread, load)
     if out == STDOUT:
-        return _print_report(report, chosen)
+        content = chosen.write(report)
+        for caveat in chosen.caveats(report):
+            print_message(caveat)
+        if sys.stdout.isatty():  # which would obey what sources have written
+            lines = content.decode().replace("\r\n", "\n").split("\n")
+            return typer.echo("\n".join(map(to_one_line, lines)), nl=False)
+        return typer.echo(content, nl=False)
     if target is None:
         target = Path(f"{to_file_stem(report.title)}{chosen.ending}")
         _refuse_existing(target, force=force)
@@ -101,17 +107,6 @@ def _refuse_existing(path: Path, *, force: bool) -> None:
     check_place(path)
     if path.is_file() and not force:
         raise PathError(f"{path} exists", help="Choose another --out, or replace it with --force.")
-
-
-def _print_report(report: Report, format: ExportFormat) -> None:
-    content = format.write(report)
-    for caveat in format.caveats(report):
-        print_message(caveat)
-    if sys.stdout.isatty():  # which would obey what sources have written
-        lines = content.decode().replace("\r\n", "\n").split("\n")
-        typer.echo("\n".join(map(to_one_line, lines)), nl=False)
-    else:
-        typer.echo(content, nl=False)
 
 
 async def load_report(engine: Engine, thread: str, run: str | None) -> Report:

@@ -1,6 +1,6 @@
 """Live progress on stderr, read from the run's events."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -60,7 +60,22 @@ class ProgressDisplay:
             self._status = None
 
     def show(self, event: Event) -> None:
-        self._update_status(event)
+        # The moving line: the stage, what was spent so far, and the end of a draft while it is being written.
+        match event.kind:
+            case "enter":
+                self._stage, self._draft = _STAGES.get(event.stage, event.stage), ""
+            case "spend":
+                data: dict[str, Any] = event.data
+                self._spent = f"{data['total_tokens'] / 1000:.1f}k tokens"
+                if data["total_usd"]:
+                    usd = f"{format_dollars(data['total_usd'])} of {format_dollars(data['cap_usd'])}"
+                    self._spent = f"{usd}, {self._spent}"
+            case "token":
+                before = "" if event.data.get("again") else self._draft
+                self._draft = f"{before}{event.data['text']}"[-_TAIL:]
+        if self._status is not None and event.kind in ("enter", "spend", "token"):
+            parts = [self._stage, self._spent, to_one_line(self._draft)]
+            self._status.update(Text(" · ".join(part for part in parts if part)))
         if (event.kind, event.stage) == ("notice", ""):
             self._waiting.append(str(event.data.get("text", "")))
             return
@@ -69,38 +84,21 @@ class ProgressDisplay:
             self._noted |= {*self._waiting}
             self._waiting = []
         told = describe_event(event)
-        if told and not self._is_repeat(event, told):
-            self._print(*told)
-
-    def _update_status(self, event: Event) -> None:
-        """The moving line: the stage, what was spent so far, and the end of a draft while it is being written."""
-        match event.kind:
-            case "enter":
-                self._stage, self._draft = _STAGES.get(event.stage, event.stage), ""
-            case "spend":
-                self._spent = _format_spend(event.data)
-            case "token":
-                before = "" if event.data.get("again") else self._draft
-                self._draft = f"{before}{event.data['text']}"[-_TAIL:]
-            case _:
+        if told is None:
+            return
+        # Documents are looked through again after every answer, and a source that is down fails for every
+        # sub-question; what is the same again need not be said.
+        if event.stage == "prepare" or (event.kind, event.stage) == ("error", "search"):
+            unchanged = event.data.get("new") == 0 and any(label == told[0] for label, _ in self._prepared)
+            is_repeat = told in self._prepared or unchanged
+            self._prepared.add(told)
+            if is_repeat:
                 return
-        if self._status is not None:
-            parts = [self._stage, self._spent, to_one_line(self._draft)]
-            self._status.update(Text(" · ".join(part for part in parts if part)))
+        self._print(*told)
 
     def note(self, texts: Iterable[str]) -> None:
         for text in texts:
             self._print("note", to_one_line(text))
-
-    def _is_repeat(self, event: Event, told: tuple[str, str]) -> bool:
-        """Documents are looked through again after every answer, and a source that is down fails for every
-        sub-question; what is the same again need not be said."""
-        if event.stage != "prepare" and (event.kind, event.stage) != ("error", "search"):
-            return False
-        unchanged = event.data.get("new") == 0 and any(label == told[0] for label, _ in self._prepared)
-        before = told in self._prepared or unchanged
-        self._prepared.add(told)
-        return before
 
     def _print(self, label: str, text: str) -> None:
         style = _STYLES.get(label, "bold")
@@ -116,74 +114,48 @@ class ProgressDisplay:
 
 def describe_event(event: Event) -> tuple[str, str] | None:
     """A label and a lasting line for events a person wants to see."""
-    teller = _TELLERS.get((event.kind, event.stage)) or _TELLERS.get((event.kind, ""))
-    label, text = teller(event.data) if teller else ("", "")
+    data: dict[str, Any] = event.data
+    text = ""
+    match event.kind, event.stage:
+        case "quote", _:
+            label = "Estimate"
+            if data["calls"] or data["searches"]:
+                text = format_estimate(CostEstimate.model_validate(data))
+        case "read", "prepare":
+            label, text = "Documents", f"{pluralize(data['files'], 'file')}, {data['new']} new or changed"
+        case "skip", _:
+            label, text = "skipped", f"{to_one_line(str(data['path']))}: {to_one_line(str(data['reason']))}"
+        case "section", "plan":
+            questions, queries = data["questions"], pluralize(data["queries"], "query", "queries")
+            numbered = (f"{number}. {to_one_line(question)}" for number, question in enumerate(questions, 1))
+            label, text = "Plan", "\n".join([f"{pluralize(len(questions), 'sub-question')}, {queries}", *numbered])
+        case "search", "fuse":
+            found = f"{pluralize(data['passages'], 'passage')} of {pluralize(data['documents'], 'document')}"
+            label, text = "Search", f"{found} to read"
+            if data.get("pages"):
+                reading = f", {found} to read" if data["passages"] else ""
+                cached = f" ({data['cached']} of {pluralize(data['asked'], 'search', 'searches')} from the cache)"
+                text = f"{pluralize(data['pages'], 'page')} to fetch{reading}{cached if data['cached'] else ''}"
+        case "read", "select":
+            label = "Pages"
+            if data["pages"]:
+                cached = f", {data['cached']} from the cache" if data["cached"] else ""
+                copies = f", {pluralize(data['copies'], 'copy', 'copies')} left out" if data["copies"] else ""
+                text = f"{data['read']} of {pluralize(data['pages'], 'page')} read{cached}{copies}"
+        case "finding", _:
+            found = f"{pluralize(data['findings'], 'finding')} in {pluralize(data['documents'], 'document')}"
+            label, text = "read", f"{to_one_line(str(data['text']))}: {found}"
+        case "leave", "verify" if "claims" in data:
+            label, text = "Verify", f"{data['supported']} of {pluralize(data['claims'], 'claim')} supported"
+        case "notice", _:
+            label, text = "note", to_one_line(str(data.get("text") or data.get("reason") or ""))
+        case "error", _:
+            label, text = "error", to_one_line(str(data["message"]))
+        case "done", _ if data["status"] != ReportStatus.CANCELLED:  # of which the reply says it all
+            checked = f"{data['checked']} of {pluralize(data['total'], 'statement')} checked"
+            spent = f", {format_dollars(data['usd'])} spent" if data.get("usd") else ""
+            status = str(data["status"]).replace("_", " ")
+            label, text = "Done", f"{status}, confidence {data['confidence']}, {checked}{spent}"
+        case _:
+            return None
     return (label, "\n".join(to_one_line(line) for line in text.split("\n"))) if text else None
-
-
-def _format_spend(data: dict[str, Any]) -> str:
-    tokens = f"{data['total_tokens'] / 1000:.1f}k tokens"
-    if not data["total_usd"]:
-        return tokens
-    return f"{format_dollars(data['total_usd'])} of {format_dollars(data['cap_usd'])}, {tokens}"
-
-
-def _format_documents(data: dict[str, Any]) -> str:
-    return f"{pluralize(data['files'], 'file')}, {data['new']} new or changed"
-
-
-def _format_plan(data: dict[str, Any]) -> str:
-    questions = data["questions"]
-    lines = [f"{number}. {to_one_line(text)}" for number, text in enumerate(questions, 1)]
-    head = f"{pluralize(len(questions), 'sub-question')}, {pluralize(data['queries'], 'query', 'queries')}"
-    return "\n".join([head, *lines])
-
-
-def _format_search(data: dict[str, Any]) -> str:
-    found = f"{pluralize(data['passages'], 'passage')} of {pluralize(data['documents'], 'document')}"
-    if not data.get("pages"):
-        return f"{found} to read"
-    cached = f" ({data['cached']} of {pluralize(data['asked'], 'search', 'searches')} from the cache)"
-    reading = f", {found} to read" if data["passages"] else ""
-    return f"{pluralize(data['pages'], 'page')} to fetch{reading}{cached if data['cached'] else ''}"
-
-
-def _format_pages(data: dict[str, Any]) -> str:
-    cached = f", {data['cached']} from the cache" if data["cached"] else ""
-    copies = f", {pluralize(data['copies'], 'copy', 'copies')} left out" if data["copies"] else ""
-    return f"{data['read']} of {pluralize(data['pages'], 'page')} read{cached}{copies}"
-
-
-def _format_finding(data: dict[str, Any]) -> str:
-    found = f"{pluralize(data['findings'], 'finding')} in {pluralize(data['documents'], 'document')}"
-    return f"{to_one_line(str(data['text']))}: {found}"
-
-
-def _format_claims(data: dict[str, Any]) -> str:
-    return f"{data['supported']} of {pluralize(data['claims'], 'claim')} supported" if "claims" in data else ""
-
-
-def _format_summary(data: dict[str, Any]) -> str:
-    if data["status"] == ReportStatus.CANCELLED:
-        return ""  # the reply says it all
-    checked = f"{data['checked']} of {pluralize(data['total'], 'statement')} checked"
-    spent = f", {format_dollars(data['usd'])} spent" if data.get("usd") else ""
-    return f"{str(data['status']).replace('_', ' ')}, confidence {data['confidence']}, {checked}{spent}"
-
-
-_TELLERS: dict[tuple[str, str], Callable[[dict[str, Any]], tuple[str, str]]] = {
-    ("quote", ""): lambda data: (
-        "Estimate",
-        format_estimate(CostEstimate.model_validate(data)) if data["calls"] or data["searches"] else "",
-    ),
-    ("read", "prepare"): lambda data: ("Documents", _format_documents(data)),
-    ("skip", ""): lambda data: ("skipped", f"{to_one_line(str(data['path']))}: {to_one_line(str(data['reason']))}"),
-    ("section", "plan"): lambda data: ("Plan", _format_plan(data)),
-    ("search", "fuse"): lambda data: ("Search", _format_search(data)),
-    ("read", "select"): lambda data: ("Pages", _format_pages(data) if data["pages"] else ""),
-    ("finding", ""): lambda data: ("read", _format_finding(data)),
-    ("leave", "verify"): lambda data: ("Verify", _format_claims(data)),
-    ("notice", ""): lambda data: ("note", to_one_line(str(data.get("text") or data.get("reason") or ""))),
-    ("error", ""): lambda data: ("error", to_one_line(str(data["message"]))),
-    ("done", ""): lambda data: ("Done", _format_summary(data)),
-}

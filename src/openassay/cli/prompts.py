@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -273,8 +273,32 @@ class Approval:
         console.print(Text(self.hint(), style="dim"))
 
     def apply_change(self, word: str, rest: str) -> DialogueReply:
-        """Make a change by its word; `_CHANGE_PARSERS` knows how each is written."""
-        made = _CHANGE_PARSERS[word](rest, self._shown)
+        """Make a change in words, or say what is wrong with its wording."""
+        made: dict[str, Any] | str
+        match word:
+            case "pages":
+                is_number = rest.isdecimal() and len(rest) < 7
+                made = {"pages": int(rest)} if is_number else "Say how many, as in: pages 20"
+            case "without":
+                hosts = rest.replace(",", " ").split()
+                made = {"without": hosts} if hosts else "Say which, as in: without example.org"
+            case "fix":
+                made = {"fixes": [rest]} if rest else "Say what to change, as in: fix give the year for every figure"
+            case "title":
+                made = {"title": rest} if rest else "Say what the title is, as in: title Tides of the Bay of Fundy"
+            case "drop" if "draft" in self._shown:
+                titles = [section["title"] for section in self._shown["draft"]["sections"]]
+                by_name = dict(zip(LETTERS.lower(), titles, strict=False)) | {title.lower(): title for title in titles}
+                unknown = f"There is no section {to_one_line(rest)}. " if rest else ""
+                made = f"{unknown}Say which section, by its letter or title, as in: drop B"
+                if title := by_name.get(rest.lower()):
+                    made = {"drop": [title]}
+            case _:
+                known = [claim["id"] for claim in self._shown.get("claims", ())]
+                wanted = rest.upper().replace(",", " ").split()
+                made = {"drop": wanted} if wanted else "Say which, as in: drop C2 C5"
+                if wrong := [name for name in wanted if name not in known]:
+                    made = f"There is no statement {to_one_line(wrong[0])}. They go from {known[0]} to {known[-1]}."
         if isinstance(made, str):
             return DialogueReply(message=made)
         self._made.append(made)
@@ -333,115 +357,51 @@ class Approval:
 
 def render_breakpoint(shown: dict[str, Any]) -> Iterator[RenderableType]:
     """Show what there is to decide by, in few lines."""
-    rest = {key: value for key, value in shown.items() if key not in _HIDDEN and value not in (None, [], {}, "")}
-    for key, render in _RENDERERS.items():
-        if key in rest:
-            yield from render(rest.pop(key))
-    for key, value in rest.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        yield make_list_item("•", Text.assemble((f"{key}: ", "cyan"), shorten(text, 300)))
-
-
-def _render_draft(draft: dict[str, Any]) -> Iterator[RenderableType]:
-    yield Text(f"  {shorten(draft['title'], 110)}", style="underline")
-    for letter, section in zip(LETTERS, draft["sections"], strict=False):
-        sentences = section["sentences"]
-        first = f" {shorten(sentences[0]['text'], 140)}" if sentences else ""
-        title = shorten(section["title"] or section.get("role", ""), 110)
-        size = f" ({pluralize(len(sentences), 'sentence')})"
-        yield make_list_item(letter, Text.assemble((title, "bold"), (size, "dim"), first))
-
-
-def _render_critique(critique: dict[str, Any]) -> Iterator[RenderableType]:
-    yield Text.assemble("  score ", (f"{critique['score']:.1f}", "bold"), f" of 10, {critique['recommendation']}")
-
-
-def _render_issues(issues: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    for issue in issues[:MAX_LISTED]:
-        style = "red" if issue["severity"] == "critical" else "yellow"
-        fix = f" → {issue['fix']}" if issue.get("fix") else ""
-        text = shorten(f"{issue['description']}{fix}", 240)
-        yield make_list_item("•", Text.assemble((f"{issue['severity']}: ", style), text))
-    yield from _render_more(issues)
-
-
-def _render_claims(claims: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    for claim in claims[:MAX_LISTED]:
-        judged = f" {str(claim['verdict']).replace('_', ' ')} {claim.get('mark') or ''}".rstrip()
-        yield make_list_item(claim["id"], Text.assemble(shorten(claim["text"], 160), (judged, "dim")), 4)
-    yield from _render_more(claims)
-
-
-def _render_hosts(hosts: Sequence[str]) -> Iterator[RenderableType]:
-    listed = ", ".join(shorten(host, 60) for host in hosts[:MAX_LISTED])
-    more = f" and {len(hosts) - MAX_LISTED} more" if hosts[MAX_LISTED:] else ""
-    yield Text.assemble(("  from ", "cyan"), listed, more)
-
-
-def _render_more(items: Sequence[object]) -> Iterator[RenderableType]:
-    if items[MAX_LISTED:]:
-        yield Text(f"  … and {len(items) - MAX_LISTED} more: openassay review show lists all", style="dim")
+    parts = {key: value for key, value in shown.items() if key not in _HIDDEN and value not in (None, [], {}, "")}
+    for key in (key for key in dict.fromkeys((*_SHOWN_FIRST, *parts)) if key in parts):
+        value = parts[key]
+        match key:
+            case "pages":
+                yield Text(f"  {pluralize(value, 'web page')}")
+            case "passages":
+                yield Text(f"  {pluralize(value, 'passage')}")
+            case "usd":
+                yield Text(f"  about {format_dollars(value)}" if value else "  costs nothing")
+            case "hosts":
+                listed = ", ".join(shorten(host, 60) for host in value[:MAX_LISTED])
+                more = f" and {len(value) - MAX_LISTED} more" if value[MAX_LISTED:] else ""
+                yield Text.assemble(("  from ", "cyan"), listed, more)
+            case "draft":
+                yield Text(f"  {shorten(value['title'], 110)}", style="underline")
+                for letter, section in zip(LETTERS, value["sections"], strict=False):
+                    sentences = section["sentences"]
+                    first = f" {shorten(sentences[0]['text'], 140)}" if sentences else ""
+                    title = shorten(section["title"] or section.get("role", ""), 110)
+                    size = f" ({pluralize(len(sentences), 'sentence')})"
+                    yield make_list_item(letter, Text.assemble((title, "bold"), (size, "dim"), first))
+            case "critique":
+                yield Text.assemble("  score ", (f"{value['score']:.1f}", "bold"), f" of 10, {value['recommendation']}")
+            case "issues":
+                for issue in value[:MAX_LISTED]:
+                    style = "red" if issue["severity"] == "critical" else "yellow"
+                    fix = f" → {issue['fix']}" if issue.get("fix") else ""
+                    text = shorten(f"{issue['description']}{fix}", 240)
+                    yield make_list_item("•", Text.assemble((f"{issue['severity']}: ", style), text))
+            case "claims":
+                for claim in value[:MAX_LISTED]:
+                    judged = f" {str(claim['verdict']).replace('_', ' ')} {claim.get('mark') or ''}".rstrip()
+                    yield make_list_item(claim["id"], Text.assemble(shorten(claim["text"], 160), (judged, "dim")), 4)
+            case "disagreements" | "sources":
+                yield Text(f"  {pluralize(len(value), key.removesuffix('s'))}")
+            case _:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+                yield make_list_item("•", Text.assemble((f"{key}: ", "cyan"), shorten(text, 300)))
+        if key in ("issues", "claims") and value[MAX_LISTED:]:
+            yield Text(f"  … and {len(value) - MAX_LISTED} more: openassay review show lists all", style="dim")
 
 
 _HIDDEN = frozenset({"breakpoint", "key", "asked", "seconds", "on_timeout", "id", "number", "of", "plan"})
-_RENDERERS: dict[str, Callable[[Any], Iterator[RenderableType]]] = {
-    "pages": lambda number: iter([Text(f"  {pluralize(number, 'web page')}")]),
-    "passages": lambda number: iter([Text(f"  {pluralize(number, 'passage')}")]),
-    "usd": lambda usd: iter([Text(f"  about {format_dollars(usd)}" if usd else "  costs nothing")]),
-    "hosts": _render_hosts,
-    "draft": _render_draft,
-    "critique": _render_critique,
-    "issues": _render_issues,
-    "claims": _render_claims,
-    "disagreements": lambda items: iter([Text(f"  {pluralize(len(items), 'disagreement')}")]),
-    "sources": lambda items: iter([Text(f"  {pluralize(len(items), 'source')}")]),
-}
-
-
-# Changes in words: the change, or what is wrong with its wording.
-
-Change = dict[str, Any] | str
-
-
-def _parse_pages(rest: str, shown: dict[str, Any]) -> Change:
-    return {"pages": int(rest)} if rest.isdecimal() and len(rest) < 7 else "Say how many, as in: pages 20"
-
-
-def _parse_without(rest: str, shown: dict[str, Any]) -> Change:
-    hosts = rest.replace(",", " ").split()
-    return {"without": hosts} if hosts else "Say which, as in: without example.org"
-
-
-def _parse_fix(rest: str, shown: dict[str, Any]) -> Change:
-    return {"fixes": [rest]} if rest else "Say what to change, as in: fix give the year for every figure"
-
-
-def _parse_title(rest: str, shown: dict[str, Any]) -> Change:
-    return {"title": rest} if rest else "Say what the title is, as in: title Tides of the Bay of Fundy"
-
-
-def _parse_drop(rest: str, shown: dict[str, Any]) -> Change:
-    if "draft" in shown:
-        titles = [section["title"] for section in shown["draft"]["sections"]]
-        by_name = dict(zip(LETTERS.lower(), titles, strict=False)) | {title.lower(): title for title in titles}
-        if title := by_name.get(rest.lower()):
-            return {"drop": [title]}
-        unknown = f"There is no section {to_one_line(rest)}. " if rest else ""
-        return f"{unknown}Say which section, by its letter or title, as in: drop B"
-    known = [claim["id"] for claim in shown.get("claims", ())]
-    wanted = rest.upper().replace(",", " ").split()
-    if unknown_claims := [name for name in wanted if name not in known]:
-        return f"There is no statement {to_one_line(unknown_claims[0])}. They go from {known[0]} to {known[-1]}."
-    return {"drop": wanted} if wanted else "Say which, as in: drop C2 C5"
-
-
-_CHANGE_PARSERS: dict[str, Callable[[str, dict[str, Any]], Change]] = {
-    "pages": _parse_pages,
-    "without": _parse_without,
-    "fix": _parse_fix,
-    "title": _parse_title,
-    "drop": _parse_drop,
-}
+_SHOWN_FIRST = "pages passages usd hosts draft critique issues claims disagreements sources".split()
 _CHANGE_NAMES = {
     "fixes": "to be written again",
     "drop": "left out",
@@ -486,26 +446,19 @@ def show_plan(console: Console, plan: Plan, *, by_id: bool = False) -> None:
             number += 1
             name = question.id if by_id else f"{number}."
             console.print(make_list_item(f"{letter}  {name}", Text(to_one_line(question.text)), 3 + max(len(name), 2)))
-    for label, text in _format_terms(plan):
-        console.print(make_list_item(label, Text(text), 8))
+    terms = [
+        ("asked", "; ".join(plan.constraints)),
+        ("sources", ", ".join(plan.sources)),
+        ("budget", f"{format_dollars(plan.usd)} at most" if plan.usd is not None else ""),
+        ("length", f"{plan.words:,} words" if plan.words is not None else ""),
+    ]
+    for label, text in (*((label, text) for label, text in terms if text), *(("note", one) for one in plan.warnings)):
+        console.print(make_list_item(label, Text(to_one_line(text)), 8))
 
 
 def order_questions(plan: Plan) -> list[SubQuestion]:
     """Put sub-questions in the order in which they are shown and numbered."""
     return [question for section in plan.sections for question in plan.questions if question.section == section]
-
-
-def _format_terms(plan: Plan) -> Iterator[tuple[str, str]]:
-    if plan.constraints:
-        yield "asked", to_one_line("; ".join(plan.constraints))
-    if plan.sources:
-        yield "sources", to_one_line(", ".join(plan.sources))
-    if plan.usd is not None:
-        yield "budget", f"{format_dollars(plan.usd)} at most"
-    if plan.words is not None:
-        yield "length", f"{plan.words:,} words"
-    for warning in plan.warnings:
-        yield "note", to_one_line(warning)
 
 
 class PlanEditor(Approval):
@@ -537,7 +490,7 @@ class PlanEditor(Approval):
         usage = next(usage for usage in _USAGE if usage.startswith(word))
         write = f"Write it like this: {usage}"
         try:
-            fields = _EDIT_PARSERS[word](rest, self.plan)
+            fields = _parse_edit(word, rest, self.plan)
         except AnswerError as error:
             return _format_refusal(error)
         if fields is None:
@@ -570,12 +523,6 @@ def _format_error(error: AnswerError) -> str:
     return reason[:1].upper() + reason[1:].rstrip(".")
 
 
-# From words to the fields of an edit: None where the words do not make one, AnswerError where they name what is not
-# there.
-
-EditFields = dict[str, Any] | None
-
-
 def _find_question(word: str, plan: Plan) -> SubQuestion | None:
     """Find a sub-question by its number on the screen; Q2 is 2."""
     number = re.fullmatch(r"[Qq]?(\d{1,9})", word)
@@ -595,85 +542,60 @@ def _find_section(word: str, plan: Plan) -> str | None:
     return plan.sections[at] if at >= 0 else None
 
 
-def _parse_add(rest: str, plan: Plan) -> EditFields:
-    return {"text": rest} if rest else None
+def _parse_edit(word: str, rest: str, plan: Plan) -> dict[str, Any] | None:
+    """Return the fields of an edit: None where the words do not make one, AnswerError where they name what is not
+    there."""
+    first, _, second = rest.partition(" ")
+    match word:
+        case "add":
+            return {"text": rest} if rest else None
+        case "remove":
+            if question := _find_question(rest, plan):
+                return {"question": question.id}
+            title = _find_section(rest, plan)
+            return {"op": "remove_section", "title": title} if title else None
+        case "move":
+            what, _, where = rest.replace(" to ", " ").partition(" ")
+            question, other = _find_question(what, plan), _find_question(where.strip(), plan)
+            if question and other:
+                return {"question": question.id, "to": plan.questions.index(other) + 1}
+            title, place = _find_section(what, plan), _find_section(where.strip(), plan)
+            if title and place:
+                return {"op": "move_section", "title": title, "to": plan.sections.index(place) + 1}
+            return None
+        case "reword":
+            question = _find_question(first, plan)
+            return {"question": question.id, "text": second} if question and second.strip() else None
+        case "section":
+            question, title = _find_question(first, plan), second.strip()
+            if question is None or not title:
+                return None
+            return {"op": "assign", "question": question.id, "section": _find_section(title, plan) or title}
+        case "rename":
+            title = _find_section(first, plan)
+            return {"op": "rename_section", "title": title, "name": second} if title and second.strip() else None
+        case "sources":
+            from openassay.engine.completion import list_source_names
 
-
-def _parse_remove(rest: str, plan: Plan) -> EditFields:
-    if question := _find_question(rest, plan):
-        return {"question": question.id}
-    title = _find_section(rest, plan)
-    return {"op": "remove_section", "title": title} if title else None
-
-
-def _parse_move(rest: str, plan: Plan) -> EditFields:
-    what, _, where = rest.replace(" to ", " ").partition(" ")
-    question, other = _find_question(what, plan), _find_question(where.strip(), plan)
-    if question and other:
-        return {"question": question.id, "to": plan.questions.index(other) + 1}
-    title, place = _find_section(what, plan), _find_section(where.strip(), plan)
-    return {"op": "move_section", "title": title, "to": plan.sections.index(place) + 1} if title and place else None
-
-
-def _parse_reword(rest: str, plan: Plan) -> EditFields:
-    number, _, text = rest.partition(" ")
-    question = _find_question(number, plan)
-    return {"question": question.id, "text": text} if question and text.strip() else None
-
-
-def _parse_section(rest: str, plan: Plan) -> EditFields:
-    number, _, title = rest.partition(" ")
-    question, title = _find_question(number, plan), title.strip()
-    if question is None or not title:
-        return None
-    return {"op": "assign", "question": question.id, "section": _find_section(title, plan) or title}
-
-
-def _parse_rename(rest: str, plan: Plan) -> EditFields:
-    letter, _, name = rest.partition(" ")
-    title = _find_section(letter, plan)
-    return {"op": "rename_section", "title": title, "name": name} if title and name.strip() else None
-
-
-def _parse_sources(rest: str, plan: Plan) -> EditFields:
-    from openassay.engine.completion import list_source_names
-
-    names, known = rest.lower().replace(",", " ").split(), sorted({*list_source_names(), *plan.sources})
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise AnswerError(f"there is no source {to_one_line(name)}{meant}", help=f"There are {', '.join(known)}.")
-    return {"names": names} if names else None
-
-
-def _parse_budget(rest: str, plan: Plan) -> EditFields:
-    try:
-        usd = float(rest.removeprefix("$").replace(",", ""))
-    except ValueError:
-        return None
-    if not 0 <= usd <= MOST_USD:
-        raise AnswerError(f"a budget is from $0 to ${MOST_USD:,}", help="As in: budget 0.50")
-    return {"usd": usd}
-
-
-def _parse_words(rest: str, plan: Plan) -> EditFields:
-    digits = rest.replace(",", "").split(" ")[0]
-    if not re.fullmatch(r"\d{1,9}", digits):
-        return None
-    if not FEWEST_WORDS <= int(digits) <= MOST_WORDS:
-        raise AnswerError(f"a report has {FEWEST_WORDS} to {MOST_WORDS:,} words", help="As in: words 500")
-    return {"words": int(digits)}
-
-
-_EDIT_PARSERS: dict[str, Callable[[str, Plan], EditFields]] = {
-    "add": _parse_add,
-    "remove": _parse_remove,
-    "move": _parse_move,
-    "reword": _parse_reword,
-    "section": _parse_section,
-    "rename": _parse_rename,
-    "sources": _parse_sources,
-    "budget": _parse_budget,
-    "words": _parse_words,
-}
+            names, known = rest.lower().replace(",", " ").split(), sorted({*list_source_names(), *plan.sources})
+            for name in names:
+                if name not in known:
+                    near = get_close_matches(name, known, n=1)
+                    what = f"{to_one_line(name)}{f'; did you mean {near[0]}?' if near else ''}"
+                    raise AnswerError(f"there is no source {what}", help=f"There are {', '.join(known)}.")
+            return {"names": names} if names else None
+        case "budget":
+            try:
+                usd = float(rest.removeprefix("$").replace(",", ""))
+            except ValueError:
+                return None
+            if not 0 <= usd <= MOST_USD:
+                raise AnswerError(f"a budget is from $0 to ${MOST_USD:,}", help="As in: budget 0.50")
+            return {"usd": usd}
+        case _:  # words
+            digits = first.replace(",", "")
+            if not re.fullmatch(r"\d{1,9}", digits):
+                return None
+            if not FEWEST_WORDS <= int(digits) <= MOST_WORDS:
+                raise AnswerError(f"a report has {FEWEST_WORDS} to {MOST_WORDS:,} words", help="As in: words 500")
+            return {"words": int(digits)}

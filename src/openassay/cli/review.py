@@ -7,7 +7,7 @@ import contextlib
 import json as jsonlib
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,7 +43,6 @@ THEN = {"approve": "goes on", "end": "ends", "guess": "guesses"}
 _COLUMNS = "{:12}  {:16}  {:10}  {:9}  {:16}  {}"
 _OWN = frozenset({"breakpoint", "key", "id", "number", "of", "plan"})
 
-Plain = dict[str, Any]
 app = group("List, show and answer what waits for a person.")
 
 
@@ -61,7 +60,11 @@ def review(context: typer.Context, json: Annotated[bool, json_option("the open q
 
     found = run_with_engine(load_reviews)
     if json:
-        return print_json([_review_to_dict(*one) for one in found])
+        rows = []
+        for one, about in found:
+            asked = one.model_dump(mode="json", exclude={"answered", "answer", "by"})
+            rows.append({**asked, "about": about, "overdue": format_due(one.due) == "overdue"})
+        return print_json(rows)
     if not found:
         return print_message("Nothing waits for an answer.")
     typer.echo(truncate_line(_COLUMNS.format("thread", "opened", "time left", "then", "kind", "question")))
@@ -74,11 +77,6 @@ def review(context: typer.Context, json: Annotated[bool, json_option("the open q
     if any(format_due(one.due) == "overdue" for one, _ in found):
         print_message("Overdue: openassay review timers --once settles them.")
     return None
-
-
-def _review_to_dict(review: Review, about: str) -> dict[str, Any]:
-    asked = review.model_dump(mode="json", exclude={"answered", "answer", "by"})
-    return {**asked, "about": about, "overdue": format_due(review.due) == "overdue"}
 
 
 def format_due(due: datetime | None) -> str:
@@ -154,75 +152,58 @@ def _show_question(thread: str, about: str, question: OpenQuestion, example: Any
     for key, value in question.shown.items():
         if key in _OWN or value in (None, [], {}, ""):
             continue
-        if key in _SECTIONS:
+        if key in ("draft", "issues", "critique", "claims", "sources"):
             console.print(Text(f"\n{key.capitalize()}", style="bold"))
-            for head, text in _SECTIONS[key](value):
+            for head, text in _format_section(key, value):
                 console.print(make_list_item(head, Text(to_one_line(text)), len(head)))
-        else:
-            line = value if isinstance(value, str) else _LINES.get(key, _to_json)(value)
-            console.print(make_list_item(key, Text(to_one_line(line)), max(len(key), 8)))
-    console.print()
-    for line in _format_answer_commands(thread, question, example):
+            continue
+        match key, value:
+            case _, str():
+                line = value
+            case "usd", _:
+                line = f"about {format_dollars(value)}"
+            case "hosts", _:
+                line = ", ".join(value)
+            case _:
+                line = jsonlib.dumps(value, ensure_ascii=False, default=str)
+        console.print(make_list_item(key, Text(to_one_line(line)), max(len(key), 8)))
+    command = f"openassay review answer {thread}"
+    if isinstance(example, dict):
+        decisions = [option for option in question.options if option != "modify"]
+        lines = [f"Answer with: {command} {'|'.join(decisions)} [--comment WHY]"]
+        if "modify" in question.options:
+            changes = {key: value for key, value in example.items() if key not in ("decision", "comment")}
+            lines.append(f"or change it: echo '{jsonlib.dumps(changes)}' | {command} modify --edits -")
+    else:
+        lines = [f"  {number}. {to_one_line(option)}" for number, option in enumerate(question.options, 1)]
+        lines.append(f"Answer with: {command} {'NUMBER|TEXT' if question.options else 'TEXT'}")
+    for line in ("", *lines):
         console.print(Text(line), soft_wrap=True)  # so that it can be copied
 
 
-def _format_draft(draft: Plain) -> Iterator[tuple[str, str]]:
-    yield "", draft["title"]
-    for section in draft["sections"]:
-        yield "#", section["title"] or section.get("role", "")
-        for sentence in section["sentences"]:
-            yield "•", f"{sentence['text']} {','.join(sentence['claims'])}".rstrip()
-
-
-def _format_issues(issues: Sequence[Plain]) -> Iterator[tuple[str, str]]:
-    for issue in issues:
-        fix = f" → {issue['fix']}" if issue.get("fix") else ""
-        yield f"{issue['severity']}:", f"{issue['description']} ({issue['location']}){fix}"
-
-
-def _format_critique(critique: Plain) -> Iterator[tuple[str, str]]:
-    yield "", f"{critique['score']:.1f} of 10, {critique['recommendation']}"
-    yield "", ", ".join(f"{name} {score:.1f}" for name, score in critique["scores"].items())
-
-
-def _format_claims(claims: Sequence[Plain]) -> Iterator[tuple[str, str]]:
-    for claim in claims:
-        judged = f"{claim['verdict'].replace('_', ' ')} {claim.get('mark') or ''}".rstrip()
-        yield claim["id"], f"{claim['text']} ({judged})"
-
-
-def _format_sources(sources: Sequence[Plain]) -> Iterator[tuple[str, str]]:
-    for source in sources:
-        yield source["id"], f"{source['title']} ({source['published'] or 'undated'})"
-
-
-def _to_json(value: Any) -> str:
-    return jsonlib.dumps(value, ensure_ascii=False, default=str)
-
-
-_SECTIONS: dict[str, Callable[[Any], Iterator[tuple[str, str]]]] = {
-    "draft": _format_draft,
-    "issues": _format_issues,
-    "critique": _format_critique,
-    "claims": _format_claims,
-    "sources": _format_sources,
-}
-_LINES: dict[str, Callable[[Any], str]] = {"usd": lambda usd: f"about {format_dollars(usd)}", "hosts": ", ".join}
-
-
-def _format_answer_commands(thread: str, question: OpenQuestion, example: Any) -> Iterator[str]:
-    """List the commands that answer a question."""
-    command = f"openassay review answer {thread}"
-    if not isinstance(example, dict):
-        for number, option in enumerate(question.options, 1):
-            yield f"  {number}. {to_one_line(option)}"
-        yield f"Answer with: {command} {'NUMBER|TEXT' if question.options else 'TEXT'}"
-        return
-    decisions = [option for option in question.options if option != "modify"]
-    yield f"Answer with: {command} {'|'.join(decisions)} [--comment WHY]"
-    if "modify" in question.options:
-        changes = {key: value for key, value in example.items() if key not in ("decision", "comment")}
-        yield f"or change it: echo '{jsonlib.dumps(changes)}' | {command} modify --edits -"
+def _format_section(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """List the head and the text of each line."""
+    match name:
+        case "draft":
+            yield "", value["title"]
+            for section in value["sections"]:
+                yield "#", section["title"] or section.get("role", "")
+                for sentence in section["sentences"]:
+                    yield "•", f"{sentence['text']} {','.join(sentence['claims'])}".rstrip()
+        case "issues":
+            for issue in value:
+                fix = f" → {issue['fix']}" if issue.get("fix") else ""
+                yield f"{issue['severity']}:", f"{issue['description']} ({issue['location']}){fix}"
+        case "critique":
+            yield "", f"{value['score']:.1f} of 10, {value['recommendation']}"
+            yield "", ", ".join(f"{name} {score:.1f}" for name, score in value["scores"].items())
+        case "claims":
+            for claim in value:
+                judged = f"{claim['verdict'].replace('_', ' ')} {claim.get('mark') or ''}".rstrip()
+                yield claim["id"], f"{claim['text']} ({judged})"
+        case "sources":
+            for source in value:
+                yield source["id"], f"{source['title']} ({source['published'] or 'undated'})"
 
 
 # -- answering ----------------------------------------------------------------------------------------------
@@ -251,22 +232,19 @@ def answer(
     changes = read_edits(edits, hint) if edits else None
 
     async def submit(engine: Engine, thread: str) -> Run:
-        asked = await _find_question(engine, thread, question)
+        if question is None:
+            asked = (await _load_open_questions(engine, thread))[0]
+        else:
+            found = {one.id: one for one in await engine.open_questions(thread)}
+            id = match_id(question, found, "questions")
+            if id not in found:
+                await engine.answer(thread, id, "")  # refused, with the reason why it is not open
+                raise AnswerError("this question is not open any more", help="See what is open with: openassay review")
+            asked = found[id]
         value = build_answer(asked, " ".join(words).strip(), changes, comment, hint)
         return await engine.answer(thread, asked.id, value)
 
     deliver_outcome(asyncio.run(execute_run(load(), submit, output, thread)), output)
-
-
-async def _find_question(engine: Engine, thread: str, id: str | None) -> OpenQuestion:
-    if id is None:
-        return (await _load_open_questions(engine, thread))[0]
-    asked = {question.id: question for question in await engine.open_questions(thread)}
-    id = match_id(id, asked, "questions")
-    if id in asked:
-        return asked[id]
-    await engine.answer(thread, id, "")  # refused, with the reason why it is not open
-    raise AnswerError("this question is not open any more", help="See what is open with: openassay review")
 
 
 def build_answer(question: OpenQuestion, words: str, edits: Any, comment: str, hint: str) -> object:
@@ -276,7 +254,12 @@ def build_answer(question: OpenQuestion, words: str, edits: Any, comment: str, h
     if question.kind not in FORMS:
         if edits is not None or comment:
             raise UsageError("this question wants an answer in words", help="Leave --edits and --comment out.")
-        return _parse_choice(question, words)
+        reply = ChoiceDialogue(question).handle_line(words)
+        if not words or reply.answer is not None:
+            return str(reply.answer or "")
+        if not reply.message:
+            raise AnswerError("“Custom” stands for an answer of your own", help="Give that answer itself.")
+        raise AnswerError(f"{words[:80]!r} is no answer here", help=str(reply.message))
     # Words behind a decision are the reason for it, as they are at a prompt.
     decision, _, reason = words.partition(" ")
     if decision.lower() not in [known.value for known in Decision]:
@@ -294,15 +277,6 @@ def build_answer(question: OpenQuestion, words: str, edits: Any, comment: str, h
     elif question.kind == "approve_plan" and "questions" in edits:
         edits = {"plan": edits}
     return {**edits, **answer, "decision": Decision.MODIFY.value}
-
-
-def _parse_choice(question: OpenQuestion, words: str) -> str:
-    reply = ChoiceDialogue(question).handle_line(words)
-    if not words or reply.answer is not None:
-        return str(reply.answer or "")
-    if not reply.message:
-        raise AnswerError("“Custom” stands for an answer of your own", help="Give that answer itself.")
-    raise AnswerError(f"{words[:80]!r} is no answer here", help=str(reply.message))
 
 
 def read_edits(name: str, help: str) -> Any:

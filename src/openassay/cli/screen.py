@@ -17,7 +17,7 @@ from rich.text import Text
 
 from openassay.export.common import LEGEND, ends_body, split_paragraphs
 from openassay.export.report import Report
-from openassay.models.report import KeyFigure, ReportStatus, Section, Sentence
+from openassay.models.report import ReportStatus, Section
 from openassay.models.spend import CostEstimate
 from openassay.text.words import pluralize
 
@@ -163,8 +163,15 @@ def show_report(report: Report, *, talking: bool = False, noted: Container[str] 
         console.print()
         _show_section(console, section)
         if report.figures and ends_body(section, report):
+            rows = Table(title=Text("Key figures", style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
+            for heading in ("", "what", "value", "when", ""):
+                rows.add_column(Text(heading, style="dim"))
+            for figure in report.figures:
+                value = Text(f"{figure.value}{' (disputed)' if figure.disputed else ''}")
+                cited = _render_citations(figure.mark, figure.citations)
+                rows.add_row("", Text(figure.what), value, Text(figure.when), cited)
             console.print()
-            console.print(_render_figures(report.figures))
+            console.print(rows)
     if report.sources:
         console.print()
         show_sources(console, report)
@@ -178,32 +185,20 @@ def _show_section(console: Console, section: Section) -> None:
     if section.title:
         console.print(Text(section.title, style="bold"))
     for number, paragraph in enumerate(split_paragraphs(section.sentences)):
-        text = Text(" ").join(_render_sentence(sentence) for sentence in paragraph)
-        console.print(Padding(text, (1 if number else 0, 0, 0, 2)))
-
-
-def _render_sentence(sentence: Sentence) -> Text:
-    if sentence.kind == "frame":
-        return Text(sentence.text, style="italic")
-    cited = _render_citations(sentence.mark, sentence.citations)
-    return Text.assemble(sentence.text, " ", cited, (f" {','.join(sentence.claims)}", "dim"))
+        sentences = []
+        for sentence in paragraph:
+            if sentence.kind == "frame":
+                sentences.append(Text(sentence.text, style="italic"))
+            else:
+                cited = _render_citations(sentence.mark, sentence.citations)
+                sentences.append(Text.assemble(sentence.text, " ", cited, (f" {','.join(sentence.claims)}", "dim")))
+        console.print(Padding(Text(" ").join(sentences), (1 if number else 0, 0, 0, 2)))
 
 
 def _render_citations(mark: object, sources: Sequence[str]) -> Text:
     """Render a mark and the sources behind it; without a mark something is disputed."""
     mark = str(mark or "⚠")
     return Text.assemble((mark, _COLOURS[mark]), " ", ("".join(f"[{source}]" for source in sources), "blue"))
-
-
-def _render_figures(figures: Sequence[KeyFigure]) -> Table:
-    rows = Table(title=Text("Key figures", style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for heading in ("", "what", "value", "when", ""):
-        rows.add_column(Text(heading, style="dim"))
-    for figure in figures:
-        value = Text(f"{figure.value}{' (disputed)' if figure.disputed else ''}")
-        cited = _render_citations(figure.mark, figure.citations)
-        rows.add_row("", Text(figure.what), value, Text(figure.when), cited)
-    return rows
 
 
 def show_sources(console: Console, report: Report) -> None:

@@ -20,12 +20,12 @@ from openassay.cli.runtime import run_with_engine
 from openassay.cli.screen import format_dollars, open_console, print_json, print_message, to_one_line, wrap_line
 from openassay.companies.register import open_companies
 from openassay.errors import NotFoundError, ReadError
-from openassay.protocols import PageResult, RemoteSource, Source
+from openassay.protocols import PageResult, RemoteSource
 from openassay.settings import Settings, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.engine.indexes import IndexProgress, IndexResult, IndexSummary
+    from openassay.engine.indexes import IndexProgress, IndexResult
 
 MAX_SKIPPED = 50  # files that are listed by name; --json has them all
 LOG_SECONDS = 10.0  # between two lines of a log
@@ -46,49 +46,44 @@ def sources(context: typer.Context, json: Annotated[bool, json_option("the sourc
     if json:
         return print_json(found)
     for row in found:
+        if not row["remote"]:
+            terms = "on this machine" if row["available"] else "needs --docs PATH"
+        else:
+            parts = [
+                f"{format_dollars(row['usd'])} a search" if row["usd"] else "free",
+                f"{row['per_minute']:g} a minute",
+                f"{row['per_day']} a day" if row["per_day"] else "",
+                f"{'needs' if row['key_required'] else 'better with'} {row['key']}" if row["key"] else "",
+                f"needs {row['needs']}" if row["needs"] else "",
+            ]
+            terms = ", ".join(filter(None, parts))
         state = "ok " if row["available"] else "-  "
-        typer.echo(wrap_line(f"{state} {row['name']:17} {', '.join(row['types']):9} {_format_terms(row)}", 32))
+        typer.echo(wrap_line(f"{state} {row['name']:17} {', '.join(row['types']):9} {terms}", 32))
     return None
 
 
 async def describe_sources(settings: Settings) -> list[dict[str, Any]]:
     from openassay.bootstrap import open_resources
 
+    rows: list[dict[str, Any]] = []
     async with open_resources(settings) as resources:
-        return [_describe_source(source, settings) for source in resources.sources.list_sources()]
-
-
-def _describe_source(source: Source, settings: Settings) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": source.name, "available": source.is_available(), "remote": False, "types": ["own"]}
-    if not isinstance(source, RemoteSource):
-        return row
-    terms = source.terms
-    return {
-        **row,
-        "remote": True,
-        "types": list(source.types),
-        "available": row["available"] and not settings.offline,
-        "usd": terms.usd,
-        "per_minute": terms.per_minute,
-        "per_day": terms.per_day,
-        "key": terms.key.upper() if terms.key else None,
-        "key_required": terms.key_required,
-        "needs": terms.needs,
-    }
-
-
-def _format_terms(row: dict[str, Any]) -> str:
-    if not row["remote"]:
-        return "on this machine" if row["available"] else "needs --docs PATH"
-    price = f"{format_dollars(row['usd'])} a search" if row["usd"] else "free"
-    parts = [price, f"{row['per_minute']:g} a minute"]
-    if row["per_day"]:
-        parts.append(f"{row['per_day']} a day")
-    if row["key"]:
-        parts.append(f"{'needs' if row['key_required'] else 'better with'} {row['key']}")
-    if row["needs"]:
-        parts.append(f"needs {row['needs']}")
-    return ", ".join(parts)
+        for source in resources.sources.list_sources():
+            row = {"name": source.name, "available": source.is_available(), "remote": False, "types": ["own"]}
+            if isinstance(source, RemoteSource):
+                terms = source.terms
+                row |= {
+                    "remote": True,
+                    "types": list(source.types),
+                    "available": row["available"] and not settings.offline,
+                    "usd": terms.usd,
+                    "per_minute": terms.per_minute,
+                    "per_day": terms.per_day,
+                    "key": terms.key.upper() if terms.key else None,
+                    "key_required": terms.key_required,
+                    "needs": terms.needs,
+                }
+            rows.append(row)
+    return rows
 
 
 @app.command()
@@ -202,7 +197,20 @@ def index(
             print_message("Stopped. What was indexed is kept; the same command goes on from there.")
             raise
     if json:
-        return print_json([_result_to_dict(one) for one in done])
+        return print_json(
+            [
+                {
+                    "root": str(one.folder.root),
+                    **one.holdings._asdict(),
+                    "new": one.indexed.new,
+                    "removed": one.indexed.removed,
+                    "seconds": round(one.seconds, 3),
+                    "notices": list(one.indexed.notices),
+                    "skipped": [{"path": path, "reason": reason} for path, reason in one.indexed.skipped],
+                }
+                for one in done
+            ]
+        )
     for one in done:
         _show_result(one)
     return None
@@ -274,18 +282,6 @@ def _show_result(done: IndexResult) -> None:
         print_message(f"left out  {pluralize(others, 'file')} of kinds that OpenAssay does not read")
 
 
-def _result_to_dict(done: IndexResult) -> dict[str, object]:
-    return {
-        "root": str(done.folder.root),
-        **done.holdings._asdict(),
-        "new": done.indexed.new,
-        "removed": done.indexed.removed,
-        "seconds": round(done.seconds, 3),
-        "notices": list(done.indexed.notices),
-        "skipped": [{"path": path, "reason": reason} for path, reason in done.indexed.skipped],
-    }
-
-
 def show_indexes(paths: Sequence[Path], *, as_json: bool) -> None:
     from openassay.engine.indexes import open_folder_indexes
 
@@ -295,7 +291,19 @@ def show_indexes(paths: Sequence[Path], *, as_json: bool) -> None:
     for path in sorted(wanted - {one.root for one in known}):
         raise NotFoundError(f"{path} is not indexed", help=f"Index it with: openassay sources index {path}")
     if as_json:
-        return print_json([_index_to_dict(one) for one in known])
+        return print_json(
+            [
+                {
+                    "root": one.root,
+                    **one.holdings._asdict(),
+                    "bytes": one.bytes,
+                    "updated": one.updated.isoformat(),
+                    "machine": one.machine,
+                    "kept": one.kept,
+                }
+                for one in known
+            ]
+        )
     if not known:
         return print_message("Nothing is indexed yet. Index a folder with: openassay sources index PATH")
     console = open_console()
@@ -312,9 +320,3 @@ def show_indexes(paths: Sequence[Path], *, as_json: bool) -> None:
         root = Text(f"{to_one_line(one.root) or '(made before indexes knew their folder)'}{where}")
         rows.add_row(*sizes, f"{one.bytes / 1e6:,.1f}", f"{one.updated:%Y-%m-%d %H:%M}", root)
     return console.print(rows)
-
-
-def _index_to_dict(one: IndexSummary) -> dict[str, object]:
-    updated = one.updated.isoformat()
-    about = {"bytes": one.bytes, "updated": updated, "machine": one.machine, "kept": one.kept}
-    return {"root": one.root, **one.holdings._asdict(), **about}

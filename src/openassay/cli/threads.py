@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -31,14 +31,13 @@ from openassay.errors import IntegrityError, NotFoundError, UsageError
 from openassay.models.event import ACTIVE
 from openassay.models.plan import Mode
 from openassay.models.report import ReportSpan
-from openassay.models.thread import Run, ThreadSummary
+from openassay.models.thread import Run
 from openassay.settings import load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
     from openassay.engine.timings import Timings
-    from openassay.engine.view import StateView
     from openassay.export.report import Report
 
 T = TypeVar("T")
@@ -70,23 +69,19 @@ def threads(
     rows = [("thread", "status", "age", "cost", "question")]
     for one in found:
         status = "damaged" if one.damaged else "stopped" if one.left else one.status or ""
+        # What was asked last, after the title where that says something else. The title of a branch begins with what
+        # was changed, and may end with what was asked.
+        asked = " ".join(one.question.split())
+        before, between, name = one.title.rpartition(" · ") if one.parent else ("", "", one.title)
+        if asked.startswith(name.rstrip("…")):
+            text = f"{before}{between}{asked}"
+        else:
+            text = f"{one.title} · {asked}" if asked else one.title
         age, cost = format_age(now - one.updated), format_dollars(one.usd)
-        rows.append((one.id, status, age, cost, _format_question(one)))
+        rows.append((one.id, status, age, cost, f"↳ {text}" if one.parent else text))
     for row in rows:
         typer.echo(truncate_line("{:12}  {:9}  {:>8}  {:>8}  {}".format(*map(to_one_line, row))))
     return None
-
-
-def _format_question(thread: ThreadSummary) -> str:
-    """Say what was asked last, after the title where that says something else. The title of a branch begins with what
-    was changed, and may end with what was asked."""
-    asked = " ".join(thread.question.split())
-    before, between, name = thread.title.rpartition(" · ") if thread.parent else ("", "", thread.title)
-    if asked.startswith(name.rstrip("…")):
-        text = f"{before}{between}{asked}"
-    else:
-        text = f"{thread.title} · {asked}" if asked else thread.title
-    return f"↳ {text}" if thread.parent else text
 
 
 @app.command()
@@ -155,37 +150,35 @@ def state(
     found = run_on_thread(thread, lambda engine, id: engine.view(id) if at is None else engine.view_at(id, at))
     if json:
         return print_json(found)
-    for label, text in _format_state(found):
+    # In few lines; the rest is in the JSON.
+    then = f", next: {', '.join(found.next)}" if found.next else ""
+    rows = [("thread", f"{found.thread}, {found.status}{then}"), ("goal", found.user_inputs.goal)]
+    if found.subject:
+        rows.append(("subject", found.subject))
+    if gate := found.user_inputs.gate:
+        signals = f"clarity {gate.clarity:.2f}, coherence {gate.coherence:.2f}, {format_dollars(gate.usd)}"
+        rows.append(("mode", f"{Mode.AUTO if gate.auto else Mode.PLAN} ({signals}): {gate.reason}"))
+    for about, answer in found.user_inputs.planner_answers.items():
+        rows.append(("answer", f"{about}: {answer}"))
+    for step in found.plan.dag if found.plan else ():
+        rows.append((step.id, f"{step.text} ({pluralize(len(step.queries), 'query', 'queries')})"))
+    if found.search_results:
+        results = pluralize(len(found.search_results), "result")
+        rows.append(("found", f"{results} for {pluralize(len(found.queries), 'query', 'queries')}"))
+    for one in found.evidence:
+        what = one.problem or pluralize(len(one.chunks), "chunk")
+        rows.append((one.id or "chosen", f"{one.title or one.content_hash} ({what})"))
+    if found.draft:
+        words, cited = len(found.draft.text.split()), pluralize(len(found.draft.citations), "source")
+        rows.append(("draft", f"{pluralize(words, 'word')}, {cited} cited, confidence {found.draft.confidence:.2f}"))
+    rows += [("issue", issue) for issue in found.issues]
+    rows += [("note", notice) for notice in found.notices]
+    if found.left_out:
+        omitted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in found.left_out.items())
+        rows.append(("left out", omitted))
+    for label, text in rows:
         typer.echo(wrap_line(f"{label:9}  {to_one_line(text)}".rstrip(), 11))
     return None
-
-
-def _format_state(view: StateView) -> Iterator[tuple[str, str]]:
-    """Put it in few lines; the rest is in the JSON."""
-    yield "thread", f"{view.thread}, {view.status}{', next: ' if view.next else ''}{', '.join(view.next)}"
-    yield "goal", view.user_inputs.goal
-    if view.subject:
-        yield "subject", view.subject
-    if gate := view.user_inputs.gate:
-        signals = f"clarity {gate.clarity:.2f}, coherence {gate.coherence:.2f}, {format_dollars(gate.usd)}"
-        yield "mode", f"{Mode.AUTO if gate.auto else Mode.PLAN} ({signals}): {gate.reason}"
-    for about, answer in view.user_inputs.planner_answers.items():
-        yield "answer", f"{about}: {answer}"
-    for step in view.plan.dag if view.plan else ():
-        yield step.id, f"{step.text} ({pluralize(len(step.queries), 'query', 'queries')})"
-    if view.search_results:
-        results = pluralize(len(view.search_results), "result")
-        yield "found", f"{results} for {pluralize(len(view.queries), 'query', 'queries')}"
-    for one in view.evidence:
-        what = one.problem or pluralize(len(one.chunks), "chunk")
-        yield one.id or "chosen", f"{one.title or one.content_hash} ({what})"
-    if view.draft:
-        words, cited = len(view.draft.text.split()), pluralize(len(view.draft.citations), "source")
-        yield "draft", f"{pluralize(words, 'word')}, {cited} cited, confidence {view.draft.confidence:.2f}"
-    yield from (("issue", issue) for issue in view.issues)
-    yield from (("note", notice) for notice in view.notices)
-    if view.left_out:
-        yield "left out", ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in view.left_out.items())
 
 
 @app.command()
@@ -327,26 +320,19 @@ def timings(thread: ThreadId, run: RunId = None, json: Annotated[bool, json_opti
     found = run_on_thread(thread, look)
     if json:
         return print_json(found)
-    for line in _format_timings(found):
-        typer.echo(truncate_line(to_one_line(line)))
-    return None
-
-
-def _format_timings(found: Timings) -> Iterator[str]:
     request = f", request {found.request}" if found.request else ""
     attempts = f", {pluralize(found.attempts, 'attempt')}" if found.attempts > 1 else ""
-    yield f"run {found.run}  {found.status}{attempts}{request}"
+    lines = [f"run {found.run}  {found.status}{attempts}{request}"]
     clock = found.seconds
     parts = {"queued": clock.queued, "at work": clock.working}
     parts |= {"waiting for an answer": clock.waiting, "stopped": clock.stopped}
     spent = [f"{_format_duration(value)} {name}" for name, value in parts.items() if value or name == "at work"]
-    yield f"{_format_duration(clock.total)}: {', '.join(spent)}"
-    yield ""
+    lines.append(f"{_format_duration(clock.total)}: {', '.join(spent)}")
     stages = [
         (one.stage, str(one.count), str(one.unfinished or ""), *map(_format_seconds, (one.seconds, one.longest)))
         for one in found.stages
     ]
-    yield from format_table(("stage", "ended", "not ended", "seconds", "longest"), stages)
+    lines += ["", *format_table(("stage", "ended", "not ended", "seconds", "longest"), stages)]
     if found.parties:
         parties = [
             (
@@ -358,13 +344,16 @@ def _format_timings(found: Timings) -> Iterator[str]:
             )
             for one in found.parties
         ]
-        yield ""
-        yield from format_table(("asked", "answered", "failed", "seconds", "median", "longest", "cost"), parties)
+        lines += ["", *format_table(("asked", "answered", "failed", "seconds", "median", "longest", "cost"), parties)]
     for cache in found.caches:
         if cache.rate is not None:
-            yield f"{cache.cache}: the cache knew {cache.hits:,} of {cache.asked:,} ({cache.rate:.0%})"
+            lines.append(f"{cache.cache}: the cache knew {cache.hits:,} of {cache.asked:,} ({cache.rate:.0%})")
     if found.errors:
-        yield "errors: " + ", ".join(f"{category} {count:,}" for category, count in sorted(found.errors.items()))
+        errors = (f"{category} {count:,}" for category, count in sorted(found.errors.items()))
+        lines.append(f"errors: {', '.join(errors)}")
+    for line in lines:
+        typer.echo(truncate_line(to_one_line(line)))
+    return None
 
 
 def _format_seconds(value: float | None) -> str:

@@ -191,22 +191,18 @@ def _parse_token_options(scopes: Sequence[str] | None, expires: str | None, labe
     if wrong := [word for word in scopes or () if word not in known]:
         raise UsageError(f"there is no scope {wrong[0][:40]!r}", help=f"Scopes are {', '.join(known)}.")
     chosen = tuple(scope for scope in Scope if scope in scopes) if scopes else USUAL
-    return {"scopes": chosen, "expires": _parse_expiry(expires), "label": label}
-
-
-def _parse_expiry(text: str | None) -> datetime | None:
-    if text is None:
-        return None
+    if expires is None:
+        return {"scopes": chosen, "expires": None, "label": label}
     now = datetime.now(UTC)
     try:
-        span = re.fullmatch(r"(\d{1,5})([hdw])", text)
-        moment = now + int(span[1]) * _SPANS[span[2]] if span else datetime.fromisoformat(text)
+        span = re.fullmatch(r"(\d{1,5})([hdw])", expires)
+        moment = now + int(span[1]) * _SPANS[span[2]] if span else datetime.fromisoformat(expires)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--expires cannot be {text[:40]!r}", help="As 12h, 30d, 8w or 2027-01-31.") from error
+        raise UsageError(f"--expires cannot be {expires[:40]!r}", help="As 12h, 30d, 8w or 2027-01-31.") from error
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment <= now:
-        raise UsageError(f"{text[:40]} is over", help="A token expires in the future.")
-    return moment
+        raise UsageError(f"{expires[:40]} is over", help="A token expires in the future.")
+    return {"scopes": chosen, "expires": moment, "label": label}
 
 
 # -- what is shown ------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -25,7 +24,7 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.bootstrap import ServerResources
-    from openassay.engine.watch import PassageCheck, RereadResult, SourceCheck
+    from openassay.engine.watch import RereadResult, SourceCheck
 
 CHANGED, UNCHECKED = 6, 7  # exit codes
 MAX_QUOTE = 300  # characters of a passage that are shown
@@ -39,8 +38,25 @@ def watch(thread: ThreadId, json: Annotated[bool, json_option("every source and 
         made = report.provenance
         print_json({"thread": made.thread, "run": made.run, "sources": [one.plain() for one in found]})
     else:
-        for line in _format_sources(found):
-            typer.echo(wrap_line(line, 9))
+        for source in found:
+            reason = f": {to_one_line(source.reason)}" if source.reason else ""
+            head = f"{source.source} {to_one_line(source.title)} ({to_one_line(source.url)}){reason}"
+            lines = [f"{_LABELS[source.state]:7}  {head}"]
+            for passage in source.passages:
+                if passage.state in ("stands", "moved"):
+                    continue
+                claims = ", ".join(passage.claims)
+                lines.append(f"         {passage.state} {claims}: “{shorten(passage.quote, MAX_QUOTE)}”")
+                if passage.now:
+                    changes = shorten(_mark_changes(passage.quote, passage.now), MAX_QUOTE)
+                    lines.append(f"         now ({passage.likeness:.0%} alike): “{changes}”")
+                lines += [f"         rests on it: {to_one_line(statement)}" for statement in passage.statements]
+            for line in lines:
+                typer.echo(wrap_line(line, 9))
+        passages = [passage.state for one in found for passage in one.passages]
+        counts = ", ".join(f"{passages.count(state)} {state}" for state in _LABELS if state in passages)
+        size = f"{pluralize(len(passages), 'passage')} of {pluralize(len(found), 'source')}"
+        typer.echo(wrap_line(f"{size}: {counts or 'nothing to look at'}", 9))
     states = {one.state for one in found}
     if states & {"changed", "vanished"}:
         raise typer.Exit(CHANGED)
@@ -118,26 +134,6 @@ class SourceRereader:
                 except NotFoundError:
                     break
         return RereadResult(reason="the upload was deleted", gone=True)
-
-
-def _format_sources(found: Sequence[SourceCheck]) -> Iterator[str]:
-    for one in found:
-        reason = f": {to_one_line(one.reason)}" if one.reason else ""
-        yield f"{_LABELS[one.state]:7}  {one.source} {to_one_line(one.title)} ({to_one_line(one.url)}){reason}"
-        for passage in one.passages:
-            if passage.state not in ("stands", "moved"):
-                yield from _format_passage(passage)
-    states = [passage.state for one in found for passage in one.passages]
-    counts = ", ".join(f"{states.count(state)} {state}" for state in _LABELS if state in states)
-    yield f"{pluralize(len(states), 'passage')} of {pluralize(len(found), 'source')}: {counts or 'nothing to look at'}"
-
-
-def _format_passage(passage: PassageCheck) -> Iterator[str]:
-    yield f"         {passage.state} {', '.join(passage.claims)}: “{shorten(passage.quote, MAX_QUOTE)}”"
-    if passage.now:
-        changes = shorten(_mark_changes(passage.quote, passage.now), MAX_QUOTE)
-        yield f"         now ({passage.likeness:.0%} alike): “{changes}”"
-    yield from (f"         rests on it: {to_one_line(statement)}" for statement in passage.statements)
 
 
 def _mark_changes(old: str, new: str) -> str:

@@ -62,7 +62,22 @@ class _EndpointHandler:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-            status, body, media = await self._respond(head.split(b"\r\n", 1)[0])
+            method, _, rest = head.split(b"\r\n", 1)[0].partition(b" ")
+            path = rest.partition(b" ")[0].partition(b"?")[0]
+            status, body, media = HTTPStatus.OK, b"{}", "application/json"
+            if method != b"GET":
+                status = HTTPStatus.METHOD_NOT_ALLOWED
+            elif path == b"/metrics":
+                body, media = await asyncio.to_thread(self._metrics.text), MEDIA
+            elif path == b"/healthz":
+                body = b'{"status": "ok"}'
+            elif path == b"/readyz":
+                problems, degraded = await self._readiness.summarise()
+                state = "not ready" if problems else "degraded" if degraded else "ok"
+                status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+                body = json.dumps({"status": state, "problems": problems, "degraded": degraded}).encode()
+            else:
+                status = HTTPStatus.NOT_FOUND
             response = (
                 f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {media}\r\n"
                 f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
@@ -77,25 +92,6 @@ class _EndpointHandler:
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
-
-    async def _respond(self, line: bytes) -> tuple[HTTPStatus, bytes, str]:
-        method, _, rest = line.partition(b" ")
-        path = rest.partition(b" ")[0].partition(b"?")[0]
-        status, body, media = HTTPStatus.OK, b"{}", "application/json"
-        if method != b"GET":
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-        elif path == b"/metrics":
-            body, media = await asyncio.to_thread(self._metrics.text), MEDIA
-        elif path == b"/healthz":
-            body = b'{"status": "ok"}'
-        elif path == b"/readyz":
-            problems, degraded = await self._readiness.summarise()
-            state = "not ready" if problems else "degraded" if degraded else "ok"
-            status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
-            body = json.dumps({"status": state, "problems": problems, "degraded": degraded}).encode()
-        else:
-            status = HTTPStatus.NOT_FOUND
-        return status, body, media
 
 
 class ObservableEngine(metrics.EngineStats, Protocol):

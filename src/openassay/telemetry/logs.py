@@ -145,7 +145,13 @@ def _create_formatter(settings: Settings, worker: str, *, for_people: bool) -> P
         if not for_people and "\\" not in (text := json.dumps(line, default=str)):
             return redactor.redact_text(text)
         plain = redactor.redact_data({name: _to_plain(value) for name, value in line.items()})
-        return _format_for_terminal(plain) if for_people else json.dumps(plain)
+        if not for_people:
+            return json.dumps(plain)
+        time, level, message = (plain.pop(name) for name in ("time", "level", "message"))
+        trace = plain.pop("exception", "")
+        shown = " ".join(f"{name}={value}" for name, value in plain.items())
+        text = f"{str(time)[11:19]} {level:7} {message}  {shown}" + (f"\n{trace}" if trace else "")
+        return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
     processors: list[Processor] = [structlog.processors.format_exc_info, add_fields, render]
     return ProcessorFormatter(processors=processors, foreign_pre_chain=[keep_redacted_traceback])
@@ -158,17 +164,6 @@ def _to_plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_to_plain(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _format_for_terminal(line: dict[str, Any]) -> str:
-    """Format a line for a terminal, with control characters escaped."""
-    time, level, message = (line.pop(name) for name in ("time", "level", "message"))
-    trace = line.pop("exception", "")
-    fields = " ".join(f"{name}={value}" for name, value in line.items())
-    text = f"{time[11:19]} {level:7} {message}  {fields}" + (f"\n{trace}" if trace else "")
-    return "".join(
-        character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text
-    )
 
 
 def should_log_request(status: int) -> bool:

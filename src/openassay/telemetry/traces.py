@@ -165,12 +165,9 @@ class SpanBuilder:
                 moments=tuple(part.moments.get(seq, ())),
             )
             spans.append(span)
-        if status in ENDED:
-            spans.append(self._build_root_span(part, event, status))
-        return spans
-
-    def _build_root_span(self, part: RunAttempt | None, event: Event, status: RunStatus) -> TraceSpan:
-        """Build the span of the run; of one that was stopped and resumed, it is exported once more."""
+        if status not in ENDED:
+            return spans
+        # The span of the run; of one that was stopped and resumed, it is exported once more.
         run = part.run if part else None
         attributes: Attributes = {names.OPERATION: names.INVOKE_AGENT, names.AGENT: "openassay", names.RUN: event.run}
         attributes[names.RUN_STATUS] = status.value
@@ -181,7 +178,7 @@ class SpanBuilder:
         if part is not None and part.usd is not None:
             attributes[names.USD] = part.usd
         failed = part.errors.get(part.began.seq, "internal") if part else "internal"
-        return TraceSpan(
+        root = TraceSpan(
             trace_id(event.run),
             span_id(event.run, 0),
             0,
@@ -192,6 +189,7 @@ class SpanBuilder:
             error=failed if status is RunStatus.FAILED else "",
             link=str(run.options.get("trace") or "") if run else "",
         )
+        return [*spans, root]
 
     def _build_stage_span(self, part: RunAttempt, seq: int, end: datetime, *, unfinished: bool = False) -> TraceSpan:
         entered = part.entered.pop(seq)
@@ -225,9 +223,21 @@ class SpanBuilder:
             name, attributes = f"{names.CHAT} {model}", self._describe_chat(part, event, call)
             attributes |= {names.PROVIDER: names.PROVIDERS.get(vendor, vendor), names.REQUEST_MODEL: model}
         elif call.kind == "search":
-            name, attributes = f"{names.RETRIEVAL} {call.party}", self._describe_search(part, event, call)
+            name = f"{names.RETRIEVAL} {call.party}"
+            attributes = {names.OPERATION: names.RETRIEVAL, names.DATA_SOURCE: call.party}
+            if event.kind == "search":
+                attributes |= {names.HITS: int(read_number(event, "hits")), names.CACHED: bool(call.cached)}
+            if self._can_share_content(part.run):
+                attributes |= {names.QUERY: self._clean_text(event.data.get("query")), **self._describe_reason(event)}
         else:
-            name, attributes = f"page {call.party}", self._describe_page(part, event, call)
+            name, attributes = f"page {call.party}", {names.PUBLISHER: call.party, names.CACHED: bool(call.cached)}
+            if event.kind == "read":
+                attributes[names.WORDS] = int(read_number(event, "words"))
+            if self._can_share_content(part.run):
+                address = self._clean_text(event.data.get("url") or event.data.get("path"))
+                facts: Attributes = {names.ADDRESS: address, names.TITLE: self._clean_text(event.data.get("title"))}
+                attributes |= {**facts, **self._describe_reason(event)}
+            attributes = {name: value for name, value in attributes.items() if value != ""}
         return TraceSpan(
             trace_id(event.run),
             span_id(event.run, event.seq),
@@ -265,27 +275,6 @@ class SpanBuilder:
                         names.INPUT: self._format_message("user", request.prompt.text),
                         names.OUTPUT: self._format_message("assistant", reply.text, finish_reason=reply.finish),
                     }
-        return {name: value for name, value in attributes.items() if value != ""}
-
-    def _describe_search(self, part: RunAttempt, event: Event, call: ExternalCall) -> Attributes:
-        attributes: Attributes = {names.OPERATION: names.RETRIEVAL, names.DATA_SOURCE: call.party}
-        if event.kind == "search":
-            attributes |= {names.HITS: int(read_number(event, "hits")), names.CACHED: bool(call.cached)}
-        if self._can_share_content(part.run):
-            attributes |= {names.QUERY: self._clean_text(event.data.get("query")), **self._describe_reason(event)}
-        return attributes
-
-    def _describe_page(self, part: RunAttempt, event: Event, call: ExternalCall) -> Attributes:
-        attributes: Attributes = {names.PUBLISHER: call.party, names.CACHED: bool(call.cached)}
-        if event.kind == "read":
-            attributes[names.WORDS] = int(read_number(event, "words"))
-        if self._can_share_content(part.run):
-            address, title = event.data.get("url") or event.data.get("path"), event.data.get("title")
-            attributes |= {
-                names.ADDRESS: self._clean_text(address),
-                names.TITLE: self._clean_text(title),
-                **self._describe_reason(event),
-            }
         return {name: value for name, value in attributes.items() if value != ""}
 
     def _can_share_content(self, run: Run | None) -> bool:
