@@ -13,7 +13,7 @@ from openassay.search.registry import OFFLINE, parse_host_or_source
 from openassay.storage.admin import database_address
 from openassay.storage.artifacts import MAX_NAMES, ArtifactDraft, no_artifact
 from openassay.storage.connections import Outage
-from openassay.storage.database import EVENTS, Connection, Database, utc_now
+from openassay.storage.database import EVENTS, Connection, Database, run_in_thread, utc_now
 from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, PostgresDatabase, connect_options
 from openassay.storage.rates import ProcessRates
 from openassay.storage.threads import no_run, no_thread
@@ -57,6 +57,7 @@ __all__ = [
     "no_run",
     "no_thread",
     "parse_host_or_source",
+    "run_in_thread",
     "upload_uri",
     "utc_now",
 ]

@@ -15,8 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from openassay.bootstrap import ServerResources
-from openassay.mcp_server.host import ToolCaller
-from openassay.mcp_server.tools import create_server
+from openassay.mcp_server.tools import ToolCaller, create_server
 from openassay.models.event import Event
 from openassay.models.thread import ResearchOptions, Run
 from openassay.server.auth import Principal, authenticate, require_person
