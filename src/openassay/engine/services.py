@@ -18,7 +18,7 @@ from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, PostgresDatab
 from openassay.storage.rates import ProcessRates
 from openassay.storage.threads import no_run, no_thread
 from openassay.storage.uploads import UploadCursor, UploadQuota, upload_uri
-from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX, IdempotentReply
+from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX
 from openassay.storage.webhooks import MAX_TESTS
 from openassay.storage.webhooks import PREFIX as WEBHOOK_SECRET_PREFIX
 
@@ -41,7 +41,6 @@ __all__ = [
     "Connection",
     "Database",
     "FetchClient",
-    "IdempotentReply",
     "Outage",
     "PostgresDatabase",
     "ProcessRates",

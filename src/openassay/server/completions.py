@@ -19,8 +19,8 @@ from openassay.errors import NotFoundError, OpenAssayError
 from openassay.export.report import Report
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.thread import Run
+from openassay.server.bodies import redact_event
 from openassay.server.problems import Refusal
-from openassay.server.redact import redact_event
 from openassay.server.schemas import (
     Annotation,
     ChatRequest,

@@ -19,8 +19,8 @@ from openassay.mcp_server.tools import ToolCaller, create_server
 from openassay.models.event import Event
 from openassay.models.thread import ResearchOptions, Run
 from openassay.server.auth import Principal, authenticate, require_person
+from openassay.server.bodies import hide_file_urls, hide_paths
 from openassay.server.problems import UnknownCallerError
-from openassay.server.redact import hide_file_urls, hide_paths
 from openassay.server.runs import ask
 from openassay.server.service import Service
 

@@ -39,7 +39,7 @@ from openassay.settings import ServerSettings
 from openassay.telemetry import logs, request_id, traceparent
 from openassay.telemetry.endpoint import attach_metrics
 from openassay.telemetry.metrics import METHODS, Metrics
-from openassay.telemetry.traces import RequestTrace, Traces
+from openassay.telemetry.traces import Traces
 
 _log = logging.getLogger("openassay")
 MB = 1_000_000
@@ -427,28 +427,23 @@ class ObservationMiddleware:
             status = 500
             raise
         finally:
+            seconds, method = perf_counter() - began, scope["method"]
+            route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or UNMATCHED
             if stream_began is not None:
                 self._metrics.streams.dec()
-            self._record(scope, status, perf_counter() - began, stream_began, trace)
-
-    def _record(
-        self, scope: Scope, status: int, seconds: float, stream_began: float | None, trace: RequestTrace | None
-    ) -> None:
-        route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or UNMATCHED
-        self._metrics.record_request(route, scope["method"], status, seconds if stream_began is None else stream_began)
-        if self._traces is not None and trace is not None:
-            method = scope["method"] if scope["method"] in METHODS else "_OTHER"  # as OpenTelemetry has it
-            self._traces.end_request(trace, route, method, status)
-        if logs.should_log_request(status):
-            thread = scope.get("path_params", {}).get("threadId", "")
-            logs.log_request(
-                status,
-                method=scope["method"],
-                route=route,
-                ms=round(seconds * 1000, 1),
-                user=scope.get("state", {}).get("user", ""),
-                thread=thread if is_id(thread) else "",
-            )
+            self._metrics.record_request(route, method, status, seconds if stream_began is None else stream_began)
+            if self._traces is not None and trace is not None:  # a method is named as OpenTelemetry has it
+                self._traces.end_request(trace, route, method if method in METHODS else "_OTHER", status)
+            if logs.should_log_request(status):
+                thread = scope.get("path_params", {}).get("threadId", "")
+                logs.log_request(
+                    status,
+                    method=method,
+                    route=route,
+                    ms=round(seconds * 1000, 1),
+                    user=scope.get("state", {}).get("user", ""),
+                    thread=thread if is_id(thread) else "",
+                )
 
 
 # Request ids --------------------------------------------------------------------------------------------------

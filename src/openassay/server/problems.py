@@ -18,8 +18,7 @@ from starlette.exceptions import HTTPException
 
 from openassay import errors
 from openassay.errors import OpenAssayError
-from openassay.server.bodies import PROBLEM, ProblemDetails
-from openassay.server.redact import hide_paths
+from openassay.server.bodies import PROBLEM, ProblemDetails, hide_paths
 from openassay.telemetry import request_id
 
 _log = logging.getLogger("openassay")

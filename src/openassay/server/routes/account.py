@@ -23,9 +23,8 @@ from openassay.models.user import (
     WebhookEvent,
 )
 from openassay.server.auth import OwnThread, Person, Reader, Sharer, Visitor, Writer
-from openassay.server.bodies import Body, ReadableText, refusals, with_examples
+from openassay.server.bodies import Body, ReadableText, redact_report_for_link, refusals, with_examples
 from openassay.server.problems import MalformedError, Refusal, TooManyError
-from openassay.server.redact import redact_report_for_link
 from openassay.server.responses import respond_with_message, respond_with_page
 from openassay.server.service import ServiceDep
 from openassay.server.webhooks import check_address

@@ -11,8 +11,7 @@ from openassay.export.report import Report
 from openassay.models.report import SourceCard
 from openassay.server import runs
 from openassay.server.auth import Caller, OwnThread, VisibleThread, WritableThread, Writer
-from openassay.server.bodies import Body, refusals, with_examples
-from openassay.server.redact import hide_file_urls
+from openassay.server.bodies import Body, hide_file_urls, refusals, with_examples
 from openassay.server.reports import RunQuery, load_report
 from openassay.server.runs import StartResponse, to_start_response
 from openassay.server.service import Service, ServiceDep

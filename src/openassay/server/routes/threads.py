@@ -42,13 +42,13 @@ from openassay.server.bodies import (
     Id,
     JsonData,
     ReadableText,
+    hide_file_urls,
     refusals,
     require_shallow,
     with_examples,
 )
 from openassay.server.idempotency import Idempotency
 from openassay.server.problems import MalformedError
-from openassay.server.redact import hide_file_urls
 from openassay.server.reports import RunQuery, load_report, redact_for
 from openassay.server.responses import IfMatch
 from openassay.server.runs import RunBody, StartResponse, to_run_body, wait_for_start
