@@ -431,9 +431,7 @@ async def delete_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> 
 
 
 @webhooks_router.get(
-    "/api/webhooks/{webhookId}/deliveries",
-    summary="List the deliveries of a webhook",
-    responses=refusals(404),
+    "/api/webhooks/{webhookId}/deliveries", summary="List the deliveries of a webhook", responses=refusals(404)
 )
 async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) -> DeliveryList:
     """The newest 100, for 30 days."""
@@ -444,10 +442,7 @@ async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) ->
 
 
 @webhooks_router.post(
-    "/api/webhooks/{webhookId}/test",
-    status_code=202,
-    summary="Send a test delivery",
-    responses=refusals(404, 429),
+    "/api/webhooks/{webhookId}/test", status_code=202, summary="Send a test delivery", responses=refusals(404, 429)
 )
 async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> DeliveryBody:
     """Of the type `test`. Its result is in the deliveries; a few may be pending at a time."""

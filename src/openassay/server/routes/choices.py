@@ -57,7 +57,7 @@ class Choices(Body):
             "styles": list(get_args(Style)),
             "modes": ["auto", "plan"],
             "sources": [
-                {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY", "usd": 0.005},
+                {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY", "usd": 0.005}
             ],
             "defaults": {
                 "depth": "standard",

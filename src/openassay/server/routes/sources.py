@@ -129,11 +129,7 @@ async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) 
     return PinBody(document=document, pinned=True)
 
 
-@router.delete(
-    "/api/threads/{threadId}/sources/{sourceId}/pin",
-    summary="Unpin a source",
-    responses=refusals(404),
-)
+@router.delete("/api/threads/{threadId}/sources/{sourceId}/pin", summary="Unpin a source", responses=refusals(404))
 async def unpin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     document = await _resolve_document(service, thread.id, id)
     await service.resources.pins.unpin(thread.id, document)

@@ -106,8 +106,7 @@ async def stream_thread(
         str | None, Header(alias="Last-Event-ID", description="Continue after this event.", examples=["9b1deb4d3b7d.3"])
     ] = None,
     after: Annotated[
-        str | None,
-        Query(description="As Last-Event-ID, which is used if both are given.", examples=["9b1deb4d3b7d.3"]),
+        str | None, Query(description="As Last-Event-ID, which is used if both are given.", examples=["9b1deb4d3b7d.3"])
     ] = None,
     run: Annotated[
         str | None, Query(description="Begin with this run instead of the latest.", examples=["9b1deb4d3b7d"])
