@@ -91,6 +91,11 @@ COMMON_STATUSES = (400, 401, 403, 413, 422, 429)
 PROBLEM_CONTENT: Mapping[str, Any] = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}}
 
 
+def created_links(*operations: str, **parameters: str) -> Responses:
+    """Return the `responses=` of a route that creates something: the operations on it, and their parameters."""
+    return {201: {"links": {name: {"operationId": name, "parameters": parameters} for name in operations}}}
+
+
 def refusals(*statuses: int) -> Responses:
     """Return the `responses=` of a route: the given statuses and those that every route may answer."""
     return {

@@ -177,29 +177,13 @@ MCP_PATH = "/mcp"
 RECHECK_SECONDS = 2.0  # after which it is checked again whether the reader of a stream may still read it
 ALLOW_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 ALLOW_HEADERS = (
-    "Authorization",
-    "Content-Type",
-    "Idempotency-Key",
-    "If-Match",
-    "If-None-Match",
-    "Last-Event-ID",
-    "Mcp-Protocol-Version",
-    "Mcp-Session-Id",
-    "X-Request-ID",
-)
+    "Authorization Content-Type Idempotency-Key If-Match If-None-Match Last-Event-ID Mcp-Protocol-Version "
+    "Mcp-Session-Id X-Request-ID"
+).split()
 EXPOSE_HEADERS = (
-    "Content-Disposition",
-    "ETag",
-    "Idempotency-Replayed",
-    "Location",
-    "Mcp-Session-Id",
-    "RateLimit-Limit",
-    "RateLimit-Remaining",
-    "RateLimit-Reset",
-    "Retry-After",
-    "X-OpenAssay-Thread",
-    "X-Request-ID",
-)
+    "Content-Disposition ETag Idempotency-Replayed Location Mcp-Session-Id RateLimit-Limit "
+    "RateLimit-Remaining RateLimit-Reset Retry-After X-OpenAssay-Thread X-Request-ID"
+).split()
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

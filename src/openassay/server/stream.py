@@ -139,7 +139,12 @@ class _Tail:
                         self._recent.append(event)
                         self.wake()
                     pause = MIN_POLL_SECONDS if self._last > before else min(2 * pause, MAX_POLL_SECONDS)
-                    self.ended = await self._has_ended()
+                    run = await self._engine.threads.run(self._run)
+                    if run.status in ENDED and run.finished is not None:
+                        # Its status is stored before its final event is, which is to be read as well.
+                        last = self._recent[-1] if self._recent else None
+                        has_final = last and last.kind == "run" and last.data.get("status") == run.status
+                        self.ended = bool(has_final) or utc_now() - run.finished > FINAL_EVENT_GRACE
                 except NotFoundError:  # it was deleted
                     self.ended = True
                 except OpenAssayError as error:
@@ -157,16 +162,6 @@ class _Tail:
         _log.warning("run %s cannot be followed: %s", self._run, error.message)
         if not error.retryable:
             self.fault, self.ended = error, True
-
-    async def _has_ended(self) -> bool:
-        """Return whether the run has ended and its final event was read: the status is stored before the event is."""
-        run = await self._engine.threads.run(self._run)
-        if run.status not in ENDED or run.finished is None:
-            return False
-        last = self._recent[-1] if self._recent else None
-        if last and last.kind == "run" and last.data.get("status") == run.status:
-            return True
-        return utc_now() - run.finished > FINAL_EVENT_GRACE
 
 
 async def _wait_for_event(event: asyncio.Event, max_wait: float | None) -> bool:

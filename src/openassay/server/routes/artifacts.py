@@ -15,7 +15,7 @@ from openassay.errors import NotFoundError, UsageError
 from openassay.export.tables import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
 from openassay.server.auth import OwnThread, WritableThread, Writer
-from openassay.server.bodies import Body, ReadableText, refusals
+from openassay.server.bodies import Body, ReadableText, created_links, refusals
 from openassay.server.problems import ConditionMissingError, MalformedError, PreconditionError, TooLargeError
 from openassay.server.reports import ThreadArtifacts
 from openassay.server.responses import (
@@ -35,17 +35,11 @@ _STATEMENTS = {
     "columns": [{"key": "what", "title": "What"}, {"key": "value", "title": "Value"}],
     "rows": [["Height", 3]],
 }
-_ARTIFACT_LINKS: dict[int | str, dict[str, Any]] = {
-    201: {
-        "links": {
-            name: {
-                "operationId": name,
-                "parameters": {"threadId": "$request.path.threadId", "name": "$response.body#/name"},
-            }
-            for name in ("get_artifact", "edit_artifact", "list_artifact_versions", "delete_artifact")
-        }
-    }
-}
+_ARTIFACT_LINKS = created_links(
+    *("get_artifact", "edit_artifact", "list_artifact_versions", "delete_artifact"),
+    threadId="$request.path.threadId",
+    name="$response.body#/name",
+)
 Name = Annotated[str, Path(description="The name of an artifact.", examples=["claims"])]
 Title = Annotated[ReadableText, Field(min_length=1, max_length=200, examples=["Key figures"])]
 Content = Annotated[PlainText | ArtifactTable, Field(examples=["# Report\n\nThe kiln is hot.", _STATEMENTS])]
