@@ -63,7 +63,7 @@ async def test_what_it_lacks_is_named(serve: Open, http: Http, monkeypatch: pyte
     assert answer.status_code == 503
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert "the database does not answer" in answer.json()["detail"]
-    assert "nothing takes up runs" in answer.json()["detail"]
+    assert "no worker is picking up runs" in answer.json()["detail"]
     assert "writ" not in answer.json()["detail"]
     assert (await client.get("/healthz")).status_code == 200
 
