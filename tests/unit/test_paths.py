@@ -2,7 +2,7 @@
 
 import pytest
 
-from openassay.server.redact import hide_file_urls, hide_paths
+from openassay.server.bodies import hide_file_urls, hide_paths
 
 PLACED = {
     "/srv/private folder/kiln.pdf": "kiln.pdf",

@@ -219,7 +219,7 @@ def bundle(
 ) -> None:
     """Write a report with all it rests on to one file, which anybody can check: openassay verify."""
     from openassay.engine.maintenance import create_data_dir
-    from openassay.server.redact import redact_report
+    from openassay.server.bodies import redact_report
 
     settings = load()
     if out is not None and out.is_dir():

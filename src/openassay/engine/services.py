@@ -13,12 +13,12 @@ from openassay.search.registry import OFFLINE, parse_host_or_source
 from openassay.storage.admin import database_address
 from openassay.storage.artifacts import MAX_NAMES, ArtifactDraft, no_artifact
 from openassay.storage.connections import Outage
-from openassay.storage.database import EVENTS, Connection, Database, utc_now
+from openassay.storage.database import EVENTS, Connection, Database, run_in_thread, utc_now
 from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, PostgresDatabase, connect_options
 from openassay.storage.rates import ProcessRates
 from openassay.storage.threads import no_run, no_thread
 from openassay.storage.uploads import UploadCursor, UploadQuota, upload_uri
-from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX, IdempotentReply
+from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX
 from openassay.storage.webhooks import MAX_TESTS
 from openassay.storage.webhooks import PREFIX as WEBHOOK_SECRET_PREFIX
 
@@ -41,7 +41,6 @@ __all__ = [
     "Connection",
     "Database",
     "FetchClient",
-    "IdempotentReply",
     "Outage",
     "PostgresDatabase",
     "ProcessRates",
@@ -57,6 +56,7 @@ __all__ = [
     "no_run",
     "no_thread",
     "parse_host_or_source",
+    "run_in_thread",
     "upload_uri",
     "utc_now",
 ]

@@ -1,5 +1,4 @@
 """OpenAssay as an MCP server: research, search, fetch, verify and threads as tools of other programs.
 
-tools.py has the tools, host.py what they run on, and stdio.py serves them over stdin and stdout; server/mcp.py serves
-them over HTTP.
+tools.py has the tools, stdio.py serves them over stdin and stdout, and server/mcp.py over HTTP.
 """

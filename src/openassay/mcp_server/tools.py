@@ -7,11 +7,11 @@ composed is never requested. Documents that a person's own threads rest on can b
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -19,6 +19,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
+from openassay.bootstrap import ServerResources
 from openassay.engine.services import fuse, utc_now
 from openassay.engine.statements import judge_statement
 from openassay.errors import (
@@ -31,11 +32,11 @@ from openassay.errors import (
     UsageError,
 )
 from openassay.export.report import Report
-from openassay.mcp_server.host import ToolCaller, ToolHost, get_own_thread
+from openassay.models.base import Record
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.evidence import Document, Hit, SearchRequest, Verdict
 from openassay.models.plan import MOST_USD, Depth, Mode
-from openassay.models.thread import ResearchOptions, Run
+from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.models.user import Scope
 from openassay.protocols import RemoteSource, Source
 from openassay.text.words import clean_text
@@ -71,6 +72,55 @@ _NODES = {
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=True)
 _STAYS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+
+# Where the tools run: on a person's own machine (stdio.py), or on a server with many people (server/mcp.py) ------
+
+
+class ToolCaller(Record):
+    """Who calls a tool. `is_local`: the person who runs this program, at their own cost."""
+
+    user: str
+    scopes: frozenset[Scope] = frozenset(Scope)
+    is_local: bool = False
+
+    def require(self, scope: Scope) -> None:
+        if scope not in self.scopes:
+            raise UsageError(f"this token may not {scope}", help="Use one with that scope.")
+
+
+class ToolHost(Protocol):
+    @property
+    def resources(self) -> ServerResources: ...
+
+    def identify(self, request: object) -> ToolCaller:
+        """Return who sent the HTTP request of a call; the request is None where there was none."""
+        ...
+
+    async def ask(self, caller: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run: ...
+
+    def events(self, run: str) -> AsyncIterator[Event]:
+        """Yield the events of a run from the first one, until it stops."""
+        ...
+
+    async def resolve_documents(self, caller: ToolCaller, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the documents that a caller named, as a run's options name them."""
+        ...
+
+    def redact(self, data: Any) -> Any:
+        """Return plain data as the caller may see it."""
+        ...
+
+    def redact_message(self, message: str) -> str:
+        """Return a message about a run or an error as the caller may see it."""
+        ...
+
+
+async def get_own_thread(host: ToolHost, caller: ToolCaller, thread: str) -> Thread:
+    """Return a thread of the caller; another person's is as unknown as one that does not exist."""
+    if not is_id(thread):
+        raise NotFoundError("no such thread", help="Call `threads` without a thread for the list of them.")
+    return await host.resources.engine.threads.get(thread, owner=caller.user)
 
 
 # What the tools return ---------------------------------------------------------------------------------------
@@ -180,6 +230,7 @@ ThreadName = Annotated[str | None, Field(description="A thread's id, as `researc
 P = ParamSpec("P")
 R = TypeVar("R", bound=BaseModel)
 ToolContext = Context[Any, Any]
+_ENTRY_FIELDS = {"title", "status", "question", "usd"}
 
 
 def create_server(host: ToolHost) -> MCPServer[Any]:
@@ -348,7 +399,24 @@ class Tools:
         content, hit = await self._host.resources.cache.get(_cache_key(caller, id)), None
         with suppress(ValidationError):  # written by another version
             hit = Hit.model_validate_json(content) if content else None
-        document = await (self._read_hit(hit) if hit else self._get_own_document(caller, id))
+        document, stored = None, self._host.resources.documents
+        if hit is not None:  # the page itself, where there is one, or else what the source gave of it
+            address, reason = hit.fulltext or (None if hit.document else hit.url), "offline is set"
+            if address is not None and not self._engine.settings.offline:
+                page = await self._host.resources.pages.read(address, kind=hit.kind)
+                document, reason = page.document, page.reason
+            if document is None:
+                if hit.document is None:
+                    raise ReadError(f"{hit.title} could not be read: {reason}", help="Fetch another result.")
+                document = await stored.get(hit.document)
+        elif len(id) == len(hashlib.sha256().hexdigest()):  # other people's documents are in the same table
+            for thread in await self._engine.overview(MAX_THREADS, owner=caller.user):
+                if id in await stored.list_hashes(thread.id):
+                    document = await stored.get(id)
+                    break
+        if document is None:
+            message = "nothing with this id was returned to you"
+            raise NotFoundError(message, help="Call `search` first, and use its ids.")
         fields = {"hash", "host", "kind", "author", "published", "fetched"}
         return FetchResult(
             id=id,
@@ -357,28 +425,6 @@ class Tools:
             url=document.url,
             metadata=document.model_dump(mode="json", include=fields),
         )
-
-    async def _read_hit(self, hit: Hit) -> Document:
-        """Read the page itself, where there is one, or else what the source gave of it."""
-        address = hit.fulltext or (None if hit.document else hit.url)
-        reason = "offline is set"
-        if address is not None and not self._engine.settings.offline:
-            page = await self._host.resources.pages.read(address, kind=hit.kind)
-            if page.document is not None:
-                return page.document
-            reason = page.reason
-        if hit.document is None:
-            raise ReadError(f"{hit.title} could not be read: {reason}", help="Fetch another result.")
-        return await self._host.resources.documents.get(hit.document)
-
-    async def _get_own_document(self, caller: ToolCaller, id: str) -> Document:
-        """Return a document by its whole hash; other people's documents are in the same table."""
-        documents = self._host.resources.documents
-        if len(id) == len(hashlib.sha256().hexdigest()):
-            for thread in await self._engine.overview(MAX_THREADS, owner=caller.user):
-                if id in await documents.list_hashes(thread.id):
-                    return await documents.get(id)
-        raise NotFoundError("nothing with this id was returned to you", help="Call `search` first, and use its ids.")
 
     @handle_errors
     async def verify(
@@ -401,7 +447,13 @@ class Tools:
                 raise UsageError("give a thread or passages to check it against", help="Passages need a source.")
             if sum(len(one.text) for one in passages or ()) > MAX_TEXT:
                 raise QuestionError(f"the passages have more than {MAX_TEXT:,} characters", help="Give fewer of them.")
-            documents = {document.hash: document for document in map(_to_document, passages or ())}
+            documents = dict[str, Document]()
+            for given in passages or ():
+                passage, source = clean_text(given.text), clean_text(given.source).strip()
+                hash, title = hashlib.sha256(passage.encode()).hexdigest(), source or "a passage"
+                documents[hash] = Document(
+                    hash=hash, text=passage, url=source, title=title, fetched=utc_now(), kind="document"
+                )
             skipped = await self._load_documents(caller, thread, documents) if thread else 0
             judged = await judge_statement(self._host.resources, text, documents)
         evidence = [
@@ -456,37 +508,26 @@ class Tools:
     ) -> ThreadsResult:
         """What was researched before, the latest first; with a thread: its status, report and open questions."""
         caller = self._identify(call, Scope.READ)
-        if thread is not None:
-            detail = await self._load_detail(caller, thread)
-            entry = ThreadEntry(**detail.model_dump(include=set(ThreadEntry.model_fields)))
-            return ThreadsResult(threads=[entry], thread=detail)
-        return ThreadsResult(
-            threads=[
-                ThreadEntry(
-                    thread=one.id,
-                    title=one.title,
-                    status=one.status,
-                    question=one.question,
-                    updated=one.updated.isoformat(),
-                    usd=one.usd,
-                )
-                for one in await self._engine.overview(limit, owner=caller.user)
-            ]
-        )
-
-    async def _load_detail(self, caller: ToolCaller, id: str) -> ThreadDetail:
-        thread = await get_own_thread(self._host, caller, id)
-        last = next(iter((await self._engine.threads.runs(id))[-1:]), None)
+        if thread is None:
+            found = await self._engine.overview(limit, owner=caller.user)
+            return ThreadsResult(
+                threads=[
+                    ThreadEntry(thread=one.id, updated=one.updated.isoformat(), **one.model_dump(include=_ENTRY_FIELDS))
+                    for one in found
+                ]
+            )
+        known = await get_own_thread(self._host, caller, thread)
+        last = next(iter((await self._engine.threads.runs(thread))[-1:]), None)
         report = None
         with suppress(NotFoundError):  # none is finished yet
-            report = to_answer(await self._engine.report(id))
-        questions = await self._engine.open_questions(id) if last and last.status is RunStatus.WAITING else []
-        return ThreadDetail(
-            thread=id,
-            title=thread.title,
+            report = to_answer(await self._engine.report(thread))
+        questions = await self._engine.open_questions(thread) if last and last.status is RunStatus.WAITING else []
+        detail = ThreadDetail(
+            thread=thread,
+            title=known.title,
             status=last.status if last else None,
             question=last.question if last else "",
-            updated=thread.updated.isoformat(),
+            updated=known.updated.isoformat(),
             usd=report.usd if report else 0.0,
             error=self._host.redact_message(last.error) if last and last.error else None,
             open_questions=[
@@ -494,6 +535,8 @@ class Tools:
             ],
             report=report,
         )
+        entry = ThreadEntry(**detail.model_dump(include=set(ThreadEntry.model_fields)))
+        return ThreadsResult(threads=[entry], thread=detail)
 
     async def report(self, id: str, call: ToolContext) -> str:
         """The latest finished report of a thread, in Markdown."""
@@ -595,9 +638,3 @@ async def _query_source(source: Source, query: str, limit: int) -> _SourceAnswer
 
 def _cache_key(caller: ToolCaller, id: str) -> str:
     return f"mcp:{caller.user}:{id}"
-
-
-def _to_document(given: PassageInput) -> Document:
-    text, source = clean_text(given.text), clean_text(given.source).strip()
-    hash = hashlib.sha256(text.encode()).hexdigest()
-    return Document(hash=hash, text=text, url=source, title=source or "a passage", fetched=utc_now(), kind="document")

@@ -6,10 +6,10 @@ import gc
 import ipaddress
 import logging
 import socket
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -114,12 +114,18 @@ async def open_server(settings: Settings) -> AsyncIterator[RunningServer]:
             gc.collect()
             gc.freeze()
             gc.set_threshold(50_000, 20, 50)
-            async with (
-                serve_app(create_app(service), service, listener),
-                _run_in_background(dispatching=service.dispatcher.run(), webhooks=sender.run()),
-            ):
+            async with serve_app(create_app(service), service, listener):
+                works = {"dispatching": service.dispatcher.run(), "webhooks": sender.run()}
+                tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
+                for task in tasks:
+                    task.add_done_callback(_log_failure)
                 host = f"[{server.host}]" if ":" in server.host else server.host
-                yield RunningServer(f"http://{host}:{listener.getsockname()[1]}", service)
+                try:
+                    yield RunningServer(f"http://{host}:{listener.getsockname()[1]}", service)
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.wait(tasks)
             await resources.engine.drain(seconds=server.drain_seconds)
 
 
@@ -178,20 +184,6 @@ async def serve_app(app: FastAPI, service: Service, listener: socket.socket) -> 
         service.feeds.close()
         server.should_exit = True
         await serving
-
-
-@asynccontextmanager
-async def _run_in_background(**works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run named coroutines until the server stops."""
-    tasks = [asyncio.create_task(work, name=name) for name, work in works.items()]
-    for task in tasks:
-        task.add_done_callback(_log_failure)
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

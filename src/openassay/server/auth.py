@@ -53,48 +53,45 @@ async def authenticate(
 ) -> Principal:
     """Return the caller and count the request; raise UnknownCallerError, or TooManyError where they call too often."""
     address = request.client.host if request.client else ""
+    # A token comes in a header alone, since addresses are logged in many places; a link is an address.
+    share = request.query_params.get("share") or ""
+    scheme, _, header = request.headers.get("authorization", "").partition(" ")
+    secret = header.strip() or share
     try:
-        caller = await _identify(service, request)
+        if header and scheme.lower() != "bearer":
+            raise UnknownCallerError("only bearer tokens are supported")
+        if not header.strip() and share and not share.startswith(f"{SHARE_PREFIX}_"):
+            raise UnknownCallerError("this is not the secret of a link")
+        if secret.startswith(f"{SHARE_PREFIX}_"):
+            link = await service.resources.shares.find_by_secret(secret)
+            if link is None or not link.is_valid(service.now()):
+                raise UnknownCallerError("this link is no longer valid")
+            caller = Principal(share=link.thread, token=link.id)
+        elif not secret.startswith(f"{TOKEN_PREFIX}_") and await is_open(service):
+            # Clients that need a key send one that they have made up.
+            caller = Principal(user=service.settings.user, scopes=frozenset(Scope))
+        elif not secret:
+            raise UnknownCallerError
+        else:
+            found = await service.resources.users.find_by_secret(secret)
+            if found is None:
+                raise UnknownCallerError("this token is not known")
+            token, user = found
+            if not token.is_valid(service.now()) or user.disabled:
+                raise UnknownCallerError("this token is no longer valid")
+            caller = Principal(
+                user=user.name,
+                scopes=frozenset(token.scopes),
+                token=token.id,
+                usd=user.usd,
+                requests_per_minute=user.requests_per_minute,
+            )
     except UnknownCallerError:
         await service.limits.count_failure(address)
         raise
     request.state.user, request.state.caller = caller.name, caller
     request.state.rate = await service.limits.count_request(caller, address)
     return caller
-
-
-async def _identify(service: Service, request: Request) -> Principal:
-    # A token comes in a header alone, since addresses are logged in many places; a link is an address.
-    share = request.query_params.get("share") or ""
-    scheme, _, header = request.headers.get("authorization", "").partition(" ")
-    if header and scheme.lower() != "bearer":
-        raise UnknownCallerError("only bearer tokens are supported")
-    if not header.strip() and share and not share.startswith(f"{SHARE_PREFIX}_"):
-        raise UnknownCallerError("this is not the secret of a link")
-    secret = header.strip() or share
-    if secret.startswith(f"{SHARE_PREFIX}_"):
-        link = await service.resources.shares.find_by_secret(secret)
-        if link is None or not link.is_valid(service.now()):
-            raise UnknownCallerError("this link is no longer valid")
-        return Principal(share=link.thread, token=link.id)
-    # Clients that need a key send one that they have made up.
-    if not secret.startswith(f"{TOKEN_PREFIX}_") and await is_open(service):
-        return Principal(user=service.settings.user, scopes=frozenset(Scope))
-    if not secret:
-        raise UnknownCallerError
-    found = await service.resources.users.find_by_secret(secret)
-    if found is None:
-        raise UnknownCallerError("this token is not known")
-    token, user = found
-    if not token.is_valid(service.now()) or user.disabled:
-        raise UnknownCallerError("this token is no longer valid")
-    return Principal(
-        user=user.name,
-        scopes=frozenset(token.scopes),
-        token=token.id,
-        usd=user.usd,
-        requests_per_minute=user.requests_per_minute,
-    )
 
 
 async def is_open(service: Service) -> bool:

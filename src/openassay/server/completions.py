@@ -19,8 +19,8 @@ from openassay.errors import NotFoundError, OpenAssayError
 from openassay.export.report import Report
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.thread import Run
+from openassay.server.bodies import redact_event
 from openassay.server.problems import Refusal
-from openassay.server.redact import redact_event
 from openassay.server.schemas import (
     Annotation,
     ChatRequest,
@@ -45,7 +45,6 @@ HEARTBEAT = b": still here\n\n"
 DONE = b"data: [DONE]\n\n"
 POLL_SECONDS = 2.0  # after which it is checked whether a client that waits in silence is still connected
 _INSTRUCTION_ROLES = ("system", "developer")
-_CHAT_ROLES = ("user", "assistant")
 # Open WebUI puts what it has found itself before the question, or the question into a block of its own.
 _WRAPPER = re.compile(r"\s*### Task:\s*Respond to the user query using the provided context", re.IGNORECASE)
 # What front ends show as thinking, and some send back.
@@ -78,8 +77,17 @@ def read_conversation(messages: Sequence[ChatMessage]) -> ChatConversation | Non
     if last is None:
         return None
     question, was_wrapped = _extract_question(messages[last].text)
-    earlier = [_clean_message(message) for message in messages[:last] if message.role in _CHAT_ROLES]
-    earlier = [message for message in earlier if message.text]
+    earlier: list[ChatMessage] = []
+    for role, text in messages[:last]:
+        if role == "user":
+            text, _ = _extract_question(text)
+        elif role == "assistant":
+            for opening, closing in _THOUGHTS:
+                text = strip_blocks(text, opening, closing)
+        else:
+            continue
+        if text.strip():
+            earlier.append(ChatMessage(role, text.strip()))
     before = None
     match earlier:
         case [*_, ChatMessage(role="user", text=asked), ChatMessage(role="assistant", text=answer)]:
@@ -101,15 +109,6 @@ def _extract_question(text: str) -> tuple[str, bool]:
         return text.strip(), False
     _, is_marked, marked = text.partition("<user_query>")
     return (marked.partition("</user_query>")[0] if is_marked else text.rpartition("</context>")[2]).strip(), True
-
-
-def _clean_message(message: ChatMessage) -> ChatMessage:
-    if message.role == "user":
-        return message._replace(text=_extract_question(message.text)[0])
-    text = message.text
-    for opening, closing in _THOUGHTS:
-        text = strip_blocks(text, opening, closing)
-    return message._replace(text=text.strip())
 
 
 def strip_blocks(text: str, opening: str, closing: str) -> str:
@@ -204,23 +203,21 @@ class Narration:
 
     def narrate(self, events: Iterable[Event]) -> str:
         """Return what is new, as text to be added."""
-        return "".join(f"{line}\n" for event in events for line in self._describe(event))
+        new: list[str] = []
+        for event in events:
+            if event.kind == "enter":
+                agent = _AGENTS.get(event.stage, "")
+                if agent and agent != self._agent:
+                    self._agent = agent
+                    new.append(agent)
+            elif format_lines := _FORMATTERS.get((event.kind, event.stage)) or _FORMATTERS.get((event.kind, "")):
+                lines = dict.fromkeys(" ".join(line.split()) for line in format_lines(redact_event(event).data))
+                new += [line for line in lines if line not in self._lines]
+                self._lines.update(lines)
+        return "".join(f"{line}\n" for line in new)
 
     def format_note(self, text: str) -> str:
         return f"Note: {text}\n"
-
-    def _describe(self, event: Event) -> list[str]:
-        if event.kind == "enter":
-            agent = _AGENTS.get(event.stage, "")
-            if not agent or agent == self._agent:
-                return []
-            self._agent = agent
-            return [agent]
-        format_lines = _FORMATTERS.get((event.kind, event.stage)) or _FORMATTERS.get((event.kind, ""))
-        lines = format_lines(redact_event(event).data) if format_lines else ()
-        new = [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line not in self._lines]
-        self._lines.update(new)
-        return new
 
 
 # Runs ---------------------------------------------------------------------------------------------------------
@@ -299,31 +296,26 @@ class CompletionRun:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield what happens, and then the answer, in chunks."""
-        yield self.writer.encode_chunk({"role": "assistant", "content": ""})
+        narration, encode = Narration(), self.writer.encode_chunk
+        yield encode({"role": "assistant", "content": ""})
         try:
-            async with aclosing(self._stream_chunks()) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            for note in self.conversation.notes:
+                yield encode({"reasoning_content": narration.format_note(note)})
+            async with aclosing(self._follow(self.service.settings.server.heartbeat)) as batches:
+                async for events in batches:
+                    lines = narration.narrate(events)
+                    yield encode({"reasoning_content": lines}) if lines else b"" if events else HEARTBEAT
+            report, answer = await self._load_answer()
+            for paragraph in filter(None, re.split(r"(?<=\n\n)", answer.text)):
+                yield encode({"content": paragraph})
+            last = {"annotations": [one.model_dump() for one in answer.annotations]}
+            yield encode(last, finish="stop", citations=list(answer.urls), metadata=self.writer.metadata)
+            yield self.writer.encode_end(to_usage(report))
         except GoneError:
             return
         except OpenAssayError as error:
             body = self.service.redaction.redact_data(to_openai_error(error)[1])
             yield f"data: {json.dumps(body)}\n\n".encode() + DONE
-
-    async def _stream_chunks(self) -> AsyncGenerator[bytes]:
-        narration, encode = Narration(), self.writer.encode_chunk
-        for note in self.conversation.notes:
-            yield encode({"reasoning_content": narration.format_note(note)})
-        async with aclosing(self._follow(self.service.settings.server.heartbeat)) as batches:
-            async for events in batches:
-                lines = narration.narrate(events)
-                yield encode({"reasoning_content": lines}) if lines else b"" if events else HEARTBEAT
-        report, answer = await self._load_answer()
-        for paragraph in filter(None, re.split(r"(?<=\n\n)", answer.text)):
-            yield encode({"content": paragraph})
-        last = {"annotations": [one.model_dump() for one in answer.annotations]}
-        yield encode(last, finish="stop", citations=list(answer.urls), metadata=self.writer.metadata)
-        yield self.writer.encode_end(to_usage(report))
 
     async def _follow(self, max_wait: float) -> AsyncGenerator[list[Event]]:
         """Yield the events of the run until it has ended; an empty list after `max_wait` seconds without one."""

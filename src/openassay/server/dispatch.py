@@ -10,7 +10,6 @@ import logging
 import math
 from collections import Counter, deque
 from collections.abc import Iterable
-from functools import partial
 from itertools import count
 
 from openassay.engine.engine import Engine
@@ -162,11 +161,6 @@ class LocalDispatcher:
         while self._has_room() and (run := self._queue.pop(self._count_active())):
             task = asyncio.create_task(self._attempt(run), name=f"work-{run.id}")
             self._tasks[run.id] = (run.user, task)
-            task.add_done_callback(partial(self._forget_task, run.id))
-
-    def _forget_task(self, run: str, _: asyncio.Task[None]) -> None:
-        del self._tasks[run]
-        self._wake.set()
 
     def _has_room(self) -> bool:
         return len({*self._tasks, *self._engine.list_running()}) < self._max_active
@@ -175,9 +169,13 @@ class LocalDispatcher:
         return Counter(owner for owner, _ in self._tasks.values())
 
     async def _attempt(self, run: Run) -> None:
-        delay = await self._attempts.attempt(run)
-        if delay is not None:
-            self._retry_at[run.id] = _now() + delay
+        try:
+            delay = await self._attempts.attempt(run)
+            if delay is not None:
+                self._retry_at[run.id] = _now() + delay
+        finally:
+            del self._tasks[run.id]
+            self._wake.set()
 
 
 def _now() -> float:

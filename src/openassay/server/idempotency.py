@@ -13,7 +13,6 @@ from uuid import uuid4
 from fastapi import Depends, Header, Request
 from fastapi.responses import Response
 
-from openassay.engine.services import IdempotentReply
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.models.thread import Run
 from openassay.server.auth import Principal, Writer
@@ -53,8 +52,23 @@ class IdempotentRequest:
             return await work()
         replies, owner = self._service.resources.replies, self._caller.user
         reply, is_ours = await replies.claim(owner, self._key, self._digest, self.name)
+        if not is_ours and reply.request != self._digest:
+            raise MalformedError(
+                "this Idempotency-Key was used for another request", help="Use a new key for each request."
+            )
+        if not is_ours and not reply.pending:
+            stored = json.loads(reply.body)
+            headers = {**stored["headers"], "Idempotency-Replayed": "true"}
+            return Response(stored["content"], reply.status, headers=headers, media_type="application/json")
         if not is_ours:
-            return await self._repeat(reply, work)
+            self.again, self.name = True, reply.body
+            if await self.find_run():  # a run that was made is answered with, whether or not its process lives
+                return await work()
+            raise UnderWayError(
+                "this very request is being answered",
+                help="Send it again in a moment.",
+                headers={"Retry-After": str(RETRY_SECONDS)},
+            )
         self.again, self.name = reply.body != self.name, reply.body
         try:
             answer = await work()
@@ -66,24 +80,6 @@ class IdempotentRequest:
         stored = {"headers": headers, "content": bytes(answer.body).decode()}
         await replies.store(owner, self._key, answer.status_code, json.dumps(stored))
         return answer
-
-    async def _repeat(self, reply: IdempotentReply, work: Callable[[], Awaitable[Response]]) -> Response:
-        if reply.request != self._digest:
-            raise MalformedError(
-                "this Idempotency-Key was used for another request", help="Use a new key for each request."
-            )
-        if reply.pending:
-            self.again, self.name = True, reply.body
-            if await self.find_run():  # a run that was made is answered with, whether or not its process lives
-                return await work()
-            raise UnderWayError(
-                "this very request is being answered",
-                help="Send it again in a moment.",
-                headers={"Retry-After": str(RETRY_SECONDS)},
-            )
-        stored = json.loads(reply.body)
-        headers = {**stored["headers"], "Idempotency-Replayed": "true"}
-        return Response(stored["content"], reply.status, headers=headers, media_type="application/json")
 
     async def find_run(self) -> Run | None:
         """Return the run that an earlier attempt has made, if any."""

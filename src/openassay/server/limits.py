@@ -78,7 +78,15 @@ class CallerLimits:
                     retry_after=30,
                     help="Wait for one to end, answer one that asks, or cancel one.",
                 )
-            allowed, budget = await self._cap_cost(caller, options, resumed)
+            allowed, budget = options, None
+            if caller.usd is not None or self._server.usd_per_month is not None:
+                budget = await self.get_budget(caller, without=resumed)
+                used = await self._spending.spending.run_total(resumed) if resumed else 0
+                wanted, most = await asyncio.to_thread(self._spending.max_cost, options), (budget.left or 0) + used
+                if wanted > most == used and await asyncio.to_thread(self._spending.has_model_cost, options):
+                    raise _budget_error(budget)
+                if wanted > most:
+                    allowed = options.model_copy(update={"usd": most / MICRO})
             try:
                 yield allowed
             except BudgetError as error:
@@ -92,19 +100,6 @@ class CallerLimits:
     async def count_active(self, caller: "Principal", without: str | None = None) -> int:
         """Count the runs that have not ended; also those that wait for the caller, since an answer resumes them."""
         return await self._spending.spending.count_active(caller.user, without or "")
-
-    async def _cap_cost(
-        self, caller: "Principal", options: ResearchOptions, resumed: str | None
-    ) -> tuple[ResearchOptions, MonthlyBudget | None]:
-        """Return the options with what the run may cost, and the caller's budget if they have one."""
-        if caller.usd is None and self._server.usd_per_month is None:
-            return options, None
-        budget = await self.get_budget(caller, without=resumed)
-        used = await self._spending.spending.run_total(resumed) if resumed else 0
-        wanted, most = await asyncio.to_thread(self._spending.max_cost, options), (budget.left or 0) + used
-        if wanted > most == used and await asyncio.to_thread(self._spending.has_model_cost, options):
-            raise _budget_error(budget)
-        return (options.model_copy(update={"usd": most / MICRO}) if wanted > most else options), budget
 
 
 async def _count(rates: RateLimiter, name: str, per_minute: int) -> Rate:

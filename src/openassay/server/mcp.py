@@ -15,13 +15,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from openassay.bootstrap import ServerResources
-from openassay.mcp_server.host import ToolCaller
-from openassay.mcp_server.tools import create_server
+from openassay.mcp_server.tools import ToolCaller, create_server
 from openassay.models.event import Event
 from openassay.models.thread import ResearchOptions, Run
 from openassay.server.auth import Principal, authenticate, require_person
+from openassay.server.bodies import hide_file_urls, hide_paths
 from openassay.server.problems import UnknownCallerError
-from openassay.server.redact import hide_file_urls, hide_paths
 from openassay.server.runs import ask
 from openassay.server.service import Service
 

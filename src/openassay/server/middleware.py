@@ -39,7 +39,7 @@ from openassay.settings import ServerSettings
 from openassay.telemetry import logs, request_id, traceparent
 from openassay.telemetry.endpoint import attach_metrics
 from openassay.telemetry.metrics import METHODS, Metrics
-from openassay.telemetry.traces import RequestTrace, Traces
+from openassay.telemetry.traces import Traces
 
 _log = logging.getLogger("openassay")
 MB = 1_000_000
@@ -64,30 +64,27 @@ class BodyLimitMiddleware:
         self._max_upload_bytes = round(settings.uploads_mb * MB) + FORM_OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return await self._app(scope, receive, send)
+        has_files = scope["path"] == UPLOADS and scope["method"] == "POST"
+        limit = self._max_upload_bytes if has_files else self._max_bytes
+        length = int(headers.get("content-length", "0"))  # uvicorn has checked that it is a number
         try:
-            receive = await self._wrap_receive(scope, Headers(scope=scope), receive)
+            if length > limit:
+                await _drain(receive, length)
+                raise _too_large_error(limit)
+            if has_files:  # they are counted as they arrive
+                receive = _limit_size(receive, limit)
+            else:
+                body = await _read_body(receive, limit)
+                if "json" in headers.get("content-type", "").lower() and is_deep(body):
+                    raise MalformedError(f"this JSON is more than {MAX_DEPTH} levels deep", help="Send less.")
+                receive = _replay_body(body, receive)
         except Refusal as error:
             answer = await handle_error(Request(scope), error)
             return await answer(scope, receive, send)
         await self._app(scope, receive, send)
-
-    async def _wrap_receive(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
-        """Count files as they arrive, and read anything else."""
-        has_files = scope["path"] == UPLOADS and scope["method"] == "POST"
-        limit = self._max_upload_bytes if has_files else self._max_bytes
-        length = int(headers.get("content-length", "0"))  # uvicorn has checked that it is a number
-        if length > limit:
-            await _drain(receive, length)
-            raise _too_large_error(limit)
-        if has_files:
-            return _limit_size(receive, limit)
-        body = await _read_body(receive, limit)
-        if "json" in headers.get("content-type", "").lower() and is_deep(body):
-            raise MalformedError(f"this JSON is more than {MAX_DEPTH} levels deep", help="Send less.")
-        return _replay_body(body, receive)
 
 
 def is_deep(body: bytes) -> bool:
@@ -180,29 +177,13 @@ MCP_PATH = "/mcp"
 RECHECK_SECONDS = 2.0  # after which it is checked again whether the reader of a stream may still read it
 ALLOW_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 ALLOW_HEADERS = (
-    "Authorization",
-    "Content-Type",
-    "Idempotency-Key",
-    "If-Match",
-    "If-None-Match",
-    "Last-Event-ID",
-    "Mcp-Protocol-Version",
-    "Mcp-Session-Id",
-    "X-Request-ID",
-)
+    "Authorization Content-Type Idempotency-Key If-Match If-None-Match Last-Event-ID Mcp-Protocol-Version "
+    "Mcp-Session-Id X-Request-ID"
+).split()
 EXPOSE_HEADERS = (
-    "Content-Disposition",
-    "ETag",
-    "Idempotency-Replayed",
-    "Location",
-    "Mcp-Session-Id",
-    "RateLimit-Limit",
-    "RateLimit-Remaining",
-    "RateLimit-Reset",
-    "Retry-After",
-    "X-OpenAssay-Thread",
-    "X-Request-ID",
-)
+    "Content-Disposition ETag Idempotency-Replayed Location Mcp-Session-Id RateLimit-Limit "
+    "RateLimit-Remaining RateLimit-Reset Retry-After X-OpenAssay-Thread X-Request-ID"
+).split()
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -246,42 +227,28 @@ class GuardMiddleware:
             return await self._app(scope, receive, send)
         scope.setdefault("state", {})
         answer = _ResponseSender(send, lambda headers: self._add_headers(scope, headers))
+        open_until = asyncio.timeout(None)  # a stream ends when its reader would not be let in any more
+        answer.on_stream = lambda: self._streams.add(scope, open_until)
+        # HEAD is a GET of which only the headers are sent; a stream is ended after them.
+        answer.headers_only = scope["method"] == "HEAD"
+        inner = {**scope, "method": "GET"} if answer.headers_only else scope
         try:
             self._check(Request(scope))
-            await self._run_while_valid(scope, receive, answer)
+            async with open_until:
+                try:
+                    await self._app(inner, receive, answer)
+                finally:
+                    self._streams.drop(scope, open_until)
+                    scope.update({name: inner[name] for name in ("route", "path_params") if name in inner})
         except ClientDisconnect:
             return
         except Exception as error:
+            if isinstance(error, TimeoutError) and open_until.expired():
+                return await answer.end()
             if answer.begun:
                 raise
             handle = handle_error if isinstance(error, OpenAssayError) else handle_crash
             await (await handle(Request(scope), error))(scope, receive, answer)
-
-    async def _run_while_valid(self, scope: Scope, receive: Receive, answer: "_ResponseSender") -> None:
-        """Forward a request, and end a stream when its reader would not be let in any more."""
-        open_until = asyncio.timeout(None)
-        try:
-            async with open_until:
-                answer.on_stream = lambda: self._streams.add(scope, open_until)
-                try:
-                    await self._forward(scope, receive, answer)
-                finally:
-                    self._streams.drop(scope, open_until)
-        except TimeoutError:
-            if not open_until.expired():
-                raise
-            await answer.end()
-
-    async def _forward(self, scope: Scope, receive: Receive, answer: "_ResponseSender") -> None:
-        """Answer HEAD as a GET of which only the headers are sent; a stream is ended after them."""
-        if scope["method"] != "HEAD":
-            return await self._app(scope, receive, answer)
-        answer.headers_only = True
-        inner = {**scope, "method": "GET"}
-        try:
-            await self._app(inner, receive, answer)
-        finally:
-            scope.update({name: inner[name] for name in ("route", "path_params") if name in inner})
 
     def _check(self, request: Request) -> None:
         host = request.headers.get("host", "")
@@ -444,28 +411,23 @@ class ObservationMiddleware:
             status = 500
             raise
         finally:
+            seconds, method = perf_counter() - began, scope["method"]
+            route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or UNMATCHED
             if stream_began is not None:
                 self._metrics.streams.dec()
-            self._record(scope, status, perf_counter() - began, stream_began, trace)
-
-    def _record(
-        self, scope: Scope, status: int, seconds: float, stream_began: float | None, trace: RequestTrace | None
-    ) -> None:
-        route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or UNMATCHED
-        self._metrics.record_request(route, scope["method"], status, seconds if stream_began is None else stream_began)
-        if self._traces is not None and trace is not None:
-            method = scope["method"] if scope["method"] in METHODS else "_OTHER"  # as OpenTelemetry has it
-            self._traces.end_request(trace, route, method, status)
-        if logs.should_log_request(status):
-            thread = scope.get("path_params", {}).get("threadId", "")
-            logs.log_request(
-                status,
-                method=scope["method"],
-                route=route,
-                ms=round(seconds * 1000, 1),
-                user=scope.get("state", {}).get("user", ""),
-                thread=thread if is_id(thread) else "",
-            )
+            self._metrics.record_request(route, method, status, seconds if stream_began is None else stream_began)
+            if self._traces is not None and trace is not None:  # a method is named as OpenTelemetry has it
+                self._traces.end_request(trace, route, method if method in METHODS else "_OTHER", status)
+            if logs.should_log_request(status):
+                thread = scope.get("path_params", {}).get("threadId", "")
+                logs.log_request(
+                    status,
+                    method=method,
+                    route=route,
+                    ms=round(seconds * 1000, 1),
+                    user=scope.get("state", {}).get("user", ""),
+                    thread=thread if is_id(thread) else "",
+                )
 
 
 # Request ids --------------------------------------------------------------------------------------------------

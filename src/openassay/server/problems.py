@@ -18,8 +18,7 @@ from starlette.exceptions import HTTPException
 
 from openassay import errors
 from openassay.errors import OpenAssayError
-from openassay.server.bodies import PROBLEM, ProblemDetails
-from openassay.server.redact import hide_paths
+from openassay.server.bodies import PROBLEM, ProblemDetails, hide_paths
 from openassay.telemetry import request_id
 
 _log = logging.getLogger("openassay")
@@ -178,9 +177,8 @@ def build_problem(
 
 def install(app: FastAPI) -> None:
     """Answer all errors of an application with problems, and describe them in its OpenAPI document."""
-    app.add_exception_handler(OpenAssayError, handle_error)
-    app.add_exception_handler(RequestValidationError, _handle_validation_error)
-    app.add_exception_handler(HTTPException, _handle_http_error)
+    for kind in (OpenAssayError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, handle_error)
     app.add_exception_handler(Exception, handle_crash)
     build_openapi = app.openapi
 
@@ -194,6 +192,16 @@ def install(app: FastAPI) -> None:
 
 
 async def handle_error(request: Request, error: Exception) -> Response:
+    """Answer an error that was raised on purpose, by us, by FastAPI or by Starlette."""
+    if isinstance(error, HTTPException):
+        return build_problem(request, error.status_code, str(error.detail), headers=error.headers)
+    if isinstance(error, RequestValidationError):
+        shorten = slice(MAX_ERROR_LENGTH)
+        found = [
+            {"at": ".".join(str(part)[shorten] for part in one["loc"])[shorten], "message": one["msg"][shorten]}
+            for one in error.errors()[:MAX_ERRORS]
+        ]
+        return build_problem(request, 422, "the request is not valid", kind="malformed", errors=found)
     assert isinstance(error, OpenAssayError)  # noqa: S101  # it is installed for these
     status, kind = _classify(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -201,21 +209,6 @@ async def handle_error(request: Request, error: Exception) -> Response:
     headers = error.headers if isinstance(error, Refusal) else {}
     detail = str(hide_paths(error.message))
     return build_problem(request, status, detail, kind=kind, headers=headers, help=help_of(error))
-
-
-async def _handle_validation_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101
-    shorten = slice(MAX_ERROR_LENGTH)
-    found = [
-        {"at": ".".join(str(part)[shorten] for part in one["loc"])[shorten], "message": one["msg"][shorten]}
-        for one in error.errors()[:MAX_ERRORS]
-    ]
-    return build_problem(request, 422, "the request is not valid", kind="malformed", errors=found)
-
-
-async def _handle_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101
-    return build_problem(request, error.status_code, str(error.detail), headers=error.headers)
 
 
 async def handle_crash(request: Request, error: Exception) -> Response:

@@ -14,8 +14,7 @@ from openassay.models.event import RunStatus
 from openassay.models.report import Artifact
 from openassay.models.thread import Thread
 from openassay.server.auth import Principal
-from openassay.server.bodies import Id
-from openassay.server.redact import redact_report, redact_report_for_link
+from openassay.server.bodies import Id, redact_report, redact_report_for_link
 from openassay.server.responses import precondition_error
 from openassay.server.service import Service
 

@@ -15,8 +15,7 @@ from openassay.models.plan import Depth, Mode
 from openassay.models.spend import ModelRole
 from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run, read_options
 from openassay.server.auth import Principal
-from openassay.server.bodies import Body, with_examples
-from openassay.server.redact import hide_file_urls, hide_paths
+from openassay.server.bodies import Body, hide_file_urls, hide_paths, with_examples
 from openassay.server.responses import json_response
 from openassay.server.service import Service
 from openassay.settings import Settings

@@ -48,7 +48,11 @@ class EventFeeds:
         self, run: str, after: int = 0, max_wait: float | None = None
     ) -> AsyncGenerator[list[Event]]:
         """Yield events as `read` does, all available ones together; an empty list after `max_wait` seconds without."""
-        with self._open_tail(run, after) as tail:
+        tail = self._tails.get(run)
+        if tail is None or tail.ended:  # a run that had ended may have been resumed since
+            tail = self._tails[run] = _Tail(self._engine, self._signals, run, after)
+        tail.readers += 1
+        try:
             while not self.closed:
                 news = tail.news
                 if batch := await tail.read_after(after):
@@ -58,6 +62,12 @@ class EventFeeds:
                     return
                 elif not await _wait_for_event(news, max_wait):
                     yield []
+        finally:
+            tail.readers -= 1
+            if not tail.readers:
+                tail.task.cancel()
+                if self._tails.get(run) is tail:
+                    del self._tails[run]
         if not self.closed and tail.fault:
             raise tail.fault
 
@@ -84,21 +94,6 @@ class EventFeeds:
         self.closed = True
         for tail in self._tails.values():
             tail.wake()
-
-    @contextlib.contextmanager
-    def _open_tail(self, run: str, after: int) -> Iterator["_Tail"]:
-        tail = self._tails.get(run)
-        if tail is None or tail.ended:  # a run that had ended may have been resumed since
-            tail = self._tails[run] = _Tail(self._engine, self._signals, run, after)
-        tail.readers += 1
-        try:
-            yield tail
-        finally:
-            tail.readers -= 1
-            if not tail.readers:
-                tail.task.cancel()
-                if self._tails.get(run) is tail:
-                    del self._tails[run]
 
 
 class _Tail:
@@ -138,8 +133,18 @@ class _Tail:
             while not self.ended:
                 signal.clear()
                 try:
-                    pause = MIN_POLL_SECONDS if await self._poll() else min(2 * pause, MAX_POLL_SECONDS)
-                    self.ended = await self._has_ended()
+                    before = self._last
+                    async for event in self._engine.events(self._run, before):  # of a run here, as they happen
+                        self._last = event.seq
+                        self._recent.append(event)
+                        self.wake()
+                    pause = MIN_POLL_SECONDS if self._last > before else min(2 * pause, MAX_POLL_SECONDS)
+                    run = await self._engine.threads.run(self._run)
+                    if run.status in ENDED and run.finished is not None:
+                        # Its status is stored before its final event is, which is to be read as well.
+                        last = self._recent[-1] if self._recent else None
+                        has_final = last and last.kind == "run" and last.data.get("status") == run.status
+                        self.ended = bool(has_final) or utc_now() - run.finished > FINAL_EVENT_GRACE
                 except NotFoundError:  # it was deleted
                     self.ended = True
                 except OpenAssayError as error:
@@ -157,25 +162,6 @@ class _Tail:
         _log.warning("run %s cannot be followed: %s", self._run, error.message)
         if not error.retryable:
             self.fault, self.ended = error, True
-
-    async def _poll(self) -> bool:
-        """Read new events; return whether there were any. The events of a run in this process come as they happen."""
-        before = self._last
-        async for event in self._engine.events(self._run, before):
-            self._last = event.seq
-            self._recent.append(event)
-            self.wake()
-        return self._last > before
-
-    async def _has_ended(self) -> bool:
-        """Return whether the run has ended and its final event was read: the status is stored before the event is."""
-        run = await self._engine.threads.run(self._run)
-        if run.status not in ENDED or run.finished is None:
-            return False
-        last = self._recent[-1] if self._recent else None
-        if last and last.kind == "run" and last.data.get("status") == run.status:
-            return True
-        return utc_now() - run.finished > FINAL_EVENT_GRACE
 
 
 async def _wait_for_event(event: asyncio.Event, max_wait: float | None) -> bool:

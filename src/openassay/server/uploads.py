@@ -1,6 +1,7 @@
 """Files of a multipart body, written to disk as they arrive: none of them is ever whole in memory."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -67,8 +68,8 @@ class _FileReceiver:
     def callbacks(self) -> dict[str, object]:
         return {
             "on_part_begin": self._begin_part,
-            "on_header_field": self._add_name,
-            "on_header_value": self._add_value,
+            "on_header_field": partial(self._extend_header, 0),
+            "on_header_value": partial(self._extend_header, 1),
             "on_header_end": self._end_header,
             "on_headers_finished": self._open_file,
             "on_part_data": self._write,
@@ -90,11 +91,8 @@ class _FileReceiver:
         if self._parts > MAX_FILES:
             raise TooLargeError(f"a request has at most {MAX_FILES} files", help="Send them in several requests.")
 
-    def _add_name(self, data: bytes, start: int, end: int) -> None:
-        self._header[0].extend(data[start:end])
-
-    def _add_value(self, data: bytes, start: int, end: int) -> None:
-        self._header[1].extend(data[start:end])
+    def _extend_header(self, part: int, data: bytes, start: int, end: int) -> None:
+        self._header[part].extend(data[start:end])
 
     def _end_header(self) -> None:
         name, value = self._header

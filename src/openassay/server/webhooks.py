@@ -115,7 +115,12 @@ class WebhookSender:
         return {webhook.id: webhook for webhook in await self._store.all() if webhook.owner not in disabled}
 
     async def _deliver_one(self, client: FetchClient, webhook: Webhook | None, delivery: Delivery) -> None:
-        if webhook is None or not await self._has_thread(delivery):
+        thread = delivery.body["data"].get("threadId")
+        try:
+            has_thread = thread is None or webhook is None or bool(await self._threads.get(thread))
+        except (NotFoundError, IntegrityError):  # damaged data is sent to nobody
+            has_thread = False
+        if webhook is None or not has_thread:
             await self._store.record_failure(delivery.id, "its thread or its webhook is gone", None)
             return
         server = self._settings.server
@@ -137,13 +142,6 @@ class WebhookSender:
             await self._store.record_failure(delivery.id, error.message, None if is_last else delay)
         else:
             await self._store.confirm_delivery(delivery.id)
-
-    async def _has_thread(self, delivery: Delivery) -> bool:
-        thread = delivery.body["data"].get("threadId")
-        try:
-            return thread is None or bool(await self._threads.get(thread))
-        except (NotFoundError, IntegrityError):  # damaged data is sent to nobody
-            return False
 
 
 async def _log_errors(work: Awaitable[None]) -> None:

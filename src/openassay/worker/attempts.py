@@ -52,15 +52,35 @@ class Attempts:
         except ThreadBusyError:
             return self._retry_seconds
         except OpenAssayError as error:
-            return await self._handle_error(run, error)
+            problem = error
+            try:
+                if (await self._engine.threads.run(run.id)).status not in AT_WORK:
+                    return None  # another process was faster
+            except NotFoundError:  # its thread was deleted
+                return None
+            except StorageError as unreadable:
+                problem = unreadable
+            _log.warning("thread %s cannot be resumed: %s", run.thread, problem.message)
+            if problem.retryable:
+                return self._retry_seconds
+            if isinstance(problem, IntegrityError):
+                return math.inf
         except Exception:  # noqa: BLE001  # the last line of defence: one run must not stand in the way of the others
             _log.exception("thread %s could not be resumed", run.thread)
-        self._crashes[run.id] += 1
-        if self._crashes[run.id] < MAX_CRASHES:  # another process, of another version perhaps, may do better
-            return CRASH_RETRY_SECONDS
-        del self._crashes[run.id]
-        reason = f"it could not be resumed in {MAX_CRASHES} attempts, because of a bug in OpenAssay"
-        return await self._fail_run(run, OpenAssayError(reason))
+            self._crashes[run.id] += 1
+            if self._crashes[run.id] < MAX_CRASHES:  # another process, of another version perhaps, may do better
+                return CRASH_RETRY_SECONDS
+            del self._crashes[run.id]
+            reason = f"it could not be resumed in {MAX_CRASHES} attempts, because of a bug in OpenAssay"
+            problem = OpenAssayError(reason)
+        try:
+            await self._engine.fail(run, problem)
+        except NotFoundError:
+            return None
+        except OpenAssayError as failure:
+            _log.warning("thread %s could not be marked as failed: %s", run.thread, failure.message)
+            return self._retry_seconds if failure.retryable else math.inf
+        return None
 
     @asynccontextmanager
     async def _isolate_if_suspect(self, run: Run, is_suspect: bool) -> AsyncIterator[None]:
@@ -95,27 +115,3 @@ class Attempts:
     def _end_isolation(self, run: Run) -> None:
         if self._isolated == run.id:  # another run may be isolated by now
             self._isolated = None
-
-    async def _handle_error(self, run: Run, error: OpenAssayError) -> float | None:
-        """Retry what may pass, and fail the run otherwise: its documents are gone, for example."""
-        try:
-            if (await self._engine.threads.run(run.id)).status not in AT_WORK:
-                return None  # another process was faster
-        except NotFoundError:  # its thread was deleted
-            return None
-        except StorageError as problem:
-            error = problem
-        _log.warning("thread %s cannot be resumed: %s", run.thread, error.message)
-        if error.retryable:
-            return self._retry_seconds
-        return math.inf if isinstance(error, IntegrityError) else await self._fail_run(run, error)
-
-    async def _fail_run(self, run: Run, error: OpenAssayError) -> float | None:
-        try:
-            await self._engine.fail(run, error)
-        except NotFoundError:
-            return None
-        except OpenAssayError as problem:
-            _log.warning("thread %s could not be marked as failed: %s", run.thread, problem.message)
-            return self._retry_seconds if problem.retryable else math.inf
-        return None

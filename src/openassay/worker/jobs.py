@@ -65,25 +65,23 @@ class QueueJobManager(JobManager):
                     with contextlib.suppress(TimeoutError):  # wait_for may swallow a cancellation before Python 3.12
                         async with asyncio.timeout(POLL_SECONDS):
                             await self._job_ended.wait()
-                elif job is None or not (fault := self._find_fault(job)):
-                    return job
+                    continue
+                if job is None:
+                    return None
+                expected = self._tasks.get(job.task_name)
+                given: Any = job.task_kwargs
+                if expected is None:
+                    fault = f"there is no task {job.task_name!r:.80}"
+                elif not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != expected:
+                    fault = f"{job.task_name} takes {', '.join(expected)}, and was given {given!r:.200}"
                 else:
-                    _log.error("job %s was rejected: %s", job.id, fault)
-                    await super().finish_job(job, Status.FAILED, delete_job=False)
-                    self._forget(job)
+                    return job
+                _log.error("job %s was rejected: %s", job.id, fault)  # no worker can do it
+                await super().finish_job(job, Status.FAILED, delete_job=False)
+                self._forget(job)
         except ConnectorException as error:
             self._note_outage(error)
         return None
-
-    def _find_fault(self, job: Job) -> str:
-        """Return why no worker can do this job, if so."""
-        expected = self._tasks.get(job.task_name)
-        if expected is None:
-            return f"there is no task {job.task_name!r:.80}"
-        given: Any = job.task_kwargs
-        if not isinstance(given, dict) or {name: type(value) for name, value in given.items()} != expected:
-            return f"{job.task_name} takes {', '.join(expected)}, and was given {given!r:.200}"
-        return ""
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         """Retry until it is stored: a job that is not finished would keep its thread from everybody."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from openassay.engine.engine import Engine
 from openassay.engine.lock import shield_until_done
-from openassay.engine.services import Connection, Database, Outage, PostgresDatabase
+from openassay.engine.services import Connection, Database, Outage, PostgresDatabase, run_in_thread
 from openassay.errors import ConfigurationError, NotFoundError, OpenAssayError, install_help
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.thread import Run
@@ -131,40 +131,34 @@ class RunQueue:
         self.lease = lease
         self._database = database
 
-    async def add(self, runs: Sequence[Run], *, after: float = 0.0, begun: Collection[str] = ()) -> None:
+    @run_in_thread
+    def add(self, runs: Sequence[Run], *, after: float = 0.0, begun: Collection[str] = ()) -> None:
         """Add jobs for runs, now or `after` so many seconds. A run that waits already keeps its place; one that was
         scheduled for later becomes due. `begun` are those that a worker had started."""
-        if runs:
-            await asyncio.to_thread(self._add, runs, after, begun)
-
-    async def take_snapshot(self) -> QueueSnapshot:
-        return await asyncio.to_thread(self._take_snapshot)
-
-    async def sweep(self, pause: float = 0.0) -> SweepResult | None:
-        """Fail the jobs of dead workers and find orphaned runs. One worker at a time does this; return None if another
-        does just now, or has done so within the `pause`."""
-        return await asyncio.to_thread(self._sweep, pause)
-
-    def _add(self, runs: Sequence[Run], after: float, begun: Collection[str]) -> None:
         jobs = []
         for run in runs:
             # Runs that have begun are resumed first: they have had their turn, and perhaps a person has just answered.
             has_begun = run.id in begun or run.status is RunStatus.RUNNING
             rank = 1 if has_begun or run.stage is not Status.PENDING else -1 if run.is_low_priority else 0
             jobs.append({"run": run.id, "thread": run.thread, "person": run.user, "rank": rank, "begun": has_begun})
-        with self._database.transaction() as connection:
-            connection.execute(_LOCK, (_ORDERING,))
-            connection.execute(_ADD, {"runs": json.dumps(jobs), "after": after})
-            connection.execute(_ORDER)
+        if jobs:
+            with self._database.transaction() as connection:
+                connection.execute(_LOCK, (_ORDERING,))
+                connection.execute(_ADD, {"runs": json.dumps(jobs), "after": after})
+                connection.execute(_ORDER)
 
-    def _take_snapshot(self) -> QueueSnapshot:
+    @run_in_thread
+    def take_snapshot(self) -> QueueSnapshot:
         with self._database.connection() as connection:
             waiting = connection.execute(_QUEUE_ORDER).fetchall()
             running = connection.execute(_WORKING).fetchone()["runs"]
             workers = connection.execute(_WORKERS, {"seconds": self.lease}).fetchone()["workers"]
         return QueueSnapshot({row["run"]: position for position, row in enumerate(waiting, 1)}, running, workers)
 
-    def _sweep(self, pause: float) -> SweepResult | None:
+    @run_in_thread
+    def sweep(self, pause: float = 0.0) -> SweepResult | None:
+        """Fail the jobs of dead workers and find orphaned runs. One worker at a time does this; return None if another
+        does just now, or has done so within the `pause`."""
         with self._database.transaction() as connection:
             if not connection.execute(_TRY_LOCK, (_SWEEPING,)).fetchone()["mine"]:
                 return None
@@ -285,8 +279,36 @@ def prepare_queue(address: str) -> None:
 def prepare_tables(database: Database) -> None:
     """Create or upgrade the tables in an open database."""
     require_procrastinate()
-    while _apply_next_step(database):
-        pass
+    folder = files("procrastinate") / "sql"
+    migrations = sorted(item.name for item in (folder / "migrations").iterdir() if item.name.endswith(".sql"))
+    theirs = {
+        name.removesuffix(".sql"): (folder / "migrations" / name).read_text(encoding="utf-8") for name in migrations
+    }
+    steps = {**theirs, "openassay_01_by_lock": _BY_LOCK, "openassay_02_sweeps": _SWEEPS}
+    has_more = True
+    while has_more:  # each step in a transaction of its own
+        with database.transaction() as connection:
+            connection.execute(_LOCK, (_PREPARING,))
+            if not _has_table(connection, "queue_migrations"):  # all of Procrastinate's steps are applied at once
+                if _has_table(connection, "procrastinate_jobs"):
+                    raise ConfigurationError(
+                        f"{database.name} holds a queue of another program", help="Name a database of OpenAssay's own."
+                    )
+                connection.execute((folder / "schema.sql").read_text(encoding="utf-8"))
+                connection.execute(_MIGRATIONS)
+                for name in theirs:
+                    connection.execute(_RECORD_STEP, (name,))
+            applied = {row["name"] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
+            if unknown := applied - {*steps}:
+                raise ConfigurationError(
+                    f"the queue of {database.name} was prepared by a newer OpenAssay ({min(unknown)})",
+                    help="Upgrade this process, or name another database.",
+                )
+            missing = [name for name in steps if name not in applied]
+            if missing:
+                connection.execute(steps[missing[0]])
+                connection.execute(_RECORD_STEP, (missing[0],))
+            has_more = len(missing) > 1
 
 
 def check_fleet(settings: Settings) -> None:
@@ -302,38 +324,6 @@ def check_fleet(settings: Settings) -> None:
 def require_procrastinate() -> None:
     if find_spec("procrastinate") is None:
         raise ConfigurationError("workers need the extra `fleet`", help=install_help("fleet"))
-
-
-def _apply_next_step(database: Database) -> bool:
-    """Apply one step in a transaction of its own; return whether there may be another."""
-    folder = files("procrastinate") / "sql"
-    migrations = sorted(item.name for item in (folder / "migrations").iterdir() if item.name.endswith(".sql"))
-    steps = {
-        name.removesuffix(".sql"): (folder / "migrations" / name).read_text(encoding="utf-8") for name in migrations
-    }
-    with database.transaction() as connection:
-        connection.execute(_LOCK, (_PREPARING,))
-        if not _has_table(connection, "queue_migrations"):  # all of Procrastinate's steps are applied at once
-            if _has_table(connection, "procrastinate_jobs"):
-                raise ConfigurationError(
-                    f"{database.name} holds a queue of another program", help="Name a database of OpenAssay's own."
-                )
-            connection.execute((folder / "schema.sql").read_text(encoding="utf-8"))
-            connection.execute(_MIGRATIONS)
-            for name in steps:
-                connection.execute(_RECORD_STEP, (name,))
-        steps |= {"openassay_01_by_lock": _BY_LOCK, "openassay_02_sweeps": _SWEEPS}
-        applied = {row["name"] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
-        if unknown := applied - {*steps}:
-            raise ConfigurationError(
-                f"the queue of {database.name} was prepared by a newer OpenAssay ({min(unknown)})",
-                help="Upgrade this process, or name another database.",
-            )
-        missing = [name for name in steps if name not in applied]
-        if missing:
-            connection.execute(steps[missing[0]])
-            connection.execute(_RECORD_STEP, (missing[0],))
-        return len(missing) > 1
 
 
 def _has_table(connection: Connection, table: str) -> bool:

@@ -4,6 +4,7 @@ nobody has answered in time."""
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from psycopg import Error, sql
@@ -38,7 +39,9 @@ class Sweeper:
 
     async def run(self) -> None:
         """Sweep and settle questions until cancelled."""
-        await asyncio.gather(self._repeat(self._sweep_once), self._repeat(self._settle_overdue))
+        await asyncio.gather(
+            self._repeat(partial(self.sweep, PAUSE_SHARE * self._pause)), self._repeat(self._settle_overdue)
+        )
 
     async def _repeat(self, work: Callable[[], Coroutine[Any, Any, float]]) -> None:
         while True:
@@ -52,11 +55,12 @@ class Sweeper:
                 _log.exception("the sweep has failed")
             await asyncio.sleep(pause)
 
-    async def sweep(self, pause: float = 0.0) -> None:
-        """Sweep once, unless another worker does just now, or has done so within the pause."""
+    async def sweep(self, pause: float = 0.0) -> float:
+        """Sweep once, unless another worker does just now, or has done so within the pause; return the seconds until
+        the next sweep."""
         swept = await self._queue.sweep(pause)
         if swept is None:
-            return
+            return self._pause
         for run in swept.stalled:
             _log.warning("the worker of run %s has not responded for %g s; another resumes it", run, self._queue.lease)
         active = []
@@ -73,9 +77,6 @@ class Sweeper:
             if found.status in AT_WORK:
                 active.append(found)
         await self._queue.add(active, begun=swept.begun)
-
-    async def _sweep_once(self) -> float:
-        await self.sweep(PAUSE_SHARE * self._pause)
         return self._pause
 
     async def _settle_overdue(self) -> float:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -61,31 +61,30 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
         engine.set_cost_limit(build_spending_limits(resources).limit_run)
         endpoint = open_engine_endpoint(engine, resources.folder, database, resources.sources.list_sources())
         metrics_url = await stack.enter_async_context(endpoint)
-        connector = _create_connector(database_address(settings), settings.fleet.lease_seconds)
+        address = database_address(settings)
+
+        async def configure(connection: AsyncConnection[Any]) -> None:
+            """Keep a worker that is stopped in the middle of something from blocking others longer than a lease."""
+            milliseconds = round(settings.fleet.lease_seconds * 1000)
+            await connection.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}".encode())
+            await connection.execute(KEEPALIVE)
+            await connection.commit()
+
+        connector = PsycopgConnector(
+            conninfo=address,
+            kwargs=connect_options(address),
+            min_size=1,
+            max_size=CONNECTIONS,
+            timeout=CONNECT_SECONDS,
+            configure=configure,
+            reconnect_timeout=ATTEMPT_SECONDS,
+        )
         app = App(connector=connector)
         try:
             await stack.enter_async_context(app.open_async())
         except Error as error:
             raise StorageError(f"the queue cannot be reached: {error}", retryable=True) from error
         yield Worker(resources, app, connector, places, metrics_url)
-
-
-def _create_connector(address: str, lease: float) -> PsycopgConnector:
-    async def configure(connection: AsyncConnection[Any]) -> None:
-        """Keep a worker that is stopped in the middle of something from blocking others longer than a lease."""
-        await connection.execute(f"SET idle_in_transaction_session_timeout = {round(lease * 1000)}".encode())
-        await connection.execute(KEEPALIVE)
-        await connection.commit()
-
-    return PsycopgConnector(
-        conninfo=address,
-        kwargs=connect_options(address),
-        min_size=1,
-        max_size=CONNECTIONS,
-        timeout=CONNECT_SECONDS,
-        configure=configure,
-        reconnect_timeout=ATTEMPT_SECONDS,
-    )
 
 
 class Worker:
@@ -118,7 +117,17 @@ class Worker:
         """Execute runs until `stopping` is set or, with `until_idle`, until none is left. Active runs finish their
         current step and are requeued for another worker."""
         await self._sweeper.sweep()
-        tasks = [asyncio.create_task(self._fetch_jobs()), asyncio.create_task(self._sweeper.run())]
+        fetching = self._app.run_worker_async(
+            queues=[RUNS, BEGUN, CHORES],
+            concurrency=ORPHAN_FACTOR * self.concurrency,
+            fetch_job_polling_interval=POLL_SECONDS,
+            install_signal_handlers=False,
+            update_heartbeat_interval=self._fleet.lease_seconds / HEARTBEATS_PER_LEASE,
+            stalled_worker_timeout=self._fleet.lease_seconds,
+        )
+        logger = logging.getLogger("procrastinate.worker")
+        logger.addFilter(_is_news)
+        tasks = [asyncio.create_task(fetching), asyncio.create_task(self._sweeper.run())]
         try:
             end = asyncio.create_task(self._wait_for_end(stopping, until_idle))
             await asyncio.wait([end, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -139,17 +148,7 @@ class Worker:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-
-    async def _fetch_jobs(self) -> None:
-        with _mute_job_logs():
-            await self._app.run_worker_async(
-                queues=[RUNS, BEGUN, CHORES],
-                concurrency=ORPHAN_FACTOR * self.concurrency,
-                fetch_job_polling_interval=POLL_SECONDS,
-                install_signal_handlers=False,
-                update_heartbeat_interval=self._fleet.lease_seconds / HEARTBEATS_PER_LEASE,
-                stalled_worker_timeout=self._fleet.lease_seconds,
-            )
+            logger.removeFilter(_is_news)
 
     async def _wait_for_end(self, stopping: asyncio.Event, until_idle: bool) -> None:
         """Return when it is to stop, or when no run is waiting or active, here or at another worker."""
@@ -217,17 +216,7 @@ def schedule_chores(app: App, resources: ServerResources) -> None:
         await app.job_manager.delete_old_jobs(FAILED_HOURS, include_failed=True)
 
 
-@contextlib.contextmanager
-def _mute_job_logs() -> Iterator[None]:
+def _is_news(record: logging.LogRecord) -> bool:
     """Keep Procrastinate from logging the end of runs, which are logged here."""
-
-    def is_news(record: logging.LogRecord) -> bool:
-        about_end = str(getattr(record, "action", "")).startswith("job_")
-        return not about_end or getattr(record, "job", {}).get("task_name") != WORK
-
-    logger = logging.getLogger("procrastinate.worker")
-    logger.addFilter(is_news)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_news)
+    about_end = str(getattr(record, "action", "")).startswith("job_")
+    return not about_end or getattr(record, "job", {}).get("task_name") != WORK

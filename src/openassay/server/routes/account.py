@@ -23,9 +23,8 @@ from openassay.models.user import (
     WebhookEvent,
 )
 from openassay.server.auth import OwnThread, Person, Reader, Sharer, Visitor, Writer
-from openassay.server.bodies import Body, ReadableText, refusals, with_examples
+from openassay.server.bodies import Body, ReadableText, redact_report_for_link, refusals, with_examples
 from openassay.server.problems import MalformedError, Refusal, TooManyError
-from openassay.server.redact import redact_report_for_link
 from openassay.server.responses import respond_with_message, respond_with_page
 from openassay.server.service import ServiceDep
 from openassay.server.webhooks import check_address
@@ -432,9 +431,7 @@ async def delete_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> 
 
 
 @webhooks_router.get(
-    "/api/webhooks/{webhookId}/deliveries",
-    summary="List the deliveries of a webhook",
-    responses=refusals(404),
+    "/api/webhooks/{webhookId}/deliveries", summary="List the deliveries of a webhook", responses=refusals(404)
 )
 async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) -> DeliveryList:
     """The newest 100, for 30 days."""
@@ -445,10 +442,7 @@ async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) ->
 
 
 @webhooks_router.post(
-    "/api/webhooks/{webhookId}/test",
-    status_code=202,
-    summary="Send a test delivery",
-    responses=refusals(404, 429),
+    "/api/webhooks/{webhookId}/test", status_code=202, summary="Send a test delivery", responses=refusals(404, 429)
 )
 async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> DeliveryBody:
     """Of the type `test`. Its result is in the deliveries; a few may be pending at a time."""

@@ -15,7 +15,7 @@ from openassay.errors import NotFoundError, UsageError
 from openassay.export.tables import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
 from openassay.server.auth import OwnThread, WritableThread, Writer
-from openassay.server.bodies import Body, ReadableText, refusals
+from openassay.server.bodies import Body, ReadableText, created_links, refusals
 from openassay.server.problems import ConditionMissingError, MalformedError, PreconditionError, TooLargeError
 from openassay.server.reports import ThreadArtifacts
 from openassay.server.responses import (
@@ -35,17 +35,11 @@ _STATEMENTS = {
     "columns": [{"key": "what", "title": "What"}, {"key": "value", "title": "Value"}],
     "rows": [["Height", 3]],
 }
-_ARTIFACT_LINKS: dict[int | str, dict[str, Any]] = {
-    201: {
-        "links": {
-            name: {
-                "operationId": name,
-                "parameters": {"threadId": "$request.path.threadId", "name": "$response.body#/name"},
-            }
-            for name in ("get_artifact", "edit_artifact", "list_artifact_versions", "delete_artifact")
-        }
-    }
-}
+_ARTIFACT_LINKS = created_links(
+    *("get_artifact", "edit_artifact", "list_artifact_versions", "delete_artifact"),
+    threadId="$request.path.threadId",
+    name="$response.body#/name",
+)
 Name = Annotated[str, Path(description="The name of an artifact.", examples=["claims"])]
 Title = Annotated[ReadableText, Field(min_length=1, max_length=200, examples=["Key figures"])]
 Content = Annotated[PlainText | ArtifactTable, Field(examples=["# Report\n\nThe kiln is hot.", _STATEMENTS])]
@@ -151,7 +145,12 @@ async def get_artifact(
     found = await artifacts.get(name) if version is None else await artifacts.get_version(name, version)
     if format is ArtifactFormat.JSON:
         return respond_with_etag(request, _to_body(found))
-    return _render(request, found.artifact, format)
+    content, is_csv = _decode_content(found.artifact), format is ArtifactFormat.CSV
+    if isinstance(content, str) and is_csv:
+        raise MalformedError("a text has no CSV", help="Choose md or json.")
+    if not isinstance(content, str):
+        content = as_csv(content) if is_csv else as_markdown(content)
+    return respond_unless_seen(request, content.encode(), f"text/{'csv' if is_csv else 'markdown'}; charset=utf-8")
 
 
 @router.put(
@@ -171,13 +170,19 @@ async def edit_artifact(
     """Give the version that you have seen in If-Match. If there is none of this name, it is added."""
     artifacts = ThreadArtifacts(service, thread)
     found = (await artifacts.load_all()).get(name)
-    _check_match(found, name, match)
-    draft = ArtifactDraft(
-        name, *_encode_content(body.title or (found.artifact.title if found else name), body.content), caller.user
-    )
     if found is None:
+        if not re.fullmatch(_NAME, name):
+            raise MalformedError("this cannot be a name", help="Use up to 40 small letters, digits and hyphens.")
+        if match is not None:
+            raise PreconditionError("there is no such artifact", help="Leave If-Match out to add one.")
         response.status_code = 201
-    elif draft.kind != found.artifact.kind:
+    elif match is None:
+        raise ConditionMissingError("If-Match is required", help="Send the ETag of the version that you have seen.")
+    else:
+        require_match(match, _to_body(found))
+    title = body.title or (found.artifact.title if found else name)
+    draft = ArtifactDraft(name, *_encode_content(title, body.content), caller.user)
+    if found and draft.kind != found.artifact.kind:
         raise MalformedError(f"this is a {found.artifact.kind}", help="Add another one for another kind of content.")
     return _body_with_etag(response, await artifacts.save(draft, found))
 
@@ -211,18 +216,6 @@ async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDe
     require_match(match, _to_body(await artifacts.get(name)))
     await artifacts.reset(name)
     return Response(status_code=204)
-
-
-def _check_match(found: CurrentArtifact | None, name: str, match: str | None) -> None:
-    """Refuse to overwrite what the caller has not seen."""
-    if found is None and not re.fullmatch(_NAME, name):
-        raise MalformedError("this cannot be a name", help="Use up to 40 small letters, digits and hyphens.")
-    if found is None and match is not None:
-        raise PreconditionError("there is no such artifact", help="Leave If-Match out to add one.")
-    if found is not None:
-        if match is None:
-            raise ConditionMissingError("If-Match is required", help="Send the ETag of the version that you have seen.")
-        require_match(match, _to_body(found))
 
 
 def _encode_content(title: str, content: str | ArtifactTable) -> tuple[ArtifactKind, str, str]:
@@ -262,13 +255,3 @@ def _decode_content(artifact: Artifact) -> str | ArtifactTable:
         raise NotFoundError(
             f"{artifact.name} was not written by this version of OpenAssay", help="Upgrade OpenAssay, or delete it."
         ) from error
-
-
-def _render(request: Request, artifact: Artifact, format: ArtifactFormat) -> Response:
-    content, is_csv = _decode_content(artifact), format is ArtifactFormat.CSV
-    if isinstance(content, str) and is_csv:
-        raise MalformedError("a text has no CSV", help="Choose md or json.")
-    if not isinstance(content, str):
-        content = as_csv(content) if is_csv else as_markdown(content)
-    media = "text/csv" if is_csv else "text/markdown"
-    return respond_unless_seen(request, content.encode(), f"{media}; charset=utf-8")

@@ -1,6 +1,5 @@
 """What can be chosen for a question, and the defaults. Nothing on the network is asked."""
 
-import asyncio
 from typing import Literal, get_args
 
 from fastapi import APIRouter
@@ -13,7 +12,7 @@ from openassay.protocols import RemoteSource
 from openassay.server.auth import Reader
 from openassay.server.bodies import Body, refusals, with_examples
 from openassay.server.schemas import MAX_DOCUMENTS
-from openassay.server.service import Service, ServiceDep
+from openassay.server.service import ServiceDep
 
 router = APIRouter(tags=["choices"])
 
@@ -58,7 +57,7 @@ class Choices(Body):
             "styles": list(get_args(Style)),
             "modes": ["auto", "plan"],
             "sources": [
-                {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY", "usd": 0.005},
+                {"name": "brave", "kind": "web", "available": False, "reason": "needs BRAVE_API_KEY", "usd": 0.005}
             ],
             "defaults": {
                 "depth": "standard",
@@ -88,12 +87,8 @@ class Choices(Body):
 
 
 @router.get("/api/choices", summary="List the choices for a question", responses=refusals())
-async def get_choices(caller: Reader, service: ServiceDep) -> Choices:
+def get_choices(caller: Reader, service: ServiceDep) -> Choices:
     """The same for everybody, as the settings have it."""
-    return await asyncio.to_thread(_load_choices, service)
-
-
-def _load_choices(service: Service) -> Choices:
     settings = service.settings
     server, models = settings.server, select_default_models(settings)
     sources = []

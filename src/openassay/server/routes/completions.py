@@ -4,7 +4,6 @@ What is streamed as `reasoning_content` says which agent is at work; the answer 
 since nothing that was not checked is ever given as the answer.
 """
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
@@ -30,7 +29,6 @@ from openassay.server.schemas import (
     ModelInfo,
     ModelList,
     ReplyMessage,
-    RequestMessage,
     error_responses,
 )
 from openassay.server.service import ServiceDep
@@ -75,7 +73,7 @@ async def create_chat_completion(body: ChatRequest, request: Request, caller: Wr
     depth = _parse_depth(body.model) or service.settings.depth
     if (body.n or 1) > 1:
         raise CompletionError("only one answer is given", param="n", code="unsupported_value")
-    messages = [ChatMessage(message.role, _join_text(message)) for message in body.messages]
+    messages = [ChatMessage(message.role, message.text) for message in body.messages]
     if task := detect_task(messages, body.metadata, body.max_completion_tokens or body.max_tokens):
         writer = CompletionWriter(id=f"chatcmpl-{task}", created=int(service.now().timestamp()), body=body)
         return _respond_at_once(writer, answer_task(task, messages))
@@ -115,22 +113,15 @@ def _respond_at_once(writer: CompletionWriter, text: str) -> Response:
     """Answer a task that needs no run."""
     if not writer.body.stream:
         return Response(writer.encode(ReplyMessage(content=text)), media_type="application/json")
-
-    def chunks() -> Iterator[bytes]:
-        yield writer.encode_chunk({"role": "assistant", "content": text})
-        yield writer.encode_chunk({}, finish="stop")
-        yield writer.encode_end()
-
-    return StreamingResponse(chunks(), headers=_HEADERS, media_type="text/event-stream")
+    chunks = [
+        writer.encode_chunk({"role": "assistant", "content": text}),
+        writer.encode_chunk({}, finish="stop"),
+        writer.encode_end(),
+    ]
+    return StreamingResponse(iter(chunks), headers=_HEADERS, media_type="text/event-stream")
 
 
 def _parse_depth(model: str) -> Depth | None:
     if model not in _DEPTHS:
         raise CompletionError(f"there is no model {model}", param="model", code="model_not_found", status=404)
     return _DEPTHS[model]
-
-
-def _join_text(message: RequestMessage) -> str:
-    if isinstance(message.content, list):
-        return "\n".join(part.text for part in message.content if part.type == "text" and part.text)
-    return message.content or ""

@@ -5,7 +5,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -16,7 +16,7 @@ from openassay.errors import ReadError, UsageError
 from openassay.models.user import Upload
 from openassay.protocols import DocumentReader
 from openassay.server.auth import Reader, Writer
-from openassay.server.bodies import Body, refusals
+from openassay.server.bodies import Body, created_links, refusals
 from openassay.server.problems import UnsupportedError
 from openassay.server.schemas import decode_cursor, encode_cursor
 from openassay.server.service import ServiceDep
@@ -42,14 +42,7 @@ _FORM = {
         },
     }
 }
-_DOCUMENT_LINKS: dict[int | str, dict[str, Any]] = {
-    201: {
-        "links": {
-            name: {"operationId": name, "parameters": {"documentId": "$response.body#/documents/0/id"}}
-            for name in ("get_document", "delete_document")
-        }
-    }
-}
+_DOCUMENT_LINKS = created_links("get_document", "delete_document", documentId="$response.body#/documents/0/id")
 DocumentId = Annotated[
     str, PathParameter(alias="documentId", description="The id of a document.", examples=["9c1e04d2a7b35f68"])
 ]

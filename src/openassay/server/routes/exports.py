@@ -6,20 +6,19 @@ import tempfile
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from openassay.export import FORMATS, ZIP, FormatName
-from openassay.models.thread import Thread
 from openassay.server import responses
 from openassay.server.auth import Caller, VisibleThread
 from openassay.server.bodies import refusals
 from openassay.server.problems import ForbiddenError
 from openassay.server.reports import redact_for
 from openassay.server.responses import content_disposition
-from openassay.server.service import Service, ServiceDep
+from openassay.server.service import ServiceDep
 
 router = APIRouter(tags=["exports"])
 CHUNK_BYTES = 65_536
@@ -59,7 +58,15 @@ async def export_thread(
     if format == ZIP:
         if caller.share is not None:
             raise ForbiddenError("a link shows the report alone", help=f"Choose one of {', '.join(FORMATS)}.")
-        return await _respond_with_bundle(thread, service)
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="openassay-export-"))
+        try:
+            path = folder / "thread.zip"
+            await service.engine.export(thread.id, path)
+            file, size = path.open("rb"), path.stat().st_size
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        headers = {"Content-Disposition": content_disposition(thread.title, ZIP), "Content-Length": str(size)}
+        return StreamingResponse(_read_chunks(file), headers=headers, media_type=_ZIP_TYPE)
     report = redact_for(caller, await service.engine.report(thread.id), service)
     chosen = FORMATS[format]
     executor = _RENDERERS if chosen.is_slow else None  # never on the event loop
@@ -73,20 +80,8 @@ async def export_thread(
     return responses.respond_unless_seen(request, content, chosen.media, headers)
 
 
-async def _respond_with_bundle(thread: Thread, service: Service) -> Response:
-    """Stream the zip from an open file without a name: it is gone when it was read, or when nobody reads it."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="openassay-export-"))
-    try:
-        path = folder / "thread.zip"
-        await service.engine.export(thread.id, path)
-        file, size = path.open("rb"), path.stat().st_size
-    finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-    async def read_chunks() -> AsyncIterator[bytes]:
-        with file:
-            while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
-                yield chunk
-
-    headers = {"Content-Disposition": content_disposition(thread.title, ZIP), "Content-Length": str(size)}
-    return StreamingResponse(read_chunks(), headers=headers, media_type=_ZIP_TYPE)
+async def _read_chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    """Read an open file without a name: it is gone when it was read, or when nobody reads it."""
+    with file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield chunk

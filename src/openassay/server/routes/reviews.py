@@ -9,8 +9,7 @@ from pydantic import Field
 from openassay.models.thread import AnswerOrigin, OnTimeout, Review
 from openassay.server import runs
 from openassay.server.auth import OwnThread, Reader, Writer
-from openassay.server.bodies import Body, JsonData, refusals, with_examples
-from openassay.server.redact import hide_file_urls
+from openassay.server.bodies import Body, JsonData, hide_file_urls, refusals, with_examples
 from openassay.server.runs import INTERRUPT_EXAMPLE, InterruptBody, to_interrupt
 from openassay.server.service import Service, ServiceDep
 

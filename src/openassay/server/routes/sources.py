@@ -11,8 +11,7 @@ from openassay.export.report import Report
 from openassay.models.report import SourceCard
 from openassay.server import runs
 from openassay.server.auth import Caller, OwnThread, VisibleThread, WritableThread, Writer
-from openassay.server.bodies import Body, refusals, with_examples
-from openassay.server.redact import hide_file_urls
+from openassay.server.bodies import Body, hide_file_urls, refusals, with_examples
 from openassay.server.reports import RunQuery, load_report
 from openassay.server.runs import StartResponse, to_start_response
 from openassay.server.service import Service, ServiceDep
@@ -130,11 +129,7 @@ async def pin_source(id: SourceId, thread: WritableThread, service: ServiceDep) 
     return PinBody(document=document, pinned=True)
 
 
-@router.delete(
-    "/api/threads/{threadId}/sources/{sourceId}/pin",
-    summary="Unpin a source",
-    responses=refusals(404),
-)
+@router.delete("/api/threads/{threadId}/sources/{sourceId}/pin", summary="Unpin a source", responses=refusals(404))
 async def unpin_source(id: SourceId, thread: WritableThread, service: ServiceDep) -> PinBody:
     document = await _resolve_document(service, thread.id, id)
     await service.resources.pins.unpin(thread.id, document)

@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any, NamedTuple
 
@@ -20,9 +20,8 @@ from openassay.errors import NotFoundError, OpenAssayError
 from openassay.models.event import ENDED, Event
 from openassay.models.thread import Run
 from openassay.server.auth import Caller, VisibleThread
-from openassay.server.bodies import refusals
+from openassay.server.bodies import redact_event, refusals
 from openassay.server.problems import Refusal
-from openassay.server.redact import redact_event
 from openassay.server.service import Service, ServiceDep
 
 _log = logging.getLogger("openassay")
@@ -107,8 +106,7 @@ async def stream_thread(
         str | None, Header(alias="Last-Event-ID", description="Continue after this event.", examples=["9b1deb4d3b7d.3"])
     ] = None,
     after: Annotated[
-        str | None,
-        Query(description="As Last-Event-ID, which is used if both are given.", examples=["9b1deb4d3b7d.3"]),
+        str | None, Query(description="As Last-Event-ID, which is used if both are given.", examples=["9b1deb4d3b7d.3"])
     ] = None,
     run: Annotated[
         str | None, Query(description="Begin with this run instead of the latest.", examples=["9b1deb4d3b7d"])
@@ -161,12 +159,17 @@ async def _has_event(service: Service, run: str, seq: int) -> bool:
 
 
 async def _stream_events(service: Service, position: StreamPosition | None, is_link: bool) -> AsyncIterator[bytes]:
+    to_frame = _link_frame if is_link else _event_frame
     yield f"retry: {RETRY_MS}\n\n".encode()
     try:
         while position is not None and not service.feeds.closed:
-            async with aclosing(_stream_run(service, position, is_link)) as frames:
-                async for frame in frames:
-                    yield frame
+            run, seq = position
+            if queued := b"" if is_link else _queue_frame(service, run):
+                yield queued
+            async with aclosing(service.feeds.read_batches(run.id, seq, service.settings.server.heartbeat)) as batches:
+                async for events in batches:
+                    queued = b"" if is_link else _queue_frame(service, run)
+                    yield b"".join(map(to_frame, events)) or queued or b": still here\n\n"
             runs = await service.engine.threads.runs(position.run.thread)
             later = [run for run, before in zip(runs[1:], runs, strict=False) if before.id == position.run.id]
             position = StreamPosition(later[0]) if later else None
@@ -175,17 +178,6 @@ async def _stream_events(service: Service, position: StreamPosition | None, is_l
     except OpenAssayError as error:
         _log.warning("a stream of thread %s was cut: %s", position and position.run.thread, error.message)
         yield _format_frame("error", {"message": "the events of this run cannot be read any more"})
-
-
-async def _stream_run(service: Service, position: StreamPosition, is_link: bool) -> AsyncGenerator[bytes]:
-    run, seq = position
-    to_frame = _link_frame if is_link else _event_frame
-    if queued := b"" if is_link else _queue_frame(service, run):
-        yield queued
-    async with aclosing(service.feeds.read_batches(run.id, seq, service.settings.server.heartbeat)) as batches:
-        async for events in batches:
-            queued = b"" if is_link else _queue_frame(service, run)
-            yield b"".join(map(to_frame, events)) or queued or b": still here\n\n"
 
 
 def _queue_frame(service: Service, run: Run) -> bytes:

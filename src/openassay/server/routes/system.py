@@ -14,7 +14,7 @@ from importlib.resources.abc import Traversable
 from string import Template
 from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from openassay.engine.services import NODE_STATUS, build_graph
@@ -130,23 +130,16 @@ async def healthz() -> HealthBody:
     return HealthBody()
 
 
-def _get_readiness(request: Request, service: ServiceDep) -> Readiness:
-    """Return the checks, which are made once for the server."""
-    state = request.app.state
-    if not hasattr(state, "readiness"):
-        resources = service.resources
-        needs = list_checks(
-            service.settings, resources.folder, resources.rows.database, resources.sources.list_sources()
-        )
-        state.readiness = Readiness(needs)
-    found: Readiness = state.readiness
-    return found
-
-
 @health_router.get("/readyz", summary="Check whether it is ready", responses=refusals(429, 503), dependencies=[Visitor])
-async def readyz(service: ServiceDep, readiness: Annotated[Readiness, Depends(_get_readiness)]) -> ReadinessBody:
+async def readyz(request: Request, service: ServiceDep) -> ReadinessBody:
     """Whether everything that the settings name is available, and runs are executed. What is optional is listed as
     degraded. Checked at most once a second."""
+    state, resources = request.app.state, service.resources
+    if not hasattr(state, "readiness"):  # the checks are made once for the server
+        sources = await asyncio.to_thread(resources.sources.list_sources)
+        checks = list_checks(service.settings, resources.folder, resources.rows.database, sources)
+        state.readiness = Readiness(checks)
+    readiness: Readiness = state.readiness
     problems, degraded = await readiness.summarise()
     if not service.dispatcher.is_alive():
         problems.append("no worker is picking up runs")

@@ -17,14 +17,7 @@ from openassay.models.event import RunStatus
 from openassay.models.evidence import DocumentKind
 from openassay.models.plan import Depth, Mode, Style, parse_edits
 from openassay.models.report import ReportData
-from openassay.models.thread import (
-    LONGEST_DELIVERABLE,
-    BranchChanges,
-    BranchTree,
-    Cursor,
-    Priority,
-    ThreadSummary,
-)
+from openassay.models.thread import LONGEST_DELIVERABLE, BranchChanges, BranchTree, Cursor, Priority, ThreadSummary
 from openassay.server import responses, runs
 from openassay.server.auth import (
     Caller,
@@ -42,13 +35,13 @@ from openassay.server.bodies import (
     Id,
     JsonData,
     ReadableText,
+    hide_file_urls,
     refusals,
     require_shallow,
     with_examples,
 )
 from openassay.server.idempotency import Idempotency
 from openassay.server.problems import MalformedError
-from openassay.server.redact import hide_file_urls
 from openassay.server.reports import RunQuery, load_report, redact_for
 from openassay.server.responses import IfMatch
 from openassay.server.runs import RunBody, StartResponse, to_run_body, wait_for_start
@@ -529,11 +522,7 @@ class NewThread(Body):
 
 
 @threads_router.post(
-    "/api/threads",
-    status_code=201,
-    summary="Create an empty thread",
-    response_model=ThreadBody,
-    responses=refusals(),
+    "/api/threads", status_code=201, summary="Create an empty thread", response_model=ThreadBody, responses=refusals()
 )
 async def create_thread(body: NewThread, caller: Writer, service: ServiceDep) -> Response:
     thread = await service.engine.create_thread(make_title(body.title), body.mode, caller.user)
