@@ -206,54 +206,43 @@ def due_breakpoints(place: BreakpointPlace, state: State, context: ResearchConte
     """List the breakpoints of a place that are due and were not passed yet; none where nobody can answer."""
     if not context.options.interactive:
         return []
-    fields = condition_fields(state, context)
-    standard = _standard_breakpoint(place, fields, state, context)
-    stops = [standard] if standard else []
-    back = load_edits(state).get("back")
-    turn = {"harvest": state["round"], "review": state["iteration"], "output": state["iteration"]}.get(place, 0)
-    for custom in context.settings.breakpoints.custom:
-        key, when = f"custom:{custom.name}:{turn}", custom.when
-        if custom.at != place or not (when is None or key == back or is_condition_met(when, fields)):
-            continue
-        condition = f": {when.field} {when.operator} {when.value}".removesuffix(" None") if when else ""
-        question = custom.question or f"Continue? ({custom.name}{condition})"
-        shows = tuple(dict.fromkeys((*(custom.shows or SHOWN[place]), CHANGED[place])))
-        stops.append(DueBreakpoint(key, question, shows, custom.timeout, custom.auto_approve))
-    return [stop for stop in stops if stop.key not in state["approvals"]]
-
-
-def _standard_breakpoint(
-    place: BreakpointPlace, fields: Mapping[str, Any], state: State, context: ResearchContext
-) -> DueBreakpoint | None:
-    settings, points = context.settings, context.settings.breakpoints
+    settings, points, fields = context.settings, context.settings.breakpoints, condition_fields(state, context)
+    stops, shown, back = [], SHOWN[place], load_edits(state).get("back")
     publish = "Publish this report?"
     if place in ("review", "output") and not _review_approves(state):
         publish = "The review does not approve it. Publish anyway?"
     match place:
         case "plan" if settings.hitl_after_planning or (context.options.approve_plan and not is_cut_short(state)):
             question = "Is this plan what you want?"
-            return DueBreakpoint("plan", question, SHOWN[place], points.plan_timeout, points.plan_auto_approve)
+            stops.append(DueBreakpoint("plan", question, shown, points.plan_timeout, points.plan_auto_approve))
         case "harvest" if points.before_harvest:
             pages, passages, usd = (fields["harvest"][name] for name in ("pages", "passages", "usd"))
-            wanted = [(pages, points.harvest_pages), (usd, points.harvest_usd)]
-            limits = [(amount, least) for amount, least in wanted if least]
-            if limits and all(amount < least for amount, least in limits):
-                return None
+            limits = [(pages, points.harvest_pages), (usd, points.harvest_usd)]
+            reached = [amount >= least for amount, least in limits if least]
             counts = [(pages, "web page"), (passages, "passage")]
             what = " and ".join(f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count) or "nothing"
             key, question = f"harvest:{state['round']}", f"Read {what}, about ${usd:.2f}?"
-            return DueBreakpoint(key, question, SHOWN[place], points.harvest_timeout, points.harvest_auto_approve)
+            if any(reached) or not reached:
+                stops.append(DueBreakpoint(key, question, shown, points.harvest_timeout, points.harvest_auto_approve))
         case "review" if points.on_critical:
-            key, question = f"critical:{state['iteration']}", publish
-            if any(issue.severity == "critical" for issue in load_issues(state)):
-                question = "The review found a critical issue. Publish anyway?"
-            elif key != load_edits(state).get("back"):
-                return None
-            return DueBreakpoint(key, question, SHOWN[place], points.critical_timeout, points.critical_auto_approve)
+            key = f"critical:{state['iteration']}"
+            critical = any(issue.severity == "critical" for issue in load_issues(state))
+            question = "The review found a critical issue. Publish anyway?" if critical else publish
+            if critical or key == back:
+                stops.append(DueBreakpoint(key, question, shown, points.critical_timeout, points.critical_auto_approve))
         case "output" if settings.hitl_before_output:
             key = f"output:{state['iteration']}"
-            return DueBreakpoint(key, publish, SHOWN[place], points.output_timeout, points.output_auto_approve)
-    return None
+            stops.append(DueBreakpoint(key, publish, shown, points.output_timeout, points.output_auto_approve))
+    turn = {"harvest": state["round"], "review": state["iteration"], "output": state["iteration"]}.get(place, 0)
+    for custom in points.custom:
+        key, when = f"custom:{custom.name}:{turn}", custom.when
+        if custom.at != place or not (when is None or key == back or is_condition_met(when, fields)):
+            continue
+        condition = f": {when.field} {when.operator} {when.value}".removesuffix(" None") if when else ""
+        question = custom.question or f"Continue? ({custom.name}{condition})"
+        shows = tuple(dict.fromkeys((*(custom.shows or shown), CHANGED[place])))
+        stops.append(DueBreakpoint(key, question, shows, custom.timeout, custom.auto_approve))
+    return [stop for stop in stops if stop.key not in state["approvals"]]
 
 
 def _review_approves(state: State) -> bool:

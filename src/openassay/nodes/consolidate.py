@@ -1,7 +1,7 @@
 """Bring the rounds together: sources S1, S2, ... and evidence E1, E2, ..., each once, and how far they reach."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -35,9 +35,18 @@ FindingKey = tuple[str, str, int]
 
 async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, plan, understanding = runtime.context, load_plan(state), load_understanding(state)
-    known = {_finding_key(finding): finding.id for finding in load_findings(state)}
-    read = [Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]]
-    findings = _merge_findings(read, known)
+    # One finding per span and sub-question, named E1, E2, ... from the most relevant on; one of an earlier round keeps
+    # its name.
+    best: dict[FindingKey, Finding] = {}
+    for finding in (Finding.model_validate(item) for key in sorted(state["read"]) for item in state["read"][key]):
+        key = _finding_key(finding)
+        if key not in best or finding.relevance > best[key].relevance:
+            best[key] = finding
+    ids = {_finding_key(finding): finding.id for finding in load_findings(state)}
+    findings = []
+    for finding in sorted(best.values(), key=lambda finding: (-finding.relevance, finding.id)):
+        id = ids.setdefault(_finding_key(finding), f"E{len(ids) + 1}")
+        findings.append(finding.model_copy(update={"id": id}))
     # How complete the data are at a source that can tell, unless no such source knows one of the subjects.
     judges = [source for source in context.sources if isinstance(source, ConfidenceSource)]
     opinions = [[judge.confidence(subject) for judge in judges] for subject in understanding.subjects]
@@ -111,21 +120,6 @@ async def _answer_coverage(
             best = max(answer_scores(question, witnesses[question.id], today))
             coverage[question.id] = max(coverage[question.id], round(best, 4))
     return coverage
-
-
-def _merge_findings(findings: Sequence[Finding], known: Mapping[FindingKey, str]) -> list[Finding]:
-    """Keep one finding per span and sub-question, named E1, E2, ... from the most relevant on; one of an earlier round
-    keeps its name."""
-    best: dict[FindingKey, Finding] = {}
-    for finding in findings:
-        key = _finding_key(finding)
-        if key not in best or finding.relevance > best[key].relevance:
-            best[key] = finding
-    ordered = sorted(best.values(), key=lambda finding: (-finding.relevance, finding.id))
-    names = dict(known)
-    for finding in ordered:
-        names.setdefault(_finding_key(finding), f"E{len(names) + 1}")
-    return [finding.model_copy(update={"id": names[_finding_key(finding)]}) for finding in ordered]
 
 
 def _finding_key(finding: Finding) -> FindingKey:

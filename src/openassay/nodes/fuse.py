@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
@@ -54,7 +54,16 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
     if plan.edited and subjects:
         names = [name for sub_question in plan.questions for name in find_names(sub_question.text)]
         subjects = tuple(dict.fromkeys((*subjects, *names)))
-    off_subject = await _find_off_subject(fused.values(), subjects, context)
+    # Documents about something else are left out: their "we" and "the company" would be taken for the subject's.
+    off_subject = set()
+    if len(subjects) <= MAX_SUBJECTS:
+        whole = [hit.document for hits in fused.values() for hit in hits if hit.document and has_full_document(hit)]
+        documents = list((await load_documents(whole, context)).values())
+        kept = await asyncio.to_thread(select_on_subject, documents, subjects)
+        for document in documents:
+            if document.hash not in kept:
+                off_subject.add(document.hash)
+                await context.emit("skip", "fuse", path=document.title, reason=f"is not about {' or '.join(subjects)}")
     # No hit points to what earlier rounds have chosen of pages, but it still bears witness.
     fetched = {outcome["document"] for outcome in harvested.values()}
     selected = {}
@@ -155,21 +164,6 @@ def select_pages(
             }
         pages[question] = list(chosen.values())
     return pages
-
-
-async def _find_off_subject(
-    lists: Iterable[Sequence[Hit]], subjects: Sequence[str], context: ResearchContext
-) -> set[str]:
-    """Find documents about something else: their "we" and "the company" would be taken for the subject's."""
-    if len(subjects) > MAX_SUBJECTS:
-        return set()
-    names = [hit.document for hits in lists for hit in hits if hit.document and has_full_document(hit)]
-    documents = list((await load_documents(names, context)).values())
-    kept = await asyncio.to_thread(select_on_subject, documents, subjects)
-    for document in documents:
-        if document.hash not in kept:
-            await context.emit("skip", "fuse", path=document.title, reason=f"is not about {' or '.join(subjects)}")
-    return {document.hash for document in documents} - kept
 
 
 def rank_by_title_figures(hits: Sequence[Hit], question: str) -> list[Hit]:

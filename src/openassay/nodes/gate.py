@@ -62,7 +62,24 @@ async def gate(state: State, runtime: Runtime[ResearchContext]) -> State:
     if mode is Mode.PLAN and not can_wait(context):
         mode, notices["mode"] = Mode.AUTO, NOBODY
         await context.emit("notice", "gate", text=NOBODY)
-    hits = await _search_preview(understanding.question, context)
+    # One cheap search: do the sources know anything, and do the first hits agree on what it is about? Providers that
+    # are paid, or slow, are not asked for that.
+    hits: list[Hit] = []
+    preferences = source_preferences(understanding.question, context.options)
+    for source in select_sources(context.sources, (), preferences):
+        if isinstance(source, RemoteSource) and (
+            source.terms.usd or source.terms.per_minute < FAST_RATE or "web" not in source.types
+        ):
+            continue
+        try:
+            hits += await source.search(understanding.question, limit=PREVIEW_HITS)
+        except SourceError as error:
+            await context.emit("error", "gate", source=source.name, message=error.message, retryable=error.retryable)
+        except Exception as error:
+            if is_transient(error):
+                raise
+            message = f"{source.name} failed: {type(error).__name__}"
+            await context.emit("error", "gate", source=source.name, message=message, retryable=False)
     decision = decide_mode(understanding, hits, context, wanted=mode, guessed="understand" in state["notices"])
     await context.emit("notice" if decision.flipped else "leave", "gate", **decision.plain())
     update: State = {"gate": decision.plain(), "notices": notices, "current_agent": "gate"}
@@ -84,27 +101,6 @@ async def gate(state: State, runtime: Runtime[ResearchContext]) -> State:
 def can_wait(context: ResearchContext) -> bool:
     """Tell whether somebody will answer: a person is there, or has asked for plan mode with this very question."""
     return context.options.interactive or context.options.mode is Mode.PLAN
-
-
-async def _search_preview(question: str, context: ResearchContext) -> list[Hit]:
-    """Make one cheap search: do the sources know anything, and do the first hits agree on what it is about? Providers
-    that are paid, or slow, are not asked for that."""
-    hits: list[Hit] = []
-    for source in select_sources(context.sources, (), source_preferences(question, context.options)):
-        if isinstance(source, RemoteSource) and (
-            source.terms.usd or source.terms.per_minute < FAST_RATE or "web" not in source.types
-        ):
-            continue
-        try:
-            hits += await source.search(question, limit=PREVIEW_HITS)
-        except SourceError as error:
-            await context.emit("error", "gate", source=source.name, message=error.message, retryable=error.retryable)
-        except Exception as error:
-            if is_transient(error):
-                raise
-            message = f"{source.name} failed: {type(error).__name__}"
-            await context.emit("error", "gate", source=source.name, message=message, retryable=False)
-    return hits
 
 
 def hit_coherence(hits: Sequence[Hit], question: str) -> float:

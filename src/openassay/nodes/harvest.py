@@ -6,7 +6,7 @@ A page that cannot be read is reported and stops nothing.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import cast
 
@@ -110,7 +110,16 @@ async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
     fetched = {outcome["document"] for outcome in outcomes if outcome["document"]}
     earlier = [passage["document"] for passages in before.values() for passage in passages]
     documents = await load_documents([o["document"] for o in outcomes if o["document"]] + earlier, context)
-    copies = await _find_copies(documents.values(), fetched, context)
+    # Each copy and the document it repeats. A person's own is kept before a page, a page before its summary.
+    own_documents = [name for name, document in documents.items() if document.kind in ("document", "demo")]
+    texts = [(name, document.text) for name, document in documents.items()]
+    keep_first = [*own_documents, *(name for name in documents if name in fetched)]
+    duplicates = await asyncio.to_thread(find_duplicates, texts, keep_first)
+    copies = {copy: original for copy, original in duplicates.items() if copy not in own_documents}
+    for copy, original in copies.items():
+        if copy in fetched:
+            reason = f"says the same as “{documents[original].title}”"
+            await context.emit("skip", "select", path=documents[copy].title, reason=reason)
     questions = [SubQuestion.model_validate(task["question"]) for task in load_tasks(state)]
     ranked = await context.ranker.rank(
         [document for name, document in documents.items() if name in fetched and name not in copies],
@@ -135,21 +144,6 @@ async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
         "selected": {question: [dict(place) for place in places] for question, places in selected.items()},
         "current_agent": "research",
     }
-
-
-async def _find_copies(documents: Iterable[Document], fetched: set[str], context: ResearchContext) -> dict[str, str]:
-    """Map each copy to the document it repeats. A person's own is kept before a page, a page before its summary."""
-    by_hash = {document.hash: document for document in documents}
-    own = [name for name, document in by_hash.items() if document.kind in ("document", "demo")]
-    texts = [(name, document.text) for name, document in by_hash.items()]
-    keep_first = [*own, *(name for name in by_hash if name in fetched)]
-    duplicates = await asyncio.to_thread(find_duplicates, texts, keep_first)
-    copies = {copy: original for copy, original in duplicates.items() if copy not in own}
-    for copy, original in copies.items():
-        if copy in fetched:
-            reason = f"says the same as “{by_hash[original].title}”"
-            await context.emit("skip", "select", path=by_hash[copy].title, reason=reason)
-    return copies
 
 
 def merge_passages(own: Sequence[PassageRef], ranked: Sequence[Passage], limits: ReadingSettings) -> list[PassageRef]:

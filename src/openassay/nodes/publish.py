@@ -151,7 +151,7 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, claims, draft = runtime.context, load_claims(state), load_draft(state)
     supported = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED]
     history = await condense_history(state, context)
-    cards: tuple[SourceCard, ...] = ()
+    cards: list[SourceCard] = []
     basis: Basis
     if supported:
         basis, status = "draft" if draft else "analysis", ReportStatus.PARTIAL
@@ -174,18 +174,29 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
             lines.append("You could check the spelling, name the subject in full, or add documents that cover it.")
         sections = (build_notice("No answer found", *lines),)
         if state["sources"] and not state["rejected"]:
-            basis, cards = "results", await _build_result_cards(state, context)
+            # The sources that were read, those with something on the matter first, each with what it says.
+            basis, sources, quotes = "results", load_sources(state), dict[str, str]()
+            for finding in load_findings(state):  # best first
+                quotes.setdefault(finding.span.document, finding.span.quote[:MAX_QUOTE_LENGTH])
+            documents = await load_documents((source["document"] for source in sources), context)
+            groups = await asyncio.to_thread(group_documents, documents.values())
+            for source in sorted(sources, key=lambda source: source["document"] not in quotes)[:MAX_RESULTS]:
+                quote = quotes.get(source["document"], "")
+                why = f"found, not verified: “{quote}”" if quote else "found, and nothing in it on the question"
+                cards.append(build_card(source, documents[source["document"]], groups, why))
             # Nothing of what they say is asserted, not even their titles: those stand in the list of sources.
             listed = ", ".join(f"[{card.id}]" for card in cards)
-            found = f"These sources were found and read: {listed}."
-            why = "Nothing in them could be verified as an answer; what they are is listed with the sources."
-            sections = (*sections, build_notice("Found but not verified", found, why))
+            lines = [
+                f"These sources were found and read: {listed}.",
+                "Nothing in them could be verified as an answer; what they are is listed with the sources.",
+            ]
+            sections = (*sections, build_notice("Found but not verified", *lines))
     report = await compose_report(state, context, sections, status)
     # What was found is listed, though nothing rests on it; what is cited keeps its own card.
     cited = {card.id for card in report.sources}
-    cards = (*report.sources, *(card for card in cards if card.id not in cited))
-    metadata = report.metadata.model_copy(update={"sources": len(cards)})
-    report = report.model_copy(update={"basis": basis, "sources": cards, "metadata": metadata})
+    listed_cards = (*report.sources, *(card for card in cards if card.id not in cited))
+    metadata = report.metadata.model_copy(update={"sources": len(listed_cards)})
+    report = report.model_copy(update={"basis": basis, "sources": listed_cards, "metadata": metadata})
     return await finish_run(state, context, report, history)
 
 
@@ -229,19 +240,3 @@ def _list_caveats(state: State, basis: Basis, context: ResearchContext) -> Itera
 def _end_reason(state: State) -> str:
     last = next(reversed(state["approvals"].values()), {})
     return "Nobody answered a review in time" if last.get("decision") == "timeout" else "It was rejected at a review"
-
-
-async def _build_result_cards(state: State, context: ResearchContext) -> tuple[SourceCard, ...]:
-    """Describe the sources that were read, those with something on the matter first, each with what it says."""
-    quotes: dict[str, str] = {}
-    for finding in load_findings(state):  # best first
-        quotes.setdefault(finding.span.document, finding.span.quote[:MAX_QUOTE_LENGTH])
-    sources = load_sources(state)
-    documents = await load_documents((source["document"] for source in sources), context)
-    groups = await asyncio.to_thread(group_documents, documents.values())
-    cards = []
-    for source in sorted(sources, key=lambda source: source["document"] not in quotes)[:MAX_RESULTS]:
-        quote = quotes.get(source["document"], "")
-        why = f"found, not verified: “{quote}”" if quote else "found, and nothing in it on the question"
-        cards.append(build_card(source, documents[source["document"]], groups, why))
-    return tuple(cards)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from openassay.context import ResearchContext
 from openassay.models.evidence import ANSWERED, Claim, Disagreement, Document, Mark, QuoteSpan, Verdict
-from openassay.models.plan import Plan, QueryType, SubQuestion
+from openassay.models.plan import Plan, QueryType
 from openassay.models.report import (
     Coverage,
     Dispute,
@@ -51,7 +51,7 @@ from openassay.state import (
     load_supported_claims,
     load_vetoes,
 )
-from openassay.text.quantities import Quantity, find_quantities
+from openassay.text.quantities import find_quantities
 from openassay.text.questions import (
     answer_kinds,
     distinctive_stems,
@@ -60,7 +60,7 @@ from openassay.text.questions import (
     has_answer_kind,
     has_name,
 )
-from openassay.text.relations import MainFigure, find_main_figure, find_years
+from openassay.text.relations import find_main_figure, find_years
 from openassay.text.sentences import is_table_row, split_sentences
 from openassay.text.words import content_words, jaccard, stems
 from openassay.verification.quotes import find_quote
@@ -295,6 +295,21 @@ def build_answers(
     built = []
     for answer in answers:
         bound = [claims[name] for name in answer.claims]
+        # An answer that several independent sources give is asserted against fewer; all others that somebody
+        # contradicts are only shown. A contradiction nobody has weighed counts as one.
+        disputed, weighed = False, set[str]()
+        for matter in disagreements:
+            for side, own in enumerate(matter.sides):
+                if matter.resolved or not set(answer.claims) & set(own):
+                    continue
+                others = [count for at, count in enumerate(matter.backing) if at != side]
+                if (
+                    len(matter.backing) != len(matter.sides)
+                    or matter.backing[side] < MIN_BACKING
+                    or matter.backing[side] <= max(others)
+                ):
+                    disputed = True
+                weighed |= {name for other in matter.sides if other is not own for name in other}
         built.append(
             ShortAnswer(
                 text=answer.text,
@@ -302,27 +317,10 @@ def build_answers(
                 claims=answer.claims,
                 citations=tuple(dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)),
                 mark=bound[0].mark,
-                disputed=_is_disputed(bound, disagreements),
+                disputed=disputed or any(claim.superseded_by or set(claim.disputed_by) - weighed for claim in bound),
             )
         )
     return tuple(built)
-
-
-def _is_disputed(bound: Sequence[Claim], disagreements: Sequence[Disagreement]) -> bool:
-    """An answer that several independent sources give is asserted against fewer; all others that somebody contradicts
-    are only shown. A contradiction nobody has weighed counts as one."""
-    names = {claim.id for claim in bound}
-    weighed: set[str] = set()
-    for matter in disagreements:
-        for side, own in enumerate(matter.sides):
-            if matter.resolved or not names & set(own):
-                continue
-            if len(matter.backing) != len(matter.sides) or matter.backing[side] < MIN_BACKING:
-                return True
-            if matter.backing[side] <= max(count for at, count in enumerate(matter.backing) if at != side):
-                return True
-            weighed |= {name for other in matter.sides if other is not own for name in other}
-    return any(claim.superseded_by or set(claim.disputed_by) - weighed for claim in bound)
 
 
 def list_considerations(state: State, plan: Plan | None, context: ResearchContext) -> list[str]:
@@ -364,25 +362,25 @@ def list_open_questions(state: State) -> tuple[str, ...]:
         own = [claim for claim in claims if question.id in claim.questions]
         wanting = analysis is not None and question.text in analysis.unanswered
         if wanting or state["coverage"].get(question.id, 1.0) < ANSWERED:
-            own = [claim for claim in own if _is_answer(question, claim)]
+            # Only claims that are well supported, to the point, and have the kind of answer, the names and the years
+            # that are asked for.
+            names = [distinctive_stems(name) for name in find_question_names(question.text)]
+            kinds, years = answer_kinds(question.text), find_year_range(question.in_context)
+            answering = []
+            for claim in own:
+                known = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
+                if (
+                    (claim.mark is Mark.CORROBORATED or claim.confidence >= SURE_CLAIM)
+                    and claim.relevance >= TO_THE_POINT
+                    and all(has_answer_kind(kind, claim.text) for kind in kinds)
+                    and all(has_name(name, known) for name in names)
+                    and (years is None or years.overlaps(find_years(claim.text)))
+                ):
+                    answering.append(claim)
+            own = answering
         if not own:
             unanswered.append(question.text)
     return tuple(unanswered)
-
-
-def _is_answer(question: SubQuestion, claim: Claim) -> bool:
-    """Tell whether a claim is well supported, to the point, and has the kind of answer, the names and the years that
-    are asked for."""
-    sure = claim.mark is Mark.CORROBORATED or claim.confidence >= SURE_CLAIM
-    known = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
-    years = find_year_range(question.in_context)
-    return (
-        sure
-        and claim.relevance >= TO_THE_POINT
-        and all(has_answer_kind(kind, claim.text) for kind in answer_kinds(question.text))
-        and all(has_name(distinctive_stems(name), known) for name in find_question_names(question.text))
-        and (years is None or years.overlaps(find_years(claim.text)))
-    )
 
 
 def list_gaps(state: State) -> tuple[OpenSubQuestion, ...]:
@@ -496,63 +494,49 @@ def build_key_figures(draft: Draft, claims: Mapping[str, Claim], ids: Mapping[st
 
 
 def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
+    """Yield a row for every claim with a figure that stands in its quotes."""
     for claim in claims:
-        row = None
-        if is_table_row(claim.text):
+        text, what, value, when = claim.text, "", "", ""
+        if is_table_row(text):
             # The first figure of a row of a table, under its heading.
-            head, dash, cells = claim.text.partition(" — ")
-            label, colon, rest = (cells if dash else claim.text).partition(": ")
+            head, dash, cells = text.partition(" — ")
+            label, colon, rest = (cells if dash else text).partition(": ")
             value = rest.partition(";")[0].rstrip(".").strip()
             if colon and len(head.split()) <= MAX_LABEL_WORDS and len(value.split()) <= MAX_VALUE_WORDS:
                 dated = dash and any(quantity.kind in ("year", "date") for quantity in find_quantities(label))
-                when = label if dated and _is_in_quotes(label, claim) else ""
-                row = FigureRow(claim, (head if dash else label).strip(), value, when)
-        elif figure := find_main_figure(claim.text):
+                what, when = (head if dash else label).strip(), label if dated else ""
+        elif figure := find_main_figure(text):
             # With the whole of its unit, or with what it counts where it has none.
-            more = (_COUNTED if figure.counts else _COMPOUND).match(claim.text, figure.end)
-            value = claim.text[figure.start : more.end() if more else figure.end].strip()
-            row = FigureRow(claim, _figure_label(claim.text, figure), value, _nearest_date(claim, figure))
-        if row and row.what and any(letter.isdigit() for letter in row.value) and _is_in_quotes(row.value, claim):
-            yield row
+            more = (_COUNTED if figure.counts else _COMPOUND).match(text, figure.end)
+            value = text[figure.start : more.end() if more else figure.end].strip()
+            # It is of what the words say that lead up to it, else those that follow it.
+            what = _trim_label(_OPENING.sub("", _CLAUSE.split(text[: figure.start])[-1].strip()))
+            leading, after = what.split(), _AFTER.match(text[figure.end :])
+            if len(content_words(what)) < 2:
+                what = _trim_label(f"{what} {after[1]}".strip()) if after else ""
+            elif len(leading) > MAX_LABEL_WORDS:
+                what = f"… {' '.join(leading[-MAX_LABEL_WORDS:])}"
+            # The date nearest to it in its own sentence, as it is spelled.
+            sentence = next((p for p in split_sentences(text) if p.start <= figure.start < p.end), None)
+            start, end = (sentence.start, sentence.end) if sentence else (0, len(text))
+            dates = {
+                min(abs(date.start - figure.end), abs(figure.start - date.end)): text[date.start : date.end].strip()
+                for date in reversed(find_quantities(text))
+                if date.kind in ("year", "date", "decade") and start <= date.start < end
+            }
+            when = dates[min(dates)] if dates else ""
+        if what and any(letter.isdigit() for letter in value) and _is_in_quotes(value, claim):
+            yield FigureRow(claim, what, value, when if _is_in_quotes(when, claim) else "")
 
 
 def _is_in_quotes(value: str, claim: Claim) -> bool:
     return any(value in " ".join(span.quote.split()) for span in claim.spans)
 
 
-def _figure_label(text: str, figure: MainFigure) -> str:
-    """Return the words that lead up to a figure, else those that follow it."""
-    before = _CLAUSE.split(text[: figure.start])[-1].strip()
-    before = _trim_label(_OPENING.sub("", before))
-    if len(content_words(before)) >= 2:
-        words = before.split()
-        return before if len(words) <= MAX_LABEL_WORDS else f"… {' '.join(words[-MAX_LABEL_WORDS:])}"
-    after = _AFTER.match(text[figure.end :])
-    return _trim_label(f"{before} {after[1]}".strip()) if after else ""
-
-
 def _trim_label(text: str) -> str:
     while (shorter := _TRAILING.sub("", text)) != text:
         text = shorter
     return text.strip(" ,(")
-
-
-def _nearest_date(claim: Claim, figure: MainFigure) -> str:
-    """Return the date nearest to the figure in its own sentence, as it is spelled."""
-    own = next((p for p in split_sentences(claim.text) if p.start <= figure.start < p.end), None)
-    start, end = (own.start, own.end) if own else (0, len(claim.text))
-    dates = [
-        quantity
-        for quantity in find_quantities(claim.text)
-        if quantity.kind in ("year", "date", "decade") and start <= quantity.start < end
-    ]
-
-    def distance(date: Quantity) -> int:
-        return min(abs(date.start - figure.end), abs(figure.start - date.end))
-
-    nearest = min(dates, key=distance, default=None)
-    spelled = claim.text[nearest.start : nearest.end].strip() if nearest else ""
-    return spelled if spelled and _is_in_quotes(spelled, claim) else ""
 
 
 def mask_unverified_text(report: ReportData) -> ReportData:

@@ -72,12 +72,38 @@ async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
         if not (others := await _find_other_queries(results, sources, task, context)):
             break
         results += await _ask_all(others, sources, task, context)
-    outcomes = {task["key"]: _summarize_search(results, task, context)}
+    own, today = task["question"]["id"], context.started.date()
+    answers = [result for result in results if not result.error]
+    answered = {result.query["text"] for result in answers}
+    # Other words of the same sub-question that mean the same share the outcome of the query that was asked.
+    alike = {
+        query["text"]: [other["text"] for other in query.get("also", ()) if other["question"] == own]
+        for query in task["queries"]
+    }
+    queries = []
+    for text in dict.fromkeys(result.query["text"] for result in results):
+        status = "completed" if text in answered else "failed"
+        queries += [{"text": text, "status": status}]
+        queries += [{"text": same, "as": text, "status": status} for same in alike.get(text, ())]
+    recent = needs_recent_sources(task["understanding"]["question"], today)
+    failed = [(result.source, result.error) for result in results if result.error]
+    counts = Counter(source for source, _ in failed)
+    outcome: SearchOutcome = {
+        "question": own,
+        "queries": queries,
+        "hits": _dump_hits(fuse([result.hits for result in answers], today, moving=recent)),
+        "completed": len(answers),
+        "failed": len(failed),
+        "cached": sum(result.cached for result in answers),
+        "avoided": dict(sum((result.avoided for result in results), Counter())),
+        "errors": {source: [error.message, counts[source]] for source, error in failed},
+    }
+    outcomes = {task["key"]: outcome}
     # Other sub-questions get what was asked for them too.
     for query in task["queries"]:
-        best = fuse([result.hits for result in results if result.query is query], context.started.date())
+        best = fuse([result.hits for result in results if result.query is query], today)
         shared = {other["question"]: other["text"] for other in reversed(query.get("also", ()))}
-        shared.pop(task["question"]["id"], None)
+        shared.pop(own, None)
         for question, text in shared.items():
             key = f"{task['key']} for {question}: {text}"
             outcomes[key] = result_from_hits(question, text, query["text"], _dump_hits(best))
@@ -87,19 +113,31 @@ async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
 async def _ask_all(
     queries: Sequence[Plain], sources: Sequence[Source], task: SearchTask, context: ResearchContext
 ) -> list[QueryResult]:
-    jobs = [(query, source) for source in sources for query in _queries_for(source, queries)]
+    jobs = []
+    for source in sources:
+        # The queries of the source's types, or of none in particular, unless it is for code alone.
+        types = set(query_types_of(source))
+        suited = [one for one in queries if types & set(one["types"]) or (not one["types"] and types != {"code"})]
+        unscoped = [query for query in suited if not _SITE.search(query["text"])]
+        if not isinstance(source, RemoteSource):
+            suited = unscoped
+        elif "web" not in types or source.terms.per_minute < FAST_RATE:
+            # A slow source gets the first, and a few where no other searches the web.
+            stands_in = getattr(source, "stands_in", False)
+            suited = suited[:STAND_IN_QUERIES] if stands_in else (unscoped or suited)[:1]
+        jobs += [(query, source) for query in suited]
     results = await asyncio.gather(*(_ask(query, source, task, context) for query, source in jobs))
     # A source that is down is reported once, not once a query.
     failed: dict[tuple[str, str], list[QueryResult]] = {}
     for result in results:
         if result.error:
             failed.setdefault((result.source, result.error.message), []).append(result)
-    for (source, message), same in failed.items():
+    for (name, message), same in failed.items():
         if error := same[0].error:
             await context.emit(
                 "error",
                 "search",
-                source=source,
+                source=name,
                 query=same[0].query["text"],
                 queries=len(same),
                 message=message,
@@ -109,19 +147,6 @@ async def _ask_all(
                 category=error.category,
             )
     return results
-
-
-def _queries_for(source: Source, queries: Sequence[Plain]) -> Sequence[Plain]:
-    """Return the queries of the source's types, or of none in particular, unless it is for code alone. A slow source
-    gets the first, and a few where no other searches the web."""
-    types = set(query_types_of(source))
-    suited = [query for query in queries if types & set(query["types"]) or (not query["types"] and types != {"code"})]
-    unscoped = [query for query in suited if not _SITE.search(query["text"])]
-    if not isinstance(source, RemoteSource):
-        return unscoped
-    if "web" in types and source.terms.per_minute >= FAST_RATE:
-        return suited
-    return suited[:STAND_IN_QUERIES] if getattr(source, "stands_in", False) else (unscoped or suited)[:1]
 
 
 async def _ask(query: Plain, source: Source, task: SearchTask, context: ResearchContext) -> QueryResult:
@@ -230,36 +255,6 @@ async def _find_other_queries(
         note = f"few results for “{task['question']['text']}”, so it was asked in other words: {'; '.join(texts)}"
         await context.emit("notice", "search", text=note, question=task["question"]["id"], queries=texts)
     return [{"text": query.text, "types": [query.type]} for query in chosen]
-
-
-def _summarize_search(results: Sequence[QueryResult], task: SearchTask, context: ResearchContext) -> SearchOutcome:
-    question = task["question"]["id"]
-    answers = [result for result in results if not result.error]
-    answered = {result.query["text"] for result in answers}
-    # Other words of the same sub-question that mean the same share the outcome of the query that was asked.
-    alike = {
-        query["text"]: [other["text"] for other in query.get("also", ()) if other["question"] == question]
-        for query in task["queries"]
-    }
-    queries = []
-    for text in dict.fromkeys(result.query["text"] for result in results):
-        status = "completed" if text in answered else "failed"
-        queries += [{"text": text, "status": status}]
-        queries += [{"text": same, "as": text, "status": status} for same in alike.get(text, ())]
-    today = context.started.date()
-    recent = needs_recent_sources(task["understanding"]["question"], today)
-    failed = [(result.source, result.error) for result in results if result.error]
-    counts = Counter(source for source, _ in failed)
-    return {
-        "question": question,
-        "queries": queries,
-        "hits": _dump_hits(fuse([result.hits for result in answers], today, moving=recent)),
-        "completed": len(answers),
-        "failed": len(failed),
-        "cached": sum(result.cached for result in answers),
-        "avoided": dict(sum((result.avoided for result in results), Counter())),
-        "errors": {source: [error.message, counts[source]] for source, error in failed},
-    }
 
 
 def _dump_hits(hits: Sequence[Hit]) -> list[Plain]:

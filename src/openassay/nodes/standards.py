@@ -5,7 +5,7 @@ can fix is said in the report, which then counts as less sure; nothing passes in
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
@@ -107,7 +107,26 @@ def check_standards(state: State, draft: Draft, context: ResearchContext) -> lis
         )
         caveat = f"This report cites fewer sources than it should: {wanted} were wanted."
         failures.append(StandardFailure(issue, caveat, mendable=len(available) > len(cited)))
-    failures += _check_recency(cited, available, state, context)
+    # Sources without a date are of no known age and do not meet a configured limit.
+    today, days = context.now().date(), standards.recency_days
+    cutoff = today - timedelta(days=days) if days else find_cutoff(load_question(state), today)
+    dates = {
+        source["document"]: date.fromisoformat(source["published"][:10])
+        for source in load_sources(state)
+        if source["published"]
+    }
+    known = [dates[document] for document in cited if document in dates]
+    if cutoff and (known or days) and all(day < cutoff for day in known):
+        issue = Issue(
+            category="methodology",
+            severity="major",
+            location="sources",
+            description="no source cited is as recent as it should be",
+            fix="use newer sources, if there are any",
+        )
+        caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
+        mendable = any(dates[document] >= cutoff for document in available if document in dates)
+        failures.append(StandardFailure(issue, caveat, mendable))
     advice = [(place, sentence.text) for place, sentence in facts if is_bare_advice(sentence.text)]
     if advice and find_sensitive_fields(state, context):
         place, text = advice[0]
@@ -124,32 +143,6 @@ def check_standards(state: State, draft: Draft, context: ResearchContext) -> lis
         )
         failures.append(StandardFailure(issue, caveat, mendable=True))
     return failures
-
-
-def _check_recency(
-    cited: Collection[str], available: Collection[str], state: State, context: ResearchContext
-) -> list[StandardFailure]:
-    """Check how old the sources are. Those without a date are of no known age and do not meet a configured limit."""
-    today, days = context.now().date(), context.settings.standards.recency_days
-    cutoff = today - timedelta(days=days) if days else find_cutoff(load_question(state), today)
-    dates = {
-        source["document"]: date.fromisoformat(source["published"][:10])
-        for source in load_sources(state)
-        if source["published"]
-    }
-    known = [dates[document] for document in cited if document in dates]
-    if cutoff is None or any(day >= cutoff for day in known) or not (known or days):
-        return []
-    issue = Issue(
-        category="methodology",
-        severity="major",
-        location="sources",
-        description="no source cited is as recent as it should be",
-        fix="use newer sources, if there are any",
-    )
-    caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
-    mendable = any(dates[document] >= cutoff for document in available if document in dates)
-    return [StandardFailure(issue, caveat, mendable)]
 
 
 def detect_fields(question: str, domains: Sequence[str] = ()) -> tuple[Field, ...]:

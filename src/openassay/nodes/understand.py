@@ -46,7 +46,21 @@ async def understand(state: State, runtime: Runtime[ResearchContext]) -> State:
     context = runtime.context
     update: State = {"current_agent": "understand", "status": Status.PLANNING}
     if invalid := find_invalid_fields(state):
-        state, update = await _reset_fields(state, invalid, update, context)
+        # Go on as if the thread had never held these fields.
+        message = {"role": "user", "content": state["original_query"]}
+        empty: State = {
+            "messages": [message],
+            "subject": None,
+            "conversation_summary": "",
+            "clarification_attempts": 0,
+            "clarified": [],
+        }
+        reset = {name: value for name, value in empty.items() if name in invalid}
+        note = f"The thread could not be read in full and was started afresh: {', '.join(reset)}"
+        await context.emit("notice", "understand", text=note, fields=list(reset))
+        notices = {**state["notices"], "thread": note}
+        replaced = {**reset, "messages": {"replace": [message]}} if "messages" in reset else reset
+        state, update = {**state, **reset, "notices": notices}, {**update, **replaced, "notices": notices}  # type: ignore[typeddict-item]
     answers = tuple(item["answer"] for item in state["clarified"])
     conversation = Conversation(
         turns=tuple(load_messages(state)[:-1]),
@@ -105,26 +119,6 @@ def find_invalid_fields(state: State) -> list[str]:
         except ValidationError:
             invalid.append(name)
     return invalid
-
-
-async def _reset_fields(
-    state: State, names: Sequence[str], update: State, context: ResearchContext
-) -> tuple[State, State]:
-    """Return the state as if the thread had never held these fields, and the update that makes it so."""
-    message = {"role": "user", "content": state["original_query"]}
-    empty: State = {
-        "messages": [message],
-        "subject": None,
-        "conversation_summary": "",
-        "clarification_attempts": 0,
-        "clarified": [],
-    }
-    reset = {name: value for name, value in empty.items() if name in names}
-    note = f"The thread could not be read in full and was started afresh: {', '.join(reset)}"
-    await context.emit("notice", "understand", text=note, fields=list(reset))
-    notices = {**state["notices"], "thread": note}
-    replaced = {**reset, "messages": {"replace": [message]}} if "messages" in reset else reset
-    return {**state, **reset, "notices": notices}, {**update, **replaced, "notices": notices}  # type: ignore[typeddict-item]
 
 
 def build_context(state: State, context: str) -> str:

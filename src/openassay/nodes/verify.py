@@ -117,22 +117,20 @@ def _build_wordings(
     for number, draft in enumerate(drafts, 1):
         named = _distinct_spans(spans[name] for name in draft.findings if name in spans)[:MAX_SPANS]
         for text in draft.wordings:
-            settled = any(_is_settled_by(text, span, documents[span.document]) for span in named)
+            # Where it may be from a passage named (figures and names agree, and half of its words are there), or one
+            # says the contrary, no other passage is looked for that might be read as saying it.
+            wanted, settled = set(stems(text)), False
+            for span in named:
+                half = 2 * len(wanted & set(stems(span.quote))) >= len(wanted)
+                title = documents[span.document].title.split()
+                settled = settled or (half and check_statement(text, [span.quote], known=title).agrees)
+                problems = () if settled else check_statement(text, [span.quote]).problems
+                settled = settled or any(problem.kind in OPPOSED for problem in problems)
             sought = [] if settled else index.find_candidates(text)
             others = index.find_equivalents(text, but={span.document for span in named})
             chosen = _distinct_spans([*sought, *named, *others])[:MAX_SPANS]
             wordings.append(ClaimWording(f"C{number}", draft, text, chosen, len(sought)))
     return wordings
-
-
-def _is_settled_by(text: str, span: QuoteSpan, document: Document) -> bool:
-    """Tell whether a statement may be from a passage (figures and names agree, and half of its words are there), or the
-    passage says the contrary: then no other is looked for that might be read as saying it."""
-    wanted, offered = set(stems(text)), set(stems(span.quote))
-    half = 2 * len(wanted & offered) >= len(wanted)
-    if half and check_statement(text, [span.quote], known=document.title.split()).agrees:
-        return True
-    return any(problem.kind in OPPOSED for problem in check_statement(text, [span.quote]).problems)
 
 
 def add_corroboration(
@@ -189,19 +187,31 @@ def decide_claims(
     each = zip(judgements, support.scores(pairs), strict=True)
     claims = []
     for wording in wordings:
-        draft = wording.draft
-        weighed, naming = [], {}
+        draft, text = wording.draft, wording.text
+        weighed, naming = [], dict[QuoteSpan, QuoteSpan]()
         for span in wording.spans:
             judgement, score = next(each)
-            figures, naming[span] = _check_span(wording.text, span, documents[span.document])
+            figures, document = check_statement(text, [span.quote]), documents[span.document]
+            # A passage may leave it to its document's title to name what it is about: then a sentence that names it.
+            named = set(words(document.title)) & set(words(text)) - set(words(span.quote))
+            if named and figures.problems and all(problem.kind == "name" for problem in figures.problems):
+                for piece in split_sentences(document.text, 0, min(OPENING_LENGTH, len(document.text))):
+                    if named <= set(words(piece.text)) and check_statement(text, [span.quote, piece.text]).agrees:
+                        figures = StatementCheck()
+                        naming[span] = QuoteSpan(
+                            document=document.hash, start=piece.start, end=piece.end, quote=piece.text
+                        )
+                        break
+                else:
+                    figures = check_statement(text, [span.quote], known=document.title.split())
             weighed.append(SpanEvidence(span=span, figures=figures, judgement=judgement, support=score))
         claim = decide_verdict(
-            Claim(id=wording.id, text=wording.text, questions=draft.questions, relevance=draft.relevance),
+            Claim(id=wording.id, text=text, questions=draft.questions, relevance=draft.relevance),
             weighed,
             groups,
             credibility,
         )
-        names = [named for span in wording.spans if span in claim.spans and (named := naming[span])]
+        names = [naming[span] for span in wording.spans if span in claim.spans and span in naming]
         spans = _distinct_spans([*claim.spans, *names])
         reasons = claim.reasons
         elsewhere = {(span.document, span.start) for span in wording.spans[: wording.sought]}
@@ -210,20 +220,6 @@ def decide_claims(
             reasons = (*reasons, "found in another passage than the one it named")
         claims.append(claim.model_copy(update={"spans": tuple(spans), "reasons": reasons}))
     return claims
-
-
-def _check_span(text: str, span: QuoteSpan, document: Document) -> tuple[StatementCheck, QuoteSpan | None]:
-    """Check a statement against a passage. Where the passage leaves it to the title of its document to name what the
-    statement is about, return the sentence that names it as well."""
-    result = check_statement(text, [span.quote])
-    named = set(words(document.title)) & set(words(text)) - set(words(span.quote))
-    if result.agrees or not named or any(problem.kind != "name" for problem in result.problems):
-        return result, None
-    for piece in split_sentences(document.text, 0, min(OPENING_LENGTH, len(document.text))):
-        if named <= set(words(piece.text)) and check_statement(text, [span.quote, piece.text]).agrees:
-            naming = QuoteSpan(document=document.hash, start=piece.start, end=piece.end, quote=piece.text)
-            return StatementCheck(), naming
-    return check_statement(text, [span.quote], known=document.title.split()), None
 
 
 def select_wordings(claims: Sequence[Claim]) -> list[Claim]:

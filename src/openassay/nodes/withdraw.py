@@ -6,7 +6,6 @@ for nothing but to judge what remains of the others (X-09).
 
 import asyncio
 from collections.abc import Collection, Sequence
-from typing import cast
 
 from langgraph.runtime import Runtime
 
@@ -37,8 +36,21 @@ _FREE = ("disagreements", "not_found")
 async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
     context = runtime.context
     documents = frozenset(state["withdrawn"])
-    left = cast("State", {**state, **_remove_sources(state, documents)})
-    left.update(await consolidate(left, runtime))
+    # What research has brought, less what these documents gave.
+    update: State = {
+        "sources": [source for source in state["sources"] if source["document"] not in documents],
+        "findings": [item for item in state["findings"] if item["span"]["document"] not in documents],
+        "read": {
+            key: [item for item in items if item["span"]["document"] not in documents]
+            for key, items in state["read"].items()
+        },
+        "selected": {
+            question: [dict(place) for place in places if place["document"] not in documents]
+            for question, places in load_selected(state).items()
+        },
+    }
+    update.update(await consolidate({**state, **update}, runtime))
+    left: State = {**state, **update}
     before = load_claims(state)
     touched = [claim for claim in before if any(span.document in documents for span in (*claim.spans, *claim.against))]
     rejudged = await _rejudge_claims(touched, documents, left, context)
@@ -72,13 +84,9 @@ async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
     if messages and messages[-1]["role"] == "assistant":  # the answer that is withdrawn; a new one takes its place
         messages.pop()
     return {
-        "sources": left["sources"],
-        "findings": left["findings"],
-        "selected": left["selected"],
-        "coverage": left["coverage"],
+        **update,
         "claims": left["claims"],
         "disagreements": left["disagreements"],
-        "read": left["read"],
         "confidence": min(state["confidence"], left["confidence"]),
         "credibility": {name: rating for name, rating in state["credibility"].items() if name not in documents},
         "draft": left["draft"],
@@ -89,22 +97,6 @@ async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
         "best": None,
         "status": Status.REVIEWING,
         "current_agent": "withdraw",
-    }
-
-
-def _remove_sources(state: State, documents: Collection[str]) -> State:
-    """Return what research has brought, less what these documents gave."""
-    return {
-        "sources": [source for source in state["sources"] if source["document"] not in documents],
-        "findings": [item for item in state["findings"] if item["span"]["document"] not in documents],
-        "read": {
-            key: [item for item in items if item["span"]["document"] not in documents]
-            for key, items in state["read"].items()
-        },
-        "selected": {
-            question: [dict(place) for place in places if place["document"] not in documents]
-            for question, places in load_selected(state).items()
-        },
     }
 
 

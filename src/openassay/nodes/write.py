@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from langgraph.runtime import Runtime
@@ -15,7 +15,7 @@ from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
 from openassay.nodes.verify import judge_statements
-from openassay.reasoning.base import Draft, DraftAnswer, DraftSentence, WriteRequest
+from openassay.reasoning.base import Draft, DraftSentence, WriteRequest
 from openassay.state import (
     State,
     load_analysis,
@@ -56,7 +56,14 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     checked = await recheck_draft(draft, claims, titles, terms, context)
     opening = build_opening(state, context.options.depth, terms)
     sections = []
+    # Sentences that say a claim in other words, those of them that failed, and those not as drafted.
+    retold = failed = dropped = 0
     for section, sentences in zip(draft.sections, checked, strict=True):
+        for old, new in zip(section.sentences, sentences, strict=True):
+            lost = old.text not in [sentence.text for sentence in new]
+            bound = [claims[name] for name in old.claims if name in claims]
+            in_other_words = bool(old.claims) and not is_verbatim(old.text, bound)
+            retold, failed, dropped = retold + in_other_words, failed + (lost and in_other_words), dropped + lost
         # Two sentences that failed may both have become the claim they were bound to.
         once = {sentence.text: sentence for kept in sentences for sentence in kept}
         # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
@@ -64,12 +71,18 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         if once and (has_facts or section.role in ("not_found", "conclusion", "notice")):
             sections.append(section.model_copy(update={"sentences": (*opening, *once.values())}))
             opening = ()
-    answers = select_answers(draft.answers, claims)
-    statements = _count_statements(draft, checked, claims)
+    answers = []
+    for answer in select_answers(draft.answers, claims):
+        # Whom it is about is dropped, unless in words of the question or of what was read for it.
+        spans = [span for name in answer.claims for span in claims[name].spans]
+        texts = [*(span.quote for span in spans), *(titles.get(span.document, "") for span in spans)]
+        if answer.about and not terms.covers_title(answer.about) and not KnownTerms(texts).covers_title(answer.about):
+            answer = answer.model_copy(update={"about": ""})
+        answers.append(answer)
     draft = draft.model_copy(
         update={
             "sections": tuple(sections),
-            "answers": tuple(_check_about(answer, claims, titles, terms) for answer in answers),
+            "answers": tuple(answers),
             "version": state["iteration"] + 1,
             "notes": (*(previous.notes if previous else ()), *draft.notes),
         }
@@ -90,7 +103,7 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         "draft": draft.plain(),
         # A revision that changed nothing is the last: another one would not either.
         "stuck": previous is not None and previous.sections == draft.sections,
-        "statements": statements,
+        "statements": {"retold": retold, "failed": failed, "dropped": dropped},
         "edits": {**state["edits"], "rewrite": False},
         "iteration": state["iteration"] + 1,
         "status": Status.REVIEWING,
@@ -135,7 +148,11 @@ async def recheck_draft(
     # Sentences in words of their own are judged by their quotes, all in one call.
     unsure = {check.sentence: check.bound for section in checks for check in section if check.standing == "unsure"}
     judged = await judge_statements(
-        [(sentence.text, _list_quotes(bound)) for sentence, bound in unsure.items()], context
+        [
+            (sentence.text, [span.quote for claim in bound for span in claim.spans])
+            for sentence, bound in unsure.items()
+        ],
+        context,
     )
     verdicts = zip(unsure, judged.judgements, strict=True)
     believed = {sentence for sentence, judgement in verdicts if judgement.verdict is Verdict.SUPPORTED}
@@ -144,22 +161,6 @@ async def recheck_draft(
 
 def source_titles(state: State) -> dict[str, str]:
     return {source["document"]: source["title"] for source in load_sources(state)}
-
-
-def _list_quotes(claims: Iterable[Claim]) -> list[str]:
-    return [span.quote for claim in claims for span in claim.spans]
-
-
-def _count_statements(draft: Draft, checked: SentencesBySection, claims: Mapping[str, Claim]) -> dict[str, int]:
-    """Count the sentences that say a claim in other words, those of them that failed, and those not as drafted."""
-    retold = failed = dropped = 0
-    for section, sentences in zip(draft.sections, checked, strict=True):
-        for old, new in zip(section.sentences, sentences, strict=True):
-            lost = old.text not in [sentence.text for sentence in new]
-            bound = [claims[name] for name in old.claims if name in claims]
-            in_other_words = bool(old.claims) and not is_verbatim(old.text, bound)
-            retold, failed, dropped = retold + in_other_words, failed + (lost and in_other_words), dropped + lost
-    return {"retold": retold, "failed": failed, "dropped": dropped}
 
 
 # What joins a sentence to the one before it says nothing of the world.
@@ -218,17 +219,6 @@ def replace_titles(draft: Draft, terms: KnownTerms, plan: Plan) -> Draft:
         for section in draft.sections
     )
     return draft.model_copy(update={"title": title, "sections": sections})
-
-
-def _check_about(
-    answer: DraftAnswer, claims: Mapping[str, Claim], titles: Mapping[str, str], terms: KnownTerms
-) -> DraftAnswer:
-    """Drop whom an answer is about, unless in words of the question or of what was read for it."""
-    bound = [claims[name] for name in answer.claims]
-    texts = [*_list_quotes(bound), *(titles.get(span.document, "") for claim in bound for span in claim.spans)]
-    if not answer.about or terms.covers_title(answer.about) or KnownTerms(texts).covers_title(answer.about):
-        return answer
-    return answer.model_copy(update={"about": ""})
 
 
 def check_sentences(draft: Draft, matcher: ClaimMatcher, terms: KnownTerms) -> list[list[SentenceCheck]]:

@@ -65,7 +65,15 @@ class SentenceIndex:
 
     def search(self, statement: str, limit: int) -> list[SentenceMatch]:
         """Return the best sentences, each chosen for what it holds and for what those before it lack."""
-        weights = self._word_weights(statement)
+        # Rarer words weigh more, together 1; names are words with a capital, but for the first, which any sentence has.
+        names = {stem(word) for name in _CAPITALISED.findall(statement) for word in content_words(name)}
+        weights: dict[str, float] = {}
+        for word in dict.fromkeys(stem_parts(statement)):
+            count = len(self._holders.get(word, ()))
+            kind = FIGURE if any(letter.isdigit() for letter in word) else NAME if word in names else 1.0
+            weights[word] = kind * log(1 + (len(self._places) - count + 0.5) / (count + 0.5))
+        whole = sum(weights.values())
+        weights = {word: weight / whole for word, weight in weights.items()}
         own: dict[int, WordShares] = defaultdict(dict)
         for word in weights:
             for number, count in self._holders.get(word, {}).items():
@@ -98,19 +106,6 @@ class SentenceIndex:
             left = {word: weight * (1 - min(1.0, own[best].get(word, 0.0))) for word, weight in left.items()}
             chosen.append(SentenceMatch(*self._places[best], share=sum(weights[word] for word in own[best])))
         return chosen
-
-    def _word_weights(self, statement: str) -> dict[str, float]:
-        """Weigh the words of a statement, rarer ones more, together 1."""
-        # Words with a capital, but for the first, which any sentence has.
-        names = {stem(word) for name in _CAPITALISED.findall(statement) for word in content_words(name)}
-        total = len(self._places)
-        weights = {}
-        for word in dict.fromkeys(stem_parts(statement)):
-            count = len(self._holders.get(word, ()))
-            kind = FIGURE if any(letter.isdigit() for letter in word) else NAME if word in names else 1.0
-            weights[word] = kind * log(1 + (total - count + 0.5) / (count + 0.5))
-        whole = sum(weights.values())
-        return {word: weight / whole for word, weight in weights.items()}
 
 
 _JOINT = re.compile(r"[-.&'’]")

@@ -8,16 +8,14 @@ statement that fails is not published in those words. A figure must also be spel
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 
 from openassay.text.negation import find_directions
 from openassay.text.quantities import PartialDate, Quantity, find_quantities
 from openassay.verification.names import check_names
-from openassay.verification.polarity import check_polarity
-from openassay.verification.problems import StatementProblem
+from openassay.verification.polarity import StatementProblem, check_polarity
 from openassay.verification.wording import check_word_order, check_wording, is_close_wording
 
 _CITATION = re.compile(r"\[S\d+\]")
@@ -41,20 +39,9 @@ def check_statement(statement: str, quotes: Sequence[str], known: Collection[str
     composed, *passages = (unicodedata.normalize("NFC", text) for text in (statement, *quotes))
     # Where all else is the passage's own wording, the least thing that is not tells; free words have to be let pass.
     strict = is_close_wording(composed, passages)
-    problems = [
-        *_check_figures(statement, quotes),
-        *check_names(composed, passages, known, strict=strict),
-        *check_polarity(composed, passages),
-        *check_word_order(composed, passages, strict=strict),
-        *check_wording(composed, [*passages, " ".join(known)]),
-    ]
-    return StatementCheck(tuple(dict.fromkeys(problems)))
-
-
-def _check_figures(statement: str, quotes: Sequence[str]) -> Iterator[StatementProblem]:
+    problems: list[StatementProblem] = []
     offered = [quantity for quote in quotes for quantity in find_quantities(quote)]
     passage = "\n".join(quotes)
-    doubted = False
     for quantity in find_quantities(statement):
         if quantity.when and _date_agrees(quantity.when, offered):
             continue
@@ -63,17 +50,23 @@ def _check_figures(statement: str, quotes: Sequence[str]) -> Iterator[StatementP
             valued = [other for other in offered if _has_same_value(quantity, other, statement, passage)]
             if any(_has_same_measure(quantity, other, passage) for other in valued):
                 continue
-        doubted = True
         shown = statement[quantity.start : quantity.end]
         if quantity.kind in ("date", "year", "decade", "time"):
-            yield StatementProblem("date", f"the date {shown} is not in the quoted passage")
+            problems.append(StatementProblem("date", f"the date {shown} is not in the quoted passage"))
         elif any(quantity.unit != other.unit for other in valued):
-            yield StatementProblem("unit", f"the figure {shown} has another unit in the quoted passage")
+            problems.append(StatementProblem("unit", f"the figure {shown} has another unit in the quoted passage"))
         else:
-            yield StatementProblem("figure", f"the figure {shown} is not in the quoted passage")
-    if not doubted and (strange := extract_numbers(statement, worded=False) - extract_numbers(passage, worded=True)):
+            problems.append(StatementProblem("figure", f"the figure {shown} is not in the quoted passage"))
+    if not problems and (strange := extract_numbers(statement, worded=False) - extract_numbers(passage, worded=True)):
         numbers = ", ".join(f"{number:.15g}" for number in sorted(strange))
-        yield StatementProblem("spelling", f"{numbers} is not spelled so in the quoted passage")
+        problems.append(StatementProblem("spelling", f"{numbers} is not spelled so in the quoted passage"))
+    problems += [
+        *check_names(composed, passages, known, strict=strict),
+        *check_polarity(composed, passages),
+        *check_word_order(composed, passages, strict=strict),
+        *check_wording(composed, [*passages, " ".join(known)]),
+    ]
+    return StatementCheck(tuple(dict.fromkeys(problems)))
 
 
 _SCALED = re.compile(r"\bin (thousands|millions|billions)\b", re.I)
@@ -98,35 +91,27 @@ def _has_same_value(quantity: Quantity, other: Quantity, statement: str, passage
     # Equal, or within the precision stated where the statement says that it rounds.
     exact = not quantity.approximate or quantity.kind in ("year", "ordinal")
     margin = 0 if exact else min(quantity.step / 2, abs(quantity.value) / 10)
-    return any(
-        abs(abs(quantity.value) - abs(value)) <= margin and _has_same_sign(quantity, value, statement, passage)
-        for value in _possible_values(quantity, other, passage)
-    )
-
-
-def _possible_values(quantity: Quantity, other: Quantity, passage: str) -> Iterator[Decimal]:
-    """Yield the value of the passage's figure, and what it comes to under a table's "in millions" or as "5m"."""
-    yield other.value
+    # The passage's figure as it is, and what it comes to under a table's "in millions" or as "5m".
+    values = [other.value]
     if {quantity.kind, other.kind} == {"fraction", "percent"}:
-        yield other.value / 100 if other.kind == "percent" else other.value * 100
+        values.append(other.value / 100 if other.kind == "percent" else other.value * 100)
     if other.unit == "m" or quantity.unit == "m":
-        yield other.value * 10**6 if other.unit == "m" else other.value / 10**6
+        values.append(other.value * 10**6 if other.unit == "m" else other.value / 10**6)
     if other.kind in ("number", "money", "year"):
-        for scaled in _SCALED.finditer(passage):
-            yield other.value * _SCALES[scaled[1].lower()]
-
-
-def _has_same_sign(quantity: Quantity, value: Decimal, statement: str, passage: str) -> bool:
-    """A fall of 1% is -1%: the side without the sign must say it in words."""
-    if (quantity.value < 0) == (value < 0):
-        return True
-    unsigned = value < 0
-    return any(
-        not turn.rises
-        and turn.family in ("amount", "result", "width")
-        and (not unsigned or abs(turn.start - quantity.start) < 80)
-        for turn in find_directions(statement if unsigned else passage)
-    )
+        values += [other.value * _SCALES[scaled[1].lower()] for scaled in _SCALED.finditer(passage)]
+    for value in values:
+        if abs(abs(quantity.value) - abs(value)) > margin:
+            continue
+        # A fall of 1% is -1%: the side without the sign must say it in words.
+        unsigned = value < 0
+        if (quantity.value < 0) == unsigned or any(
+            not turn.rises
+            and turn.family in ("amount", "result", "width")
+            and (not unsigned or abs(turn.start - quantity.start) < 80)
+            for turn in find_directions(statement if unsigned else passage)
+        ):
+            return True
+    return False
 
 
 _ALIKE = {("pound", "GBP"), ("pound", "lb"), ("°", "°C"), ("°", "°F"), ("times", "")}

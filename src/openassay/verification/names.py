@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from openassay.text.quantities import find_quantities
 from openassay.text.words import STOP_WORDS, fold
-from openassay.verification.problems import StatementProblem
+from openassay.verification.polarity import StatementProblem
 
 _TOKEN = re.compile(r"[^\W_](?:\w|[’'&.-](?=\w))*")
 _OPENS = re.compile(r"(?:^|[:.!?…]\s|[“\"‘(\[]|[-–—•*]\s)\s*$")
@@ -211,10 +211,8 @@ class _Vocabulary:
         return len(letters) > 1 and letters in self.words
 
 
-@lru_cache(maxsize=128)
-def _build_vocabulary(texts: tuple[str, ...]) -> _Vocabulary:
-    """Every title and every sentence about the research is held against the same question, plan and titles."""
-    return _Vocabulary(texts)
+# Every title and every sentence about the research is held against the same question, plan and titles.
+_build_vocabulary = lru_cache(maxsize=128)(_Vocabulary)
 
 
 @lru_cache(maxsize=65_536)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from openassay.text.negation import (
     OPPOSITES,
@@ -16,7 +17,16 @@ from openassay.text.negation import (
 )
 from openassay.text.sentences import split_sentences
 from openassay.text.words import STOP_WORDS, stem
-from openassay.verification.problems import StatementProblem
+
+ProblemKind = Literal["figure", "unit", "date", "name", "negation", "direction", "hedge", "scope", "spelling"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementProblem:
+    """A disagreement of a statement with its passages: its kind, and a sentence for the reader."""
+
+    kind: ProblemKind
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +38,6 @@ class _SentencePolarity:
     negations: tuple[Cue, ...]
     hedges: tuple[Cue, ...]
     turns: tuple[Direction, ...]
-
-    def overlap(self, other: "_SentencePolarity") -> int:
-        return len(self.content & other.content)
 
 
 def _read_sentences(text: str) -> list[_SentencePolarity]:
@@ -53,6 +60,8 @@ _LEAST_SHARED = 2  # words a further sentence of the passages must bring to be o
 def check_polarity(statement: str, quotes: Sequence[str]) -> Iterator[StatementProblem]:
     """Find where a statement denies, reverses, hardens or widens what its passages say."""
     readings = [reading for quote in quotes for reading in _read_sentences(quote)]
+    split = [_split_by_denial(reading.text) for reading in readings]
+    offered, refused = ({word for one in split for word in one[side]} for side in (0, 1))
     for ours in _read_sentences(statement):
         if not readings or any(ours.text == reading.text for reading in readings):
             continue
@@ -65,9 +74,29 @@ def check_polarity(statement: str, quotes: Sequence[str]) -> Iterator[StatementP
             behind.append(best)
             left = left - best.content
         yield from _check_negations(ours, behind)
-        yield from _check_directions(ours, readings)
+        for turn in ours.turns:
+            rivals = [
+                (len(turn.clause & other.clause), len(ours.content & reading.content), other)
+                for reading in readings
+                for other in reading.turns
+                if other.family == turn.family
+            ]
+            best_shares = max((rival[:2] for rival in rivals), default=(0, 0))
+            # Without a word in common the two clauses are about the same only if the sentences plainly are.
+            if not best_shares[0] and 2 * best_shares[1] < len(ours.content):
+                continue
+            nearest = [rival[2] for rival in rivals if rival[:2] == best_shares]
+            if nearest and all(other.rises != turn.rises for other in nearest):
+                text = f'the statement says "{turn.cue}" where the quoted passage says "{nearest[0].cue}"'
+                yield StatementProblem("direction", text)
         yield from _check_words(ours, behind)
-        yield from _check_scope(ours, readings)
+        said, denied = _split_by_denial(ours.text)
+        for family in _SCOPES:
+            if (widened := said & family) and not offered & family:
+                yield StatementProblem("scope", f'the statement says "{min(widened)}" and the quoted passage does not')
+            elif (turned := denied & family) and (flat := offered & family) and not refused & family:
+                said_there = f'where the quoted passage says "{min(flat)}"'
+                yield StatementProblem("scope", f'the statement says "not {min(turned)}" {said_there}')
 
 
 # Words that deny without a negation of their own; a statement may turn them into one.
@@ -136,24 +165,6 @@ _PREFIX = re.compile(
 )
 
 
-def _check_directions(ours: _SentencePolarity, readings: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
-    for turn in ours.turns:
-        rivals = [
-            (len(turn.clause & other.clause), ours.overlap(reading), other)
-            for reading in readings
-            for other in reading.turns
-            if other.family == turn.family
-        ]
-        best = max((rival[:2] for rival in rivals), default=(0, 0))
-        # Without a word in common the two clauses are about the same only if the sentences plainly are.
-        if not best[0] and 2 * best[1] < len(ours.content):
-            continue
-        nearest = [rival[2] for rival in rivals if rival[:2] == best]
-        if nearest and all(other.rises != turn.rises for other in nearest):
-            said = f'the statement says "{turn.cue}" where the quoted passage says "{nearest[0].cue}"'
-            yield StatementProblem("direction", said)
-
-
 def _check_words(ours: _SentencePolarity, behind: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
     """Find words of which the passage has only the opposite, and hedges that the statement drops."""
     mine = {word.text.removesuffix("'s") for word in clause_words(ours.text)}
@@ -196,15 +207,3 @@ def _split_by_denial(text: str) -> tuple[set[str], set[str]]:
     denied = {at + 1 for at, word in enumerate(found) if word.text == "not" or word.text.endswith("n't")}
     affirmed = {word.text for at, word in enumerate(found) if at not in denied}
     return affirmed, {found[at].text for at in denied if at < len(found)}
-
-
-def _check_scope(ours: _SentencePolarity, readings: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
-    behind = [_split_by_denial(reading.text) for reading in readings]
-    offered, refused = ({word for one in behind for word in one[side]} for side in (0, 1))
-    said, denied = _split_by_denial(ours.text)
-    for family in _SCOPES:
-        if (widened := said & family) and not offered & family:
-            yield StatementProblem("scope", f'the statement says "{min(widened)}" and the quoted passage does not')
-        elif (turned := denied & family) and (flat := offered & family) and not refused & family:
-            said_there = f'where the quoted passage says "{min(flat)}"'
-            yield StatementProblem("scope", f'the statement says "not {min(turned)}" {said_there}')

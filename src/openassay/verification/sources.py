@@ -117,7 +117,20 @@ def assess_credibility(document: Document) -> Credibility:
         score += 0.05
         reasons.append("has an author")
     score, dated = (score + 0.05, "is dated") if document.published else (score - 0.05, "is undated")
-    primary, hand = _judge_first_hand(document, host)
+    # Primary: it made, measured or decided what it tells. Who names the publication behind its facts, or prints an
+    # agency's report, is secondary wherever it stands.
+    if document.origin:
+        primary, hand = False, "secondary: repeats the publication it names"
+    elif _WIRE.match(document.text):
+        primary, hand = False, "secondary: prints a news agency's report"
+    elif _is_filing(document):
+        primary, hand = True, "primary: its own filing"
+    elif document.kind == "academic":
+        primary, hand = True, "primary: the study itself"
+    elif host in ("official", "standard"):
+        primary, hand = True, "primary: the body that decides or counts"
+    else:
+        primary, hand = False, "secondary: not known to speak at first hand"
     rank = max(_KIND_RANKS.get(document.kind, 1), _RANKS.get(host, 1) if host else 1, 3 if _is_filing(document) else 1)
     return Credibility(
         round(min(0.95, max(0.05, score)), 2),
@@ -127,22 +140,6 @@ def assess_credibility(document: Document) -> Credibility:
         title=" ".join(words(document.title)),
         origin=" ".join(words(document.origin or "")),
     )
-
-
-def _judge_first_hand(document: Document, host: HostClass | None) -> tuple[bool, str]:
-    """Primary: it made, measured or decided what it tells. Who names the publication behind its facts, or prints an
-    agency's report, is secondary wherever it stands."""
-    if document.origin:
-        return False, "secondary: repeats the publication it names"
-    if _WIRE.match(document.text):
-        return False, "secondary: prints a news agency's report"
-    if _is_filing(document):
-        return True, "primary: its own filing"
-    if document.kind == "academic":
-        return True, "primary: the study itself"
-    if host in ("official", "standard"):
-        return True, "primary: the body that decides or counts"
-    return False, "secondary: not known to speak at first hand"
 
 
 def _is_filing(document: Document) -> bool:
@@ -174,15 +171,16 @@ def group_documents(documents: Iterable[Document]) -> dict[str, str]:
     """Document hash -> group id (G1, G2, ...), numbered in the order given. One publisher is one witness too.
 
     A digest of two documents joins them: it is independent of neither, and a group can say no more than that."""
-    known = [(document, shingles(document.text)) for document in documents]
-    heads = _cluster_items(known, lambda one, other: _are_one_source(*one, *other))
+    known = [
+        (document.hash, registrable_domain(document.host) if document.host else "", shingles(document.text))
+        for document in documents
+    ]
+    heads = _cluster_items(
+        known,
+        lambda one, other: (one[1] != "" and one[1] == other[1]) or containment(one[2], other[2]) >= COPIED,
+    )
     names = {head: f"G{n}" for n, head in enumerate(dict.fromkeys(heads), 1)}
-    return {document.hash: names[head] for (document, _), head in zip(known, heads, strict=True)}
-
-
-def _are_one_source(document: Document, own: frozenset[int], other: Document, known: frozenset[int]) -> bool:
-    publisher = registrable_domain(document.host) if document.host else ""
-    return bool(publisher and publisher == registrable_domain(other.host)) or containment(own, known) >= COPIED
+    return {name: names[head] for (name, _, _), head in zip(known, heads, strict=True)}
 
 
 def group_by_origin(

@@ -100,21 +100,19 @@ def select_sentences(statement: str, quote: str) -> tuple[str, ...]:
     worth = dict(weights)
     chosen: list[int] = []
     while len(chosen) < MOST_SENTENCES:
-        rest = [index for index in range(len(found)) if index not in chosen]
-        best = max(rest, key=lambda index: _sentence_gain(shared, index, worth))
+        gains = {}
+        for index in range(len(found)):
+            if index not in chosen:
+                beside = [shared[near] for near in (index - 1, index + 1) if 0 <= near < len(shared)]
+                around = sum(worth[word] for words in beside for word in words - shared[index])
+                gains[index] = sum(worth[word] for word in shared[index]) + 0.1 * around
+        best = max(gains, key=gains.__getitem__)
         if not shared[best]:
             break
         chosen.append(best)
         for word in shared[best]:
             worth[word] = _AGAIN * weights[word]
     return tuple(found[index] for index in sorted(chosen)) or found[:MOST_SENTENCES]
-
-
-def _sentence_gain(shared: Sequence[set[str]], index: int, worth: dict[str, float]) -> float:
-    own = sum(worth[word] for word in shared[index])
-    beside = [shared[near] for near in (index - 1, index + 1) if 0 <= near < len(shared)]
-    around = sum(worth[word] for words in beside for word in words - shared[index])
-    return own + 0.1 * around
 
 
 # What can be told of a statement and a quote without a language model, as numbers for the model of `support`.
@@ -168,9 +166,25 @@ def compute_features(
     plain = []
     for (statement, chosen), (_, quote) in zip(found, pairs, strict=True):
         kinds = [str(problem.kind) for problem in check_statement(statement, chosen).problems]
-        problems = [math.log1p(sum(kind in group for kind in kinds)) for group in _KINDS]
-        narrowed = float(len(split_quote(quote)) > len(chosen))
-        plain.append([*_word_features(statement, chosen), narrowed, *problems])
+        aligned = align_words(statement, chosen)
+        best = max(chosen, key=lambda sentence: coverage_share(align_words(statement, [sentence])))
+        # How far the least covered part of the statement is covered; one part that is not is enough to be wrong.
+        parts = [part for part in _PART.split(statement) if len(content_words(part)) > 1] or [statement]
+        content = content_words(statement)
+        plain.append(
+            [
+                coverage_share(aligned),
+                math.log1p(_missing_weight(aligned)),
+                math.log1p(_missing_weight([item for item in aligned if item.weight > 1])),
+                min(coverage_share(align_words(part, chosen)) for part in parts),
+                subsequence_ratio(statement, best),
+                float(has_negation(statement) and not has_negation(best)),
+                math.log1p(sum(any(character.isdigit() for character in word) for word in content)),
+                math.log1p(len(content)),
+                float(len(split_quote(quote)) > len(chosen)),
+                *(math.log1p(sum(kind in group for kind in kinds)) for group in _KINDS),
+            ]
+        )
     joined = [(statement, " ".join(chosen)) for statement, chosen in found]
     texts = list(dict.fromkeys(text for pair in joined for text in pair))
     vectors = dict(zip(texts, embedder.embed(texts), strict=True))
@@ -189,25 +203,6 @@ def compute_features(
     # What depends on the statement's length or on the quote having been narrowed.
     length = select(["words"]) - _USUAL
     return np.hstack([rows, select(_LONG) * length, select(_NARROWED) * select(["narrowed"])])
-
-
-def _word_features(statement: str, found: Sequence[str]) -> list[float]:
-    aligned = align_words(statement, found)
-    best = max(found, key=lambda sentence: coverage_share(align_words(statement, [sentence])))
-    # How far the least covered part of the statement is covered; one part that is not is enough to be wrong.
-    parts = [part for part in _PART.split(statement) if len(content_words(part)) > 1] or [statement]
-    content = content_words(statement)
-    figures = sum(any(character.isdigit() for character in word) for word in content)
-    return [
-        coverage_share(aligned),
-        math.log1p(_missing_weight(aligned)),
-        math.log1p(_missing_weight([item for item in aligned if item.weight > 1])),
-        min(coverage_share(align_words(part, found)) for part in parts),
-        subsequence_ratio(statement, best),
-        float(has_negation(statement) and not has_negation(best)),
-        math.log1p(figures),
-        math.log1p(len(content)),
-    ]
 
 
 def _missing_weight(aligned: Sequence[WordMatch]) -> float:
@@ -258,21 +253,20 @@ class FeatureSupportScorer:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         with self._lock:
             missing = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-            self._known.update(zip(missing, self._compute_scores(missing), strict=True))
+            scores: dict[tuple[str, str], float] = {}
+            unscored = []
+            for statement, quote in missing:
+                wanted = " ".join(fold(statement).split()).rstrip(".")
+                verbatim = bool(wanted) and wanted in " ".join(fold(quote).split())
+                scores[statement, quote] = float(verbatim)
+                if not verbatim and statement.strip() and quote.strip():
+                    unscored.append((statement, quote))
+            if unscored:
+                rows = compute_features(unscored, self._embedder, self._entailment)
+                model = load_logistic_model(read=self._entailment is not None)
+                scores.update(zip(unscored, map(float, model.probabilities(rows)), strict=True))
+            self._known.update(scores)
             found = [self._known[pair] for pair in pairs]
             while len(self._known) > MOST_SCORES:
                 self._known.popitem(last=False)
             return found
-
-    def _compute_scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        scores = []
-        for statement, quote in pairs:
-            wanted = " ".join(fold(statement).split()).rstrip(".")
-            scores.append(float(bool(wanted) and wanted in " ".join(fold(quote).split())))
-        open_ = [index for index, score in enumerate(scores) if not score and all(map(str.strip, pairs[index]))]
-        if open_:
-            rows = compute_features([pairs[index] for index in open_], self._embedder, self._entailment)
-            model = load_logistic_model(read=self._entailment is not None)
-            for index, score in zip(open_, model.probabilities(rows), strict=True):
-                scores[index] = float(score)
-        return scores

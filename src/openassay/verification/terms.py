@@ -74,15 +74,10 @@ class KnownTerms:
     def _has_only_terms(self, text: str, said: set[str]) -> bool:
         if _extract_figures(text) - self._figures or said - self._stems - _RESEARCH_STEMS:
             return False
-        return not any(
-            problem.kind == "name"
-            for problem in check_statement(_CAPITAL.sub(_lower_research_word, text), [self._text]).problems
-        )
-
-
-def _lower_research_word(word: re.Match[str]) -> str:
-    """A word of research is no name for standing at the head of a title."""
-    return word[0].lower() if stem(word[0].lower()) in _RESEARCH_STEMS else word[0]
+        for word in set(_CAPITAL.findall(text)):
+            if stem(word.lower()) in _RESEARCH_STEMS:  # it is no name for standing at the head of a title
+                text = re.sub(rf"\b{word}\b", word.lower(), text)
+        return not any(problem.kind == "name" for problem in check_statement(text, [self._text]).problems)
 
 
 _CAPITAL = re.compile(r"\b[A-Z][a-z]+\b")
@@ -103,24 +98,23 @@ def _content_stems(text: str) -> set[str]:
 
 LEFT_OUT = "…"
 
-_TOKEN = re.compile(r"\S+")
+_TOKEN = re.compile(r"(\S+)")
 _EDGE = ".,;:!?()[]\"'“”‘’«»"
 _NUMBER = re.compile(r"[$€£]?\d[\d.,]*%?")
 
 
 def mask_unverified_terms(text: str, known: Collection[str]) -> str:
     """`known` are the words that may stand whatever they look like, in small letters."""
-    return _TOKEN.sub(lambda token: token[0] if _is_plain(token[0], known) else LEFT_OUT, text)
+    pieces = _TOKEN.split(text)  # tokens stand between the gaps
+    for at in range(1, len(pieces), 2):
+        bare = pieces[at].strip(_EDGE)
+        if not bare or _NUMBER.fullmatch(bare) or all(word in known for word in words(bare)):
+            continue
+        letters = bare.replace("-", "").replace("’", "").replace("'", "")
+        if not (letters.isalpha() and (bare.islower() or bare[1:].islower())):
+            pieces[at] = LEFT_OUT
+    return "".join(pieces)
 
 
 def collect_words(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in words(text))
-
-
-def _is_plain(token: str, known: Collection[str]) -> bool:
-    bare = token.strip(_EDGE)
-    if not bare or _NUMBER.fullmatch(bare) or all(word in known for word in words(bare)):
-        return True
-    if not bare.replace("-", "").replace("’", "").replace("'", "").isalpha():
-        return False
-    return bare.islower() or bare[1:].islower()

@@ -134,7 +134,18 @@ def decide_verdict(
     supporting = [item for item in weighed if item.verdict is Verdict.SUPPORTED]
     against = [item for item in weighed if item.verdict is Verdict.CONTRADICTED]
     if not supporting:
-        return _decide_without_support(claim, weighed, against)
+        partly = [item for item in weighed if item.verdict is Verdict.PARTLY]
+        problems = [problem.text for item in weighed for problem in item.figures.problems]
+        return claim.model_copy(
+            update={
+                "spans": _distinct_spans(partly or against),
+                "against": _distinct_spans(against),
+                "verdict": Verdict.CONTRADICTED if against else Verdict.PARTLY if partly else Verdict.NOT_FOUND,
+                "confidence": round(max((item.judgement.score for item in partly), default=0.0) * 0.5, 4),
+                "mark": None,
+                "reasons": tuple(dict.fromkeys(problems)) or ("no passage says this",),
+            }
+        )
     voices = group_by_origin([item.span for item in supporting], groups, credibility)
     strengths = {
         item: item.judgement.score * (0.5 + 0.5 * credibility[item.span.document].score) for item in supporting
@@ -158,23 +169,6 @@ def decide_verdict(
                 f"{len(documents)} source{'s' * (len(documents) != 1)}, {independent}",
                 f"{first_hand} at first hand" if first_hand else "none at first hand",
             ),
-        }
-    )
-
-
-def _decide_without_support(claim: Claim, weighed: Sequence[SpanEvidence], against: Sequence[SpanEvidence]) -> Claim:
-    partly = [item for item in weighed if item.verdict is Verdict.PARTLY]
-    verdict = Verdict.CONTRADICTED if against else Verdict.PARTLY if partly else Verdict.NOT_FOUND
-    reasons = [problem.text for item in weighed for problem in item.figures.problems]
-    best = max((item.judgement.score for item in partly), default=0.0)
-    return claim.model_copy(
-        update={
-            "spans": _distinct_spans(partly or against),
-            "against": _distinct_spans(against),
-            "verdict": verdict,
-            "confidence": round(best * 0.5, 4),
-            "mark": None,
-            "reasons": tuple(dict.fromkeys(reasons)) or ("no passage says this",),
         }
     )
 

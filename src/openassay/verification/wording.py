@@ -11,7 +11,7 @@ from openassay.text.quantities import PartialDate, find_quantities
 from openassay.text.sentences import split_sentences
 from openassay.text.words import STOP_WORDS, content_words, fold, stem, words
 from openassay.verification.names import GRAMMAR, is_same_name
-from openassay.verification.problems import ProblemKind, StatementProblem
+from openassay.verification.polarity import ProblemKind, StatementProblem
 
 # Do the figures and names of a statement stand where they stand in the passage? "A beat B" is not "B beat A".
 #
@@ -76,7 +76,16 @@ def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence
                 itself = slot.sort == "name" and token.sort == "word" and token.shown.lower() in slot.key.split()
                 if not itself:
                     continue
-            like = _context_score(ours, at, line, place)
+            # How like the two places are: by the runs of like words to their left and to their right.
+            like = 0
+            before = ours[max(0, at - REACH) : at][::-1], line[max(0, place - REACH) : place][::-1]
+            after = ours[at + 1 : at + 1 + REACH], line[place + 1 : place + 1 + REACH]
+            for mine, theirs in (before, after):
+                for one, other in zip(mine, theirs, strict=False):
+                    if one.sort != other.sort or not _is_same_token(one, other):
+                        break
+                    plain = one.sort == "word" and (one.key in STOP_WORDS or _FINE.match(one.key))
+                    like += PLAIN if plain else TELLING
             if itself:
                 own = max(own, like)
             elif like > rival:
@@ -112,21 +121,6 @@ def _initials(words: Sequence[str]) -> str:
     return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
-def _context_score(ours: Sequence[SentenceToken], at: int, line: Sequence[SentenceToken], place: int) -> int:
-    """Count the runs of like words to the left and to the right of the two places."""
-    score = 0
-    for step in (-1, 1):
-        for far in range(step, step * (REACH + 1), step):
-            if not (0 <= at + far < len(ours) and 0 <= place + far < len(line)):
-                break
-            one, other = ours[at + far], line[place + far]
-            if one.sort != other.sort or not _is_same_token(one, other):
-                break
-            plain = one.sort == "word" and (one.key in STOP_WORDS or _FINE.match(one.key))
-            score += PLAIN if plain else TELLING
-    return score
-
-
 @lru_cache(maxsize=512)
 def _passage_lines(passage: str) -> tuple[tuple[SentenceToken, ...], ...]:
     """Each sentence of the passage, and again without each of its asides: a statement may leave one out."""
@@ -154,25 +148,20 @@ def _tokenize(text: str) -> list[SentenceToken]:
 def _tokenize_with_offsets(text: str) -> list[tuple[int, SentenceToken]]:
     """Words and figures with their places."""
     figures = find_quantities(text)
-    words = [
-        (match.start(), _word_token(match.group()))
-        for match in _TOKEN.finditer(text)
-        if not any(item.start < match.end() and match.start() < item.end for item in figures)
-    ]
-    told = [
+    placed = [
         (item.start, SentenceToken(item.label or str(item.value), "figure", text[item.start : item.end], item.when))
         for item in figures
     ]
-    return sorted([*words, *told], key=lambda placed: placed[0])
-
-
-def _word_token(text: str) -> SentenceToken:
-    bare = re.sub(r"['’]s$|['’]$", "", text)
-    plain = fold(bare)
-    titled = any(part[:1].isupper() for part in bare.split("-"))
-    if titled and (plain not in GRAMMAR or (bare.isupper() and len(bare) > 1)):
-        return SentenceToken(plain.replace(".", ""), "name", bare)
-    return SentenceToken(stem(plain), "word", bare)
+    for match in _TOKEN.finditer(text):
+        if any(item.start < match.end() and match.start() < item.end for item in figures):
+            continue
+        bare = re.sub(r"['’]s$|['’]$", "", match.group())
+        plain = fold(bare)
+        titled = any(part[:1].isupper() for part in bare.split("-"))
+        is_name = titled and (plain not in GRAMMAR or (bare.isupper() and len(bare) > 1))
+        key = plain.replace(".", "") if is_name else stem(plain)
+        placed.append((match.start(), SentenceToken(key, "name" if is_name else "word", bare)))
+    return sorted(placed, key=lambda item: item[0])
 
 
 def _merge_names(placed: Sequence[tuple[int, SentenceToken]]) -> list[SentenceToken]:
