@@ -192,7 +192,7 @@ def test_a_draft_is_read_before_its_report_stopped_and_gone_on_with(
     shot(page, "answer-draft-light-1440")
     stop = pane.locator(".status").get_by_role("group", name="Stop the research")
     stop.get_by_role("button", name="Stop", exact=True).click()
-    stop.get_by_role("button", name="Stop at once").click()
+    stop.get_by_role("button", name="Stop now").click()
     expect(pane.get_by_text("It was stopped.", exact=False).first).to_be_visible()
     expect(pane.get_by_text("There is no report on this question. Below is the answer to")).to_be_visible()
     rests_on(page, FERRIED, "Ferry")

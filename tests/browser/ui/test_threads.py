@@ -113,7 +113,7 @@ def test_on_a_phone_the_threads_are_in_a_drawer(look: Opened, site: Site, apple:
     drawer.get_by_role("link", name=re.compile("Tesla")).click()
     expect(drawer).to_be_hidden()
     expect(page.locator(".head .title")).to_contain_text("Tesla")
-    page.get_by_role("button", name="Keys and help").focus()
+    page.get_by_role("button", name="Shortcuts and help").focus()
     page.keyboard.press("Tab")
     expect(page.get_by_role("tab", name="Answer")).to_be_focused()  # it stands above the answer
 
@@ -121,8 +121,8 @@ def test_on_a_phone_the_threads_are_in_a_drawer(look: Opened, site: Site, apple:
 @pytest.mark.slow
 def test_a_selection_that_ends_outside_leaves_the_dialog_open(look: Opened, site: Site) -> None:
     page = look(site)
-    page.get_by_role("button", name="Keys and help").click()
-    told = page.get_by_text("Every statement opens the passage")
+    page.get_by_role("button", name="Shortcuts and help").click()
+    told = page.get_by_text("Click a statement, or its source")
     box = told.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 20, box["y"] + 5)
@@ -145,10 +145,10 @@ def test_keys_lead_through_the_page(look: Opened, site: Site, apple: str) -> Non
     expect(page.locator("[data-ask]")).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    help_page = page.get_by_role("dialog", name="Keys and signs")
+    help_page = page.get_by_role("dialog", name="Shortcuts and marks")
     expect(help_page).to_contain_text("Two or more independent sources agree.")
     assert violations(page) == []
-    help_page.get_by_label("Single keys do something").uncheck()
+    help_page.get_by_label("Use single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(help_page).to_be_hidden()
@@ -245,7 +245,7 @@ def test_who_may_only_read_is_offered_no_more_until_the_token_is_revoked(look: O
     issued = asyncio.run_coroutine_threadsafe(users.issue("ada", scopes=[Scope.READ]), site._loop)
     token, secret = issued.result(10)
     page = look(site, "/", token=secret)
-    expect(page.get_by_text("Your token lets you read, not ask.")).to_be_visible()
+    expect(page.get_by_text("Your token lets you read, but not ask.")).to_be_visible()
     expect(page.get_by_role("link", name="New question")).to_have_count(0)
     shot(page, "reader-light-1440")
     page.get_by_role("link", name=re.compile("Ada's thread")).click()

@@ -13,9 +13,9 @@ import { Stopping } from "./stopping.js";
 const kept = (id) => `openassay.followup.${id}`; // what is written on each thread, until it is asked
 
 const WORDS = {
-  queued: "It waits in line. You can ask on when it has ended.",
-  running: "It is at work. You can ask on when it has ended.",
-  waiting: "It waits for an answer from you. You can ask on when it has ended.",
+  queued: "The run is queued. You can ask a follow-up when it has finished.",
+  running: "The run is in progress. You can ask a follow-up when it has finished.",
+  waiting: "The run is waiting for your answer. You can ask a follow-up when it has finished.",
 };
 
 /** How the last question stands, whichever is looked at: one at a time is worked on. Null: nothing is at work. */
@@ -50,9 +50,9 @@ function Form({ id }) {
   return html`<form class="follow-up" aria-label="Follow-up" novalidate onSubmit=${submit}>
     <h2>Ask a follow-up</h2>
     ${held && html`<${AtWork} id=${id} />`}
-    ${moment.value && html`<p class="note">You are looking at the past. A follow-up goes on from the present.</p>`}
+    ${moment.value && html`<p class="note">You are viewing an earlier moment. A follow-up continues from the current state.</p>`}
     <div class="question">
-      <${Box} id="follow-up" label="Your follow-up" placeholder="Ask on: it knows what was said here." rows=${2}
+      <${Box} id="follow-up" label="Your follow-up" placeholder="Ask a follow-up. It builds on what is in this thread." rows=${2}
         value=${goal} disabled=${held} wrong=${Boolean(wrong)} onInput=${write} onAsk=${submit} />
       ${wrong && html`<${Wrong} problem=${wrong} />`}
       <div class="foot">
@@ -91,6 +91,6 @@ function ModeOfThread({ id }) {
   };
   return html`<div class="mode">
     <${Choice} label="Mode of this thread" value=${mode} choices=${modes()} onChange=${choose} />
-    <p class="note" role="status">${MODES[mode]} Holds from now on.</p>
+    <p class="note" role="status">${MODES[mode]} Applies from now on.</p>
   </div>`;
 }
