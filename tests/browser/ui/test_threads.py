@@ -32,7 +32,7 @@ def test_threads_are_listed_found_and_opened(look: Opened, site: Site, apple: st
     expect(page).to_have_url(re.compile(f"/t/{apple}$"))
     expect(page.locator(".head")).to_contain_text("done")
     threads.get_by_label("Search your threads").fill("zebra")
-    expect(threads).to_contain_text("No thread has these words.")
+    expect(threads).to_contain_text("No threads match.")
     page.go_back()
     expect(page).to_have_url(f"{site.url}/")
 
@@ -42,10 +42,10 @@ def test_threads_are_listed_found_and_opened(look: Opened, site: Site, apple: st
 def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: Opened, site: Site, apple: str) -> None:
     page = look(site, f"/t/{apple}")
     page.get_by_role("button", name="Share").click()
-    page.get_by_role("button", name="Make a link").dblclick()
-    link = page.get_by_label(re.compile("The link, good until"))
+    page.get_by_role("button", name="Create link").dblclick()
+    link = page.get_by_label(re.compile("The link, valid until"))
     url = link.input_value()
-    expect(page.get_by_role("button", name=re.compile("Take back"))).to_have_count(1)
+    expect(page.get_by_role("button", name=re.compile("Revoke"))).to_have_count(1)
     page.get_by_role("button", name="Copy").click()
     said = page.get_by_role("dialog").locator(".said", has_text="The link was copied.")
     said.get_by_role("button", name="Close this message").click()  # it is not behind the dialog
@@ -55,8 +55,8 @@ def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: O
     stranger = look(site)
     stranger.goto(url)
     expect(stranger.locator("h1")).to_contain_text("Apple")
-    page.get_by_role("button", name=re.compile("Take back")).click()
-    expect(page.get_by_text("There is no link to this report.")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Revoke")).click()
+    expect(page.get_by_text("There are no links to this report.")).to_be_visible()
     assert stranger.goto(url).status == 404  # type: ignore[union-attr]
 
 
@@ -64,16 +64,16 @@ def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: O
 def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
     thread = site.research("What is happening with Nvidia?", depth="quick")
     page = look(site, f"/t/{thread}")
-    page.get_by_label("More about this thread").click()
+    page.get_by_label("More actions").click()
     page.get_by_role("button", name="Rename").click()
     page.get_by_label("Title").fill("<b>Chips</b> & more")
     page.get_by_role("dialog").get_by_role("button", name="Rename").click()
     expect(page.locator(".head .title")).to_have_text("<b>Chips</b> & more")
-    page.get_by_label("More about this thread").click()
+    page.get_by_label("More actions").click()
     page.get_by_role("button", name="Delete").click()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.method) if request.method == "DELETE" else None)
-    page.get_by_role("button", name="Delete it for good").dblclick()
+    page.get_by_role("button", name="Delete permanently").dblclick()
     expect(page.get_by_text("The thread was deleted.")).to_be_visible()
     expect(page).to_have_url(f"{site.url}/")
     assert asked == ["DELETE"]

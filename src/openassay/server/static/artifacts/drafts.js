@@ -40,7 +40,7 @@ function store() {
     } catch (error) {
       if (error.name !== "QuotaExceededError") throw error;
       if (!lost.has(name))
-        say("These changes are too large for the browser to keep over a reload.", {
+        say("These changes are too large for the browser to keep after a reload.", {
           help: "Save them before you leave the page.",
           wrong: true,
         });
