@@ -85,8 +85,8 @@ def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
 @pytest.mark.slow
 def test_a_thread_that_is_not_there_says_so(look: Opened, site: Site) -> None:
     page = look(site, "/t/000000000000")
-    expect(page.get_by_role("alert")).to_contain_text("This thread was deleted, or never was yours.")
-    expect(page).to_have_title("No thread · OpenAssay")
+    expect(page.get_by_role("alert")).to_contain_text("This thread was deleted, or is not yours.")
+    expect(page).to_have_title("Thread not found · OpenAssay")
     page.get_by_role("alert").get_by_role("link", name="New question").click()
     expect(page).to_have_title("OpenAssay")
 
@@ -254,4 +254,4 @@ def test_who_may_only_read_is_offered_no_more_until_the_token_is_revoked(look: O
         expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
     asyncio.run_coroutine_threadsafe(users.revoke(token.id), site._loop).result(10)
     page.goto(f"{site.url}/t/{thread}")
-    expect(page.get_by_role("alert")).to_contain_text("Your token is not good any more.")
+    expect(page.get_by_role("alert")).to_contain_text("Your token is no longer valid.")

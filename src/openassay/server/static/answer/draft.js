@@ -16,8 +16,8 @@ export function LiveDraft() {
   const end = useFollowing(draft.value);
   const last = sections.value.at(-1);
   return html`<section class="live" aria-label="The draft so far">
-    <p class="unseen" role="status">${last ? `Section ${sections.value.length} is ready: ${last.title}` : "Writing has begun."}</p>
-    <p class="banner note"><strong>Draft.</strong> Each section appears once its statements were checked; the review may
+    <p class="unseen" role="status">${last ? `Section ${sections.value.length} is ready: ${last.title}` : "Writing has started."}</p>
+    <p class="banner note"><strong>Draft.</strong> Each section appears once its statements have been checked; the review may
       still change it.</p>
     <${Drafted} />
     ${text &&
@@ -69,8 +69,8 @@ function Past({ values: { draft: made, plan, evidence } }) {
   if (made?.sections?.length) return html`<${Drafted} />`;
   if (made?.text) return html`<p class="text plain-draft" dir="auto">${made.text}</p>`;
   const planned = plan ? `${count(plan.dag.length, "sub-question")} planned` : "no plan yet";
-  return html`<${Empty} title="Nothing was written yet at that moment.">
-    <p>${planned}, ${count(evidence.length, "document")} at hand. The panes beside show both.</p></${Empty}>`;
+  return html`<${Empty} title="Nothing had been written at that moment.">
+    <p>${planned}, ${count(evidence.length, "document")} available. The other panes show both.</p></${Empty}>`;
 }
 
 function Banner() {

@@ -46,7 +46,7 @@ function Claimed({ span }) {
   if (!claim) return null;
   const isAgainst = claim.against.some((one) => one.document === span.document && one.start === span.start);
   return html`<p class="claimed" dir="auto">
-    <span class="note">${isAgainst ? "Speaks against" : "Bears out"} ${claim.id}:</span> ${claim.text}</p>`;
+    <span class="note">${isAgainst ? "Contradicts" : "Supports"} ${claim.id}:</span> ${claim.text}</p>`;
 }
 
 /** The passage is scrolled to when it is opened; later it stays where the reader has it. */

@@ -188,7 +188,7 @@ export async function refresh() {
 /** An address may name a run that never was, or is of another thread. */
 function known(named) {
   if (!named || place.value.run !== named || runs.value.some((one) => one.id === named)) return;
-  say("There is no such question on this thread.", { help: "What is shown is the latest.", wrong: true });
+  say("This thread has no such question.", { help: "The latest one is shown.", wrong: true });
   turn({ run: null });
 }
 
@@ -231,7 +231,7 @@ effect(() => {
 // -- the past ---------------------------------------------------------------------------------------------
 
 const UNKNOWN = [400, 404, 422]; // no moment at all, or none of this thread
-const SHOWN_NOW = "It may be from another thread. What is shown is how it stands now.";
+const SHOWN_NOW = "It may belong to another thread. The current state is shown.";
 
 async function travel(id, at) {
   if (!id || !at) {
@@ -242,7 +242,7 @@ async function travel(id, at) {
   if (place.value.at !== at || threadId.value !== id) return; // the slider has moved on
   if (held instanceof Problem) {
     moment.value = null;
-    if (UNKNOWN.includes(held.status)) say("There is no such moment of this thread.", { help: SHOWN_NOW, wrong: true });
+    if (UNKNOWN.includes(held.status)) say("This thread has no such moment.", { help: SHOWN_NOW, wrong: true });
     else say(held.message, { help: held.help, wrong: true });
     turn({ at: null });
   } else {

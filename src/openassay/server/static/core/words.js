@@ -2,7 +2,7 @@
 export const MARKS = {
   "✓✓": { kind: "agreed", short: "corroborated", told: "Two or more independent sources agree." },
   "✓": { kind: "one", short: "verified", told: "One credible source." },
-  "⚠": { kind: "single", short: "single source", told: "One source, and nothing speaks for it but itself." },
+  "⚠": { kind: "single", short: "single source", told: "One source, which nothing else confirms." },
 };
 export const VERDICTS = {
   supported: "supported",
@@ -11,8 +11,8 @@ export const VERDICTS = {
   not_found: "not found",
 };
 export const STATUSES = {
-  queued: "in line",
-  running: "at work",
+  queued: "queued",
+  running: "running",
   waiting: "waiting for you",
   cancelled: "stopped",
   done: "done",

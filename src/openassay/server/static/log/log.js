@@ -26,7 +26,7 @@ export function LogPane() {
         <button type="button" class="small" disabled=${!shown.value.length}
           onClick=${saved}>Download${isFiltered() ? " these" : ""}</button></div>
     </header>
-    ${moment.value && html`<p class="note">The timeline stands in the past. The log still has the whole run.</p>`}
+    ${moment.value && html`<p class="note">The timeline shows an earlier moment. The log still shows the whole run.</p>`}
     <${Figures} />
     <${Filters} />
     <${Lines} key=${run.value?.id ?? ""} />
@@ -93,14 +93,14 @@ function Lines() {
       !following &&
       active.value &&
       html`<button type="button" class="log-newest"
-      onClick=${() => setFollowing(true)}>Go to the newest</button>`
+      onClick=${() => setFollowing(true)}>Go to newest</button>`
     }
   </div>`;
 }
 
 function Nothing() {
   return total.value
-    ? html`<${Empty} title="No line is like that."><p>Choose other kinds, or search for something else.</p></${Empty}>`
+    ? html`<${Empty} title="No lines match."><p>Choose other kinds, or search for something else.</p></${Empty}>`
     : html`<${Empty}
       title="Nothing has happened yet."><p>Steps, searches and model calls appear here as they happen.</p></${Empty}>`;
 }
@@ -165,7 +165,7 @@ const took = (state) =>
   state.seconds !== undefined
     ? seconds(state.seconds)
     : html`<span
-  class="chip">${active.value ? "at work" : "not finished"}</span>`;
+  class="chip">${active.value ? "running" : "not finished"}</span>`;
 
 function Raw({ event }) {
   const text = raw(event, 2);
