@@ -248,7 +248,7 @@ def test_a_moment_of_the_past_shows_its_draft_and_leads_back(look: Opened, site:
     moments = site.call("GET", f"/api/threads/{finished}/history?limit=500")["moments"]
     reviewed = next(one for one in moments if "review" in one["after"])
     page = look(site, f"/t/{finished}?at={reviewed['checkpoint']}")
-    expect(page.get_by_text(f"This is how it stood at moment {reviewed['number']}, ")).to_be_visible()
+    expect(page.get_by_text(f"This is the answer as it was at moment {reviewed['number']}, ")).to_be_visible()
     expect(statement(page, PLANCK)).to_be_visible()
     expect(page.get_by_text("confidence medium")).to_have_count(0)
     shot(page, "answer-past-light-1440")

@@ -1,4 +1,4 @@
-// The middle of the page: the question, how it stands, and what there is of an answer.
+// The middle of the page: the question, its status, and the answer so far.
 import { computed, html, useEffect, useRef } from "../core/html.js";
 import { Busy, Empty, Wrong } from "../core/parts.js";
 import { place, turn } from "../core/place.js";

@@ -27,7 +27,7 @@ export function LiveDraft() {
   </section>`;
 }
 
-/** Whoever has scrolled to the end stays there; nobody else is moved. */
+/** Stays at the end if the reader has scrolled there; otherwise the page does not move. */
 function useFollowing(changed) {
   const end = useRef();
   const follows = useRef(false);
@@ -77,7 +77,7 @@ function Banner() {
   const known = useMoment(moment.value.checkpointId);
   const where = known ? ` at moment ${known.number}, ${time(known.time)}` : " at an earlier moment";
   return html`<div class="banner past row apart" role="status">
-    <p><strong>This is how it stood${where}.</strong>
+    <p><strong>This is the answer as it was${where}.</strong>
       ${known?.summary && html` <span class="note" dir="auto">${cut(known.summary, 160)}</span>`}</p>
     <button type="button" class="small" onClick=${() => turn({ at: null })}>Back to now</button>
   </div>`;

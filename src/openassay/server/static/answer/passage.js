@@ -1,4 +1,4 @@
-// A passage in the snapshot it was taken from, highlighted where it stands.
+// A passage in the snapshot it was taken from, highlighted in place.
 import { html, useLayoutEffect, useRef, useState } from "../core/html.js";
 import { Busy, Dialog, Outward, Wrong } from "../core/parts.js";
 import { cards, claims, openPassage, passage } from "../core/store.js";

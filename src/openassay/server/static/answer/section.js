@@ -21,7 +21,7 @@ function paragraphs(sentences) {
   return parts;
 }
 
-/** Made anew only if something of it has changed: a judgement elsewhere leaves it alone. */
+/** Rendered again only if it has changed: a judgement elsewhere does not affect it. */
 function Paragraph({ part, at }) {
   const doubted = part.map(({ sentence }) => isDoubted(sentence));
   const titles = cards.value;

@@ -1,4 +1,4 @@
-// How the question stands: who is at work, since when, what it has cost, and how to stop it or go on.
+// The status of the run: what it is doing, for how long, what it has cost, and how to stop or resume it.
 import { post } from "../core/api.js";
 import { computed, html, useEffect, useState } from "../core/html.js";
 import {

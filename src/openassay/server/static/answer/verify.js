@@ -71,7 +71,7 @@ function Walk({ all, at }) {
   </section>`;
 }
 
-/** Said once, it goes on by itself; taking it back does not. */
+/** Setting a judgement moves on to the next statement; removing it does not. */
 function Judge({ one, word, next, children }) {
   const isSaid = judgements.value.get(one.key) === word;
   const say = () => {

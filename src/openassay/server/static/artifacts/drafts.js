@@ -3,7 +3,7 @@ import { signal } from "../core/html.js";
 import { say } from "../core/store.js";
 
 const PREFIX = "openassay.unsaved.";
-const PAUSE = 400; // ms: a large table is not written anew with every letter
+const PAUSE = 400; // ms: a large table is not stored again with every keystroke
 
 export const drafts = signal(read()); // "THREAD/NAME" -> {title, content, tag}: `tag` of the version it was made from
 const late = new Map(); // what is to be stored yet

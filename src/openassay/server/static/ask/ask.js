@@ -1,4 +1,4 @@
-// Where a question begins.
+// Where a question is asked.
 import { html, useEffect, useState } from "../core/html.js";
 import { Empty, Wrong } from "../core/parts.js";
 import { go } from "../core/place.js";

@@ -18,14 +18,14 @@ const WORDS = {
   waiting: "The run is waiting for your answer. You can ask a follow-up when it has finished.",
 };
 
-/** How the last question stands, whichever is looked at: one at a time is worked on. Null: nothing is at work. */
+/** The status of the last question, whichever is viewed: a thread has one active run. Null: no run is active. */
 const standing = computed(() => {
   const last = runs.value.at(-1);
   const now = run.value?.id === last?.id ? status.value : last?.status;
   return now in WORDS ? now : null;
 });
 
-/** Nothing for somebody who has but a link, and is told no more than a title, or who may only read. */
+/** Nothing for readers: those who have only a link, for whom the thread is just a title, or a read-only token. */
 export function FollowUp() {
   return thread.value?.created && may("write") ? html`<${Form} key=${thread.value.id} id=${thread.value.id} />` : null;
 }
@@ -65,7 +65,7 @@ function Form({ id }) {
   </form>`;
 }
 
-/** On "auto" a follow-up is about the documents, and searches the places, that the thread was begun with. */
+/** On "auto" a follow-up is about the documents, and searches the places, that the thread started with. */
 async function asked(id, goal, depth) {
   const approvePlan = (thread.value.mode ?? offered().defaults.mode) === "plan";
   await ask({ goal, depth, source: "auto", threadId: id, approvePlan });
@@ -78,7 +78,7 @@ function AtWork({ id }) {
   return html`<div class="at-work row apart"><p role="status">${WORDS[standing.value]}</p><${Stopping} id=${id} /></div>`;
 }
 
-/** Takes effect at once, also on what is at work just now. */
+/** Takes effect immediately, also on the active run. */
 function ModeOfThread({ id }) {
   const mode = thread.value.mode ?? offered().defaults.mode;
   const choose = async (name) => {

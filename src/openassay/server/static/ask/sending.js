@@ -18,7 +18,7 @@ export async function ask(body) {
   return begun;
 }
 
-/** The server may still be at work on the first attempt; it says when to come again. */
+/** The server may still be handling the first attempt; it says when to try again. */
 async function taken(body, headers) {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -1,4 +1,4 @@
-// Stopping what is at work on a thread: at once, or when its step is done.
+// Stops the active run of a thread: now, or after the current step.
 import { post } from "../core/api.js";
 import { html, useState } from "../core/html.js";
 import { useBusy } from "../core/parts.js";

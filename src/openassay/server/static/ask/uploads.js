@@ -35,7 +35,7 @@ function hindrance(file) {
 }
 
 async function send(id, file) {
-  if (!ending.has(id)) return; // taken out while it was waiting
+  if (!ending.has(id)) return; // removed while it was queued
   note(id, { state: "sends" });
   const form = new FormData();
   form.append("file", file);

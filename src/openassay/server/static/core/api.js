@@ -5,8 +5,8 @@ import { sentence } from "./words.js";
 
 const KEPT = "openassay.token";
 
-export const signedOut = signal(false); // the server wants a token, and there is none or it is not good any more
-export const turnedAway = signal(null); // the Problem, if it was a token that was not good
+export const signedOut = signal(false); // the server wants a token, and there is none or it is no longer valid
+export const turnedAway = signal(null); // the Problem, if a token was refused
 export const reachable = signal(true); // whether the last request got any answer
 
 /** What the server has refused, or that it could not be reached (status 0). */
@@ -26,7 +26,7 @@ export class Problem extends Error {
 
 const ALLOWED = { read: "view anything", write: "change anything", share: "share anything", metrics: "see the metrics" };
 
-/** What is put for programs, said to a person. */
+/** Messages meant for programs, reworded for people. */
 function inPlainWords({ status, message, errors, noThread }) {
   const lacking = status === 403 && /may not (\w+)$/.exec(message)?.[1];
   if (lacking in ALLOWED) {

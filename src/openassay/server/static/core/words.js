@@ -53,7 +53,7 @@ export function ago(iso, now = Date.now()) {
   return past > 30 * 86_400 ? day(iso) : `${count(Math.floor(past / size), unit)} ago`;
 }
 
-/** The server's words begin small, since programs put them into their own. What begins with a name keeps it as it is. */
+/** Messages of the server start with a small letter, for use within other text. One that starts with a name is kept. */
 export function sentence(text) {
   const begun = text.replace(/^\p{Ll}(?=\p{L}*[\s,;])/u, (letter) => letter.toUpperCase());
   return begun + (!begun || /[.!?…:]$/.test(begun) ? "" : ".");

@@ -158,7 +158,7 @@ function paid(data) {
   );
 }
 
-const known = new WeakMap(); // events never change, so each is told once
+const known = new WeakMap(); // events never change, so each is worded only once
 
 export function line(event) {
   let told = known.get(event);

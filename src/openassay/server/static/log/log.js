@@ -79,7 +79,7 @@ function Filters() {
 function Lines() {
   const box = useRef();
   const [chosen, setFollowing] = useState(null);
-  const following = chosen ?? active.value; // a run that has ended is read from its beginning
+  const following = chosen ?? active.value; // a finished run is read from the start
   const follows = useTail(box, following, setFollowing);
   const start = events.value[0] && Date.parse(events.value[0].time);
   if (!shown.value.length) return html`<${Nothing} />`;
@@ -105,7 +105,7 @@ function Nothing() {
       title="Nothing has happened yet."><p>Steps, searches and model calls appear here as they happen.</p></${Empty}>`;
 }
 
-/** The end stays in sight until one scrolls up; what comes later, or grows as it is drawn, is followed. */
+/** Stays scrolled to the end until the person scrolls up, also while lines are added or grow. */
 function useTail(box, following, setFollowing) {
   const last = useRef(0);
   const down = () => box.current && (box.current.scrollTop = box.current.scrollHeight);

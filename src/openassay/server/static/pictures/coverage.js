@@ -1,4 +1,4 @@
-// How well each section is borne out, and what could not be found.
+// How well each section is supported, and what could not be found.
 import { computed, html } from "../core/html.js";
 import { Empty } from "../core/parts.js";
 import { count, MARKS, number, percent, VERDICTS } from "../core/words.js";

@@ -1,4 +1,4 @@
-// The research graph as it is compiled, with the stage that is at work lit.
+// The research graph as it is compiled, with the running stage highlighted.
 import { get, Problem } from "../core/api.js";
 import { computed, html, signal, useEffect, useMemo, useState } from "../core/html.js";
 import { Busy, Empty, Wrong } from "../core/parts.js";

@@ -31,7 +31,7 @@ function sentence(list) {
 
 const told = (one) => `${stageName(one.name)}, ${seconds(covered(one))}`;
 
-/** Time during which it was at work at all: what runs several times at once counts once. */
+/** Time during which it was running: parallel runs of the same step count once. */
 function covered({ spells }) {
   let [sum, until] = [0, 0];
   for (const { from, to } of [...spells].sort((a, b) => a.from - b.from)) {

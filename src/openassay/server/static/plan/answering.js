@@ -126,7 +126,7 @@ async function tell(question) {
 const DECIDED = { approve: "approved", modify: "approved with changes", skip: "skipped", reject: "rejected" };
 const told = (given) => given?.text ?? DECIDED[given?.decision] ?? "";
 
-// -- going on ---------------------------------------------------------------------------------------------
+// -- continuing ---------------------------------------------------------------------------------------------
 
 effect(() => {
   const going = goingOn.value;

@@ -24,7 +24,7 @@ export function withEdit(plan, edits, edit) {
 const ONE_OF = ["words", "budget", "sources"];
 const AGAIN = { reword: "question", move: "question", assign: "question", move_section: "title" };
 
-/** What only says anew what was said just before takes its place. */
+/** An edit that repeats the previous one with other values replaces it. */
 function joined(edits, edit) {
   if (ONE_OF.includes(edit.op)) return [...edits.filter((one) => one.op !== edit.op), edit];
   const [before, last] = [edits.slice(0, -1), edits.at(-1)];

@@ -6,7 +6,7 @@ import { Decisions } from "./decisions.js";
 import { Shown } from "./shown.js";
 import { useUnsent } from "./unsent.js";
 
-const SHOWN_HOSTS = 50; // more are not told
+const SHOWN_HOSTS = 50; // more are not listed
 const MOST_PAGES = 1000;
 
 export function HarvestApproval({ question }) {

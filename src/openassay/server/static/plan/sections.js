@@ -67,7 +67,7 @@ function State({ question }) {
     ${isMoved && !isNew && html`<span class="chip">Moved</span>`}`;
 }
 
-/** Text that is written over where it stands: Enter, or going elsewhere, changes it; Press Esc to undo. */
+/** Text that is written over where it stands: Enter, or going elsewhere, changes it; Esc restores it. */
 function Words({ label, value, commit, editor, at }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);

@@ -1,4 +1,4 @@
-// The head of the page: where one is, how it stands, and what can be done with the whole thread.
+// The header of the page: the open thread, its status, and what can be done with it.
 import { signedOut } from "../core/api.js";
 import { effect, html, useState } from "../core/html.js";
 import { link, threadId } from "../core/place.js";

@@ -1,4 +1,4 @@
-// Where a server asks who one is: a token, kept in this tab unless the person wants it kept.
+// Sign-in with a token, kept in this tab, or in the browser if the person wants that.
 import { get, Problem, signIn, signOut, turnedAway } from "../core/api.js";
 import { html, useState } from "../core/html.js";
 import { Wrong } from "../core/parts.js";

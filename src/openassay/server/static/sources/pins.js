@@ -1,4 +1,4 @@
-// Sources kept in sight. A pin shows at once, and goes again if the server refuses it.
+// Pinned sources. A pin shows immediately, and is undone if the server refuses it.
 import { put, remove } from "../core/api.js";
 import { threadId } from "../core/place.js";
 import { attempt, shelf } from "../core/store.js";

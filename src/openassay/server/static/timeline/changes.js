@@ -37,7 +37,7 @@ function editsOf(steps) {
   ];
 }
 
-/** From where on the work is done anew; `next`: what was due at the moment. */
+/** From where on the work is redone; `next`: what was due at the moment. */
 export function effect(made, next) {
   if (made.question !== undefined || made.depth) return EFFECTS.question;
   if (made.source || made.web !== undefined || made.without || made.edits) return EFFECTS.search;

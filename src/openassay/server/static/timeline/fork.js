@@ -25,12 +25,12 @@ const From = () => {
   return html`<div class="stack tight">
     <p>From <strong>${one ? named(one) : "now, the last moment"}</strong>. A new thread starts there;${" "}
       this one is not changed.</p>
-    <p class="note">If a change takes effect earlier, the branch starts at that earlier moment, and you are told so.</p>
+    <p class="note">If a change takes effect earlier, the branch starts at that earlier moment, and the page says so.</p>
   </div>`;
 };
 
 function Form({ close }) {
-  const [held] = useState(values.value); // a run that goes on must not change what is being written here
+  const [held] = useState(values.value); // an active run must not change what is being written here
   const [form, setForm] = useState(() => unchanged(held));
   const [state, setState] = useState({ busy: false, problem: null });
   const choices = useChoices();
@@ -78,7 +78,7 @@ async function send(made, once, setState, close) {
     say("The branch was created.", { help: await whereBegun(branch) });
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    once.body = problem.status ? "" : once.body; // what was refused may be put right and sent anew
+    once.body = problem.status ? "" : once.body; // what was refused may be corrected and sent again
     setState({ busy: false, problem });
   }
 }

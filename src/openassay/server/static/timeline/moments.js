@@ -23,7 +23,7 @@ function Line({ one, index, on }) {
     <button type="button" class="plain moment" aria-current=${on ? "true" : undefined} onClick=${() => choose(index)}>
       <span class="number">${one.number}</span>
       <span class="told"><span dir="auto">${one.summary || "no description"}</span>
-        ${branches > 0 && html` <span class="chip blue">${count(branches, "branch", "branches")} starts here</span>`}</span>
+        ${branches > 0 && html` <span class="chip blue">${count(branches, "branch", "branches")} started here</span>`}</span>
       <span class="phase">${phase}</span>
       <span class="note when">${time(one.time)}${cost ? ` · ${usd(cost)}` : ""}</span>
     </button>

@@ -33,7 +33,7 @@ function spoken(list, at) {
   if (at === list.length) return "Now";
   const branches = begins.value.get(at)?.length;
   const told = `${named(list[at])}. ${list[at].summary}`;
-  return branches ? `${told}. ${count(branches, "branch", "branches")} start here` : told;
+  return branches ? `${told}. ${count(branches, "branch", "branches")} started here` : told;
 }
 
 const MOST_TICKS = 150; // more would be one grey bar
