@@ -38,9 +38,9 @@ def test_a_report_tells_how_sure_it_is_who_disagrees_and_what_was_not_found(
     expect(pane.get_by_role("heading", level=1)).to_have_text(report["question"])
     told = f"{report['coverage']['checked']} of {report['coverage']['total']} drafted statements checked"
     pane.get_by_text(told).click()
-    expect(pane.get_by_text("The share of drafted statements that no passage bore out")).to_be_visible()
-    marked = pane.get_by_role("group", name="How sure the statements are").locator(".count").all_inner_texts()
-    expect(pane.get_by_text(f"The report tells {sum(map(int, marked))} statements")).to_be_visible()
+    expect(pane.get_by_text("The share of drafted statements that no passage supports")).to_be_visible()
+    marked = pane.get_by_role("group", name="How well the statements are supported").locator(".count").all_inner_texts()
+    expect(pane.get_by_text(f"The report makes {sum(map(int, marked))} statements")).to_be_visible()
     pane.get_by_role("button", name="Verify").click()
     expect(pane.get_by_text(f"1 of {sum(map(int, marked))}, weakest first")).to_be_visible()
     page.keyboard.press("Escape")
@@ -192,12 +192,12 @@ def test_a_draft_is_read_before_its_report_stopped_and_gone_on_with(
     shot(page, "answer-draft-light-1440")
     stop = pane.locator(".status").get_by_role("group", name="Stop the research")
     stop.get_by_role("button", name="Stop", exact=True).click()
-    stop.get_by_role("button", name="Stop at once").click()
-    expect(pane.get_by_text("It was stopped.", exact=False).first).to_be_visible()
+    stop.get_by_role("button", name="Stop now").click()
+    expect(pane.get_by_text("The run was stopped.", exact=False).first).to_be_visible()
     expect(pane.get_by_text("There is no report on this question. Below is the answer to")).to_be_visible()
     rests_on(page, FERRIED, "Ferry")
     site.settled(thread, "cancelled")
-    pane.locator(".status").get_by_role("button", name="Go on").click()
+    pane.locator(".status").get_by_role("button", name="Resume").click()
     site.settled(thread, "waiting")
     expect(pane.locator(".status").get_by_text("waiting for you", exact=True)).to_be_visible()
     expect(statement(page, TALL)).to_be_visible()
@@ -223,11 +223,11 @@ def test_a_moment_of_an_earlier_question_is_shown_with_its_own_question_and_evid
 @pytest.mark.slow
 def test_an_address_that_leads_nowhere_says_so_and_shows_what_there_is(look: Opened, site: Site, twice: str) -> None:
     page = look(site, f"/t/{twice}?run=000000000000")
-    expect(page.get_by_text("There is no such question on this thread.")).to_be_visible()
+    expect(page.get_by_text("This thread has no such question.")).to_be_visible()
     expect(statement(page, TALL)).to_be_visible()
     assert "run=" not in page.url
     page.goto(f"{site.url}/t/{twice}?at=nonsense")
-    expect(page.get_by_text("There is no such moment of this thread.")).to_be_visible()
+    expect(page.get_by_text("This thread has no such moment.")).to_be_visible()
     expect(statement(page, TALL)).to_be_visible()
     assert "at=" not in page.url
 
@@ -248,14 +248,14 @@ def test_a_moment_of_the_past_shows_its_draft_and_leads_back(look: Opened, site:
     moments = site.call("GET", f"/api/threads/{finished}/history?limit=500")["moments"]
     reviewed = next(one for one in moments if "review" in one["after"])
     page = look(site, f"/t/{finished}?at={reviewed['checkpoint']}")
-    expect(page.get_by_text(f"This is how it stood at moment {reviewed['number']}, ")).to_be_visible()
+    expect(page.get_by_text(f"This is the answer as it was at moment {reviewed['number']}, ")).to_be_visible()
     expect(statement(page, PLANCK)).to_be_visible()
     expect(page.get_by_text("confidence medium")).to_have_count(0)
     shot(page, "answer-past-light-1440")
     page.get_by_role("main").get_by_role("button", name="Back to now").click()
     expect(page.get_by_text("confidence medium")).to_be_visible()
     page.goto(f"{site.url}/t/{finished}?at={moments[0]['checkpoint']}")
-    expect(page.get_by_text("Nothing was written yet at that moment.")).to_be_visible()
+    expect(page.get_by_text("Nothing had been written at that moment.")).to_be_visible()
 
 
 @pytest.mark.slow

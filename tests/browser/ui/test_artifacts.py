@@ -67,7 +67,7 @@ def test_a_table_is_sorted_filtered_edited_and_kept_as_a_version(look: Opened, s
     expect(cell(page, 1, 1)).to_be_focused()
     page.get_by_role("button", name="Remove this row").click()
     page.get_by_role("button", name="Add column").click()
-    page.get_by_label("Name of the column").fill("My note")
+    page.get_by_label("Column name").fill("My note")
     page.keyboard.press("Enter")
     expect(page.get_by_text("not saved", exact=True)).to_be_visible()
     expect(page.locator(".art-about p")).to_have_text(re.compile(r"\S not saved$"))
@@ -84,12 +84,12 @@ def test_a_table_is_sorted_filtered_edited_and_kept_as_a_version(look: Opened, s
 
     page.get_by_text("2 versions").click()
     page.get_by_role("button", name=re.compile("^Version 1 made by OpenAssay")).click()
-    expect(page.get_by_text("You are looking at version 1")).to_be_visible()
+    expect(page.get_by_text("You are viewing version 1")).to_be_visible()
     page.get_by_role("button", name="Restore this version").click()
     expect(page.get_by_text("Saved as version 3.")).to_be_visible()
     expect(page.get_by_text(f"{before} rows", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Go back to OpenAssay's").click()
-    page.get_by_role("dialog").get_by_role("button", name="Go back to OpenAssay's").click()
+    page.get_by_role("button", name="Restore OpenAssay's version").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore OpenAssay's version").click()
     expect(page.get_by_text("Version 1, made by OpenAssay")).to_be_visible()
 
 
@@ -118,7 +118,7 @@ def test_nobody_writes_over_what_they_have_not_seen(look: Opened, site: Site, fi
     expect(page.locator(".art-prose")).to_have_text("Somebody else.")
     assert violations(page) == []
     shot(page, "artifacts-conflict-dark-360")
-    page.get_by_role("button", name="Keep mine as a new version").click()
+    page.get_by_role("button", name="Save mine as a new version").click()
     expect(page.get_by_text("Saved as version 3.")).to_be_visible()
     assert "**strong**" in site.call("GET", path)["content"]
 
@@ -189,7 +189,7 @@ def test_three_thousand_rows_stay_quick_and_hostile_cells_stay_text(look: Opened
         took = min(pace.measure(doing) for _ in range(3))  # each time anew: a busy machine slows one of them
         assert took < limit, (what, took, limit)
     expect(cell(page, 0, 0)).to_have_text("C7")
-    page.get_by_role("button", name="Columns after").click()
+    page.get_by_role("button", name="Next columns").click()
     expect(page.get_by_role("columnheader", name="S16")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV", exact=True).click()
@@ -212,8 +212,8 @@ def test_what_was_edited_is_kept_when_the_report_changes(look: Opened, site: Sit
     page.reload()
     expect(page.get_by_text("The report has changed since this was edited.")).to_be_visible()
     expect(page.locator(".art-prose")).to_have_text("My own words.")
-    page.get_by_role("button", name="Go back to OpenAssay's").click()
-    page.get_by_role("dialog").get_by_role("button", name="Go back to OpenAssay's").click()
+    page.get_by_role("button", name="Restore OpenAssay's version").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore OpenAssay's version").click()
     expect(page.get_by_role("article").get_by_text("How old is the universe").first).to_be_visible()
 
 

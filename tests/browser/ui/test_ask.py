@@ -68,13 +68,13 @@ def test_what_it_may_cost_and_where_it_searches_is_chosen_and_told(
     page.get_by_role("textbox", name="Your question").press_sequentially(QUESTION)
     told = page.locator(".quote")
     expect(told).to_have_text(
-        re.compile(r"About \$\d+\.\d\d, at most \$2\.00, some \d+ (s|min), \d+ calls of anthropic:")
+        re.compile(r"About \$\d+\.\d\d, at most \$2\.00, about \d+ (s|min), \d+ calls to anthropic:")
     )
     assert len(quotes) <= 3, "each letter was quoted"
     page.get_by_label("Budget").fill("0.5")
     expect(told).to_contain_text("at most $0.50")
     fold(page, "Sources")
-    page.get_by_role("radio", name="Only some").click()
+    page.get_by_role("radio", name="Selected").click()
     expect(page.get_by_role("checkbox", name="brave needs BRAVE_API_KEY")).to_be_disabled()
     page.get_by_role("checkbox", name="demo").check()
     fold(page, "More options")
@@ -83,7 +83,7 @@ def test_what_it_may_cost_and_where_it_searches_is_chosen_and_told(
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert")).to_contain_text("Write VENDOR:MODEL")
     page.get_by_label("Model").fill("embedded")
-    expect(told).to_have_text("Costs nothing: the embedded reasoner.")
+    expect(told).to_have_text("Free: uses the embedded reasoner.")
     page.get_by_label("Length in words").fill("3")
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert")).to_contain_text("The length: it should be greater than or equal to 50.")
@@ -105,18 +105,18 @@ def test_documents_are_added_dropped_refused_and_taken_out(look: Opened, site: S
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Add documents").click()
     chooser.value.set_files([LIBRARY / "masers-and-sirens.txt", LIBRARY / "systematic-errors.pdf"])
-    chips = page.get_by_role("list", name="Documents with this question").get_by_role("listitem")
+    chips = page.get_by_role("list", name="Documents for this question").get_by_role("listitem")
     expect(chips).to_have_count(2)
     drop(page, {"tip.md": "# The tip\n\nThe tip of the red giant branch gives 69.8 km/s/Mpc.", "tool.exe": "MZ"})
     expect(chips.filter(has_text="tool.exe")).to_contain_text("Not a kind of file OpenAssay reads.")
     expect(chips.filter(has_text="tip.md")).to_contain_text("1 KB")
     shot(page, "ask-documents-light-1440")
-    page.get_by_role("button", name="Take out tool.exe").click()
-    page.get_by_role("button", name="Take out systematic-errors.pdf").click()
+    page.get_by_role("button", name="Remove tool.exe").click()
+    page.get_by_role("button", name="Remove systematic-errors.pdf").click()
     page.reload()
     expect(chips).to_have_count(2)
-    expect(page.get_by_text("Nothing about your documents goes to a search service.")).to_be_visible()
-    fold(page, "Documents given before")
+    expect(page.get_by_text("Nothing about your documents is sent to a search service.")).to_be_visible()
+    fold(page, "Earlier documents")
     page.get_by_role("checkbox", name="systematic-errors.pdf").check()
     expect(chips).to_have_count(3)
     page.get_by_role("textbox", name="Your question").fill("What is the value of the Hubble constant?")
@@ -137,7 +137,7 @@ def drop(page: Page, files: dict[str, str]) -> None:
         files,
     )
     page.dispatch_event("main", "dragover", {"dataTransfer": transfer})
-    expect(page.get_by_text(f"Let go to add {len(files)} documents.")).to_be_visible()
+    expect(page.get_by_text(f"Drop to add {len(files)} documents.")).to_be_visible()
     page.dispatch_event("main", "drop", {"dataTransfer": transfer})
 
 
@@ -190,7 +190,7 @@ def test_what_is_refused_says_what_to_do(look: Opened, own_site: OpenSite) -> No
     box.fill("x" * 2_010)
     expect(page.get_by_text("10 characters too many")).to_be_visible()
     page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_role("alert")).to_contain_text("2,000 characters at most")
+    expect(page.get_by_role("alert")).to_contain_text("at most 2,000 characters")
     box.fill(QUESTION)
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert")).to_contain_text(
@@ -198,7 +198,7 @@ def test_what_is_refused_says_what_to_do(look: Opened, own_site: OpenSite) -> No
     )
     expect(box).to_have_value(QUESTION)
     shot(page, "ask-refused-dark-360")
-    for title in ("Sources", "Documents given before", "More options"):
+    for title in ("Sources", "Earlier documents", "More options"):
         fold(page, title)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert Axe().run(page, options=WCAG).response["violations"] == []
@@ -230,7 +230,7 @@ def test_the_mode_of_a_thread_holds_at_once_and_a_run_can_be_stopped(look: Opene
     form = page.get_by_role("form", name="Follow-up")
     aside(page)
     expect(form.get_by_role("textbox")).to_be_disabled()
-    expect(form.get_by_text("It waits for an answer from you.")).to_be_visible()
+    expect(form.get_by_text("The run is waiting for your answer.")).to_be_visible()
     expect(form.get_by_role("radio", name="Plan")).to_be_checked()
     form.get_by_role("radio", name="Auto").click()
     expect(form.get_by_role("textbox")).to_be_enabled()  # its questions were dropped, and it went on
@@ -242,7 +242,7 @@ def test_the_mode_of_a_thread_holds_at_once_and_a_run_can_be_stopped(look: Opene
     form.get_by_role("button", name="Stop").click()
     expect(form.get_by_role("button", name="After this step")).to_be_visible()
     shot(page, "stopping-light-1440")
-    form.get_by_role("button", name="Stop at once").dblclick()
+    form.get_by_role("button", name="Stop now").dblclick()
     expect(form.get_by_role("textbox")).to_be_enabled()
     told = site.call("GET", f"/api/threads/{thread}")
     assert (told["status"], told["mode"], told["turns"]) == ("cancelled", "plan", 2)

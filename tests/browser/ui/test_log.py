@@ -46,7 +46,7 @@ def test_the_log_tells_each_step_with_what_was_done_in_it(look: Opened, site: Si
     page.get_by_label("Search the log").fill("publish")
     assert lines(page)[0].startswith("Publish")
     page.get_by_label("Search the log").fill("nothing is like this")
-    expect(page.get_by_text("No line is like that.")).to_be_visible()
+    expect(page.get_by_text("No lines match.")).to_be_visible()
     page.get_by_role("button", name="Show all").click()
 
     first = page.get_by_role("region", name="Events").get_by_role("button").first
@@ -118,13 +118,13 @@ def test_thousands_of_events_are_followed_filtered_and_read(look: Opened, site: 
     expect(page.get_by_text(re.compile(r"^4,50\d lines$"))).to_be_visible()
     box = page.get_by_role("region", name="Events")
     end = box.get_by_text("alert(1)").last
-    expect(page.get_by_role("button", name="Go to the newest")).to_have_count(0)
+    expect(page.get_by_role("button", name="Go to newest")).to_have_count(0)
     expect(end).to_be_in_viewport()  # the newest is followed
 
     box.hover()
     page.mouse.wheel(0, -3000)
     expect(end).not_to_be_in_viewport()
-    page.get_by_role("button", name="Go to the newest").click()
+    page.get_by_role("button", name="Go to newest").click()
     expect(end).to_be_in_viewport()
     assert page.locator(".log-event").count() < 400
 
@@ -158,12 +158,12 @@ def what_is_booked_unconfirmed_is_told(page: Page) -> None:
     """The books have the calls that were cut off, at the most they could have cost."""
     expect(page.locator(".log-figures > summary")).to_contain_text("$0.07 · no errors · 3 calls unconfirmed")
     page.get_by_text("Where the time went").click()
-    asked = page.get_by_role("region", name="Who outside was asked")
+    asked = page.get_by_role("region", name="External services")
     head, row = asked.get_by_role("row").all()
     titles, cells = head.get_by_role("columnheader").all_inner_texts(), row.locator("th, td").all_inner_texts()
     told = dict(zip(titles, cells, strict=True))
     assert (told["Calls"], told["Failed"], told["Unconfirmed"]) == ("1", "0", "3")
     told_below = "3 calls have no confirmed price, like one that is cut off when a run is stopped."
-    expect(page.get_by_text(told_below)).to_contain_text("The most they could have cost is booked: $0.06.")
+    expect(page.get_by_text(told_below)).to_contain_text("The most they could have cost is counted: $0.06.")
     assert violations(page) == []
     shot(page, "log-unconfirmed-light-1440")

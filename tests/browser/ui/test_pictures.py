@@ -46,11 +46,11 @@ def test_the_evidence_graph_leads_from_claims_to_sources_and_back_to_the_text(
     page = look(site, f"/t/{finished}?panel=pictures")
     pane = page.get_by_role("tabpanel")
     expect(pane).to_contain_text(f"{len(report['claims'])} claims on {len(report['sources'])} sources")
-    expect(pane).to_contain_text("pairs of claims at odds")
+    expect(pane).to_contain_text("pairs of conflicting claims")
 
     disputed = next(claim for claim in report["claims"] if claim["disputed_by"] and len(claim["spans"]) > 1)
     node = pane.get_by_role("button", name=re.compile(rf"^{disputed['id']} "))
-    expect(node).to_have_accessible_name(re.compile("at odds with " + ", ".join(disputed["disputed_by"])))
+    expect(node).to_have_accessible_name(re.compile("in conflict with " + ", ".join(disputed["disputed_by"])))
     node.focus()
     lit = set(pane.locator(".node.near b").filter(has_text=re.compile(r"^[CS]\d")).all_inner_texts())
     assert {span["source"] for span in disputed["spans"]} | set(disputed["disputed_by"]) <= lit
@@ -64,7 +64,7 @@ def test_the_evidence_graph_leads_from_claims_to_sources_and_back_to_the_text(
     expect(page.locator("main [data-lit]").first).to_be_visible()
 
     table = rows(pane, "Evidence graph")
-    assert table[0] == ["Claim", "Says", "Verdict", "For it", "Against it", "At odds with"]
+    assert table[0] == ["Claim", "Says", "Verdict", "Supported by", "Contradicted by", "In conflict with"]
     for claim, row in zip(report["claims"], table[1:], strict=True):
         assert row[:2] == [claim["id"], claim["text"]]
         assert row[2].startswith("supported")
@@ -98,7 +98,7 @@ def test_coverage_says_what_was_checked_and_what_was_not_found(look: Opened, sit
         marks = [sentence["mark"] for sentence in section["sentences"] if sentence["kind"] == "fact"]
         assert row[:4] == [section["title"], *(str(marks.count(mark)) for mark in ("✓✓", "✓", "⚠"))]
         assert row[-1] == (f"{len(marks)} supported" if marks else "none")
-    missing = pane.get_by_role("region", name="Searched and not found")
+    missing = pane.get_by_role("region", name="Searched for, but not found")
     expect(missing).to_contain_text(report["not_found"][0]["question"])
     missing.get_by_text("What was searched for").click()
     expect(missing.get_by_text(report["not_found"][0]["queries"][0], exact=True)).to_be_visible()
@@ -120,7 +120,7 @@ def test_what_costs_nothing_shows_its_steps_and_what_is_paid_its_curve(look: Ope
     told(page, paid)
     pane = pictured(page, site, finished, "spend")
     expect(pane).to_contain_text("$0.06 of at most $0.10, in 3 paid calls; $0.05 was expected.")
-    expect(pane).to_contain_text("1 call was booked at the most it could have cost")
+    expect(pane).to_contain_text("1 call was counted at the most it could have cost")
     expect(pane.get_by_role("list").filter(has_text="Write")).to_contain_text("Write $0.03")
     pane.get_by_role("radio", name="By model").click()
     expect(pane.get_by_role("list").filter(has_text="small-model")).to_contain_text("small-model $0.01")
@@ -180,7 +180,7 @@ def test_the_research_graph_lights_what_is_at_work(look: Opened, site: Site, fin
     expect(pane.get_by_role("status")).to_have_text("Finished.")
     search = pane.get_by_role("button", name=re.compile("^search, done, entered"))
     search.click()
-    expect(pane).to_contain_text("May lead to Put results together.")
+    expect(pane).to_contain_text("May lead to Combine the results.")
     expect(pane.locator("[data-node=gate]")).to_have_attribute("title", "Choose how to work")
     expect(pane.get_by_role("button", name="approve plan, not reached")).to_be_visible()
     graph = site.call("GET", "/api/graph")
@@ -191,22 +191,22 @@ def test_the_research_graph_lights_what_is_at_work(look: Opened, site: Site, fin
     moments = site.call("GET", f"/api/threads/{finished}/history?limit=500")["moments"]
     planned = next(one for one in moments if one["next"] == ["dispatch"])
     pane = pictured(page, site, finished, "graph", at=planned["checkpoint"])
-    expect(pane.get_by_role("status")).to_have_text("At this moment, next: Hand out the searches")
+    expect(pane.get_by_role("status")).to_have_text("At this moment, next: Distribute the searches")
     expect(pane.get_by_role("button", name=re.compile("^plan, done"))).to_be_visible()
     expect(pane.get_by_role("button", name="verify, not reached")).to_be_visible()
 
     drafted = next(one for one in moments if one["next"] == ["review"])
     pane = pictured(page, site, finished, "evidence", at=drafted["checkpoint"])
-    expect(pane).to_contain_text("This is the draft of that moment.")
+    expect(pane).to_contain_text("This is the draft at that moment.")
 
     told(page, until_three_search)
     pane = pictured(page, site, finished, "graph")
     expect(pane.get_by_role("status")).to_have_text("Now: Search (3 at once)")
-    expect(pane.get_by_role("button", name="search, at work, entered 3 times")).to_be_visible()
+    expect(pane.get_by_role("button", name="search, running, entered 3 times")).to_be_visible()
 
     page.route("**/runs", with_one_in_line)
     pane = pictured(page, site, finished, "graph")
-    expect(pane.get_by_role("status")).to_have_text("In line.")
+    expect(pane.get_by_role("status")).to_have_text("Queued.")
     expect(pane.get_by_role("button", name="search, not reached")).to_be_visible()
 
 
@@ -227,7 +227,7 @@ def test_the_research_graph_says_that_it_waits_for_a_person(look: Opened, site: 
     assert site.settled(thread, "waiting") == "waiting"
     pane = pictured(look(site), site, thread, "graph")
     pane.page.keyboard.press("Escape")  # the question itself
-    expect(pane.locator(".now")).to_have_text(re.compile("^Waiting for you: Ask (back|what is meant)$"))
+    expect(pane.locator(".now")).to_have_text(re.compile("^Waiting for you: (Ask you questions|Clarify the question)$"))
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def sub_question(page: Page, number: int) -> Locator:
 
 def taken(page: Page) -> None:
     """The plan, that is: what is found by it is another matter."""
-    expect(page.get_by_text("Your answer was taken.").first).to_be_visible()
+    expect(page.get_by_text("Your answer was received.").first).to_be_visible()
 
 
 def fits(page: Page) -> None:
@@ -84,18 +84,18 @@ def test_from_questions_to_an_edited_plan_by_mouse(look: Opened, asking: Site) -
     page = look(asking, f"/t/{thread}")
     box = drawer(page, "Before the research")
     expect(box.get_by_text("Question 1 of 3")).to_be_visible()
-    expect(box.get_by_role("button", name="Answer and go on")).to_be_disabled()
+    expect(box.get_by_role("button", name="Answer and continue")).to_be_disabled()
     box.get_by_label("The last ten years").check()
-    box.get_by_role("button", name="Answer and go on").click()
+    box.get_by_role("button", name="Answer and continue").click()
 
     expect(box.get_by_text("Question 2 of 3")).to_be_visible()
     expect(box.get_by_role("region", name="Your answers so far")).to_contain_text("The last ten years")
     box.get_by_label("Custom").check()
     box.get_by_label("Your answer", exact=True).fill("Would you like to know that?")
-    box.get_by_role("button", name="Answer and go on").click()
+    box.get_by_role("button", name="Answer and continue").click()
     expect(box.get_by_role("alert")).to_contain_text("a question of its own")
     box.get_by_label("Your answer", exact=True).fill("A lecture for teachers")
-    box.get_by_role("button", name="Answer and go on").click()
+    box.get_by_role("button", name="Answer and continue").click()
     expect(box.get_by_text("Question 3 of 3")).to_be_visible()
     box.get_by_role("button", name="No preference").click()
 
@@ -122,26 +122,26 @@ def edited_by_mouse(page: Page, box: Locator) -> None:
     second = sub_question(page, 2).input_value()
     box.get_by_role("button", name="Remove sub-question 2").click()
     expect(sub_question(page, 2)).not_to_have_value(second)
-    box.get_by_role("button", name="Undo the last").click()
+    box.get_by_role("button", name="Undo last").click()
     expect(sub_question(page, 2)).to_have_value(second)
     box.get_by_role("button", name="Remove sub-question 2").click()
 
     sub_question(page, 2).fill("Why do the two ways of measuring it disagree?")
     expect(sub_question(page, 3)).not_to_have_value("")
-    box.get_by_label("A sub-question more").fill("ab")
+    box.get_by_label("New sub-question").fill("ab")
     box.get_by_role("button", name="Add", exact=True).click()
     expect(box.get_by_role("alert")).to_contain_text("at least 4 letters")
-    box.get_by_label("A sub-question more").fill(ADDED)
-    box.get_by_label("Its section").select_option(label="In a new section …")
-    box.get_by_label("Title of its new section").fill("To come")
+    box.get_by_label("New sub-question").fill(ADDED)
+    box.get_by_label("Add to section").select_option(label="In a new section …")
+    box.get_by_label("New section title").fill("To come")
     box.get_by_role("button", name="Add", exact=True).click()
     box.get_by_label("Title of the section").fill("Surveys to come")
     box.get_by_label("Title of the section").press("Enter")
     box.get_by_label("Section of sub-question 3").select_option(label="Move under: Surveys to come")
     expect(box.get_by_text("A section of its own")).to_have_count(2)
-    box.get_by_label("Words, at most").fill("500")
-    box.get_by_label("Dollars, at most").fill("1.5")
-    box.get_by_label("Dollars, at most").blur()
+    box.get_by_label("Maximum words").fill("500")
+    box.get_by_label("Maximum cost in dollars").fill("1.5")
+    box.get_by_label("Maximum cost in dollars").blur()
     for told in ("Moved", "Reworded", "New"):
         expect(box.locator(".outline").get_by_text(told, exact=True).first).to_be_visible()
 
@@ -188,7 +188,7 @@ def test_the_same_by_keyboard_alone(look: Opened, asking: Site) -> None:
     page.keyboard.press("Enter")
     tabbed(page, "Remove sub-question 3")
     page.keyboard.press("Enter")
-    expect(box.get_by_role("button", name="Undo the last")).to_be_focused()
+    expect(box.get_by_role("button", name="Undo last")).to_be_focused()
     tabbed(page, "Approve with my changes")
     page.keyboard.press("Enter")
     expect(box).to_be_hidden()
@@ -289,13 +289,13 @@ def test_a_reload_comes_back_to_the_question_and_what_was_begun(look: Opened, as
     first = waiting(asking, thread)
     answered(asking, thread, first, "From elsewhere")
     expect(box.get_by_text("Question 2 of 3")).to_be_visible()
-    expect(box.get_by_text("was answered somewhere else (“From elsewhere”)")).to_be_visible()
+    expect(box.get_by_text("was answered elsewhere (“From elsewhere”)")).to_be_visible()
 
     page.route("**/api/stream/**", lambda route: route.abort())
     page.reload()
     box.get_by_role("radio").first.check()
     answered(asking, thread, waiting(asking, thread), "From elsewhere again")
-    box.get_by_role("button", name="Answer and go on").click()
+    box.get_by_role("button", name="Answer and continue").click()
     expect(box.get_by_text("Your answer came too late: answered already")).to_be_visible()
     expect(box.get_by_text("Question 3 of 3")).to_be_visible()
     box.get_by_role("button", name="Skip the questions").click()
@@ -345,20 +345,20 @@ def texts_that_are_refused_stand_in_the_way(page: Page, box: Locator) -> None:
     expect(sub_question(page, 1)).to_have_value(before)
     expect(told).to_have_count(0)
 
-    box.get_by_label("A sub-question more").fill(ADDED)
+    box.get_by_label("New sub-question").fill(ADDED)
     box.get_by_role("button", name="Approve with my changes").click()
-    expect(told).to_contain_text("It is written, but not in the plan yet.")
-    box.get_by_label("A sub-question more").fill("")
+    expect(told).to_contain_text("This sub-question is not in the plan yet.")
+    box.get_by_label("New sub-question").fill("")
     expect(told).to_have_count(0)
 
 
 def amounts_that_are_refused_stand_in_the_way(page: Page, box: Locator) -> None:
-    dollars, told = box.get_by_label("Dollars, at most"), box.get_by_role("alert").filter(has_text="Not sent yet")
+    dollars, told = box.get_by_label("Maximum cost in dollars"), box.get_by_role("alert").filter(has_text="Not sent yet")
     dollars.fill("-1")
     box.get_by_role("button", name="Approve with my changes").click()
-    expect(told).to_contain_text("Look at “Dollars, at most”")
+    expect(told).to_contain_text("Check “Maximum cost in dollars”")
     expect(dollars).to_be_focused()
-    box.get_by_role("button", name="Undo the last").click()  # and it still stands there
+    box.get_by_role("button", name="Undo last").click()  # and it still stands there
     expect(dollars).to_have_value("-1")
     dollars.fill("3")
     dollars.blur()
@@ -366,16 +366,16 @@ def amounts_that_are_refused_stand_in_the_way(page: Page, box: Locator) -> None:
     expect(box.get_by_role("region", name="Your changes")).to_contain_text("Budget: $3.00 at most")
     dollars.fill("")
     dollars.blur()
-    expect(box.get_by_text("Emptied: 2, as the plan had it.").first).to_be_visible()
+    expect(box.get_by_text("Cleared: 2, as planned.").first).to_be_visible()
     expect(dollars).to_have_value("2")
     expect(box.get_by_role("region", name="Your changes")).to_have_count(0)
-    words = box.get_by_label("Words, at most")
+    words = box.get_by_label("Maximum words")
     words.fill("500")
     words.blur()
     expect(box.get_by_role("region", name="Your changes")).to_contain_text("500 words")
     words.fill("")
     words.blur()
-    expect(box.get_by_text("Emptied: no limit of its own.").first).to_be_visible()
+    expect(box.get_by_text("Cleared: no limit.").first).to_be_visible()
     expect(box.get_by_role("region", name="Your changes")).to_have_count(0)
 
 
@@ -434,10 +434,10 @@ def hosts_are_struck_out(page: Page, site: Site, thread: str) -> None:
     page.reload()
     box = drawer(page, "Before reading")
     box.get_by_label("example.org").uncheck()
-    box.get_by_label("Fetch at most so many pages").fill("-4")
+    box.get_by_label("Maximum number of pages to fetch").fill("-4")
     box.get_by_role("button", name="Approve with my changes").click()
-    expect(box.get_by_role("alert")).to_contain_text("Look at “Fetch at most so many pages”")
-    box.get_by_label("Fetch at most so many pages").fill("4")
+    expect(box.get_by_role("alert")).to_contain_text("Look at “Maximum number of pages to fetch”")
+    box.get_by_label("Maximum number of pages to fetch").fill("4")
     asked = waiting(site, thread)
     decided(page, site, thread, "Approve with my changes")
     given = site.call("GET", f"/api/reviews/{asked['id']}")["answer"]
@@ -471,11 +471,11 @@ def a_report_is_sent_back_and_changed(page: Page, site: Site, thread: str) -> No
     expect(box.get_by_role("alert")).to_contain_text("no section with an answer")
     for title in titles:
         box.get_by_label(f"Leave out: {title}").click()
-    box.get_by_label("What to write otherwise").fill("Say more about Planck.")
+    box.get_by_label("What to change").fill("Say more about Planck.")
     assert violations(page) == []
     shot(page, "planner-output-light-1440")
-    decided(page, site, thread, "Send back with 1 wish")
-    expect(box.get_by_label("What to write otherwise")).to_have_value("")
+    decided(page, site, thread, "Send back with 1 request")
+    expect(box.get_by_label("What to change")).to_have_value("")
     assert waiting(site, thread)["id"] != first["id"]
     box.get_by_label("Title").fill("How fast it grows")
     decided(page, site, thread, "Approve with my changes")

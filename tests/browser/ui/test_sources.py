@@ -105,12 +105,12 @@ def test_a_card_tells_what_a_source_is_and_opens_what_rests_on_it(look: Opened, 
 def test_sources_that_count_once_stand_together(look: Opened, site: Site, finished: str) -> None:
     page = look(site, f"/t/{finished}?panel=sources&source=S2")
     expect(card(page, "S2")).to_have_class(re.compile("aimed"))  # as the address says
-    cluster = page.get_by_role("group", name="2 sources that count once")
+    cluster = page.get_by_role("group", name="2 sources counted as one")
     expect(cluster.locator("article")).to_have_count(2)
     page.get_by_text("Filters", exact=True).click()
-    page.get_by_label("Group what counts once").uncheck()
+    page.get_by_label("Group sources that count as one").uncheck()
     expect(cluster).to_have_count(0)
-    expect(card(page, "S7")).to_contain_text("Counts once with S8")
+    expect(card(page, "S7")).to_contain_text("Counted as one with S8")
     card(page, "S7").get_by_role("button", name="S8", exact=True).click()
     expect(card(page, "S8")).to_be_focused()
     axe_is_content(page)
@@ -134,16 +134,16 @@ def test_each_filter_narrows_the_cards_and_says_how_many_are_left(many: Page) ->
     with narrowed(page, 125):
         page.get_by_label("Type").select_option(label="news (125)")
     with narrowed(page, 450):
-        page.get_by_label("Also undated").uncheck()
+        page.get_by_label("Include undated").uncheck()
     with narrowed(page, 75):
         page.get_by_label("From", exact=True).fill("2010-01-01")
         page.get_by_label("To", exact=True).fill("2012-12-31")
-        page.get_by_label("Also undated").uncheck()
+        page.get_by_label("Include undated").uncheck()
     with narrowed(page, 1):
         page.get_by_label("Search sources").fill("measurement 123.4")
         expect(page.locator("article mark", has_text="123.4")).to_be_visible()  # the fifth excerpt of its card
     with narrowed(page, 0):
-        page.get_by_label("Only pinned").check()
+        page.get_by_label("Pinned only").check()
         expect(page.get_by_text("No source matches.")).to_be_visible()
     page.get_by_label("Sort by").select_option("credibility")
     assert shown(page)[0] == "S99"
@@ -172,7 +172,7 @@ def test_five_hundred_sources_answer_at_once(many: Page) -> None:
     expect(card(many, "S497")).to_be_focused()
     expect(card(many, "S497")).to_be_in_viewport()
     expect(card(many, "S497").locator("li.on")).to_contain_text("Measurement 497.5")
-    many.get_by_role("button", name=" before").click()
+    many.get_by_role("button", name=" earlier").click()
     expect(card(many, "S480")).to_have_count(1)
 
 
@@ -240,7 +240,7 @@ def test_a_moment_of_the_past_shows_what_had_been_read_by_then(look: Opened, sit
     then = next(one for one in moments if "verify" in one["next"])
     values = site.call("GET", f"/api/threads/{finished}/state?checkpoint={then['checkpoint']}")["values"]
     page = look(site, f"/t/{finished}?panel=sources&at={then['checkpoint']}")
-    expect(page.locator(".sources").get_by_text("A moment of the past")).to_contain_text(
+    expect(page.locator(".sources").get_by_text("An earlier moment")).to_contain_text(
         f"{len(values['evidence'])} documents had been read"
     )
     expect(page.locator("article.source")).to_have_count(len(values["evidence"]))
@@ -259,7 +259,7 @@ def test_without_a_report_it_shows_what_was_read(look: Opened, site: Site, finis
         "**/api/threads/*/sources*", lambda route: route.fulfill(json={"sources": [], "pinned": [], "vetoed": []})
     )
     page.goto(f"{site.url}/t/{finished}?panel=sources")
-    expect(page.get_by_text("There is no report. This was read for it.")).to_be_visible()
+    expect(page.get_by_text("There is no report. These documents were read for it.")).to_be_visible()
     expect(card(page, "S1")).to_contain_text("Planck's first results")
 
 
@@ -274,12 +274,12 @@ def test_an_earlier_answer_is_looked_at_and_not_changed(look: Opened, site: Site
     page = look(site, f"/t/{twice}?panel=sources&run={earlier['id']}")
     expect(card(page, "S1")).to_contain_text("Ferry notes")
     expect(page.get_by_role("button", name=re.compile("^(Veto|Pin)"))).to_have_count(0)
-    expect(page.locator(".sources")).to_contain_text("To pin one, or to take it out, go to the latest.")
+    expect(page.locator(".sources")).to_contain_text("To pin or veto one, go to the latest answer.")
     shot(page, "sources-earlier-light-1440")
     page.get_by_role("tab", name="Artifacts").click()
-    expect(page.get_by_text("Artifacts are those of the latest.")).to_be_visible()
+    expect(page.get_by_text("The artifacts are those of the latest answer.")).to_be_visible()
     page.get_by_role("tab", name="Sources").click()
-    page.locator(".sources").get_by_role("button", name="To the latest").click()
+    page.locator(".sources").get_by_role("button", name="Go to the latest").click()
     expect(card(page, "S1")).to_contain_text("Tower notes")
     expect(page.get_by_role("button", name="Veto S1")).to_be_visible()
 
@@ -309,7 +309,7 @@ def test_a_pin_stands_first_and_survives_a_reload(look: Opened, site: Site, fini
     page.get_by_role("button", name="Pin S9").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Unpin S9")).to_be_focused()
-    expect(page.get_by_text("S9 is pinned and stands first.")).to_be_visible()
+    expect(page.get_by_text("S9 is pinned and listed first.")).to_be_visible()
     page.reload()
     expect(page.get_by_role("button", name="Unpin S9")).to_be_visible()
     assert shown(page)[0] == "S9"
@@ -339,14 +339,14 @@ def test_a_veto_first_shows_what_would_change_and_then_changes_only_that(
 
     page.get_by_role("button", name="Veto S1", exact=True).click()
     dialog = page.get_by_role("dialog", name="Veto S1?")
-    expect(dialog).to_contain_text(f"{len(lost)} statements would go, {losses['untouched']} would stay.")
+    expect(dialog).to_contain_text(f"{len(lost)} statements would be removed, {losses['untouched']} would stay.")
     expect(dialog.get_by_text(lost[0]).first).to_be_visible()
     shot(page, "sources-veto-light-1440")
     dialog.get_by_role("button", name="Keep it").click()
     assert site.call("GET", f"/api/threads/{finished}/report") == before
 
     page.get_by_role("button", name="Veto S1", exact=True).click()
-    dialog.get_by_role("button", name="Take S1 out").click()
+    dialog.get_by_role("button", name="Remove S1").click()
     expect(page.get_by_role("region", name="Vetoed")).to_contain_text(title, timeout=30_000)
     expect(page.locator("article.source", has_text=title)).to_have_count(0, timeout=30_000)
     after = {one["text"] for one in site.call("GET", f"/api/threads/{finished}/report")["claims"]}

@@ -32,7 +32,7 @@ def test_threads_are_listed_found_and_opened(look: Opened, site: Site, apple: st
     expect(page).to_have_url(re.compile(f"/t/{apple}$"))
     expect(page.locator(".head")).to_contain_text("done")
     threads.get_by_label("Search your threads").fill("zebra")
-    expect(threads).to_contain_text("No thread has these words.")
+    expect(threads).to_contain_text("No threads match.")
     page.go_back()
     expect(page).to_have_url(f"{site.url}/")
 
@@ -42,10 +42,10 @@ def test_threads_are_listed_found_and_opened(look: Opened, site: Site, apple: st
 def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: Opened, site: Site, apple: str) -> None:
     page = look(site, f"/t/{apple}")
     page.get_by_role("button", name="Share").click()
-    page.get_by_role("button", name="Make a link").dblclick()
-    link = page.get_by_label(re.compile("The link, good until"))
+    page.get_by_role("button", name="Create link").dblclick()
+    link = page.get_by_label(re.compile("The link, valid until"))
     url = link.input_value()
-    expect(page.get_by_role("button", name=re.compile("Take back"))).to_have_count(1)
+    expect(page.get_by_role("button", name=re.compile("Revoke"))).to_have_count(1)
     page.get_by_role("button", name="Copy").click()
     said = page.get_by_role("dialog").locator(".said", has_text="The link was copied.")
     said.get_by_role("button", name="Close this message").click()  # it is not behind the dialog
@@ -55,8 +55,8 @@ def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: O
     stranger = look(site)
     stranger.goto(url)
     expect(stranger.locator("h1")).to_contain_text("Apple")
-    page.get_by_role("button", name=re.compile("Take back")).click()
-    expect(page.get_by_text("There is no link to this report.")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Revoke")).click()
+    expect(page.get_by_text("There are no links to this report.")).to_be_visible()
     assert stranger.goto(url).status == 404  # type: ignore[union-attr]
 
 
@@ -64,16 +64,16 @@ def test_a_link_shows_the_report_to_somebody_else_until_it_is_taken_back(look: O
 def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
     thread = site.research("What is happening with Nvidia?", depth="quick")
     page = look(site, f"/t/{thread}")
-    page.get_by_label("More about this thread").click()
+    page.get_by_label("More actions").click()
     page.get_by_role("button", name="Rename").click()
     page.get_by_label("Title").fill("<b>Chips</b> & more")
     page.get_by_role("dialog").get_by_role("button", name="Rename").click()
     expect(page.locator(".head .title")).to_have_text("<b>Chips</b> & more")
-    page.get_by_label("More about this thread").click()
+    page.get_by_label("More actions").click()
     page.get_by_role("button", name="Delete").click()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.method) if request.method == "DELETE" else None)
-    page.get_by_role("button", name="Delete it for good").dblclick()
+    page.get_by_role("button", name="Delete permanently").dblclick()
     expect(page.get_by_text("The thread was deleted.")).to_be_visible()
     expect(page).to_have_url(f"{site.url}/")
     assert asked == ["DELETE"]
@@ -85,8 +85,8 @@ def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
 @pytest.mark.slow
 def test_a_thread_that_is_not_there_says_so(look: Opened, site: Site) -> None:
     page = look(site, "/t/000000000000")
-    expect(page.get_by_role("alert")).to_contain_text("This thread was deleted, or never was yours.")
-    expect(page).to_have_title("No thread · OpenAssay")
+    expect(page.get_by_role("alert")).to_contain_text("This thread was deleted, or is not yours.")
+    expect(page).to_have_title("Thread not found · OpenAssay")
     page.get_by_role("alert").get_by_role("link", name="New question").click()
     expect(page).to_have_title("OpenAssay")
 
@@ -113,7 +113,7 @@ def test_on_a_phone_the_threads_are_in_a_drawer(look: Opened, site: Site, apple:
     drawer.get_by_role("link", name=re.compile("Tesla")).click()
     expect(drawer).to_be_hidden()
     expect(page.locator(".head .title")).to_contain_text("Tesla")
-    page.get_by_role("button", name="Keys and help").focus()
+    page.get_by_role("button", name="Shortcuts and help").focus()
     page.keyboard.press("Tab")
     expect(page.get_by_role("tab", name="Answer")).to_be_focused()  # it stands above the answer
 
@@ -121,8 +121,8 @@ def test_on_a_phone_the_threads_are_in_a_drawer(look: Opened, site: Site, apple:
 @pytest.mark.slow
 def test_a_selection_that_ends_outside_leaves_the_dialog_open(look: Opened, site: Site) -> None:
     page = look(site)
-    page.get_by_role("button", name="Keys and help").click()
-    told = page.get_by_text("Every statement opens the passage")
+    page.get_by_role("button", name="Shortcuts and help").click()
+    told = page.get_by_text("Click a statement, or its source")
     box = told.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 20, box["y"] + 5)
@@ -145,10 +145,10 @@ def test_keys_lead_through_the_page(look: Opened, site: Site, apple: str) -> Non
     expect(page.locator("[data-ask]")).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    help_page = page.get_by_role("dialog", name="Keys and signs")
+    help_page = page.get_by_role("dialog", name="Shortcuts and marks")
     expect(help_page).to_contain_text("Two or more independent sources agree.")
     assert violations(page) == []
-    help_page.get_by_label("Single keys do something").uncheck()
+    help_page.get_by_label("Use single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(help_page).to_be_hidden()
@@ -245,7 +245,7 @@ def test_who_may_only_read_is_offered_no_more_until_the_token_is_revoked(look: O
     issued = asyncio.run_coroutine_threadsafe(users.issue("ada", scopes=[Scope.READ]), site._loop)
     token, secret = issued.result(10)
     page = look(site, "/", token=secret)
-    expect(page.get_by_text("Your token lets you read, not ask.")).to_be_visible()
+    expect(page.get_by_text("Your token lets you read, but not ask.")).to_be_visible()
     expect(page.get_by_role("link", name="New question")).to_have_count(0)
     shot(page, "reader-light-1440")
     page.get_by_role("link", name=re.compile("Ada's thread")).click()
@@ -254,4 +254,4 @@ def test_who_may_only_read_is_offered_no_more_until_the_token_is_revoked(look: O
         expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
     asyncio.run_coroutine_threadsafe(users.revoke(token.id), site._loop).result(10)
     page.goto(f"{site.url}/t/{thread}")
-    expect(page.get_by_role("alert")).to_contain_text("Your token is not good any more.")
+    expect(page.get_by_role("alert")).to_contain_text("Your token is no longer valid.")

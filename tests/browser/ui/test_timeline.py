@@ -133,9 +133,9 @@ def test_a_fork_begins_a_branch_whose_differences_are_shown(
     page = look(site, f"/t/{finished}?panel=timeline&at={moments[0]['checkpoint']}")
     page.get_by_role("button", name="Fork from here").click()
     dialog = page.get_by_role("dialog", name="Fork from here")
-    expect(dialog).to_contain_text("this one stays as it is")
+    expect(dialog).to_contain_text("this one is not changed")
     dialog.get_by_label("Deliverable").fill(MEMO)
-    dialog.get_by_role("button", name="Begin the branch").click()
+    dialog.get_by_role("button", name="Create branch").click()
     expect(dialog.get_by_role("alert")).to_contain_text("No plan had been made")  # and what to do about it
     expect(dialog.get_by_role("alert")).to_contain_text(f"Fork at moment {number(moments, 'plan')} or later.")
     page.keyboard.press("Escape")
@@ -144,11 +144,11 @@ def test_a_fork_begins_a_branch_whose_differences_are_shown(
     put(page, number(moments, "write"))
     page.get_by_role("button", name="Fork from here").click()
     dialog.get_by_label("Deliverable").fill(MEMO)
-    expect(dialog).to_contain_text("1 change. How it is told takes effect before the writing")
+    expect(dialog).to_contain_text("1 change. Changes to the writing take effect before the report is written")
     shot(page, "fork-light-1440")
     assert not violations(page)
-    dialog.get_by_role("button", name="Begin the branch").click()
-    expect(page.get_by_role("status").filter(has_text="The branch has begun.")).to_contain_text(
+    dialog.get_by_role("button", name="Create branch").click()
+    expect(page.get_by_role("status").filter(has_text="The branch was created.")).to_contain_text(
         f"moment {number(moments, 'verify')}"
     )
     expect(page).not_to_have_url(re.compile(f"/t/{finished}"))
@@ -181,7 +181,7 @@ def test_branches_stand_in_a_tree_and_any_two_can_be_compared(
     tree = page.get_by_role("region", name=re.compile("^Branches"))
     expect(tree).to_contain_text("this thread")
     began = number(moments, "verify")
-    tree.get_by_role("button", name=f"began at moment {began}").first.click()
+    tree.get_by_role("button", name=f"forked at moment {began}").first.click()
     expect(slider(page)).to_have_value(str(began - 1))
     tree.get_by_role("button", name=re.compile("^Compare with: as a memo")).first.click()
     expect(page.get_by_text("Only in this thread").first).to_be_visible()
@@ -203,7 +203,7 @@ def test_a_branch_is_compared_with_its_parent_as_it_was(look: Opened, site: Site
     chosen(page).get_by_role("button", name="Fork from here").click()
     dialog = page.get_by_role("dialog", name="Fork from here")
     dialog.get_by_label("Deliverable").fill(MEMO)
-    dialog.get_by_role("button", name="Begin the branch").click()
+    dialog.get_by_role("button", name="Create branch").click()
     expect(page.get_by_text("Before: the parent", exact=True)).to_be_visible(timeout=30_000)
     assert asked(page, "with") == f"{parent}@{first[-1]['checkpoint']}"
     expect(page.get_by_text("1 statement is the same on both sides.")).to_be_visible()

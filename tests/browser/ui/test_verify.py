@@ -85,7 +85,7 @@ def test_all_statements_are_walked_through_the_weakest_first_and_judged(look: Op
     page.keyboard.press("Escape")
     expect(walk).to_have_count(0)
     expect(page.get_by_role("button", name="Verify")).to_be_focused()
-    expect(page.locator(".statement").filter(has_text="doubtful to you").first).to_contain_text(first)
+    expect(page.locator(".statement").filter(has_text="marked as doubtful").first).to_contain_text(first)
     page.reload()
     expect(page.get_by_text(f"2 of {total} looked at, 1 doubtful")).to_be_visible()
 

@@ -43,9 +43,9 @@ class Whole extends Component {
 
   render({ children }, { fault }) {
     return fault
-      ? html`<main class="first stack"><h1>This page has a fault</h1>
-          <p>Nothing is lost: the research goes on without the page.</p><p class="note">${String(fault)}</p>
-          <p><a class="button" href=${location.pathname}>Load this thread again</a> <a class="button" href="/">Begin anew</a></p></main>`
+      ? html`<main class="first stack"><h1>Something went wrong on this page</h1>
+          <p>Nothing is lost: the research continues without the page.</p><p class="note">${String(fault)}</p>
+          <p><a class="button" href=${location.pathname}>Reload this thread</a> <a class="button" href="/">Start over</a></p></main>`
       : children;
   }
 }

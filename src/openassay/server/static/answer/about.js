@@ -26,11 +26,11 @@ export function Headline({ made }) {
       <span>hallucination score ${made.hallucination_score.toFixed(2)}</span>
       <span>${usd(made.spend.usd)}</span><span>${seconds(made.metadata.seconds)}</span></summary>
     <dl class="facts">
-      <dt>Confidence</dt><dd>High when the review gave 8 of 10 or more, low when the report is not complete, else
+      <dt>Confidence</dt><dd>High if the review gave 8 of 10 or more, low if the report is incomplete, otherwise
         medium. The evidence alone scores ${made.confidence_score.toFixed(2)} of 1.</dd>
       <dt>Statements checked</dt><dd>Each drafted statement is looked up in the passages it cites. ${number(checked)} of
-        ${number(total)} were borne out; what is not is left out or reworded. ${published()}</dd>
-      <dt>Hallucination score</dt><dd>The share of drafted statements that no passage bore out, counted before they were
+        ${number(total)} were supported; the others are left out or reworded. ${published()}</dd>
+      <dt>Hallucination score</dt><dd>The share of drafted statements that no passage supports, counted before they were
         dropped. 0 is best.</dd>
       <dt>Spent</dt>
       <dd>${usd(made.spend.usd)}, ${number(made.spend.tokens)} tokens, ${count(made.spend.requests, "request")}.</dd>
@@ -42,7 +42,7 @@ export function Headline({ made }) {
 function published() {
   const places = weakest.value.reduce((sum, one) => sum + one.names.length, 0);
   const told = count(weakest.value.length, "statement");
-  return `The report tells ${told}, its answers among them, in ${count(places, "place")}.`;
+  return `The report makes ${told}, including its answers, in ${count(places, "place")}.`;
 }
 
 const FORMATS = [
@@ -62,7 +62,7 @@ export function Exports() {
     )}
       <button type="button" class="plain" onClick=${() => print()}>Print</button>
       ${runs.value.length > 1 &&
-      html`<p class="note">Files hold the latest report of this thread; printing, what is shown.</p>`}</div>
+      html`<p class="note">Files contain the latest report of this thread; printing uses what is shown.</p>`}</div>
   </details>`;
 }
 
@@ -91,12 +91,12 @@ function facts({ metadata, provenance, sources, basis, spend }) {
     ([who, one]) => `${who}: ${count(one.calls, "call")}, ${usd(one.usd)}`,
   );
   return [
-    ["Made of", BASES[basis] ?? basis],
+    ["Based on", BASES[basis] ?? basis],
     ["Sources", `${count(metadata.sources, "source")} in ${count(groups, "independent group")}`],
     ["Research", research.join(", ")],
     ["Drafts", `${metadata.iterations}, ${count(metadata.words, "word")}`],
     ["Reasoning", reasoning.join(", ") || "built in, without a language model"],
-    ["Models and searches", paid.join("; ") || "nothing that costs"],
+    ["Models and searches", paid.join("; ") || "no paid calls"],
     ["Finished", `${moment(metadata.finished)}, after ${seconds(metadata.seconds)}`],
     ["Run", `${provenance.run} of thread ${provenance.thread}`],
     ["Settings", `${metadata.settings}, OpenAssay ${metadata.version}`],

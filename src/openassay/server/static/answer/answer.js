@@ -1,4 +1,4 @@
-// The middle of the page: the question, how it stands, and what there is of an answer.
+// The middle of the page: the question, its status, and the answer so far.
 import { computed, html, useEffect, useRef } from "../core/html.js";
 import { Busy, Empty, Wrong } from "../core/parts.js";
 import { place, turn } from "../core/place.js";
@@ -86,28 +86,28 @@ function useLinked() {
 function OlderNote() {
   if (isOlder.value) {
     const before = runs.value.find((one) => one.id === report.value.provenance.run)?.question ?? report.value.question;
-    const why = active.value ? "The new answer is not there yet." : "There is no report on this question.";
-    return html`<p class="banner note"><strong>${why}</strong> Below is the answer to the question before it,
+    const why = active.value ? "The new answer is not ready yet." : "There is no report on this question.";
+    return html`<p class="banner note"><strong>${why}</strong> Below is the answer to the previous question,
       ${" "}“<span dir="auto">${cut(before, 160)}</span>”.</p>`;
   }
   if (isEarlier.value) {
     return html`<p class="banner note row apart">
-      <span><strong>This is an earlier answer.</strong> The thread has gone on since.</span>
-      <button type="button" class="small" onClick=${() => turn({ run: null }, { keep: true })}>To the latest</button></p>`;
+      <span><strong>This is an earlier answer.</strong> The thread has continued since then.</span>
+      <button type="button" class="small" onClick=${() => turn({ run: null }, { keep: true })}>Go to the latest</button></p>`;
   }
   return null;
 }
 
 const EMPTY = {
-  queued: ["It waits for its turn.", "Nothing is lost if you close this page."],
-  running: ["Nothing is written yet.", "Sections appear here one by one, as soon as their statements were checked."],
-  waiting: ["It waits for your answer.", "The research goes on as soon as you have told."],
-  cancelled: ["It was stopped before a report was written.", "Go on, or ask again with other wishes."],
-  failed: ["It failed before a report was written.", "The log tells what happened; going on begins where it failed."],
-  done: ["There is no report.", "The log tells what was done."],
+  queued: ["The run is queued.", "Nothing is lost if you close this page."],
+  running: ["Nothing has been written yet.", "Sections appear here one by one, once their statements have been checked."],
+  waiting: ["The run is waiting for your answer.", "The research continues as soon as you answer."],
+  cancelled: ["The run was stopped before a report was written.", "Resume it, or ask again with other options."],
+  failed: ["The run failed before a report was written.", "The log shows what happened. If you resume, it continues where it failed."],
+  done: ["There is no report.", "The log shows what was done."],
 };
 
 function Nothing() {
-  const [title, help] = EMPTY[status.value] ?? ["Nothing was asked here yet.", "Write a question below."];
+  const [title, help] = EMPTY[status.value] ?? ["Nothing has been asked here yet.", "Write a question below."];
   return html`<${Empty} title=${title}><p>${help}</p></${Empty}>`;
 }

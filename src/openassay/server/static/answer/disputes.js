@@ -29,7 +29,7 @@ function Dispute({ dispute, title }) {
 }
 
 const reason = (resolution) => (resolution && resolution !== "unresolved" ? `: ${resolution}` : "");
-const named = (dispute, at) => (dispute.resolved ? (at ? "Gives way" : "Stands") : `View ${at + 1}`);
+const named = (dispute, at) => (dispute.resolved ? (at ? "Set aside" : "Stands") : `View ${at + 1}`);
 
 function Side({ side, name }) {
   const known = side.sources.map((id) => cards.value.get(id)?.title).filter(Boolean);

@@ -16,8 +16,8 @@ export function LiveDraft() {
   const end = useFollowing(draft.value);
   const last = sections.value.at(-1);
   return html`<section class="live" aria-label="The draft so far">
-    <p class="unseen" role="status">${last ? `Section ${sections.value.length} is ready: ${last.title}` : "Writing has begun."}</p>
-    <p class="banner note"><strong>Draft.</strong> Each section appears once its statements were checked; the review may
+    <p class="unseen" role="status">${last ? `Section ${sections.value.length} is ready: ${last.title}` : "Writing has started."}</p>
+    <p class="banner note"><strong>Draft.</strong> Each section appears once its statements have been checked; the review may
       still change it.</p>
     <${Drafted} />
     ${text &&
@@ -27,7 +27,7 @@ export function LiveDraft() {
   </section>`;
 }
 
-/** Whoever has scrolled to the end stays there; nobody else is moved. */
+/** Stays at the end if the reader has scrolled there; otherwise the page does not move. */
 function useFollowing(changed) {
   const end = useRef();
   const follows = useRef(false);
@@ -69,15 +69,15 @@ function Past({ values: { draft: made, plan, evidence } }) {
   if (made?.sections?.length) return html`<${Drafted} />`;
   if (made?.text) return html`<p class="text plain-draft" dir="auto">${made.text}</p>`;
   const planned = plan ? `${count(plan.dag.length, "sub-question")} planned` : "no plan yet";
-  return html`<${Empty} title="Nothing was written yet at that moment.">
-    <p>${planned}, ${count(evidence.length, "document")} at hand. The panes beside show both.</p></${Empty}>`;
+  return html`<${Empty} title="Nothing had been written at that moment.">
+    <p>${planned}, ${count(evidence.length, "document")} available. The other panes show both.</p></${Empty}>`;
 }
 
 function Banner() {
   const known = useMoment(moment.value.checkpointId);
   const where = known ? ` at moment ${known.number}, ${time(known.time)}` : " at an earlier moment";
   return html`<div class="banner past row apart" role="status">
-    <p><strong>This is how it stood${where}.</strong>
+    <p><strong>This is the answer as it was${where}.</strong>
       ${known?.summary && html` <span class="note" dir="auto">${cut(known.summary, 160)}</span>`}</p>
     <button type="button" class="small" onClick=${() => turn({ at: null })}>Back to now</button>
   </div>`;

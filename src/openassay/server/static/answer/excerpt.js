@@ -1,4 +1,4 @@
-// A passage of a snapshot, with what stands around it.
+// A passage of a snapshot, with the text around it.
 import { get, Problem } from "../core/api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../core/html.js";
 import { Busy, Wrong } from "../core/parts.js";
@@ -47,7 +47,7 @@ export function useText(document, start, end) {
 
 const NEAR = 240; // characters on either side
 
-/** As much as is read at a glance, from a word's beginning to a word's end. */
+/** A short piece of text, cut at word boundaries. */
 const before = (text) => (text.length > NEAR ? `… ${text.slice(-NEAR).replace(/^\S*\s/u, "")}` : text);
 const after = (text) => (text.length > NEAR ? `${text.slice(0, NEAR).replace(/\s\S*$/u, "")} …` : text);
 

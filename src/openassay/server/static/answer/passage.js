@@ -1,4 +1,4 @@
-// A passage in the snapshot it was taken from, highlighted where it stands.
+// A passage in the snapshot it was taken from, highlighted in place.
 import { html, useLayoutEffect, useRef, useState } from "../core/html.js";
 import { Busy, Dialog, Outward, Wrong } from "../core/parts.js";
 import { cards, claims, openPassage, passage } from "../core/store.js";
@@ -46,7 +46,7 @@ function Claimed({ span }) {
   if (!claim) return null;
   const isAgainst = claim.against.some((one) => one.document === span.document && one.start === span.start);
   return html`<p class="claimed" dir="auto">
-    <span class="note">${isAgainst ? "Speaks against" : "Bears out"} ${claim.id}:</span> ${claim.text}</p>`;
+    <span class="note">${isAgainst ? "Contradicts" : "Supports"} ${claim.id}:</span> ${claim.text}</p>`;
 }
 
 /** The passage is scrolled to when it is opened; later it stays where the reader has it. */

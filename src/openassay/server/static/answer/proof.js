@@ -11,7 +11,7 @@ const COLOURS = { supported: "green", partly: "orange", contradicted: "red", not
 
 const UNKNOWN = {
   draft: "Its passages can be opened when the report is ready.",
-  moment: "Its passages are not told of this moment.",
+  moment: "Its passages are not available for this moment.",
 };
 
 export function Proof({ open, root, find, close }) {
@@ -99,7 +99,7 @@ function Quotes({ claim }) {
 function Quote({ span, against, claim }) {
   const card = cards.value.get(span.source);
   return html`<li class="borne ${against ? "against" : ""}">
-    ${against && html`<p class="note">speaks against it</p>`}
+    ${against && html`<p class="note">contradicts it</p>`}
     <blockquote dir="auto">${cut(span.quote, 320)}</blockquote>
     <p class="row">
       <button type="button" class="cite" onClick=${() => showSource(span.source, claim)}>${span.source}</button>

@@ -1,5 +1,5 @@
 // Moving among statements, by pointer, touch and keyboard. One set of listeners serves all of them; what is highlighted
-// is set on the page itself, so that nothing is rendered anew.
+// is set on the page itself, so that nothing is rendered again.
 import { html, signal, useEffect, useRef, useSignalEffect } from "../core/html.js";
 import { place, turn } from "../core/place.js";
 import { basis, focus, showSource } from "../core/store.js";
@@ -65,7 +65,7 @@ class Reading {
     this.#timer = setTimeout(work, pause);
   }
 
-  /** Whoever was on the card is led back to its statement. */
+  /** If the focus was on the card, it returns to the statement. */
   close = () => {
     clearTimeout(this.#timer);
     const isWithin = this.#root.current?.querySelector(".proof")?.contains(document.activeElement);

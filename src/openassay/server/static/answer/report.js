@@ -56,7 +56,7 @@ const MEANING = { agreed: "independent sources agree", one: "one credible source
 function Legend({ only }) {
   const known = Object.entries(MARKS).filter(([mark]) => counts.value[mark]);
   if (!known.length) return null;
-  return html`<div class="legend row" role="group" aria-label="How sure the statements are: show them in the text">
+  return html`<div class="legend row" role="group" aria-label="How well the statements are supported: highlight them in the text">
     ${known.map(
       ([mark, { kind, told }]) => html`<button type="button" class="small" key=${kind} title="${told} ${where(mark)}"
         aria-pressed=${only.value === kind ? "true" : "false"}

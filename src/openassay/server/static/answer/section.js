@@ -21,7 +21,7 @@ function paragraphs(sentences) {
   return parts;
 }
 
-/** Made anew only if something of it has changed: a judgement elsewhere leaves it alone. */
+/** Rendered again only if it has changed: a judgement elsewhere does not affect it. */
 function Paragraph({ part, at }) {
   const doubted = part.map(({ sentence }) => isDoubted(sentence));
   const titles = cards.value;
@@ -46,7 +46,7 @@ export function Statement({ sentence, name, doubted = false, children }) {
   return html`<span class="statement" id="statement-${name}" data-name=${name} data-kind=${MARKS[mark]?.kind ?? "none"}
     role="group" tabindex="-1"><span class="says" dir="auto">${children ?? text}</span> <${Mark} mark=${mark} />
     <${Cites} sources=${citations} claim=${claims[0]} />
-    ${doubted && html`<em class="doubted">doubtful to you</em>`}</span>`;
+    ${doubted && html`<em class="doubted">marked as doubtful</em>`}</span>`;
 }
 
 /** Those of a statement are on the way of the Tab key only while one is at it; others (`always`) all the time. */

@@ -71,8 +71,8 @@ export function judge(key, judgement) {
   try {
     localStorage.setItem(place.value, JSON.stringify(Object.fromEntries(next)));
   } catch {
-    const help = "It is gone when the page is closed.";
-    say("This browser has no room to keep what you thought of a statement.", { help, wrong: true });
+    const help = "It will be lost when the page is closed.";
+    say("This browser has no space left to store your judgement of a statement.", { help, wrong: true });
   }
 }
 

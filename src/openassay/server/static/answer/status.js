@@ -1,4 +1,4 @@
-// How the question stands: who is at work, since when, what it has cost, and how to stop it or go on.
+// The status of the run: what it is doing, for how long, what it has cost, and how to stop or resume it.
 import { post } from "../core/api.js";
 import { computed, html, useEffect, useState } from "../core/html.js";
 import {
@@ -8,16 +8,16 @@ import { count, seconds, STATUSES, usd } from "../core/words.js";
 import { PlannerButton } from "../plan/planner.js";
 
 const WORK = {
-  prepare: "reading your documents", withdraw: "taking sources out", understand: "understanding the question",
-  clarify: "asking back", gate: "weighing the question", question: "asking you", plan: "planning",
-  approve_plan: "waiting for your word on the plan",
+  prepare: "reading your documents", withdraw: "removing sources", understand: "understanding the question",
+  clarify: "asking for clarification", gate: "weighing the question", question: "asking you", plan: "planning",
+  approve_plan: "waiting for you to approve the plan",
   dispatch: "choosing what to search for", search: "searching", fuse: "sorting what was found",
-  approve_harvest: "waiting for your word on the pages", harvest: "reading pages",
+  approve_harvest: "waiting for you to approve the pages", harvest: "reading pages",
   select: "choosing passages", read: "looking for evidence",
   consolidate: "comparing sources", analyse: "weighing the evidence", verify: "checking statements",
-  approve_claims: "waiting for your word on the claims", write: "writing", review: "reviewing",
-  approve_review: "waiting for your word on the review",
-  approve_output: "waiting for your word on the report", publish: "publishing", fallback: "saving what there is",
+  approve_claims: "waiting for you to approve the claims", write: "writing", review: "reviewing",
+  approve_review: "waiting for you to approve the review",
+  approve_output: "waiting for you to approve the report", publish: "publishing", fallback: "saving what was found",
 };
 const PHASES = [
   { label: "Planning", of: ["pending", "planning"] },
@@ -55,11 +55,11 @@ export function Status() {
 }
 
 function now() {
-  if (status.value === "queued") return `${queued.value ? `Place ${queued.value} in line. ` : ""}It begins by itself.`;
-  if (status.value === "waiting") return questions.value[0]?.question ?? "It goes on when you have answered.";
+  if (status.value === "queued") return `${queued.value ? `Number ${queued.value} in the queue. ` : ""}It starts by itself.`;
+  if (status.value === "waiting") return questions.value[0]?.question ?? "The run continues when you have answered.";
   if (status.value === "running") return sentence(working.value.map((name) => WORK[name] ?? name).join(", ") || "starting");
-  if (status.value === "cancelled") return "It was stopped. What was found is kept; go on whenever you like.";
-  if (status.value === "failed") return run.value.error || "It failed. What was found is kept; try to go on.";
+  if (status.value === "cancelled") return "The run was stopped. What was found is kept; you can resume it at any time.";
+  if (status.value === "failed") return run.value.error || "The run failed. What was found is kept; you can try to resume it.";
   return "";
 }
 
@@ -95,7 +95,7 @@ function Acts() {
     setBusy(false);
   };
   const stop = async (drain) => {
-    await once(() => post(`${api}/cancel`, { drain }), drain ? "It stops after this step." : "Stopped.");
+    await once(() => post(`${api}/cancel`, { drain }), drain ? "The run will stop after this step." : "Stopped.");
     setAsked(false);
   };
   const goOn = () => once(async () => {
@@ -103,13 +103,13 @@ function Acts() {
     await reopen();
   });
   if (["cancelled", "failed"].includes(status.value)) {
-    return html`<p><button type="button" class="first-choice" disabled=${isBusy} onClick=${goOn}>Go on</button></p>`;
+    return html`<p><button type="button" class="first-choice" disabled=${isBusy} onClick=${goOn}>Resume</button></p>`;
   }
   if (!["queued", "running", "waiting"].includes(status.value)) return null;
   return html`<p class="row" role="group" aria-label="Stop the research">
     ${!isAsked
       ? html`<button type="button" class="small" onClick=${() => setAsked(true)}>Stop</button>`
-      : html`<button type="button" class="small danger" disabled=${isBusy} onClick=${() => stop(false)}>Stop at once</button>
+      : html`<button type="button" class="small danger" disabled=${isBusy} onClick=${() => stop(false)}>Stop now</button>
           <button type="button" class="small" disabled=${isBusy} onClick=${() => stop(true)}>After this step</button>
           <button type="button" class="small plain" onClick=${() => setAsked(false)}>Keep going</button>`}
   </p>`;

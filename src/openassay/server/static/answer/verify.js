@@ -56,7 +56,7 @@ function Walk({ all, at }) {
     <progress max=${all.length} value=${looked.value.all} aria-label="Statements looked at"></progress>
     <div class="seen" key=${one.key}>
       <p class="said" dir="auto">${one.sentence.text} <${Mark} mark=${one.sentence.mark} /></p>
-      ${one.names.length > 1 && html`<p class="note">It stands in ${one.names.length} places of the report.</p>`}
+      ${one.names.length > 1 && html`<p class="note">It appears in ${one.names.length} places in the report.</p>`}
       ${claimsOf(one.sentence).map(
         (claim, n) => html`<${Claim} key=${claim.id} claim=${claim} said=${one.sentence.text}>
           <${Passages} claim=${claim} leads=${!n} /></${Claim}>`,
@@ -71,7 +71,7 @@ function Walk({ all, at }) {
   </section>`;
 }
 
-/** Said once, it goes on by itself; taking it back does not. */
+/** Setting a judgement moves on to the next statement; removing it does not. */
 function Judge({ one, word, next, children }) {
   const isSaid = judgements.value.get(one.key) === word;
   const say = () => {
@@ -115,7 +115,7 @@ function Passages({ claim, leads }) {
   const [shown, setShown] = useState(SHOWN);
   return html`<ul class="bearing">
     ${all.slice(0, shown).map(([span, against], n) => html`<li class="borne ${against ? "against" : ""}" key=${n}>
-      ${against && html`<p class="note">speaks against it</p>`}
+      ${against && html`<p class="note">contradicts it</p>`}
       <${Excerpt} span=${span} shown=${leads && !n ? inSight : undefined} />
       <p class="row"><span class="cited">${span.source}</span>
         <span class="note grow" dir="auto">${cards.value.get(span.source)?.title ?? ""}</span>

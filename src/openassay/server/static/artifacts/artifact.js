@@ -110,7 +110,7 @@ function About({ one }) {
   const { latest, draft, old, theirs, conflict } = one;
   const by = latest?.edited ? "edited" : "made by OpenAssay";
   return html`<div class="row apart art-about">
-    <p class="note">${latest ? `Version ${latest.version}, ${by} ${ago(latest.updated)}` : "It is not there any more."}
+    <p class="note">${latest ? `Version ${latest.version}, ${by} ${ago(latest.updated)}` : "It no longer exists."}
       ${" "}${draft && html`<span class="chip orange">not saved</span>`}</p>
     <div class="row">
       ${
@@ -130,7 +130,7 @@ function Notes({ one }) {
   const { latest, draft, conflict, old, theirs, setOld, setTheirs } = one;
   if (old) {
     return html`<div class="art-note-box"
-      role="status"><p>You are looking at version ${old.version}, from ${moment(old.updated)}.</p>
+      role="status"><p>You are viewing version ${old.version}, from ${moment(old.updated)}.</p>
       <div class="row"><button type="button" disabled=${Boolean(draft)}
         onClick=${() => save(one, old)}>Restore this version</button>
         <button type="button"
@@ -147,9 +147,9 @@ function Notes({ one }) {
         onClick=${() => setTheirs(!theirs)}>${theirs ? "See mine" : "See theirs"}</button>`
       }
       <button type="button" class="first-choice"
-        onClick=${() => save(one, { ...draft, tag: latest?.tag ?? null })}>Keep mine as a new version</button>
+        onClick=${() => save(one, { ...draft, tag: latest?.tag ?? null })}>Save mine as a new version</button>
       <button type="button"
-        onClick=${() => discarded(one)}>${latest ? "Take theirs" : "Discard mine"}</button></div></div>`;
+        onClick=${() => discarded(one)}>${latest ? "Use theirs" : "Discard mine"}</button></div></div>`;
   }
   if (latest?.outdated) {
     return html`<div class="art-note-box orange"
@@ -163,7 +163,7 @@ function changedBy(latest) {
   if (!latest) return "This was deleted while you were editing.";
   return latest.edited
     ? `Version ${latest.version} was saved while you were editing.`
-    : "OpenAssay has made this anew while you were editing.";
+    : "OpenAssay made a new version while you were editing.";
 }
 
 /** Every version that people have made goes, so it is asked for twice. */
@@ -171,16 +171,16 @@ function GoBack({ one }) {
   const [asking, setAsking] = useState(false);
   const { latest, name } = one;
   const [label, told] = latest.own
-    ? ["Delete this artifact", "All its versions go. This cannot be undone."]
+    ? ["Delete this artifact", "All its versions will be deleted. This cannot be undone."]
     : [
-        "Go back to OpenAssay's",
-        "All versions that were edited go, and what OpenAssay made of the report takes their place. This cannot be undone.",
+        "Restore OpenAssay's version",
+        "All edited versions are deleted and replaced by the version OpenAssay made from the report. This cannot be undone.",
       ];
   const gone = async () => {
     setAsking(false);
     const done = await attempt(
       () => remove(pathOf(name), { headers: { "If-Match": latest.tag } }),
-      latest.own ? "Deleted." : "This is OpenAssay's version again.",
+      latest.own ? "Deleted." : "OpenAssay's version was restored.",
     );
     if (!done) return one.load();
     dropDraft(one.key);

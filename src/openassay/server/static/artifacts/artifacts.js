@@ -25,9 +25,9 @@ const EXPORTS = [
 ];
 const ABOUT = {
   report: "The text of the report",
-  figures: "What was measured, when, and how sure it is",
-  claims: "Every statement beside every source: which speak for it, which against",
-  findings: "What each question has brought",
+  figures: "Figures, with their dates and marks",
+  claims: "Every statement and every source: which support it, which contradict it",
+  findings: "What was found for each sub-question",
   sources: "What the report rests on",
 };
 const KINDS = [
@@ -48,11 +48,11 @@ const KINDS = [
 export function ArtifactsPane() {
   const name = place.value.artifact;
   return html`<section class="artifacts stack" aria-label="Artifacts">
-    ${moment.value && html`<p class="art-note-box">The timeline stands in the past. Artifacts are as they are now.</p>`}
+    ${moment.value && html`<p class="art-note-box">The timeline shows an earlier moment. Artifacts are shown as they are now.</p>`}
     ${
       !moment.value &&
       isEarlier.value &&
-      html`<p class="art-note-box">An earlier answer is shown. Artifacts are those of the latest.</p>`
+      html`<p class="art-note-box">An earlier answer is shown. The artifacts are those of the latest answer.</p>`
     }
     ${
       name
@@ -114,7 +114,7 @@ function Exports() {
       (one) => html`<button type="button" class="small" key=${one.format}
       onClick=${() => save(one)}>${one.label}</button>`,
     )}</div>
-    <p class="note">As OpenAssay wrote it. The ZIP also has everything that was read, and the run log.</p></section>`;
+    <p class="note">As OpenAssay wrote it. The ZIP also contains everything that was read, and the run log.</p></section>`;
 }
 
 function Adding({ onClose }) {

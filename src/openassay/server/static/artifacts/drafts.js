@@ -3,7 +3,7 @@ import { signal } from "../core/html.js";
 import { say } from "../core/store.js";
 
 const PREFIX = "openassay.unsaved.";
-const PAUSE = 400; // ms: a large table is not written anew with every letter
+const PAUSE = 400; // ms: a large table is not stored again with every keystroke
 
 export const drafts = signal(read()); // "THREAD/NAME" -> {title, content, tag}: `tag` of the version it was made from
 const late = new Map(); // what is to be stored yet
@@ -40,7 +40,7 @@ function store() {
     } catch (error) {
       if (error.name !== "QuotaExceededError") throw error;
       if (!lost.has(name))
-        say("These changes are too large for the browser to keep over a reload.", {
+        say("These changes are too large for the browser to keep after a reload.", {
           help: "Save them before you leave the page.",
           wrong: true,
         });

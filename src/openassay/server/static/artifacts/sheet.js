@@ -98,7 +98,7 @@ export function variety(table, key) {
 
 const SAMPLE = 80; // rows that tell how wide a column is
 
-/** In rem, by what stands in the columns. */
+/** In rem, by the content of the columns. */
 export function widths(table) {
   const sample = table.rows.slice(0, SAMPLE);
   return table.columns.map((column, col) => {

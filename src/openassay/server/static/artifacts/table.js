@@ -57,14 +57,14 @@ export function TableArtifact({ title, table, onChange, readOnly = false, source
         onSort=${sorted}
           at=${at} onMove=${setAt} onCell=${(row, col, value) => onChange(withCell(table, row, col, value))}
             readOnly=${readOnly} />`
-        : html`<${Empty} title=${table.rows.length ? "No row is like that." : "There is nothing in this table yet."}>
+        : html`<${Empty} title=${table.rows.length ? "No rows match." : "This table is empty."}>
           <p>${table.rows.length ? "Choose other filters." : "Add a column and a row."}</p></${Empty}>`
     }
     ${
       view.length > 0 &&
       !readOnly &&
       html`<p
-      class="note art-hint"><kbd>Enter</kbd> opens a cell and keeps it, <kbd>Esc</kbd> leaves it as it was,
+      class="note art-hint"><kbd>Enter</kbd> opens a cell and saves it, <kbd>Esc</kbd> cancels,
         arrow keys move.</p>`
     }
   </div>`;
@@ -92,10 +92,10 @@ function Pages({ table, page, setPage }) {
   const [from, all] = [STAY + page * PAGE, table.columns.length];
   const to = Math.min(all, from + PAGE);
   return html`<div class="row note art-pages"><button type="button" class="small" disabled=${!page}
-    onClick=${() => setPage(page - 1)}>Columns before</button>
+    onClick=${() => setPage(page - 1)}>Previous columns</button>
     <span role="status">Columns 1–${STAY} and ${from + 1}–${to} of ${all}</span>
     <button type="button" class="small" disabled=${to >= all}
-      onClick=${() => setPage(page + 1)}>Columns after</button></div>`;
+      onClick=${() => setPage(page + 1)}>Next columns</button></div>`;
 }
 
 function Filters({ table, look, setLook }) {
@@ -171,7 +171,7 @@ function Naming({ title, onName, onClose }) {
   };
   return html`<${Dialog} title=${title ? "Rename column" : "Add column"} onClose=${onClose}><form class="stack"
     onSubmit=${sent}>
-    <label class="field"><span>Name of the column</span><input autofocus required maxlength="200" value=${text}
+    <label class="field"><span>Column name</span><input autofocus required maxlength="200" value=${text}
       onInput=${(event) => setText(event.target.value)} /></label>
     <div class="row"><button class="first-choice">${title ? "Rename" : "Add"}</button></div>
   </form></${Dialog}>`;

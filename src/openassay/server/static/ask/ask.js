@@ -1,4 +1,4 @@
-// Where a question begins.
+// Where a question is asked.
 import { html, useEffect, useState } from "../core/html.js";
 import { Empty, Wrong } from "../core/parts.js";
 import { go } from "../core/place.js";
@@ -21,8 +21,8 @@ export function AskScreen() {
 }
 
 function Reader() {
-  return html`<${Empty} title="Your token lets you read, not ask.">
-    <p>Choose one of your threads. Whoever runs this server can give you a token that may write.</p></${Empty}>`;
+  return html`<${Empty} title="Your token lets you read, but not ask.">
+    <p>Choose one of your threads, or ask the administrator of this server for a token with write access.</p></${Empty}>`;
 }
 
 function Form() {
@@ -66,7 +66,7 @@ function Question({ wrong, busy, onAsk }) {
       <button type="submit" class="first-choice" aria-disabled=${String(busy)}>${busy ? "Asking …" : "Ask"}</button>
     </div>
   </div>
-  <p class="note keys"><kbd>Enter</kbd> asks, <kbd>Shift</kbd> <kbd>Enter</kbd> begins a new line.</p>`;
+  <p class="note keys">Press <kbd>Enter</kbd> to ask, <kbd>Shift</kbd> <kbd>Enter</kbd> for a new line.</p>`;
 }
 
 const focusBox = () => document.getElementById("question")?.focus();
@@ -77,10 +77,10 @@ function hindrance() {
   const refused = (message, help) => ({ message, help });
   if (!goal.trim()) return refused("Write a question first.");
   if (room(goal) < 0) {
-    const most = `A question has ${number(offered().longestQuestion)} characters at most.`;
-    return refused(most, "Shorten it, or move background to “More options”.");
+    const most = `A question can have at most ${number(offered().longestQuestion)} characters.`;
+    return refused(most, "Shorten it, or move background information to “More options”.");
   }
-  return isSending() ? refused("A document is still being uploaded.", "Wait until it is there, or take it out.") : null;
+  return isSending() ? refused("A document is still being uploaded.", "Wait until it has finished, or remove the document.") : null;
 }
 
 async function asked() {

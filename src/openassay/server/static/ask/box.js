@@ -1,4 +1,4 @@
-// The box a question is written into: Enter asks, Shift+Enter begins a new line.
+// The box a question is written into: Enter asks, Shift+Enter starts a new line.
 import { html, useEffect, useRef } from "../core/html.js";
 import { count } from "../core/words.js";
 import { offered } from "./choices.js";

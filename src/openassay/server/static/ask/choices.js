@@ -8,8 +8,8 @@ export const unknown = signal(null); // the Problem, if they could not be had: o
 const LABELS = { quick: "Quick", standard: "Standard", comprehensive: "Comprehensive", auto: "Auto", plan: "Plan" };
 
 export const MODES = {
-  auto: "Starts at once. It asks back only if the question is unclear.",
-  plan: "Asks you one to four questions first, and shows the plan for you to change and approve.",
+  auto: "Starts right away. It asks you something only if the question is unclear.",
+  plan: "Asks you one to four questions first, then shows you the plan to edit and approve.",
 };
 const PLAIN = {
   depths: ["quick", "standard", "comprehensive"].map((name) => ({ name, about: "" })),

@@ -21,22 +21,22 @@ export function AddFiles() {
 export function Chosen() {
   const { documents } = draft.value;
   if (!documents.length && !uploads.value.length) return null;
-  return html`<ul class="chosen" aria-label="Documents with this question" aria-live="polite">
+  return html`<ul class="chosen" aria-label="Documents for this question" aria-live="polite">
     ${documents.map((one) => html`<${Chip} key=${one.id} one=${one} off=${() => leaveOut(one.id)} />`)}
     ${uploads.value.map((one) => html`<${Chip} key=${one.id} one=${one} off=${() => drop(one.id)} />`)}
   </ul>`;
 }
 
-const NOTES = { waits: "in line", sends: "uploading …", refused: "not taken" };
+const NOTES = { waits: "queued", sends: "uploading …", refused: "not accepted" };
 
 function Chip({ one, off }) {
   return html`<li class="file ${one.state ?? "there"}">
     ${one.state === "sends" && html`<span class="spinner" aria-hidden="true"></span>`}
     <span class="name" title=${one.name}><bdi>${one.name}</bdi></span>${" "}
     <small>${NOTES[one.state] ?? bytes(one.size)}</small>
-    <button type="button" class="plain icon small" aria-label="Take out ${one.name}" onClick=${off}>✕</button>
+    <button type="button" class="plain icon small" aria-label="Remove ${one.name}" onClick=${off}>✕</button>
     ${one.reason && html`<p class="reason">${one.reason}${" "}
-      ${one.again && html`<button type="button" class="plain small" onClick=${one.again}>Send it again</button>`}</p>`}
+      ${one.again && html`<button type="button" class="plain small" onClick=${one.again}>Upload again</button>`}</p>`}
   </li>`;
 }
 
@@ -45,9 +45,9 @@ export function Beside() {
   if (!draft.value.documents.length) return null;
   return html`<label class="tick beside">
     <input type="checkbox" checked=${draft.value.web} onChange=${(event) => change({ web: event.target.checked })} />
-    <span>Search the web beside the documents <small>${draft.value.web
-      ? "Search words made from your question go to search services; the documents themselves do not."
-      : "Nothing about your documents goes to a search service."}</small></span>
+    <span>Also search the web <small>${draft.value.web
+      ? "Queries based on your question are sent to search services; the documents themselves are not."
+      : "Nothing about your documents is sent to a search service."}</small></span>
   </label>`;
 }
 
@@ -76,7 +76,7 @@ export function DropZone() {
     for (const [name, act] of Object.entries(on)) addEventListener(name, act);
     return () => (clearTimeout(gone), Object.entries(on).forEach(([name, act]) => removeEventListener(name, act)));
   }, []);
-  return over ? html`<div class="drop"><p><strong>Let go to add ${count(over, "document")}.</strong></p>
+  return over ? html`<div class="drop"><p><strong>Drop to add ${count(over, "document")}.</strong></p>
     <p class="note">${offered().files.suffixes.join(" ")}</p></div>` : null;
 }
 

@@ -30,7 +30,7 @@ export function blank() {
   draft.value = { ...BLANK, depth, mode };
 }
 
-/** What the server is told; what was left as it is, is left out. */
+/** What is sent to the server; defaults are left out. */
 export function wishes(given) {
   const said = {
     goal: given.goal.trim(),

@@ -1,4 +1,4 @@
-// Questions to begin with: the built-in demo data can answer them, and so can the web.
+// Questions to start with: the built-in demo data can answer them, and so can the web.
 import { html } from "../core/html.js";
 import { change } from "./draft.js";
 

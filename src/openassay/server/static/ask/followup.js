@@ -13,19 +13,19 @@ import { Stopping } from "./stopping.js";
 const kept = (id) => `openassay.followup.${id}`; // what is written on each thread, until it is asked
 
 const WORDS = {
-  queued: "It waits in line. You can ask on when it has ended.",
-  running: "It is at work. You can ask on when it has ended.",
-  waiting: "It waits for an answer from you. You can ask on when it has ended.",
+  queued: "The run is queued. You can ask a follow-up when it has finished.",
+  running: "The run is in progress. You can ask a follow-up when it has finished.",
+  waiting: "The run is waiting for your answer. You can ask a follow-up when it has finished.",
 };
 
-/** How the last question stands, whichever is looked at: one at a time is worked on. Null: nothing is at work. */
+/** The status of the last question, whichever is viewed: a thread has one active run. Null: no run is active. */
 const standing = computed(() => {
   const last = runs.value.at(-1);
   const now = run.value?.id === last?.id ? status.value : last?.status;
   return now in WORDS ? now : null;
 });
 
-/** Nothing for somebody who has but a link, and is told no more than a title, or who may only read. */
+/** Nothing for readers: those who have only a link, for whom the thread is just a title, or a read-only token. */
 export function FollowUp() {
   return thread.value?.created && may("write") ? html`<${Form} key=${thread.value.id} id=${thread.value.id} />` : null;
 }
@@ -50,9 +50,9 @@ function Form({ id }) {
   return html`<form class="follow-up" aria-label="Follow-up" novalidate onSubmit=${submit}>
     <h2>Ask a follow-up</h2>
     ${held && html`<${AtWork} id=${id} />`}
-    ${moment.value && html`<p class="note">You are looking at the past. A follow-up goes on from the present.</p>`}
+    ${moment.value && html`<p class="note">You are viewing an earlier moment. A follow-up continues from the current state.</p>`}
     <div class="question">
-      <${Box} id="follow-up" label="Your follow-up" placeholder="Ask on: it knows what was said here." rows=${2}
+      <${Box} id="follow-up" label="Your follow-up" placeholder="Ask a follow-up. It builds on what is in this thread." rows=${2}
         value=${goal} disabled=${held} wrong=${Boolean(wrong)} onInput=${write} onAsk=${submit} />
       ${wrong && html`<${Wrong} problem=${wrong} />`}
       <div class="foot">
@@ -65,7 +65,7 @@ function Form({ id }) {
   </form>`;
 }
 
-/** On "auto" a follow-up is about the documents, and searches the places, that the thread was begun with. */
+/** On "auto" a follow-up is about the documents, and searches the places, that the thread started with. */
 async function asked(id, goal, depth) {
   const approvePlan = (thread.value.mode ?? offered().defaults.mode) === "plan";
   await ask({ goal, depth, source: "auto", threadId: id, approvePlan });
@@ -78,7 +78,7 @@ function AtWork({ id }) {
   return html`<div class="at-work row apart"><p role="status">${WORDS[standing.value]}</p><${Stopping} id=${id} /></div>`;
 }
 
-/** Takes effect at once, also on what is at work just now. */
+/** Takes effect immediately, also on the active run. */
 function ModeOfThread({ id }) {
   const mode = thread.value.mode ?? offered().defaults.mode;
   const choose = async (name) => {
@@ -91,6 +91,6 @@ function ModeOfThread({ id }) {
   };
   return html`<div class="mode">
     <${Choice} label="Mode of this thread" value=${mode} choices=${modes()} onChange=${choose} />
-    <p class="note" role="status">${MODES[mode]} Holds from now on.</p>
+    <p class="note" role="status">${MODES[mode]} Applies from now on.</p>
   </div>`;
 }

@@ -12,7 +12,7 @@ const PAGE = 200;
 export function Library() {
   const [open, setOpen] = useState(false);
   return html`<details class="fold" onToggle=${(event) => setOpen(event.currentTarget.open)}>
-    <summary>Documents given before <span class="note">what this server keeps for you</span></summary>
+    <summary>Earlier documents <span class="note">stored for you on this server</span></summary>
     ${open && html`<${Shelf} />`}
   </details>`;
 }
@@ -30,7 +30,7 @@ function Shelf() {
   if (!documents.length) return html`<p class="note">None yet. Add some above, or drop them anywhere on this page.</p>`;
   const each = (one) => html`<${Given} key=${one.id} one=${one} gone=${() => more(null, [])} />`;
   return html`<${Many} items=${documents} class="shelf" each=${each} />
-    ${next && html`<button type="button" onClick=${() => more(next, documents)}>Older ones</button>`}`;
+    ${next && html`<button type="button" onClick=${() => more(next, documents)}>Show older</button>`}`;
 }
 
 async function page(cursor, before) {
@@ -50,7 +50,7 @@ function Given({ one, gone }) {
     <label class="tick"><input type="checkbox" checked=${on} onChange=${() => (on ? leaveOut(one.id) : choose(one))} />
       <span><bdi>${one.name}</bdi> <small>${bytes(one.size)}, ${ago(one.created)}</small></span></label>
     <button type="button" class="plain small ${sure ? "danger" : ""}"
-      aria-label="Delete ${one.name}${sure ? " for good" : ""}"
-      aria-disabled=${String(busy)} onClick=${away} onBlur=${() => setSure(false)}>${sure ? "Delete for good" : "Delete"}</button>
+      aria-label="Delete ${one.name}${sure ? " permanently" : ""}"
+      aria-disabled=${String(busy)} onClick=${away} onBlur=${() => setSure(false)}>${sure ? "Delete permanently" : "Delete"}</button>
   </li>`;
 }

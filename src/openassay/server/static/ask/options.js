@@ -27,7 +27,7 @@ export function Main() {
       <div class="budget"><span aria-hidden="true">$</span>
         <input id="budget" type="number" min="0" max="10000" step="any" inputmode="decimal" value=${draft.value.usd}
           placeholder=${Number(defaults.usd).toFixed(2)} aria-describedby="budget-note" onInput=${write("usd")} /></div>
-      <p class="note" id="budget-note">The most it may cost. It stops short of that.</p>
+      <p class="note" id="budget-note">The most the question may cost. It stops before that is exceeded.</p>
     </section>
   </div>`;
 }
@@ -45,7 +45,7 @@ export function More() {
     <div class="more-options">
       <label class="field"><span>Style</span>
         <select value=${style} onChange=${write("style")}>
-          <option value="">As set up${defaults.style && `: ${defaults.style}`}</option>
+          <option value="">Default${defaults.style && `: ${defaults.style}`}</option>
           ${styles.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
         </select></label>
       <label class="field"><span>Length in words, ${number(words[0])} to ${number(words[1])}</span>
@@ -57,8 +57,8 @@ export function More() {
       <label class="field"><span>Only these domains</span>
         <input ...${PLAIN} inputmode="url" placeholder="nature.com, esa.int"
           value=${domains} onInput=${write("domains")} /></label>
-      <label class="field wide"><span>Background it should know</span>
-        <textarea rows="3" dir="auto" placeholder="What it is for, what you know already, what to leave out."
+      <label class="field wide"><span>Background information</span>
+        <textarea rows="3" dir="auto" placeholder="What the report is for, what you already know, what to leave out."
           value=${context} onInput=${write("context")}></textarea></label>
     </div>
   </details>`;

@@ -5,7 +5,7 @@ import { count, usd } from "../core/words.js";
 import { offered } from "./choices.js";
 import { change, draft } from "./draft.js";
 
-const KINDS = { web: "The web", academic: "Papers", news: "News", code: "Code", own: "On this server" };
+const KINDS = { web: "Web", academic: "Papers", news: "News", code: "Code", own: "On this server" };
 
 /** `source` of a draft is null (as set up), "auto", or the names of some, maybe none yet. */
 function picked() {
@@ -15,8 +15,8 @@ function picked() {
 
 function ways() {
   const usual = offered().defaults.source;
-  const set = usual === "auto" ? [] : [{ name: "set", label: "As set up" }];
-  return [...set, { name: "auto", label: "Automatic" }, { name: "some", label: "Only some" }];
+  const set = usual === "auto" ? [] : [{ name: "set", label: "Default" }];
+  return [...set, { name: "auto", label: "Automatic" }, { name: "some", label: "Selected" }];
 }
 
 function way() {
@@ -25,9 +25,9 @@ function way() {
 }
 
 const ABOUT = {
-  set: "What whoever runs this server has chosen.",
-  auto: "Your documents, where you give some; else every place that can be reached and suits the depth.",
-  some: "Just the places you tick; until then it is as set up. No other takes the place of one that cannot be reached.",
+  set: "The default sources of this server.",
+  auto: "Your documents, if you add any; otherwise every available source that suits the depth.",
+  some: "Only the sources you select; until then, the default applies. A source that cannot be reached is not replaced by another.",
 };
 
 export function Places() {
@@ -44,8 +44,8 @@ export function Places() {
 }
 
 function summed(list) {
-  if (list) return list.length ? list.join(", ") : "none ticked yet";
-  return way() === "set" ? `as set up: ${offered().defaults.source}` : "automatic";
+  if (list) return list.length ? list.join(", ") : "none selected yet";
+  return way() === "set" ? `default: ${offered().defaults.source}` : "automatic";
 }
 
 function Ticks({ list }) {
@@ -67,8 +67,8 @@ function Ticks({ list }) {
 function Tick({ one, on }) {
   const given = draft.value.documents.length;
   const isThere = one.available || (one.name === "documents" && given > 0);
-  const price = one.usd ? `${usd(one.usd)} a search` : "";
-  const own = one.name === "documents" && given ? `${count(given, "document")} with this question` : "";
+  const price = one.usd ? `${usd(one.usd)} per search` : "";
+  const own = one.name === "documents" && given ? `${count(given, "document")} for this question` : "";
   const note = isThere ? own || price : one.reason;
   return html`<label class="tick ${isThere ? "" : "off"}">
     <input type="checkbox" value=${one.name} checked=${on} disabled=${!isThere && !on} />

@@ -47,12 +47,12 @@ function told(made) {
 function estimate(made) {
   const most = `at most ${usd(made.mostUsd)}`;
   if (made.model === "embedded") {
-    return made.usd ? `About ${usd(made.usd)} for searches, ${most}.` : "Costs nothing: the embedded reasoner.";
+    return made.usd ? `About ${usd(made.usd)} for searches, ${most}.` : "Free: uses the embedded reasoner.";
   }
-  const searches = made.searchUsd ? `, searches ${usd(made.searchUsd)} of it` : "";
-  const price = made.usd ? `About ${usd(made.usd)}${searches}, ${most}` : "Costs nothing";
-  const by = html`<span class="by">of <bdi>${made.model}</bdi></span>`;
-  return html`${price}, some ${roughly(made.seconds)}, ${count(made.calls, "call")} ${by}`;
+  const searches = made.searchUsd ? ` (${usd(made.searchUsd)} of it for searches)` : "";
+  const price = made.usd ? `About ${usd(made.usd)}${searches}, ${most}` : "Free";
+  const by = html`<span class="by">to <bdi>${made.model}</bdi></span>`;
+  return html`${price}, about ${roughly(made.seconds)}, ${count(made.calls, "call")} ${by}`;
 }
 
 /** To ten seconds, or to the minute. */

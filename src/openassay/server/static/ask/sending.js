@@ -18,7 +18,7 @@ export async function ask(body) {
   return begun;
 }
 
-/** The server may still be at work on the first attempt; it says when to come again. */
+/** The server may still be handling the first attempt; it says when to try again. */
 async function taken(body, headers) {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -44,13 +44,13 @@ export function refusal(error) {
 
 function whatNext({ status, help, errors, retryAfter }) {
   if (errors.length) return ""; // they tell it themselves
-  if (status === 0) return `${KEPT_TEXT} Press Ask again when the connection is back: it is asked only once.`;
+  if (status === 0) return `${KEPT_TEXT} Press Ask again when the connection is back; the question will be asked only once.`;
   if (status === 429) {
     const way = help.includes("Retry-After") ? "" : help; // what programs go by is the time below
     const then = retryAfter ? `Ask again in ${Math.ceil(retryAfter)} seconds.` : "Ask again later.";
     return [way, then, KEPT_TEXT].filter(Boolean).join(" ");
   }
-  if (status === 402) return [help, "A smaller depth or budget may do."].filter(Boolean).join(" ");
+  if (status === 402) return [help, "A lower depth or budget may help."].filter(Boolean).join(" ");
   if (status >= 500) return `${KEPT_TEXT} Press Ask again.`;
   return help;
 }

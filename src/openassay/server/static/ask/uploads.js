@@ -29,13 +29,13 @@ function queue(id, file) {
 function hindrance(file) {
   const { maxMb, most } = offered().files;
   const coming = uploads.value.filter((one) => one.state !== "refused").length;
-  if (file.size > maxMb * 1e6) return `It is larger than ${number(maxMb)} MB. Split the file.`;
+  if (file.size > maxMb * 1e6) return `The file is larger than ${number(maxMb)} MB. Split it.`;
   const isFull = draft.value.documents.length + coming >= most;
-  return isFull ? `A question takes ${number(most)} documents at most. Take one out first.` : "";
+  return isFull ? `A question can have at most ${number(most)} documents. Remove one first.` : "";
 }
 
 async function send(id, file) {
-  if (!ending.has(id)) return; // taken out while it was waiting
+  if (!ending.has(id)) return; // removed while it was queued
   note(id, { state: "sends" });
   const form = new FormData();
   form.append("file", file);

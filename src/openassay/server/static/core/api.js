@@ -5,8 +5,8 @@ import { sentence } from "./words.js";
 
 const KEPT = "openassay.token";
 
-export const signedOut = signal(false); // the server wants a token, and there is none or it is not good any more
-export const turnedAway = signal(null); // the Problem, if it was a token that was not good
+export const signedOut = signal(false); // the server wants a token, and there is none or it is no longer valid
+export const turnedAway = signal(null); // the Problem, if a token was refused
 export const reachable = signal(true); // whether the last request got any answer
 
 /** What the server has refused, or that it could not be reached (status 0). */
@@ -24,25 +24,25 @@ export class Problem extends Error {
   }
 }
 
-const ALLOWED = { read: "look at anything", write: "change anything", share: "share anything", metrics: "see the figures" };
+const ALLOWED = { read: "view anything", write: "change anything", share: "share anything", metrics: "see the metrics" };
 
-/** What is put for programs, said to a person. */
+/** Messages meant for programs, reworded for people. */
 function inPlainWords({ status, message, errors, noThread }) {
   const lacking = status === 403 && /may not (\w+)$/.exec(message)?.[1];
   if (lacking in ALLOWED) {
-    const help = `Whoever runs this server can give you one that may ${lacking}.`;
+    const help = `The administrator of this server can give you one that may ${lacking}.`;
     return { message: `Your token does not let you ${ALLOWED[lacking]}`, help };
   }
-  if (status === 401) return { message: message.replace(/^this token is not good/, "your token is not good"), help: WHOSE };
-  if (noThread) return { message: "This thread was deleted, or never was yours", help: "" };
-  if (status === 404 && message === "Not Found") return { message: "this is not here any more", help: "Load the page again." };
+  if (status === 401) return { message: message.replace(/^this token is no longer/, "your token is no longer"), help: WHOSE };
+  if (noThread) return { message: "This thread was deleted, or is not yours", help: "" };
+  if (status === 404 && message === "Not Found") return { message: "this no longer exists", help: "Reload the page." };
   if (status === 422 && errors.length) {
-    return { message: "something you gave is not as it has to be", help: errors.map(misfit).join(" ") };
+    return { message: "something you entered is not valid", help: errors.map(misfit).join(" ") };
   }
   return {};
 }
 
-const WHOSE = "Whoever runs this server can give you another.";
+const WHOSE = "The administrator of this server can give you another one.";
 
 /** "body.days" is where a program looks. */
 export const misfit = ({ at = "", message }) => `${sentence([at.replace(/^(body|query|path)\.?/, ""), message].filter(Boolean).join(": "))}`;
@@ -88,7 +88,7 @@ async function sent(url, options) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     reachable.value = false;
-    throw new Problem(0, { help: "Try again when it answers." });
+    throw new Problem(0, { help: "Try again when it is back." });
   }
 }
 

@@ -145,7 +145,7 @@ export async function copy(text, what = "Copied.") {
     await navigator.clipboard.writeText(text);
     say(what);
   } catch {
-    say("The browser does not let this page copy.", { help: text });
+    say("The browser does not allow this page to copy.", { help: text });
   }
 }
 

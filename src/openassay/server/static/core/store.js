@@ -8,7 +8,7 @@ import { follow } from "./stream.js";
 export const thread = signal(null); // its summary: id, title, status, mode, usd ...
 export const runs = signal([]); // one for each question, the oldest first
 export const events = signal([]); // of the run that is followed, in their order; see docs/reference/events.md
-export const queued = signal(0); // its place in line
+export const queued = signal(0); // its place in the queue
 export const stream = signal({ name: "idle" }); // see stream.js
 export const report = signal(null); // ReportData: of the run that is looked at, or of the last that was finished
 export const shelf = signal({ sources: [], pinned: [], vetoed: [] }); // GET sources
@@ -16,7 +16,7 @@ export const questions = signal([]); // open ones: interrupts with their id, kin
 export const moment = signal(null); // of the past: {checkpointId, values, next}; null: now
 export const trouble = signal(null); // why the thread cannot be shown (a Problem)
 export const loading = signal(false);
-export const generation = signal(0); // counts what has changed for good: a report, a pin, a veto, an edit
+export const generation = signal(0); // counts lasting changes: a report, a pin, a veto, an edit
 export const focus = signal({}); // {statement, claim, source}: what is highlighted, in every pane
 export const passage = signal(null); // the span that is opened: {document, start, end, quote, source, claim}
 
@@ -30,10 +30,10 @@ export const draft = computed(() => written(events.value)); // what is there of 
 /** The run that is looked at is not the last one. */
 export const isEarlier = computed(() => Boolean(run.value && run.value.id !== runs.value.at(-1).id));
 
-/** The report on the question is there, and tells how it stands. Events that are told again on loading come later. */
+/** The report on the question is ready, which settles the status. Events replayed on loading come later. */
 export const isReady = computed(() => run.value?.status === "done" && report.value?.provenance.run === run.value.id);
 
-/** The events are the news, save of a run that was stopped and goes on: it waits again without an event of its own. */
+/** Events are newer, except for a stopped run that is resumed: it is queued or waits again without an event of its own. */
 function standing(heard, known) {
   const goesOn = heard === "cancelled" && ["queued", "waiting"].includes(known);
   return (goesOn ? known : heard) ?? known ?? null;
@@ -113,7 +113,7 @@ async function lookBehind(id, name, of) {
 let stop = () => {};
 let came = []; // since the last frame
 let asked = 0; // how often everything was asked for: only the last answer is shown
-const AGAIN = 3_000; // ms until what could not be told just now is asked for again
+const AGAIN = 3_000; // ms until a request that failed for the moment is repeated
 
 const chosenRun = computed(() => place.value.run);
 const chosenMoment = computed(() => place.value.at);
@@ -128,7 +128,7 @@ effect(() => {
   untracked(() => travel(id, at));
 });
 
-/** After something was begun on this thread: a stream that had ended hears of it. */
+/** After a run was started on this thread: a stream that had ended is opened again. */
 export function reopen() {
   return open(threadId.value, chosenRun.value);
 }
@@ -158,7 +158,7 @@ function clear() {
   focus.value = present.value = {};
 }
 
-/** Everything that is told of a thread apart from its events. */
+/** Everything about a thread apart from its events. */
 export async function refresh() {
   const id = threadId.value;
   if (!id) return;
@@ -188,7 +188,7 @@ export async function refresh() {
 /** An address may name a run that never was, or is of another thread. */
 function known(named) {
   if (!named || place.value.run !== named || runs.value.some((one) => one.id === named)) return;
-  say("There is no such question on this thread.", { help: "What is shown is the latest.", wrong: true });
+  say("This thread has no such question.", { help: "The latest one is shown.", wrong: true });
   turn({ run: null });
 }
 
@@ -204,7 +204,7 @@ function heard(list) {
 }
 
 function shown() {
-  const only = chosenRun.value; // the stream goes on with later questions
+  const only = chosenRun.value; // the stream continues with later questions
   const fresh = came.filter((event) => event.id && (!only || event.run === only));
   const line = came.findLast((event) => event.name === "queue");
   came = [];
@@ -218,7 +218,7 @@ function shown() {
   if (fresh.some(changes)) refresh();
 }
 
-/** What makes it worth asking for everything anew: not what is told again of a run that is known to have ended since. */
+/** Events that call for a refresh: not replayed ones of a run that is known to have ended since. */
 function changes(event) {
   const known = runs.value.find((one) => one.id === event.run)?.finished;
   return ["interrupt", "done", "run"].includes(event.kind) && !(known && event.time <= known);
@@ -231,7 +231,7 @@ effect(() => {
 // -- the past ---------------------------------------------------------------------------------------------
 
 const UNKNOWN = [400, 404, 422]; // no moment at all, or none of this thread
-const SHOWN_NOW = "It may be from another thread. What is shown is how it stands now.";
+const SHOWN_NOW = "It may belong to another thread. The current state is shown.";
 
 async function travel(id, at) {
   if (!id || !at) {
@@ -242,7 +242,7 @@ async function travel(id, at) {
   if (place.value.at !== at || threadId.value !== id) return; // the slider has moved on
   if (held instanceof Problem) {
     moment.value = null;
-    if (UNKNOWN.includes(held.status)) say("There is no such moment of this thread.", { help: SHOWN_NOW, wrong: true });
+    if (UNKNOWN.includes(held.status)) say("This thread has no such moment.", { help: SHOWN_NOW, wrong: true });
     else say(held.message, { help: held.help, wrong: true });
     turn({ at: null });
   } else {

@@ -1,5 +1,5 @@
 // The events of a thread as they happen. EventSource cannot say who asks, so this reads the stream itself: it comes back
-// after the last event it has heard, and nothing is lost or told twice.
+// after the last event it has heard, and nothing is lost or repeated.
 import { address, authorized, reachable, refused } from "./api.js";
 
 const SILENCE = 60_000; // ms without a sign of life after which a connection is taken for dead

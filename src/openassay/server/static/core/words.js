@@ -2,7 +2,7 @@
 export const MARKS = {
   "✓✓": { kind: "agreed", short: "corroborated", told: "Two or more independent sources agree." },
   "✓": { kind: "one", short: "verified", told: "One credible source." },
-  "⚠": { kind: "single", short: "single source", told: "One source, and nothing speaks for it but itself." },
+  "⚠": { kind: "single", short: "single source", told: "One source, which nothing else confirms." },
 };
 export const VERDICTS = {
   supported: "supported",
@@ -11,8 +11,8 @@ export const VERDICTS = {
   not_found: "not found",
 };
 export const STATUSES = {
-  queued: "in line",
-  running: "at work",
+  queued: "queued",
+  running: "running",
   waiting: "waiting for you",
   cancelled: "stopped",
   done: "done",
@@ -53,7 +53,7 @@ export function ago(iso, now = Date.now()) {
   return past > 30 * 86_400 ? day(iso) : `${count(Math.floor(past / size), unit)} ago`;
 }
 
-/** The server's words begin small, since programs put them into their own. What begins with a name keeps it as it is. */
+/** Messages of the server start with a small letter, for use within other text. One that starts with a name is kept. */
 export function sentence(text) {
   const begun = text.replace(/^\p{Ll}(?=\p{L}*[\s,;])/u, (letter) => letter.toUpperCase());
   return begun + (!begun || /[.!?…:]$/.test(begun) ? "" : ".");

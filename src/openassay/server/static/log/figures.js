@@ -73,14 +73,14 @@ function summary({ seconds: clock, parties, errors }) {
 
 function Clock({ clock, attempts }) {
   const parts = [
-    ["at work", clock.working],
+    ["running", clock.working],
     ["waiting for you", clock.waiting],
-    ["in line", clock.queued],
+    ["queued", clock.queued],
     ["stopped", clock.stopped],
   ];
   const told = parts.filter(([, value]) => value >= 0.05).map(([name, value]) => `${seconds(value)} ${name}`);
-  if (attempts > 1) told.push(`taken up ${attempts} times`);
-  return html`<p class="note">${told.join(" · ") || "It has not begun yet."}</p>`;
+  if (attempts > 1) told.push(`${attempts} attempts`);
+  return html`<p class="note">${told.join(" · ") || "It has not started yet."}</p>`;
 }
 
 /** Steps that ran side by side each count, so their sum may be more than the clock's. */
@@ -108,10 +108,10 @@ function Stages({ stages }) {
 const SORTS = { model: "model", search: "search", pages: "sites" };
 
 function Parties({ parties }) {
-  if (!parties.length) return html`<p class="note">Nobody outside was asked.</p>`;
-  return html`<div class="scrolls" tabindex="0" role="region" aria-label="Who outside was asked"><table
+  if (!parties.length) return html`<p class="note">No external services were called.</p>`;
+  return html`<div class="scrolls" tabindex="0" role="region" aria-label="External services"><table
     class="log-parties">
-    <thead><tr><th scope="col">Asked outside</th><th scope="col">Calls</th><th scope="col">Failed</th>${
+    <thead><tr><th scope="col">External service</th><th scope="col">Calls</th><th scope="col">Failed</th>${
         unsure.value > 0 && html`<th scope="col">Unconfirmed</th>`
       }<th scope="col">Median</th><th scope="col">Longest</th><th scope="col">Cost</th></tr></thead>
     <tbody>${parties.map(
@@ -133,12 +133,12 @@ function Unconfirmed() {
   if (!unsure.value) return null;
   const [were, they] = unsure.value === 1 ? ["has", "it"] : ["have", "they"];
   return html`<p class="note"><strong>${count(unsure.value, "call")} ${were} no confirmed price</strong>, like one that
-    is cut off when a run is stopped. The most ${they} could have cost is booked: ${usd(amount)}.</p>`;
+    is cut off when a run is stopped. The most ${they} could have cost is counted: ${usd(amount)}.</p>`;
 }
 
 function Caches({ caches }) {
   const told = (one) =>
-    one.rate === null ? `${one.cache}: not asked` : `${one.cache}: ${percent(one.rate)} (${one.hits} of ${one.asked})`;
+    one.rate === null ? `${one.cache}: not used` : `${one.cache}: ${percent(one.rate)} (${one.hits} of ${one.asked})`;
   return html`<p class="note"><strong>Answered by the cache</strong> · ${caches.map(told).join(" · ")}</p>`;
 }
 

@@ -50,7 +50,7 @@ const TELLERS = {
   notice: ({ data }) => ({
     kind: "notice",
     text: text(data.text ?? data.reason),
-    more: data.failed ? `asked in vain: ${data.failed}` : "",
+    more: data.failed ? `failed: ${data.failed}` : "",
   }),
   search: ({ stage, data }) => (stage === "fuse" ? fused(data) : searched(data)),
   read: ({ data }) => (data.files !== undefined ? indexed(data) : data.url ? pageRead(data) : chosen(data)),
@@ -79,12 +79,12 @@ const TELLERS = {
     kind: "model",
     text: data.calls
       ? `Expected to cost ${usd(data.usd)}, ${usd(data.most_usd)} at most`
-      : "No language model is asked; it costs nothing",
+      : "No language model is used; it costs nothing",
     more: joined(text(data.model), data.calls ? many(data.calls, "call") : ""),
   }),
   think: ({ data }) => ({
     kind: "model",
-    text: `Thought: ${joined(text(data.step), text(data.task))}`,
+    text: `Reasoning: ${joined(text(data.step), text(data.task))}`,
     more: joined(`by ${text(data.by)}`, data.repaired ? "repaired" : ""),
     time: took(data),
   }),
@@ -106,7 +106,7 @@ const TELLERS = {
 };
 
 function decided(stage, data) {
-  if (data.mode) return `Works in ${data.mode} mode`;
+  if (data.mode) return `Runs in ${data.mode} mode`;
   if (data.claims === undefined) return `${stageName(stage)}: done`;
   const found = Object.keys(VERDICTS)
     .filter((name) => data[name])
@@ -132,7 +132,7 @@ const fused = (data) => ({
 });
 const indexed = (data) => ({
   kind: "read",
-  text: `${count(data.files, "document")} at hand`,
+  text: `${count(data.files, "document")} available`,
   more: joined(`${number(data.new ?? 0)} new`, `${number(data.removed ?? 0)} removed`),
 });
 const pageRead = (data) => ({
@@ -152,13 +152,13 @@ function paid(data) {
   const tokens = data.prompt_tokens || data.completion_tokens;
   return joined(
     usd(data.usd),
-    data.confirmed === false ? "booked at its worst case" : "",
+    data.confirmed === false ? "counted at its maximum" : "",
     tokens ? `${number(data.prompt_tokens ?? 0)} + ${number(data.completion_tokens ?? 0)} tokens` : "",
     data.total_usd ? `${usd(data.total_usd)} so far` : "",
   );
 }
 
-const known = new WeakMap(); // events never change, so each is told once
+const known = new WeakMap(); // events never change, so each is worded only once
 
 export function line(event) {
   let told = known.get(event);

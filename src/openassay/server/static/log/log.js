@@ -26,7 +26,7 @@ export function LogPane() {
         <button type="button" class="small" disabled=${!shown.value.length}
           onClick=${saved}>Download${isFiltered() ? " these" : ""}</button></div>
     </header>
-    ${moment.value && html`<p class="note">The timeline stands in the past. The log still has the whole run.</p>`}
+    ${moment.value && html`<p class="note">The timeline shows an earlier moment. The log still shows the whole run.</p>`}
     <${Figures} />
     <${Filters} />
     <${Lines} key=${run.value?.id ?? ""} />
@@ -79,7 +79,7 @@ function Filters() {
 function Lines() {
   const box = useRef();
   const [chosen, setFollowing] = useState(null);
-  const following = chosen ?? active.value; // a run that has ended is read from its beginning
+  const following = chosen ?? active.value; // a finished run is read from the start
   const follows = useTail(box, following, setFollowing);
   const start = events.value[0] && Date.parse(events.value[0].time);
   if (!shown.value.length) return html`<${Nothing} />`;
@@ -93,19 +93,19 @@ function Lines() {
       !following &&
       active.value &&
       html`<button type="button" class="log-newest"
-      onClick=${() => setFollowing(true)}>Go to the newest</button>`
+      onClick=${() => setFollowing(true)}>Go to newest</button>`
     }
   </div>`;
 }
 
 function Nothing() {
   return total.value
-    ? html`<${Empty} title="No line is like that."><p>Choose other kinds, or search for something else.</p></${Empty}>`
+    ? html`<${Empty} title="No lines match."><p>Choose other kinds, or search for something else.</p></${Empty}>`
     : html`<${Empty}
       title="Nothing has happened yet."><p>Steps, searches and model calls appear here as they happen.</p></${Empty}>`;
 }
 
-/** The end stays in sight until one scrolls up; what comes later, or grows as it is drawn, is followed. */
+/** Stays scrolled to the end until the person scrolls up, also while lines are added or grow. */
 function useTail(box, following, setFollowing) {
   const last = useRef(0);
   const down = () => box.current && (box.current.scrollTop = box.current.scrollHeight);
@@ -165,7 +165,7 @@ const took = (state) =>
   state.seconds !== undefined
     ? seconds(state.seconds)
     : html`<span
-  class="chip">${active.value ? "at work" : "not finished"}</span>`;
+  class="chip">${active.value ? "running" : "not finished"}</span>`;
 
 function Raw({ event }) {
   const text = raw(event, 2);

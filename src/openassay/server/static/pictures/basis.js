@@ -77,6 +77,6 @@ function placed(sections) {
 
 export const WHEN = {
   report: "",
-  draft: "This is the draft as far as it is written.",
-  moment: "This is the draft of that moment.",
+  draft: "This is the draft so far.",
+  moment: "This is the draft at that moment.",
 };

@@ -1,4 +1,4 @@
-// How well each section is borne out, and what could not be found.
+// How well each section is supported, and what could not be found.
 import { computed, html } from "../core/html.js";
 import { Empty } from "../core/parts.js";
 import { count, MARKS, number, percent, VERDICTS } from "../core/words.js";
@@ -44,7 +44,7 @@ const spelled = (verdicts) => [...verdicts].map(([name, n]) => `${number(n)} ${V
 
 export function CoveragePicture() {
   const given = basis.value;
-  if (!given?.sections.length) return html`<${Empty} title="Nothing is written yet">
+  if (!given?.sections.length) return html`<${Empty} title="Nothing has been written yet">
     <p>Sections appear here as soon as they are checked.</p></${Empty}>`;
   return html`<${Figure} name="coverage" title="Coverage"
     told=${[sentence(counted.value), WHEN[given.of]].filter(Boolean).join(" ")} table=${table.value}>
@@ -129,7 +129,7 @@ function tried({ queries, documents, reason }) {
 /** What was searched and not found is a result too. */
 function Missing({ questions }) {
   return html`<section class="missing" aria-labelledby="missing">
-    <h2 id="missing">Searched and not found</h2>
+    <h2 id="missing">Searched for, but not found</h2>
     <ul class="stack">
       ${questions.map(
         (one) => html`<li key=${one.question} class="card">

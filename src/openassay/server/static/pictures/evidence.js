@@ -11,7 +11,7 @@ import { tied } from "./ties.js";
 
 const ROW = 46;
 const table = computed(() => ({
-  columns: ["Claim", "Says", "Verdict", "For it", "Against it", "At odds with"],
+  columns: ["Claim", "Says", "Verdict", "Supported by", "Contradicted by", "In conflict with"],
   rows: (basis.value?.claims ?? []).map((claim) => [
     claim.id, claim.text, [VERDICTS[claim.verdict], MARKS[claim.mark]?.short].filter(Boolean).join(", ") || "not yet",
     claim.sources.join(", ") || "none", claim.against.join(", ") || "none", odds(claim) || "none",
@@ -31,7 +31,7 @@ export function EvidencePicture() {
     told=${[sentence(drawn, given.of), WHEN[given.of]].filter(Boolean).join(" ")} table=${table.value}>
     <${Sections} given=${given} value=${within} onChange=${setSection} />
     <${Legend} keys=${legend(drawn)} />
-    <p class="note">Point at a claim or a source to see what it is tied to; choose it to open it.</p>
+    <p class="note">Point at a claim or a source to see what it is connected to; click to open it.</p>
     <${Graph} drawn=${drawn} />
   </${Figure}>`;
 }
@@ -39,10 +39,10 @@ export function EvidencePicture() {
 /** What it shows, and what it leaves out. */
 function sentence({ claims, sources, groups, links, left, of }, from) {
   const disputes = links.filter((link) => link.kind === "disputed").length;
-  const known = disputes ? `${count(disputes, "pair")} of claims at odds` : "no claims at odds";
+  const known = disputes ? `${count(disputes, "pair")} of conflicting claims` : "no conflicting claims";
   const shared = sources.length > groups.length ? `, of ${count(groups.length, "independent origin")}` : "";
   const text = `${count(claims.length, "claim")} on ${count(sources.length, "source")}${shared}; `
-    + `${from === "report" ? known : "which of them are at odds is told with the report"}.`;
+    + `${from === "report" ? known : "conflicts are shown with the report"}.`;
   if (!left.claims && !left.sources) return text;
   return `The most connected part: ${text} ${count(left.claims, "claim")} of ${of.claims.toLocaleString("en")} and `
     + `${count(left.sources, "source")} of ${of.sources.toLocaleString("en")} are left out; `
@@ -52,10 +52,10 @@ function sentence({ claims, sources, groups, links, left, of }, from) {
 function legend({ edges, links, groups }) {
   return [
     ["for", "supports"],
-    edges.some((edge) => edge.kind === "against") && ["against", "speaks against"],
-    links.some((link) => link.kind === "disputed") && ["disputed", "at odds"],
-    links.some((link) => link.kind === "replaced") && ["replaced", "a newer one stands"],
-    groups.some((group) => group.members.length > 1) && ["group", "one origin, counts once"],
+    edges.some((edge) => edge.kind === "against") && ["against", "contradicts"],
+    links.some((link) => link.kind === "disputed") && ["disputed", "in conflict"],
+    links.some((link) => link.kind === "replaced") && ["replaced", "replaced by a newer one"],
+    groups.some((group) => group.members.length > 1) && ["group", "same origin, counted once"],
   ].filter(Boolean);
 }
 
@@ -88,7 +88,7 @@ function Graph({ drawn }) {
   return html`<div class="canvas evidence" ref=${box} style=${{ height: `${drawn.height + 4}px` }}>
     ${width > 0 &&
     html`<${Lines} drawn=${drawn} at=${at} width=${width} pointed=${pointed} />
-    <div ...${on} role="group" aria-label="Claims and sources. Arrow keys lead from one to the next.">
+    <div ...${on} role="group" aria-label="Claims and sources. Use the arrow keys to move between them.">
       ${drawn.claims.map((claim) => html`<${Claim} key=${claim.id} claim=${claim} at=${at} shade=${shade(claim.id)}
         stop=${stop} lit=${pointed} />`)}
       ${drawn.sources.map((source) => html`<${Source} key=${source.id} source=${source} at=${at}
@@ -121,7 +121,7 @@ function Lines({ drawn, at, width, pointed }) {
     ${drawn.groups.filter((group) => group.members.length > 1).map(
       (group) => html`<g key=${group.name} class="group">
         <rect x=${to - 6} y=${group.top} width=${at.source + 5} height=${group.bottom - group.top} rx="8" />
-        <text x=${to} y=${group.top + 12}>counts once</text>
+        <text x=${to} y=${group.top + 12}>counted once</text>
       </g>`,
     )}
     ${drawn.edges.map(
@@ -165,9 +165,9 @@ function relations(claim) {
   const told = [
     MARKS[claim.mark]?.short, VERDICTS[claim.verdict],
     claim.sources.length && `rests on ${claim.sources.join(", ")}`,
-    claim.against.length && `against it: ${claim.against.join(", ")}`,
-    claim.disputes.length && `at odds with ${claim.disputes.join(", ")}`,
-    claim.replaced && `a newer claim stands: ${claim.replaced}`,
+    claim.against.length && `contradicted by ${claim.against.join(", ")}`,
+    claim.disputes.length && `in conflict with ${claim.disputes.join(", ")}`,
+    claim.replaced && `replaced by ${claim.replaced}`,
   ];
   return `(${told.filter(Boolean).join("; ")})`;
 }

@@ -10,7 +10,7 @@ function timeOf(checkpoint) {
   return high ? Number(BigInt(`0x${high.replace("-", "")}${low}`) / 10_000n) - EPOCH : 0;
 }
 
-/** None while a later question is in line: what was told last is of the one before. */
+/** None while a later question is queued: the last events belong to the one before. */
 export const own = computed(() => (events.value[0]?.run === run.value?.id ? events.value : []));
 
 export const happened = computed(() => {

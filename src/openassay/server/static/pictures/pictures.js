@@ -10,9 +10,9 @@ import { SpendingPicture } from "./spending.js";
 
 const PICTURES = [
   { name: "evidence", label: "Evidence", about: "Which claims rest on which sources", picture: EvidencePicture },
-  { name: "coverage", label: "Coverage", about: "How well each section is borne out", picture: CoveragePicture },
+  { name: "coverage", label: "Coverage", about: "How well each section is supported", picture: CoveragePicture },
   { name: "spend", label: "Spend", about: "Cost and time, step by step", picture: SpendingPicture },
-  { name: "graph", label: "Graph", about: "The stages, and which of them is at work", picture: PipelinePicture },
+  { name: "graph", label: "Graph", about: "The stages, and which of them is running", picture: PipelinePicture },
 ];
 
 export function PicturesPane() {
@@ -20,7 +20,7 @@ export function PicturesPane() {
   return html`<div class="pictures">
     <${Choice} label="Picture" value=${shown.name} choices=${PICTURES}
       onChange=${(name) => turn({ picture: name })} />
-    ${moment.value && html`<p class="then">As it was at the moment chosen on the timeline.</p>`}
+    ${moment.value && html`<p class="then">Shown as it was at the moment chosen on the timeline.</p>`}
     ${loading.value ? html`<${Busy} />` : html`<${shown.picture} key=${`${threadId.value} ${shown.name}`} />`}
   </div>`;
 }

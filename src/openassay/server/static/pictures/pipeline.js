@@ -1,4 +1,4 @@
-// The research graph as it is compiled, with the stage that is at work lit.
+// The research graph as it is compiled, with the running stage highlighted.
 import { get, Problem } from "../core/api.js";
 import { computed, html, signal, useEffect, useMemo, useState } from "../core/html.js";
 import { Busy, Empty, Wrong } from "../core/parts.js";
@@ -15,11 +15,11 @@ import { Routes } from "./routes.js";
 const ROW = 38, TALL = 28; // px: a layer, and a node in it
 const LANES = [0.27, 0.36, 0.37]; // of the width: the names of the first are short
 const ENDS = { __start__: "start", __end__: "end" };
-const WORDS = { done: "done", working: "at work", waiting: "waits for you", next: "comes next", idle: "not reached" };
+const WORDS = { done: "done", working: "running", waiting: "waiting for you", next: "next", idle: "not reached" };
 const SIGNS = { done: "✓", working: "●", waiting: "?", next: "→" };
 
-const STANDS = { done: "Finished.", failed: "It failed.", cancelled: "It was stopped.", queued: "In line." };
-const KEYS = [["taken", "way taken"], ["open-way", "possible way"], ["back", "leads back"], ["person", "asks you"]];
+const STANDS = { done: "Finished.", failed: "The run failed.", cancelled: "The run was stopped.", queued: "Queued." };
+const KEYS = [["taken", "path taken"], ["open-way", "possible path"], ["back", "loops back"], ["person", "asks you"]];
 
 const graph = signal(null); // the same for all threads: asked for once
 const problem = signal(null);
@@ -55,16 +55,16 @@ const now = computed(() => {
     const open = visits.value.get(name)?.open ?? 0;
     return open > 1 ? `${named(name)} (${open} at once)` : named(name);
   }).join(", ");
-  if (moment.value) return those("next") ? `At this moment, next: ${those("next")}` : "At this moment all was done.";
+  if (moment.value) return those("next") ? `At this moment, next: ${those("next")}` : "At this moment, everything was done.";
   if (status.value === "queued") return STANDS.queued;
   if (those("waiting")) return `Waiting for you: ${those("waiting")}`;
   if (those("working")) return `Now: ${those("working")}`;
-  return STANDS[status.value] ?? "Nothing is at work.";
+  return STANDS[status.value] ?? "Nothing is running.";
 });
 
 export function PipelinePicture() {
   useEffect(() => void (graph.value || load()), []);
-  if (problem.value?.status === 404) return html`<${Empty} title="This server does not tell its research graph" />`;
+  if (problem.value?.status === 404) return html`<${Empty} title="This server does not show its research graph" />`;
   if (problem.value) return html`<${Wrong} problem=${problem.value} again=${load} />`;
   if (!graph.value) return html`<${Busy} />`;
   return html`<${Figure} name="pipeline" title="Research graph" told=${sentence(graph.value)}
@@ -81,12 +81,12 @@ function sentence({ nodes, edges }) {
   const reached = real.filter((node) => visits.value.has(node.name)).length;
   const asking = real.filter((node) => asks(node.name)).length;
   const back = edges.filter((edge) => edge.back).length;
-  return `${count(real.length, "stage")}, of which ${asking} ask you; ${reached} reached so far. `
-    + `Ways that lead back: ${back}.`;
+  return `${count(real.length, "stage")}, ${asking} of which ask you; ${reached} reached so far. `
+    + `Paths that loop back: ${back}.`;
 }
 
 const tabled = ({ nodes, edges }) => ({
-  columns: ["Stage", "State", "Entered", "In all", "May lead to"],
+  columns: ["Stage", "State", "Entered", "Total", "May lead to"],
   rows: nodes.map(({ name }) => [
     named(name), WORDS[states.value.get(name) ?? "idle"],
     String(visits.value.get(name)?.entered ?? 0), seconds(visits.value.get(name)?.seconds ?? 0),
@@ -105,7 +105,7 @@ function Graph({ drawn }) {
     ${width > 0 &&
     html`<${Routes} edges=${drawn.edges} placed=${placed} width=${width} tall=${drawn.layers * ROW}
       lit=${lit ?? chosen} />
-    <div ...${on} role="group" aria-label="Stages. Arrow keys lead from one to the next.">
+    <div ...${on} role="group" aria-label="Stages. Use the arrow keys to move between them.">
       ${order.map((node) => html`<${Stage} key=${node.name} node=${node} isStop=${stop === node.name} chosen=${chosen}
         onChoose=${() => setChosen(chosen === node.name ? null : node.name)} />`)}
     </div>`}
@@ -149,7 +149,7 @@ function Words({ name, edges }) {
   const visit = visits.value.get(name);
   const next = edges.filter((edge) => edge.from === name)
     .map((edge) => (edge.to === name ? "itself again" : named(edge.to)));
-  const told = visit ? `Entered ${count(visit.entered, "time")}, ${seconds(visit.seconds)} in all.` : "Not reached.";
+  const told = visit ? `Entered ${count(visit.entered, "time")}, ${seconds(visit.seconds)} in total.` : "Not reached.";
   if (!name) return null;
   return html`<div class="words"><div>
     <p><b>${named(name)}</b> ${asks(name) ? "asks you. " : ""}${told}</p>

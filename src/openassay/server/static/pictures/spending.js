@@ -10,19 +10,19 @@ import { StepsPicture } from "./steps.js";
 
 const TALL = 190, LEFT = 52, BELOW = 22, ABOVE = 14; // px
 const SHADES = 6; // classes shade-0 ... shade-5; what is smaller than the first five is drawn together
-const REST = "others";
+const REST = "other";
 
 const booked = computed(() => happened.value.filter((event) => event.kind === "spend"));
 const quoted = computed(() => own.value.find((event) => event.kind === "quote")?.data ?? null);
 
 export function SpendingPicture() {
-  if (!run.value) return html`<${Empty} title="Nothing was asked yet" />`;
+  if (!run.value) return html`<${Empty} title="Nothing has been asked yet" />`;
   return booked.value.length ? html`<${Paid} /><${StepsPicture} />` : html`<${Free} /><${StepsPicture} />`;
 }
 
 function Free() {
   const embedded = quoted.value?.model === "embedded";
-  const why = embedded ? "The embedded models think on the server itself." : "Nothing was booked so far.";
+  const why = embedded ? "The embedded models run on this server." : "No costs so far.";
   return html`<div class="free card"><p>
     <strong>${embedded ? "This costs nothing." : "Nothing spent yet."}</strong> ${why}</p>
     ${quoted.value?.usd > 0 && html`<p
@@ -37,7 +37,7 @@ function Paid() {
   const cap = calls.at(-1).data.cap_usd || quoted.value?.most_usd || 0;
   return html`<${Figure} name="spending" title="Spend over time" told=${sentence(total, calls, cap)}
     table=${tabled(calls)}>
-    <${Choice} label="Divided by" value=${by} onChange=${setBy}
+    <${Choice} label="Group by" value=${by} onChange=${setBy}
       choices=${[{ name: "step", label: "By step" }, { name: "model", label: "By model" }]} />
     <${Curve} drawn=${drawn} total=${total} cap=${cap} quote=${quoted.value?.usd ?? 0} />
     <ul class="shares">${drawn.parts.map((part, at) => html`<li key=${part.name}><i class="swatch shade-${at}"
@@ -50,14 +50,14 @@ function sentence(total, calls, cap) {
   const within = cap ? ` of at most ${usd(cap)}` : "";
   const told = `${usd(total)}${within}, in ${count(calls.length, "paid call")}`;
   const expected = quoted.value?.usd ? `; ${usd(quoted.value.usd)} was expected` : "";
-  const guessed = `${count(unsure, "call")} ${unsure === 1 ? "was" : "were"} booked`;
+  const guessed = `${count(unsure, "call")} ${unsure === 1 ? "was" : "were"} counted`;
   const worst = unsure ? ` ${guessed} at the most it could have cost.` : "";
   return `${told}${expected}.${worst}`;
 }
 
 function tabled(calls) {
   return {
-    columns: ["After", "Step", "Model", "Cost", "Tokens", "In all"],
+    columns: ["After", "Step", "Model", "Cost", "Tokens", "Total"],
     rows: calls.map(({ time, data }) => [
       seconds(worked(time) / 1000), stageName(data.step ?? data.task ?? ""), data.model,
       usd(data.usd), number((data.prompt_tokens ?? 0) + (data.completion_tokens ?? 0)), usd(data.total_usd),

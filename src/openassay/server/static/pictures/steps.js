@@ -8,9 +8,9 @@ import { happened, span, visits, waited } from "./happened.js";
 const ROW = 24, BELOW = 22; // px
 
 const table = computed(() => ({
-  columns: ["Step", "Times", "In all", "First begun after"],
+  columns: ["Step", "Times", "Total", "First started after"],
   rows: [...visits.value.values()].map((one) => [
-    stageName(one.name), String(one.entered), seconds(one.seconds) + (one.open ? ", still at work" : ""),
+    stageName(one.name), String(one.entered), seconds(one.seconds) + (one.open ? ", still running" : ""),
     seconds(one.spells[0].from / 1000),
   ]),
 }));
@@ -24,14 +24,14 @@ export function StepsPicture() {
 
 function sentence(list) {
   const longest = list.reduce((most, one) => (covered(one) > covered(most) ? one : most));
-  const paused = waited.value > 1000 ? ` ${seconds(waited.value / 1000)} in which it stood still are left out.` : "";
+  const paused = waited.value > 1000 ? ` Pauses of ${seconds(waited.value / 1000)} are left out.` : "";
   return `${count(happened.value.length, "event")} of ${count(list.length, "step")} in ${seconds(span.value / 1000)}; `
-    + `the longest was: ${told(longest)}.${paused}`;
+    + `the longest: ${told(longest)}.${paused}`;
 }
 
 const told = (one) => `${stageName(one.name)}, ${seconds(covered(one))}`;
 
-/** Time during which it was at work at all: what runs several times at once counts once. */
+/** Time during which it was running: parallel runs of the same step count once. */
 function covered({ spells }) {
   let [sum, until] = [0, 0];
   for (const { from, to } of [...spells].sort((a, b) => a.from - b.from)) {

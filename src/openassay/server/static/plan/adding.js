@@ -4,7 +4,7 @@ import { asking, heading, LONGEST_TEXT, LONGEST_TITLE, MOST_QUESTIONS, nameable 
 
 const OWN = "\u0000own";
 const NEW = "\u0000new";
-const UNADDED = "It is written, but not in the plan yet. Add it, or empty the field.";
+const UNADDED = "This sub-question is not in the plan yet. Add it, or clear the field.";
 
 export function AddQuestion({ editor }) {
   const [text, setText] = useState("");
@@ -22,10 +22,10 @@ export function AddQuestion({ editor }) {
     setPlace(OWN);
   };
   if (isFull) {
-    return html`<p class="note">A plan has at most ${MOST_QUESTIONS} sub-questions. Remove one to add another.</p>`;
+    return html`<p class="note">A plan can have at most ${MOST_QUESTIONS} sub-questions. Remove one to add another.</p>`;
   }
   return html`<form class="add-question" novalidate onSubmit=${add}>
-    <div class="row"><input type="text" aria-label="A sub-question more" placeholder="Add a sub-question" dir="auto"
+    <div class="row"><input type="text" aria-label="New sub-question" placeholder="Add a sub-question" dir="auto"
         maxlength=${LONGEST_TEXT} value=${text} aria-invalid=${wrong ? "true" : undefined}
         ref=${(node) => node?.setCustomValidity(text.trim() ? wrong || UNADDED : "")}
         onInput=${(event) => setText(event.currentTarget.value)} />
@@ -38,13 +38,13 @@ export function AddQuestion({ editor }) {
 
 function Where({ editor, place, setPlace, title, setTitle }) {
   return html`<div class="row where">
-    <select aria-label="Its section" value=${place} onChange=${(event) => setPlace(event.currentTarget.value)}>
+    <select aria-label="Add to section" value=${place} onChange=${(event) => setPlace(event.currentTarget.value)}>
       <option value=${OWN}>In a section of its own</option>
       ${nameable(editor.plan).map((one) => html`<option value=${one}>Under: ${one}</option>`)}
       <option value=${NEW}>In a new section …</option>
     </select>
     ${place === NEW &&
-    html`<input type="text" aria-label="Title of its new section" placeholder="Title of the section"
+    html`<input type="text" aria-label="New section title" placeholder="Title of the section"
       maxlength=${LONGEST_TITLE} value=${title} onInput=${(event) => setTitle(event.currentTarget.value)} />`}
   </div>`;
 }

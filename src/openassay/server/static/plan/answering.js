@@ -108,16 +108,16 @@ function leave() {
 }
 
 const WHO = {
-  person: "was answered somewhere else",
+  person: "was answered elsewhere",
   timer: "was not answered in time, so the timer decided",
-  mode: "was dropped, since the thread was switched to Auto",
+  mode: "was dropped because the thread was switched to Auto",
 };
 
 /** Somebody else, another tab, the timer or a stop has ended it. */
 async function tell(question) {
   const found = await get(`/api/reviews/${question.id}`).catch((error) => error);
   const said = found.by === "person" ? ` (“${told(found.answer)}”)` : "";
-  elsewhere.value = `“${question.question}” ${WHO[found.by] ?? "is not open any more"}${said}.`;
+  elsewhere.value = `“${question.question}” ${WHO[found.by] ?? "is no longer open"}${said}.`;
   if (!plannerOpen.value || open.value.length) return;
   say(elsewhere.value);
   close();
@@ -126,7 +126,7 @@ async function tell(question) {
 const DECIDED = { approve: "approved", modify: "approved with changes", skip: "skipped", reject: "rejected" };
 const told = (given) => given?.text ?? DECIDED[given?.decision] ?? "";
 
-// -- going on ---------------------------------------------------------------------------------------------
+// -- continuing ---------------------------------------------------------------------------------------------
 
 effect(() => {
   const going = goingOn.value;
@@ -139,7 +139,7 @@ effect(() => {
 const isPreparing = (stage) => PREPARING.includes(stage) || stage.startsWith("approve_");
 
 function finish() {
-  const taken = status.value === "running" ? "Your answer was taken. The research goes on." : "Your answer was taken.";
+  const taken = status.value === "running" ? "Your answer was received. The research continues." : "Your answer was received.";
   if (plannerOpen.value) say(elsewhere.value || taken);
   goingOn.value = null;
   close();

@@ -11,7 +11,7 @@ export function Body({ question, children }) {
     ${isApproval && html`<h3 data-first tabindex="-1" dir="auto">${question.question}</h3>`}
     ${isApproval &&
     !question.options.includes("modify") &&
-    html`<p class="note">It was sent back as often as it can be. Approve it, skip, or reject it.</p>`}
+    html`<p class="note">It has been sent back as often as possible. Approve, skip or reject it.</p>`}
     ${children}
   </div>`;
 }

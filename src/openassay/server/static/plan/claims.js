@@ -36,7 +36,7 @@ export function ClaimsApproval({ question, mayChange }) {
         </select>
       </div>
       <p class="note" role="status">
-        ${count(found.length, "claim")}${list.length ? `; ${list.length} left out` : ". Untick what to leave out"}.</p>
+        ${count(found.length, "claim")}${list.length ? `; ${list.length} left out` : ". Uncheck claims to leave them out"}.</p>
       <div onChange=${toggled}><${Many} items=${found} class="claims" each=${each} /></div>
       ${list.length > MOST && html`<p class="refused" role="alert">At most ${MOST} claims can be left out at once.</p>`}
     </${Body}>

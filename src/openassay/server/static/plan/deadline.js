@@ -3,9 +3,9 @@ import { html, useEffect, useState } from "../core/html.js";
 import { refresh } from "../core/store.js";
 
 export const THEN = {
-  guess: "then it goes on with its best guess",
-  approve: "then it goes on as it is",
-  end: "then it ends with what there is",
+  guess: "then it continues with its best guess",
+  approve: "then it continues as it is",
+  end: "then it ends with what has been found",
 };
 const SOON = 120_000; // ms
 const LATE = 10_000; // ms after the end within which the timer has surely answered
@@ -31,5 +31,5 @@ export function Deadline({ question }) {
   if (!question.due) return null;
   const told = `${left(question.due, now)}, ${THEN[question.onTimeout]}.`;
   return html`<p class="deadline ${rest < SOON ? "soon" : ""}" role="timer">
-    ${rest > 0 ? told : "The time is up. OpenAssay decides by itself now."}</p>`;
+    ${rest > 0 ? told : "Time is up. OpenAssay now decides by itself."}</p>`;
 }

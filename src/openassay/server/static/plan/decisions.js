@@ -20,7 +20,7 @@ export function Decisions({ question, changes, changed = "Approve with my change
     <${Refusal} question=${question} />
     ${unsettled &&
     html`<p class="refused" role="alert">
-      <strong>Not sent yet. Look at “${unsettled.name}”:</strong> ${unsettled.why}</p>`}
+      <strong>Not sent yet. Check “${unsettled.name}”:</strong> ${unsettled.why}</p>`}
     <${Comment} value=${comment} onInput=${setComment} isOpen=${isRejecting} />
     ${isRejecting
       ? html`<${Rejecting} onYes=${() => decide("reject")} onNo=${() => setRejecting(false)} />`
@@ -71,7 +71,7 @@ function Buttons({ question, changes, changed, decide, approve, onReject }) {
       ${changes ? changed : "Approve"}</button>
     ${may("skip") &&
     html`<button type="button" disabled=${busy} onClick=${() => decide("skip")}
-      title="Go on without having decided">${changes ? "Skip, without my changes" : "Skip"}</button>`}
+      title="Continue without a decision">${changes ? "Skip, without my changes" : "Skip"}</button>`}
     ${may("reject") &&
     html`<button type="button" class="danger end" disabled=${busy} onClick=${onReject}>Reject …</button>`}
   </div>`;
@@ -79,7 +79,7 @@ function Buttons({ question, changes, changed, decide, approve, onReject }) {
 
 function Rejecting({ onYes, onNo }) {
   return html`<div class="rejecting" role="group" aria-label="Reject">
-    <p>The research ends here, with what there is. A comment is told in the report.</p>
+    <p>The research ends here, with what has been found. A comment is included in the report.</p>
     <div class="row">
       <button type="button" class="danger" disabled=${sending.value} onClick=${onYes}>Reject and end</button>
       <button type="button" ref=${(node) => node?.focus()} onClick=${onNo}>Do not reject</button>

@@ -38,12 +38,12 @@ export function DraftApproval({ question, mayChange }) {
       </article>
       ${mayChange &&
       html`<label class="field">
-        <span>What to write otherwise: one wish a line. It is written again and comes back to you.</span>
+        <span>What to change, one request per line. The draft is rewritten and comes back to you.</span>
         <textarea rows="3" dir="auto" placeholder="Give the year with every figure." value=${wishes}
           onInput=${(event) => setWishes(event.currentTarget.value)}></textarea></label>`}
     </${Body}>
     <${Decisions} question=${question} changes=${Object.keys(changes).length ? changes : null}
-      changed=${fixes.length ? `Send back with ${count(fixes.length, "wish", "wishes")}` : undefined} />`;
+      changed=${fixes.length ? `Send back with ${count(fixes.length, "request")}` : undefined} />`;
 }
 
 function DraftSection({ section, isOut, mayChange, toggle }) {

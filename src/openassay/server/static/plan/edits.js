@@ -16,7 +16,7 @@ export function applied(plan, edits) {
 /** With one change more, or Refused. */
 export function withEdit(plan, edits, edit) {
   const next = joined(edits, edit);
-  if (next.length > MOST_EDITS) throw new Refused(`${MOST_EDITS} changes are the most. Approve these, or undo some.`);
+  if (next.length > MOST_EDITS) throw new Refused(`You can make at most ${MOST_EDITS} changes. Approve these, or undo some.`);
   applied(plan, next);
   return next;
 }
@@ -24,7 +24,7 @@ export function withEdit(plan, edits, edit) {
 const ONE_OF = ["words", "budget", "sources"];
 const AGAIN = { reword: "question", move: "question", assign: "question", move_section: "title" };
 
-/** What only says anew what was said just before takes its place. */
+/** An edit that repeats the previous one with other values replaces it. */
 function joined(edits, edit) {
   if (ONE_OF.includes(edit.op)) return [...edits.filter((one) => one.op !== edit.op), edit];
   const [before, last] = [edits.slice(0, -1), edits.at(-1)];
@@ -86,7 +86,7 @@ const TOLD = {
   remove: (edit, plan) => ["Removed", known(plan, edit.question).text],
   move: (edit, plan) => ["Moved", known(plan, edit.question).text],
   reword: (edit) => ["Reworded", edit.text],
-  assign: (edit, plan) => [`Put under “${edit.section}”`, known(plan, edit.question).text],
+  assign: (edit, plan) => [`Moved to “${edit.section}”`, known(plan, edit.question).text],
   remove_section: (edit) => ["Removed the section", edit.title],
   move_section: (edit) => ["Moved", edit.title],
   rename_section: (edit) => ["Renamed the section", edit.name],
@@ -123,20 +123,20 @@ export function asking(text) {
   if ((words.match(/[\p{L}\p{M}]/gu) ?? []).length < FEWEST_LETTERS) {
     throw new Refused(`A sub-question needs at least ${FEWEST_LETTERS} letters.`);
   }
-  if (words.length > LONGEST_TEXT) throw new Refused(`A sub-question has at most ${LONGEST_TEXT} characters.`);
+  if (words.length > LONGEST_TEXT) throw new Refused(`A sub-question can have at most ${LONGEST_TEXT} characters.`);
   return words;
 }
 
 export function heading(text) {
   const words = line(text);
   if (!words) throw new Refused("A section needs a title.");
-  if (words.length > LONGEST_TITLE) throw new Refused(`A title has at most ${LONGEST_TITLE} characters.`);
+  if (words.length > LONGEST_TITLE) throw new Refused(`A title can have at most ${LONGEST_TITLE} characters.`);
   return words;
 }
 
 function unasked(plan, text, besides) {
   const same = plan.questions.find((one) => one.id !== besides && plain(one.text) === plain(text));
-  if (same) throw new Refused("Another sub-question asks that already.");
+  if (same) throw new Refused("Another sub-question already asks that.");
 }
 
 /** Sections stand in the order of their first sub-questions. One that has lost its last goes. */
@@ -150,7 +150,7 @@ function rebuilt(plan, questions, sections) {
 
 function add(plan, { text, section }) {
   if (plan.questions.length >= MOST_QUESTIONS) {
-    throw new Refused(`A plan has at most ${MOST_QUESTIONS} sub-questions. Remove or reword one first.`);
+    throw new Refused(`A plan can have at most ${MOST_QUESTIONS} sub-questions. Remove or reword one first.`);
   }
   unasked(plan, text);
   const wanted = section ?? (plan.depth === "quick" && plan.sections.length ? plan.sections[0] : text);
@@ -162,7 +162,7 @@ function add(plan, { text, section }) {
 
 function without(plan, gone) {
   const questions = plan.questions.filter((one) => !gone.includes(one.id));
-  if (!questions.length) throw new Refused("That would leave nothing to ask. Add another one first, or reword this.");
+  if (!questions.length) throw new Refused("A plan needs a sub-question. Add another one first, or reword this one.");
   return rebuilt(plan, questions, plan.sections);
 }
 
@@ -202,7 +202,7 @@ function moveSection(plan, { title, to }) {
 }
 
 function renameSection(plan, { title, name }) {
-  if (![undefined, title].includes(titled(plan, name))) throw new Refused(`There is a section “${name}” already.`);
+  if (![undefined, title].includes(titled(plan, name))) throw new Refused(`There is already a section “${name}”.`);
   const renamed = (own) => (own === title ? name : own);
   const questions = plan.questions.map((one) => ({ ...one, section: renamed(one.section) }));
   return { ...plan, questions, sections: plan.sections.map(renamed) };

@@ -6,7 +6,7 @@ import { Decisions } from "./decisions.js";
 import { Shown } from "./shown.js";
 import { useUnsent } from "./unsent.js";
 
-const SHOWN_HOSTS = 50; // more are not told
+const SHOWN_HOSTS = 50; // more are not listed
 const MOST_PAGES = 1000;
 
 export function HarvestApproval({ question }) {
@@ -24,10 +24,10 @@ export function HarvestApproval({ question }) {
       </dl>
       ${hosts.length > 0 && html`<${Hosts} hosts=${hosts} struck=${struck} setStruck=${setStruck} />`}
       <div class="terms">
-        <label class="field"><span>Fetch at most so many pages</span>
+        <label class="field"><span>Maximum number of pages to fetch</span>
           <input type="number" min="0" max=${MOST_PAGES} placeholder=${pages} value=${most}
             onInput=${(event) => setMost(event.currentTarget.value)} /></label>
-        <label class="field"><span>Read nothing from these hosts, now or later</span>
+        <label class="field"><span>Never read from these hosts</span>
           <input type="text" placeholder="example.com, example.org" value=${others}
             onInput=${(event) => setOthers(event.currentTarget.value)} /></label>
       </div>
@@ -39,7 +39,7 @@ export function HarvestApproval({ question }) {
 function Hosts({ hosts, struck, setStruck }) {
   const toggle = (host) => setStruck(struck.includes(host) ? struck.filter((one) => one !== host) : [...struck, host]);
   const all = `From ${count(hosts.length, "host")}${hosts.length === SHOWN_HOSTS ? " or more" : ""}`;
-  return html`<fieldset class="hosts"><legend>${all}${struck.length ? `, ${struck.length} struck out` : ""}</legend>
+  return html`<fieldset class="hosts"><legend>${all}${struck.length ? `, ${struck.length} excluded` : ""}</legend>
     <ul>${hosts.map((host) => {
       const isOut = struck.includes(host);
       return html`<li key=${host}><label class="tick ${isOut ? "out" : ""}">

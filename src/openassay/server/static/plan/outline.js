@@ -67,7 +67,7 @@ function Basis({ plan }) {
   return html`<div class="basis">
     <p class="note">${size}; ${plan.depth}.${plan.methodology ? ` ${plan.methodology}` : ""}</p>
     ${plan.constraints.length > 0 &&
-    html`<ul class="row" aria-label="What it follows">
+    html`<ul class="row" aria-label="Constraints">
       ${plan.constraints.map((one) => html`<li class="chip" dir="auto">${one}</li>`)}</ul>`}
     ${plan.warnings.map((one) => html`<p class="warning" dir="auto">${one}</p>`)}
   </div>`;
@@ -96,8 +96,8 @@ function Changes({ editor }) {
   if (!editor.edits.length) return null;
   const told = changesTold(editor.original, editor.edits);
   return html`<section class="changes" aria-label="Your changes">
-    <div class="row apart"><h4>${count(told.length, "change")} of yours</h4>
-      <button type="button" class="small" data-undo onClick=${editor.undo}>Undo the last</button></div>
+    <div class="row apart"><h4>${count(told.length, "change")} by you</h4>
+      <button type="button" class="small" data-undo onClick=${editor.undo}>Undo last</button></div>
     <ul>${told.map(([what, text]) => html`<li><b>${what}:</b> <span dir="auto">${text}</span></li>`)}</ul>
   </section>`;
 }

@@ -10,7 +10,7 @@ import { Question } from "./question.js";
 export { plannerOpen } from "./answering.js";
 
 const TITLES = {
-  clarification: "What is meant?",
+  clarification: "Please clarify",
   planning: "Before the research",
   approve_plan: "The plan",
   approve_harvest: "Before reading",
@@ -23,7 +23,7 @@ const FORMS = { clarification: Question, planning: Question, approve_plan: PlanA
 export function Planner() {
   const question = open.value[0];
   if (!plannerOpen.value || !(question || goingOn.value)) return null;
-  return html`<${Dialog} side kind="planner" title=${TITLES[question?.kind] ?? (question ? "A question" : "Going on")}
+  return html`<${Dialog} side kind="planner" title=${TITLES[question?.kind] ?? (question ? "A question" : "Continuing")}
     onClose=${close}>
     <${Told} />
     ${question ? html`<${Asked} key=${question.id} question=${question} />` : html`<${GoingOn} />`}
@@ -55,7 +55,7 @@ function GoingOn() {
   const box = useRef();
   useEffect(() => box.current.focus(), []);
   return html`<div class="going-on" ref=${box} tabindex="-1">
-    <${Busy}>Going on …</${Busy}>
-    <p class="note">The next question comes here, if there is one. You can close this: the research does not wait.</p>
+    <${Busy}>Continuing …</${Busy}>
+    <p class="note">If there is another question, it appears here. You can close this; the research continues.</p>
   </div>`;
 }

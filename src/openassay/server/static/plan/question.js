@@ -82,12 +82,12 @@ function Actions({ question, value }) {
   const isPlanning = question.kind === "planning";
   return html`<footer class="decide row">
     <button type="submit" class="first-choice" disabled=${!value || busy}>
-      ${isLast(question) ? "Answer" : "Answer and go on"}</button>
+      ${isLast(question) ? "Answer" : "Answer and continue"}</button>
     ${isPlanning &&
     html`<button type="button" disabled=${busy} onClick=${() => answer(question, ANY)}
-      title="It is left to defaults">No preference</button>
+      title="Uses the default">No preference</button>
       <button type="button" class="plain" disabled=${busy} onClick=${() => skipAll(question)}
-        title="Switches this thread to Auto: what was not asked yet is left to defaults">Skip the questions</button>`}
+        title="Switches this thread to Auto; the remaining questions use the defaults">Skip the questions</button>`}
   </footer>`;
 }
 

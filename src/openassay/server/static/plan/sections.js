@@ -12,7 +12,7 @@ export function Section({ group, editor, over, refocus }) {
   if (group.isLone) return rows;
   return html`<li class="section">
     <${Heading} group=${group} editor=${editor} refocus=${refocus} />
-    ${rows.length ? html`<ol>${rows}</ol>` : html`<p class="note">No sub-question of its own.</p>`}
+    ${rows.length ? html`<ol>${rows}</ol>` : html`<p class="note">No sub-questions.</p>`}
   </li>`;
 }
 
@@ -67,7 +67,7 @@ function State({ question }) {
     ${isMoved && !isNew && html`<span class="chip">Moved</span>`}`;
 }
 
-/** Text that is written over where it stands: Enter, or going elsewhere, changes it; Esc leaves it as it was. */
+/** Text that is written over where it stands: Enter, or going elsewhere, changes it; Esc restores it. */
 function Words({ label, value, commit, editor, at }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -92,7 +92,7 @@ function Words({ label, value, commit, editor, at }) {
   };
   return html`<div class="words">
     <textarea rows="1" aria-label=${label} dir="auto" value=${text} onKeyDown=${key} onBlur=${done}
-      ref=${(node) => node?.setCustomValidity(isRefused ? `${wrong.current} Esc leaves it as it was.` : "")}
+      ref=${(node) => node?.setCustomValidity(isRefused ? `${wrong.current} Press Esc to undo.` : "")}
       aria-invalid=${isRefused ? "true" : undefined}
       onInput=${(event) => setText(event.currentTarget.value)}></textarea>
     ${wrong.current && html`<p class="refused" role="alert">${wrong.current}</p>`}
@@ -117,7 +117,7 @@ function Belongs({ group, question, editor }) {
   const [isNaming, setNaming] = useState(false);
   const { id, number } = question;
   const put = (title) =>
-    editor.change(() => ({ op: "assign", question: id, section: heading(title) }), id, `Put under ${title}.`);
+    editor.change(() => ({ op: "assign", question: id, section: heading(title) }), id, `Moved to ${title}.`);
   const chosen = (event) => {
     const { value } = event.currentTarget;
     if (value === NEW) setNaming(true);
@@ -128,7 +128,7 @@ function Belongs({ group, question, editor }) {
   const titles = nameable(editor.plan).filter((title) => title !== group.title);
   return html`<select class="belongs" aria-label="Section of sub-question ${number}" value=${group.title}
     onChange=${chosen}>
-    <option value=${group.title}>${group.isLone ? "A section of its own" : `Under: ${group.title}`}</option>
+    <option value=${group.title}>${group.isLone ? "In a section of its own" : `Under: ${group.title}`}</option>
     ${titles.map((title) => html`<option value=${title}>Move under: ${title}</option>`)}
     <option value=${NEW}>Move under a new section …</option>
   </select>`;

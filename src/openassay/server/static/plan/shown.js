@@ -51,9 +51,9 @@ function spoken(name) {
 }
 
 const ADVICE = {
-  approve: "The review recommends it",
-  revise: "The review wants it revised",
-  reject: "The review does not recommend it",
+  approve: "The review recommends approval",
+  revise: "The review asks for a revision",
+  reject: "The review advises against approval",
 };
 const tenth = (score) => number(Math.round(score * 10) / 10);
 
@@ -73,6 +73,6 @@ export function Issues({ issues }) {
   return html`<ul class="issues" aria-label="Issues">${issues.map(
     (one) => html`<li><span class="chip ${SEVERITIES[one.severity] ?? ""}">${one.severity}</span>
       <span dir="auto">${one.description}</span>
-      ${one.fix && one.fix !== one.description && html`<small dir="auto">What would help: ${one.fix}</small>`}</li>`,
+      ${one.fix && one.fix !== one.description && html`<small dir="auto">Suggested fix: ${one.fix}</small>`}</li>`,
   )}</ul>`;
 }

@@ -10,10 +10,10 @@ export function Terms({ editor }) {
   const { plan } = editor;
   const [fewest, most] = choices?.words ?? WORDS;
   return html`<fieldset class="terms"><legend>Length, budget, sources</legend>
-    <${Amount} editor=${editor} op="words" name="words" label="Words, at most" min=${fewest} max=${most} step="1"
+    <${Amount} editor=${editor} op="words" name="words" label="Maximum words" min=${fewest} max=${most} step="1"
       placeholder="as many as needed" />
-    <${Amount} editor=${editor} op="budget" name="usd" label="Dollars, at most" min="0" max=${MOST_USD} step="any"
-      placeholder="as the settings say" />
+    <${Amount} editor=${editor} op="budget" name="usd" label="Maximum cost in dollars" min="0" max=${MOST_USD} step="any"
+      placeholder="as in the settings" />
     <${Sources} editor=${editor} choices=${choices} />
     ${editor.refused("sources") && html`<p class="refused" role="alert">${editor.refused("sources")}</p>`}
   </fieldset>`;
@@ -34,8 +34,8 @@ function Amount({ editor, op, name, label, ...limits }) {
   const [told, setTold] = useState({});
   useEffect(() => setText(value ?? ""), [value]);
   const emptied = () => {
-    const stands = own === null ? "no limit of its own" : `${own.toLocaleString("en")}, as the plan had it`;
-    const back = `Emptied: ${stands}.`;
+    const stands = own === null ? "no limit" : `${own.toLocaleString("en")}, as planned`;
+    const back = `Cleared: ${stands}.`;
     setText(own ?? "");
     setTold({ back });
     editor.drop(op, back);
@@ -63,7 +63,7 @@ function Sources({ editor, choices }) {
     if (next.length) editor.change({ op: "sources", names: next }, "sources");
   };
   if (!names.length) return null;
-  return html`<div class="asked-sources" role="group" aria-label="Sources that are asked">
+  return html`<div class="asked-sources" role="group" aria-label="Sources to search">
     ${names.map((name) => {
       const isOn = plan.sources.includes(name);
       const isLast = isOn && plan.sources.length === 1;

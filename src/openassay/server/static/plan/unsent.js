@@ -1,4 +1,4 @@
-// What a person has begun to answer: it outlives a closed drawer and a reload of the page, and goes once it was sent.
+// An answer that is not sent yet: it survives a closed drawer and a reload of the page, and is dropped once it is sent.
 import { useState } from "../core/html.js";
 
 const KEPT = "openassay.unsent.";

@@ -31,13 +31,13 @@ export function Account() {
 
 function Details({ onClose }) {
   const { user, scopes, budget, limits } = account.value;
-  return html`<${Dialog} title="You are ${user}" onClose=${onClose}>
+  return html`<${Dialog} title="Signed in as ${user}" onClose=${onClose}>
     <dl class="facts">
-      <dt>You may</dt><dd>${scopes.join(", ")}</dd>
-      <dt>This month</dt><dd>${usd(budget.spent)} spent${budget.held ? `, ${usd(budget.held)} held for runs at work` : ""}${
-        budget.cap === null ? "; there is no limit" : `; ${usd(budget.left)} of ${usd(budget.cap)} left`}</dd>
-      <dt>At work</dt><dd>${limits.runsAtWork} of ${count(limits.runs, "run")}</dd>
-      <dt>Requests</dt><dd>${limits.requestsPerMinute} a minute</dd>
+      <dt>Permissions</dt><dd>${scopes.join(", ")}</dd>
+      <dt>This month</dt><dd>${usd(budget.spent)} spent${budget.held ? `, ${usd(budget.held)} reserved for active runs` : ""}${
+        budget.cap === null ? "; no limit" : `; ${usd(budget.left)} of ${usd(budget.cap)} left`}</dd>
+      <dt>Active</dt><dd>${limits.runsAtWork} of ${count(limits.runs, "run")}</dd>
+      <dt>Requests</dt><dd>${limits.requestsPerMinute} per minute</dd>
     </dl>
     ${token() && html`<div><button type="button" onClick=${leave}>Sign out</button></div>`}
   </${Dialog}>`;

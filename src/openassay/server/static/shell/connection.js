@@ -16,7 +16,7 @@ effect(() => {
   if (isLost()) wasLost = true;
   else if (wasLost) {
     wasLost = false;
-    say("Connected again. Nothing was missed.");
+    say("Reconnected. Nothing was missed.");
     refresh();
   }
 });
@@ -31,9 +31,9 @@ setInterval(knock, PAUSE);
 
 export function Connection() {
   if (!isLost()) return html`<div class="connection" role="status"></div>`;
-  const work = active.value ? " Nothing is lost: the research does not need this page." : "";
+  const work = active.value ? " Nothing is lost: the research continues without this page." : "";
   return html`<div class="connection lost" role="status">
-    <p>${online.value ? html`The server does not answer.${work} <${Next} />` : `You are offline.${work} What is here can be read.`}</p>
+    <p>${online.value ? html`The server is not responding.${work} <${Next} />` : `You are offline.${work} You can still read what is shown.`}</p>
     <button type="button" class="small" onClick=${now}>Try now</button>
   </div>`;
 }
@@ -52,7 +52,7 @@ function Next() {
     return () => clearInterval(timer);
   }, []);
   const { name, at, attempt } = stream.value;
-  if (name !== "lost") return html`<span aria-hidden="true">It is asked again every few seconds.</span>`;
+  if (name !== "lost") return html`<span aria-hidden="true">Retrying every few seconds.</span>`;
   const left = Math.max(0, Math.ceil((at - Date.now()) / 1000));
-  return html`<span aria-hidden="true">Try ${attempt + 1} ${left ? `in ${left} s` : "now"}.</span>`;
+  return html`<span aria-hidden="true">Attempt ${attempt + 1} ${left ? `in ${left} s` : "now"}.</span>`;
 }

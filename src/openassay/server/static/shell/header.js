@@ -1,4 +1,4 @@
-// The head of the page: where one is, how it stands, and what can be done with the whole thread.
+// The header of the page: the open thread, its status, and what can be done with it.
 import { signedOut } from "../core/api.js";
 import { effect, html, useState } from "../core/html.js";
 import { link, threadId } from "../core/place.js";
@@ -20,7 +20,7 @@ effect(() => {
 /** For the tab, whatever is looked at. */
 function titled() {
   if (signedOut.value) return ["Sign in"];
-  if (threadId.value && trouble.value?.noThread) return ["No thread"];
+  if (threadId.value && trouble.value?.noThread) return ["Thread not found"];
   if (!threadId.value || !thread.value) return [];
   return [`${active.value ? "… " : ""}${thread.value.title || "New thread"}`];
 }
@@ -34,9 +34,9 @@ export function Header() {
     <div class="what">${threadId.value && html`<${Title} />`}</div>
     <div class="tools">
       ${threadId.value && thread.value && html`<${ThreadMenu} />`}
-      <button type="button" class="plain icon" title="Colours: ${theme.value}" aria-label="Colours: ${theme.value}. Change to ${NEXT[theme.value]}."
+      <button type="button" class="plain icon" title="Theme: ${theme.value}" aria-label="Theme: ${theme.value}. Change to ${NEXT[theme.value]}."
         onClick=${() => choose(NEXT[theme.value])}><span aria-hidden="true">${{ auto: "◐", light: "○", dark: "●" }[theme.value]}</span></button>
-      <button type="button" class="plain icon" aria-label="Keys and help" title="Keys and help (?)" onClick=${() => (helpOpen.value = true)}>?</button>
+      <button type="button" class="plain icon" aria-label="Shortcuts and help" title="Shortcuts and help (?)" onClick=${() => (helpOpen.value = true)}>?</button>
       <${Account} />
     </div>
     ${listOpen && html`<${ThreadsDrawer} onClose=${() => setListOpen(false)} />`}
@@ -51,7 +51,7 @@ function Sign() {
 function Title() {
   const one = thread.value;
   if (!one) return null;
-  const words = queued.value ? `number ${queued.value} in line` : STATUSES[status.value];
+  const words = queued.value ? `number ${queued.value} in the queue` : STATUSES[status.value];
   return html`<span class="title" dir="auto" title=${one.title}>${one.title || "New thread"}</span>
     ${status.value && html`<span class="chip ${KINDS[status.value] ?? ""}" role="status">${words}</span>`}`;
 }

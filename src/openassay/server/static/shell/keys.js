@@ -36,28 +36,28 @@ function escape(event) {
 }
 
 const TOLD = [
-  ["/", "write a question"],
+  ["/", "go to the question box"],
   ["j", "next statement"],
   ["k", "previous statement"],
-  ["Enter", "what a statement rests on"],
+  ["Enter", "show what a statement rests on"],
   ["1 – 5", "sources, artifacts, pictures, timeline, log"],
-  ["Esc", "close; back to now"],
-  ["?", "this page"],
+  ["Esc", "close, or go back to now"],
+  ["?", "show this help"],
 ];
 
 export function Keys() {
   if (!helpOpen.value) return null;
-  return html`<${Dialog} title="Keys and signs" onClose=${() => (helpOpen.value = false)}>
-    <table><caption class="unseen">Keys</caption><tbody>
+  return html`<${Dialog} title="Shortcuts and marks" onClose=${() => (helpOpen.value = false)}>
+    <table><caption class="unseen">Shortcuts</caption><tbody>
       ${TOLD.map(([key, what]) => html`<tr key=${key}><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`)}
     </tbody></table>
     <label class="row"><input type="checkbox" checked=${isOn.value} onChange=${(event) => (isOn.value = event.currentTarget.checked)} />
-      Single keys do something</label>
-    <h3>How sure a statement is</h3>
+      Use single-key shortcuts</label>
+    <h3>How well a statement is supported</h3>
     <dl class="facts">${Object.entries(MARKS).map(
       ([mark, one]) => html`<dt key=${mark}><b class="mark ${one.kind}">${mark}</b> ${one.short}</dt><dd>${one.told}</dd>`,
     )}</dl>
-    <p class="note">Every statement opens the passage it rests on: click it, or its source. Nothing that no passage bears out is
-      published as a fact.</p>
+    <p class="note">Click a statement, or its source, to see the passage it rests on. No statement is published as fact unless a
+      passage supports it.</p>
   </${Dialog}>`;
 }

@@ -22,7 +22,7 @@ export function leave() {
   location.assign("/");
 }
 
-/** Whether what is kept here is `user`'s. What is somebody else's goes, and the page has to be loaded anew. */
+/** Whether what is kept here is `user`'s. What is somebody else's goes, and the page has to be reloaded. */
 export function belongs(user) {
   const owner = sessionStorage.getItem(KEPT);
   if (owner === user) return true;

@@ -28,7 +28,7 @@ export const panel = computed(() => {
 
 export function Panel() {
   const shown = PANES.find((one) => one.name === panel.value) ?? PANES[0]; // beneath the answer nobody sees it
-  return html`<aside class="panel" aria-label="What the answer rests on">
+  return html`<aside class="panel" aria-label="Sources and details">
     <div class="tabs" role="tablist" aria-label="Panes" onKeyDown=${moved}>
       ${TABS.map((one) => html`<${Tab} key=${one.name} one=${one} on=${one.name === panel.value} />`)}
     </div>

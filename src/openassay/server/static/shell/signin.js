@@ -1,4 +1,4 @@
-// Where a server asks who one is: a token, kept in this tab unless the person wants it kept.
+// Sign-in with a token, kept in this tab, or in the browser if the person wants that.
 import { get, Problem, signIn, signOut, turnedAway } from "../core/api.js";
 import { html, useState } from "../core/html.js";
 import { Wrong } from "../core/parts.js";
@@ -24,10 +24,10 @@ export function SignIn() {
   };
   return html`<main class="signin"><form class="card stack" onSubmit=${enter}>
     <h1>OpenAssay</h1>
-    <p>This server wants to know who you are. Whoever runs it gives you a token with <code>openassay admin users add NAME</code>.</p>
+    <p>Sign in with a token to use this server. Its administrator can create one with <code>openassay admin users add NAME</code>.</p>
     <label class="field"><span>Token</span><input name="secret" type="password" required autocomplete="current-password" autofocus
       placeholder="openassay_…" spellcheck="false" /></label>
-    <label class="row"><input name="keep" type="checkbox" /> Keep it in this browser</label>
+    <label class="row"><input name="keep" type="checkbox" /> Stay signed in on this browser</label>
     ${problem && html`<${Wrong} problem=${problem} />`}
     <div><button class="first-choice" disabled=${busy}>${busy ? "Signing in …" : "Sign in"}</button></div>
   </form></main>`;

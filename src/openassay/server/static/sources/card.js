@@ -23,7 +23,7 @@ export function Card({ card, together }) {
       ${card.pinned !== undefined && !isEarlier.value && may("write") && html`<${Pin} card=${card} />`}
     </header>
     <${Facts} card=${card} />
-    ${going && html`<p class="chip orange">Being taken out</p>`}
+    ${going && html`<p class="chip orange">Being removed</p>`}
     ${card.problem && html`<p class="note">${card.problem}</p>`}
     ${!together && card.sameAs?.length > 0 && html`<${Once} card=${card} />`}
     ${card.snippet && html`<p class="snippet" dir="auto"><${Found} text=${cut(card.snippet, 240)} /></p>`}
@@ -64,7 +64,7 @@ function Facts({ card }) {
 function Once({ card }) {
   const others = card.sameAs.slice(0, 8);
   const more = card.sameAs.length - others.length;
-  return html`<p class="once">Counts once with${" "}
+  return html`<p class="once">Counted as one with${" "}
     ${others.map((id) =>
       html`<button type="button" class="cite" key=${id} onClick=${() => showSource(id)}>${id}</button> `)}
     ${more > 0 && `and ${more} more `}(a copy, or the same publisher)</p>`;
@@ -72,7 +72,7 @@ function Once({ card }) {
 
 function Veto({ card }) {
   return html`<button type="button" class="small danger" aria-label="Veto ${card.id}" disabled=${active.value}
-    title=${active.value ? "Not while a run is at work" : "See what would change without it"}
+    title=${active.value ? "Not available while a run is active" : "See what would change without it"}
     onClick=${() => (vetoing.value = card)}>Veto …</button>`;
 }
 

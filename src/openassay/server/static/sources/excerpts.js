@@ -28,7 +28,7 @@ export function Excerpts({ card, aim }) {
 function told({ id, title, excerpts }) {
   const against = excerpts.filter((one) => one.against).length;
   const of = `${count(excerpts.length, "excerpt")} of ${id ?? title}`;
-  return against ? `${of}, ${against} against` : of;
+  return against ? `${of}, ${against} contradicting` : of;
 }
 
 function Excerpt({ card, one, on }) {
@@ -38,7 +38,7 @@ function Excerpt({ card, one, on }) {
     <blockquote dir="auto"><${Found} text=${cut(one.quote, 600)} /></blockquote>
     <div class="row">
       ${one.claim && html`<span class="claim" title=${claims.value.get(one.claim)?.text ?? ""}>${one.claim}</span>
-        <span class=${one.against ? "chip red" : "note"}>${one.against ? "speaks against" : "supports"}</span>`}
+        <span class=${one.against ? "chip red" : "note"}>${one.against ? "contradicts" : "supports"}</span>`}
       <button type="button" class="plain small" onClick=${() => openPassage(span, one.claim)}>Open in context
         <span class="unseen"> ${one.claim} ${card.id}</span></button>
       ${statement && html`<button type="button" class="plain small" onClick=${() => stated(statement, one.claim)}>

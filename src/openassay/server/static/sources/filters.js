@@ -30,9 +30,9 @@ function Fields() {
     <${Day} label="From" name="since" />
     <${Day} label="To" name="until" />
     <div class="choices">
-      <${Tick} label="Also undated" name="undated" />
-      <${Tick} label="Only pinned" name="pinned" />
-      <${Tick} label="Group what counts once" name="clustered" />
+      <${Tick} label="Include undated" name="undated" />
+      <${Tick} label="Pinned only" name="pinned" />
+      <${Tick} label="Group sources that count as one" name="clustered" />
     </div>
   </div>`;
 }

@@ -1,4 +1,4 @@
-// Sources kept in sight. A pin shows at once, and goes again if the server refuses it.
+// Pinned sources. A pin shows immediately, and is undone if the server refuses it.
 import { put, remove } from "../core/api.js";
 import { threadId } from "../core/place.js";
 import { attempt, shelf } from "../core/store.js";
@@ -7,7 +7,7 @@ export async function setPinned({ key, id, document: hash }, on) {
   const address = `/api/threads/${threadId.value}/sources/${hash}/pin`;
   marked(hash, on);
   requestAnimationFrame(() => document.getElementById(`pin-${key}`)?.focus()); // the card has moved; one stays with it
-  const done = on ? `${id} is pinned and stands first.` : `${id} is not pinned any more.`;
+  const done = on ? `${id} is pinned and listed first.` : `${id} is no longer pinned.`;
   if (!(await attempt(() => (on ? put(address) : remove(address)), done))) marked(hash, !on);
 }
 

@@ -35,7 +35,7 @@ function Basis({ basis, n }) {
     return html`<p class="standpoint" role="status"><span class="spinner" aria-hidden="true"></span>${told}</p>`;
   }
   const bare = basis === "reading" && n > 0;
-  return bare ? html`<p class="standpoint">There is no report. This was read for it.</p>` : null;
+  return bare ? html`<p class="standpoint">There is no report. These documents were read for it.</p>` : null;
 }
 
 /** Documents of one's own are no pages: they show up once statements rest on them. */
@@ -51,20 +51,20 @@ const findings = computed(() =>
 function OfEarlier() {
   if (!report.value) return null;
   return html`<div class="standpoint past" role="status">
-    <p>Sources of an earlier answer. To pin one, or to take it out, go to the latest.</p>
-    <button type="button" class="small" onClick=${() => turn({ run: null }, { keep: true })}>To the latest</button>
+    <p>Sources of an earlier answer. To pin or veto one, go to the latest answer.</p>
+    <button type="button" class="small" onClick=${() => turn({ run: null }, { keep: true })}>Go to the latest</button>
   </div>`;
 }
 
 function meanwhile() {
   const read = events.value.filter((event) => event.kind === "read" && event.stage === "harvest").length;
-  return `Sources of the last report.${read ? ` The run at work has read ${count(read, "page")} so far.` : ""}`;
+  return `Sources of the last report.${read ? ` The current run has read ${count(read, "page")} so far.` : ""}`;
 }
 
 function Past({ n }) {
   const left = moment.value.values?.left_out?.evidence;
   return html`<div class="standpoint past" role="status">
-    <p>A moment of the past:${" "}
+    <p>An earlier moment:${" "}
       ${n ? `${count(n + (left ?? 0), "document")} had been read.` : "nothing had been read yet."}
       ${left && ` The first ${n} are shown.`}</p>
     <button type="button" class="small" onClick=${() => turn({ at: null })}>Back to now</button>
@@ -74,12 +74,12 @@ function Past({ n }) {
 function None({ basis }) {
   if (basis === "moment") return null;
   if (active.value && findings.value) {
-    return html`<${Empty} title="Nothing rests on a source yet.">They show up here as the report is written.<//>`;
+    return html`<${Empty} title="No sources yet.">They appear here as the report is written.<//>`;
   }
-  if (active.value) return html`<${Empty} title="Nothing was read yet.">Sources show up here as they are read.<//>`;
+  if (active.value) return html`<${Empty} title="Nothing has been read yet.">Sources appear here as they are read.<//>`;
   return html`<${Empty} title="There are no sources.">
     ${basis === "report"
-      ? "The report rests on none. Ask in other words, add documents, or choose other sources."
+      ? "The report does not rest on any source. Reword the question, add documents, or choose other sources."
       : "No run has read anything yet."}
   <//>`;
 }
@@ -99,12 +99,12 @@ function Cards() {
 
 const Before = ({ n }) =>
   html`<p class="more"><button type="button" class="plain" onClick=${() => want({ skipped: Math.max(0, n - STEP) })}>
-    ${number(n)} before</button></p>`;
+    ${number(n)} earlier</button></p>`;
 
 function Cluster({ one: { cards } }) {
   if (cards.length === 1) return html`<li><${Card} card=${cards[0]} /></li>`;
-  return html`<li><div class="cluster" role="group" aria-label="${count(cards.length, "source")} that count once">
-    <p class="once"><b>${count(cards.length, "source")}, counted once</b> Copies of one text, or one publisher</p>
+  return html`<li><div class="cluster" role="group" aria-label="${count(cards.length, "source")} counted as one">
+    <p class="once"><b>${count(cards.length, "source")}, counted as one</b> Copies of the same text, or the same publisher</p>
     ${cards.map((card) => html`<${Card} key=${card.key} card=${card} together />`)}
   </div></li>`;
 }

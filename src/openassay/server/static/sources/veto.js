@@ -32,18 +32,18 @@ function Asked({ card }) {
     <p dir="auto"><strong>${card.title}</strong></p>
     ${problem && html`<${Wrong} problem=${problem} again=${ask} />`}
     ${losses && html`<${Losses} losses=${losses} />`}
-    ${!problem && !losses && html`<${Busy}>Looking what rests on it …<//>`}
-    <p class="note">A veto is for good: this thread and its later questions do without the source. Only what rested on
-      it is worked out again; you can fork from an earlier moment to have it back.</p>
+    ${!problem && !losses && html`<${Busy}>Checking what rests on it …<//>`}
+    <p class="note">A veto is permanent: this thread and its later questions will not use the source. Only what rested on
+      it is redone. To get the source back, fork from an earlier moment.</p>
     <div class="row">
-      <button type="button" class="danger" disabled=${!losses || busy} onClick=${confirm}>Take ${card.id} out</button>
+      <button type="button" class="danger" disabled=${!losses || busy} onClick=${confirm}>Remove ${card.id}</button>
       <button type="button" onClick=${close}>Keep it</button>
     </div>
   <//>`;
 }
 
 async function carriedOut(card) {
-  const done = `${card.id} is being taken out. What rested on it is worked out again.`;
+  const done = `${card.id} is being removed. What rested on it is being redone.`;
   const begun = await attempt(() => post(addressOf(card, "veto"), undefined, { headers: onceOnly() }), done);
   if (!begun) return;
   leaving.value = new Set(leaving.value).add(card.document);
@@ -56,17 +56,17 @@ function Losses({ losses: { lost, weaker, sentences, unanswered, untouched } }) 
   const texts = [...new Set(sentences)];
   return html`<div class="losses stack" role="status">
     <p class="sum">${summed(lost.length, weaker.length, untouched)}</p>
-    <${Listed} title="Would go: nothing else supports them" items=${lost.map(worded)} open />
+    <${Listed} title="Would be removed: nothing else supports them" items=${lost.map(worded)} open />
     <${Listed} title="Would become weaker: other sources remain" items=${weaker.map(worded)} />
     <${Listed} title="Questions left without an answer" items=${unanswered} open />
-    <${Listed} title="Sentences of the report this touches" items=${texts} />
+    <${Listed} title="Sentences of the report that are affected" items=${texts} />
   </div>`;
 }
 
 /** "3 statements would go, 2 become weaker, 7 stay." */
 function summed(lost, weaker, untouched) {
-  if (!lost && !weaker) return "No statement rests on it: nothing would change in the report.";
-  const parts = [lost && `${count(lost, "statement")} would go`, weaker && `${number(weaker)} would become weaker`];
+  if (!lost && !weaker) return "No statement rests on it; the report would not change.";
+  const parts = [lost && `${count(lost, "statement")} would be removed`, weaker && `${number(weaker)} would become weaker`];
   return `${parts.filter(Boolean).join(", ")}, ${number(untouched)} would stay.`;
 }
 
@@ -84,7 +84,7 @@ export function Vetoed() {
   if (!gone.length) return null;
   return html`<section class="vetoed" aria-labelledby="vetoed">
     <h3 id="vetoed">Vetoed <span class="count">${gone.length}</span></h3>
-    <p class="note">This thread does without them, in later questions too.</p>
+    <p class="note">This thread does not use them, not even for later questions.</p>
     <${Many} items=${gone} each=${(one) =>
       html`<li key=${one.document} dir="auto"><${Outward} url=${one.url}>${one.title || one.url}<//></li>`} />
   </section>`;

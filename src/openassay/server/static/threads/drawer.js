@@ -11,5 +11,5 @@ export function ThreadsDrawer({ onClose }) {
     if (place.value !== first.current) onClose(); // one was chosen
   }, [place.value]);
   return html`<${Dialog} title="Threads" side kind="start threads-drawer" onClose=${onClose}>
-    <div class="stack"><div class="who">You are <${Account} /></div><${Threads} name="search-drawer" /></div></${Dialog}>`;
+    <div class="stack"><div class="who">Signed in as <${Account} /></div><${Threads} name="search-drawer" /></div></${Dialog}>`;
 }

@@ -1,4 +1,4 @@
-// A thread that is not there any more: deleted in another tab, or by somebody else who is the same person.
+// A thread that no longer exists: deleted in another tab, or by somebody else who is the same person.
 import { get, Problem } from "../core/api.js";
 import { batch, effect, untracked } from "../core/html.js";
 import { threadId } from "../core/place.js";

@@ -10,7 +10,7 @@ const PAUSE = 200; // ms after the last letter
 let asked = null;
 let timer;
 
-/** From the beginning; what is shown stays until the answer is there. */
+/** From the start; the current list stays until the answer arrives. */
 export async function load() {
   await page(null, (fresh) => fresh);
 }

@@ -17,7 +17,7 @@ export function ThreadMenu() {
   return html`
     ${may("share") && html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen("share")}>Share</button>`}
     ${may("write") && html`<details class="menu" onFocusOut=${(event) => event.currentTarget.contains(event.relatedTarget) || (event.currentTarget.open = false)}>
-      <summary aria-label="More about this thread" title="More about this thread">⋯</summary>
+      <summary aria-label="More actions" title="More actions">⋯</summary>
       <div class="card"><button type="button" class="plain" onClick=${() => setOpen("rename")}>Rename</button>
         <button type="button" class="plain" onClick=${() => setOpen("delete")}>Delete</button></div>
     </details>`}
@@ -48,9 +48,9 @@ function DeleteDialog({ onClose }) {
     onClose();
   });
   return html`<${Dialog} title="Delete this thread?" onClose=${onClose}>
-    <p>Its reports, its history, its links and the snapshots that no other thread uses go for good. What was spent stays in the books.</p>
+    <p>This permanently deletes its reports, history and links, and the snapshots that no other thread uses. What was spent stays on record.</p>
     <div class="row"><button type="button" class="danger" aria-disabled=${String(busy)} onClick=${confirm}>${
-      busy ? "Deleting …" : "Delete it for good"}</button>
+      busy ? "Deleting …" : "Delete permanently"}</button>
       <button type="button" onClick=${onClose}>Keep it</button></div>
   </${Dialog}>`;
 }

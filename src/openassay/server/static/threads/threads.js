@@ -22,7 +22,7 @@ export function Threads({ name = "search-threads" }) {
     <${ReviewsList} />
     ${problem && html`<${Wrong} problem=${problem} again=${load} />`}
     <ul class="list">${threads.map((one) => html`<${Row} key=${one.id} one=${one} />`)}</ul>
-    ${!threads.length && !problem && (loading ? html`<${Busy} />` : html`<p class="note none">${words.value.trim() ? "No thread has these words." : "Nothing was asked yet."}</p>`)}
+    ${!threads.length && !problem && (loading ? html`<${Busy} />` : html`<p class="note none">${words.value.trim() ? "No threads match." : "No questions yet."}</p>`)}
     ${next && html`<p class="more"><button type="button" class="plain" disabled=${loading} onClick=${loadMore}>More</button></p>`}`;
 }
 
@@ -36,7 +36,7 @@ function Row({ one }) {
   const status = isHere ? (statusHere.value ?? one.status) : one.status;
   return html`<li><a class="thread" aria-current=${isHere ? "page" : null} ...${link({ thread: one.id })}>
     <span class="title" dir="auto">${one.parent && html`<${Branch} />`}${one.title || "New thread"}</span>
-    <span class="line"><span class="dot ${status ?? "none"}" aria-hidden="true"></span>${STATUSES[status] ?? "nothing asked"} · ${ago(one.updated)}${
+    <span class="line"><span class="dot ${status ?? "none"}" aria-hidden="true"></span>${STATUSES[status] ?? "no questions"} · ${ago(one.updated)}${
       one.turns > 1 ? ` · ${one.turns} questions` : ""}${one.usd ? ` · ${usd(one.usd)}` : ""}${one.damaged ? " · damaged" : ""}</span>
   </a></li>`;
 }

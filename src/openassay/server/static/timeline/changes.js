@@ -37,7 +37,7 @@ function editsOf(steps) {
   ];
 }
 
-/** From where on the work is done anew; `next`: what was due at the moment. */
+/** From where on the work is redone; `next`: what was due at the moment. */
 export function effect(made, next) {
   if (made.question !== undefined || made.depth) return EFFECTS.question;
   if (made.source || made.web !== undefined || made.without || made.edits) return EFFECTS.search;
@@ -47,10 +47,10 @@ export function effect(made, next) {
 }
 
 const EFFECTS = {
-  question: "Another question, or depth, takes effect from the beginning of the question.",
-  search: "Other sources, or another plan, take effect before the search.",
-  writing: "How it is told takes effect before the writing: what was found and checked is kept.",
-  work: "This takes effect from the moment on.",
-  again: "Nothing is changed yet: the branch would do the same again from this moment on.",
-  copy: "Nothing is changed yet: the branch would be a copy.",
+  question: "A different question or depth takes effect from the start of the question.",
+  search: "Different sources or a different plan take effect before the search.",
+  writing: "Changes to the writing take effect before the report is written: what was found and checked is kept.",
+  work: "This takes effect from this moment on.",
+  again: "Nothing has been changed yet: the branch would repeat the same steps from this moment on.",
+  copy: "Nothing has been changed yet: the branch would be a copy.",
 };

@@ -19,7 +19,7 @@ export function Chosen() {
     aria-busy=${isOpening ? "true" : "false"}>
     <div aria-live="polite">
       <h3 id="chosen-title">${title(one, isNow)}</h3>
-      <p class="happened" dir="auto">${one?.summary || "Nothing is told of this moment."}</p>
+      <p class="happened" dir="auto">${one?.summary || "This moment has no description."}</p>
       ${!isNow && html`<p class="note">The answer and the sources are shown as they were at this moment.</p>`}
     </div>
     <${Facts} one=${one} at=${at} isNow=${isNow} />
@@ -36,7 +36,7 @@ export function Chosen() {
 
 function title(one, isNow) {
   if (isNow) return "Now";
-  return one ? named(one) : "A moment before those that are shown";
+  return one ? named(one) : "An earlier moment that is not listed";
 }
 
 const compare = (one) => turn({ with: `${place.value.thread}@${one.checkpoint}` });
@@ -46,8 +46,8 @@ function Facts({ one, at, isNow }) {
   const next = stageWords(one.next);
   return html`<dl class="facts">
     <div><dt>When</dt><dd>${instant(one.time)}</dd></div>
-    <div><dt>Next</dt><dd>${next || (isNow ? "nothing, it is finished" : "nothing, it was finished")}</dd></div>
-    <div><dt>Cost until then</dt><dd>${usd(isNow ? (thread.value?.usd ?? 0) : costs.value[at])}</dd></div>
+    <div><dt>Next</dt><dd>${next || (isNow ? "nothing, the run has finished" : "nothing, the run had finished")}</dd></div>
+    <div><dt>Cost so far</dt><dd>${usd(isNow ? (thread.value?.usd ?? 0) : costs.value[at])}</dd></div>
     <div><dt>Sources</dt><dd>${sources(isNow)}</dd></div>
     <div><dt>Draft</dt><dd>${draft()}</dd></div>
   </dl>`;
@@ -63,7 +63,7 @@ function sources(isNow) {
 function draft() {
   if (!values.value) return "…";
   const statements = values.value.draft?.sections?.flatMap((section) => section.sentences).length;
-  return statements ? count(statements, "sentence") : values.value.draft ? "there is one" : "none yet";
+  return statements ? count(statements, "sentence") : values.value.draft ? "available" : "none yet";
 }
 
 /** Opened ones stay open from moment to moment, so that one can watch them change; while a moment is fetched, those of
@@ -88,7 +88,7 @@ function Held() {
 }
 
 function Plan({ plan }) {
-  if (!plan) return html`<p class="note">No plan had been made yet.</p>`;
+  if (!plan) return html`<p class="note">There was no plan yet.</p>`;
   return html`<p class="note" dir="auto">Deliverable: ${[plan.deliverable, ...plan.constraints].join(", ")}</p>
     <ol class="steps-of-plan">
       ${plan.dag.map((one) => html`<li key=${one.id}><code>${one.id}</code> <span dir="auto">${one.text}</span></li>`)}

@@ -61,7 +61,7 @@ function nameOf(side) {
 /** While a report is still being made there is nothing wrong with its not being there. */
 function Refused({ problem, other }) {
   if (active.value && problem.status === 404)
-    return html`<${Busy}>The comparison comes as soon as the report of this thread is finished.</${Busy}>`;
+    return html`<${Busy}>The comparison appears as soon as the report of this thread is finished.</${Busy}>`;
   return html`<${Wrong} problem=${problem} again=${() => ask(threadId.value, other)} />`;
 }
 
@@ -71,14 +71,14 @@ function Sides({ other }) {
   const listed = [origin.value, ...threads.map((node) => node.thread), ...past.map(sideOf)];
   const isListed = !other || listed.includes(other);
   if (!threads.length && !past.length && !other)
-    return html`<p class="note">Once there is a branch, or statements were checked, they can be compared here.</p>`;
+    return html`<p class="note">Once there are branches or checked statements, you can compare them here.</p>`;
   return html`<div class="row sides">
-    <label class="field"><span>This thread with</span>
+    <label class="field"><span>Compare this thread with</span>
       <select value=${other ?? ""} onChange=${(event) => turn({ with: event.currentTarget.value || null })}>
         <option value="">nothing</option>
         ${threads.length > 0 && html`<optgroup label="Branches">
           ${origin.value?.includes("@") && html`<option value=${origin.value}>
-            parent: after the question this began with</option>`}
+            parent: at the end of the question this branch was forked from</option>`}
           ${threads.map((node) => html`<option key=${node.thread} value=${node.thread}>
             ${`${role(node)}: ${cut(node.changed || node.title, 70)}`}</option>`)}
         </optgroup>`}
@@ -98,5 +98,5 @@ const parent = () => family.value.find((one) => one.thread === threadId.value)?.
 
 function role(node) {
   if (node.thread === parent()) return "parent as it is now";
-  return node.parent === threadId.value ? "branch" : "relative";
+  return node.parent === threadId.value ? "branch" : "related thread";
 }

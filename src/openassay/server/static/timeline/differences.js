@@ -6,8 +6,8 @@ import { focus, report, showStatement } from "../core/store.js";
 import { count, usd, VERDICTS } from "../core/words.js";
 import { Rewording } from "./rewording.js";
 
-const HOW = { figure: "another figure", date: "another date", name: "another name", negation: "the opposite",
-  verdict: "another verdict", mark: "another mark", sources: "other sources" };
+const HOW = { figure: "different figure", date: "different date", name: "different name", negation: "opposite meaning",
+  verdict: "different verdict", mark: "different mark", sources: "different sources" };
 
 export function Differences({ diff, nameOf }) {
   const [shown, setShown] = useState("all");
@@ -22,7 +22,7 @@ export function Differences({ diff, nameOf }) {
     </dl>
     <p>${all.length ? count(all.length, "difference") : "No differences"};
       ${` ${count(diff.same, "statement is", "statements are")} the same on both sides.`}</p>
-    ${kinds.length > 1 && html`<${Choice} label="Which differences" value=${kind} onChange=${setShown} choices=${[
+    ${kinds.length > 1 && html`<${Choice} label="Differences to show" value=${kind} onChange=${setShown} choices=${[
       { name: "all", label: `All ${all.length}` },
       ...kinds.map((name) => ({ name, label: `${LABELS[name]} ${all.filter((one) => one.kind === name).length}` })),
     ]} />`}

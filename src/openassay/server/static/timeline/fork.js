@@ -23,14 +23,14 @@ export function ForkDialog() {
 const From = () => {
   const one = moments.value[chosen.value];
   return html`<div class="stack tight">
-    <p>From <strong>${one ? named(one) : "now, the last moment"}</strong>. A new thread begins there;${" "}
-      this one stays as it is.</p>
-    <p class="note">If what you change takes effect earlier, the branch begins at that earlier moment, and says so.</p>
+    <p>From <strong>${one ? named(one) : "now, the last moment"}</strong>. A new thread starts there;${" "}
+      this one is not changed.</p>
+    <p class="note">If a change takes effect earlier, the branch starts at that earlier moment, and the page says so.</p>
   </div>`;
 };
 
 function Form({ close }) {
-  const [held] = useState(values.value); // a run that goes on must not change what is being written here
+  const [held] = useState(values.value); // an active run must not change what is being written here
   const [form, setForm] = useState(() => unchanged(held));
   const [state, setState] = useState({ busy: false, problem: null });
   const choices = useChoices();
@@ -50,7 +50,7 @@ function Form({ close }) {
     ${state.problem && html`<${Wrong} problem=${state.problem} />`}
     <div class="row">
       <button type="submit" class="first-choice" disabled=${state.busy}>
-        ${state.busy ? "Branching …" : "Begin the branch"}</button>
+        ${state.busy ? "Creating the branch …" : "Create branch"}</button>
       <button type="button" onClick=${close}>Cancel</button>
     </div>
   </form>`;
@@ -75,10 +75,10 @@ async function send(made, once, setState, close) {
     close();
     const from = checkpoint ?? moments.value.at(-1)?.checkpoint;
     go({ thread: branch, panel: "timeline", with: endOf(id, moments.value, from) });
-    say("The branch has begun.", { help: await whereBegun(branch) });
+    say("The branch was created.", { help: await whereBegun(branch) });
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    once.body = problem.status ? "" : once.body; // what was refused may be put right and sent anew
+    once.body = problem.status ? "" : once.body; // what was refused may be corrected and sent again
     setState({ busy: false, problem });
   }
 }
@@ -86,7 +86,7 @@ async function send(made, once, setState, close) {
 async function whereBegun(branch) {
   const root = await get(`/api/threads/${branch}/branches`).catch(() => null);
   const found = root && within(root, branch);
-  return found?.moment ? `It goes on from ${found.moment}: ${found.changed}.` : "";
+  return found?.moment ? `It continues from ${found.moment}: ${found.changed}.` : "";
 }
 
 const within = (node, id) => (node.thread === id ? node : node.branches.map((one) => within(one, id)).find(Boolean));

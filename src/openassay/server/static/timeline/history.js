@@ -1,5 +1,5 @@
 // The moments of the thread and the tree of its branches. They are asked for while the timeline is looked at, and again
-// as the run goes on: a moment that was chosen stays chosen.
+// while the run continues: a moment that was chosen stays chosen.
 import { get, Problem } from "../core/api.js";
 import { batch, computed, signal, untracked, useSignalEffect } from "../core/html.js";
 import { place, threadId, turn } from "../core/place.js";
@@ -7,7 +7,7 @@ import { events, generation, moment } from "../core/store.js";
 import { phaseOf } from "./stages.js";
 
 const MOST = 500; // the server tells no more at once
-const PAUSE = 1_000; // ms between two looks while a run is at work
+const PAUSE = 1_000; // ms between two requests while a run is active
 const HELD = 120; // ms the slider rests before its moment is opened
 
 export const moments = signal(null); // the oldest first; null: not known yet
@@ -17,7 +17,7 @@ export const problem = signal(null);
 export const origin = signal(null); // of a branch: its parent at the end of the run it began in, as THREAD@CHECKPOINT
 
 let held = null; // the thread they are of
-let begun = 0; // when it was asked last
+let begun = 0; // time of the last request
 let timer = 0;
 let holding = 0; // the slider
 
@@ -61,7 +61,7 @@ export async function look(id = threadId.value) {
   if (!origin.value) await trace(id);
 }
 
-/** The parent may have gone on since, with other questions. */
+/** The parent may have continued since, with other questions. */
 async function trace(id) {
   const { parent, checkpoint } = family.value.find((node) => node.thread === id) ?? {};
   if (!parent) return;
@@ -69,7 +69,7 @@ async function trace(id) {
   if (id === threadId.value && !(history instanceof Problem)) origin.value = endOf(parent, history.moments, checkpoint);
 }
 
-/** THREAD@CHECKPOINT of the last moment of the run that a moment is of; where that is not told any more, the thread. */
+/** THREAD@CHECKPOINT of the last moment of the run that a moment is of; where that is no longer listed, the thread. */
 export function endOf(thread, list, checkpoint) {
   const { run } = list.find((one) => one.checkpoint === checkpoint) ?? {};
   const last = run && list.findLast((one) => one.run === run);

@@ -22,8 +22,8 @@ function Line({ one, index, on }) {
   return html`<li class=${opens ? "opens" : ""}>
     <button type="button" class="plain moment" aria-current=${on ? "true" : undefined} onClick=${() => choose(index)}>
       <span class="number">${one.number}</span>
-      <span class="told"><span dir="auto">${one.summary || "no words for it"}</span>
-        ${branches > 0 && html` <span class="chip blue">${count(branches, "branch", "branches")} began here</span>`}</span>
+      <span class="told"><span dir="auto">${one.summary || "no description"}</span>
+        ${branches > 0 && html` <span class="chip blue">${count(branches, "branch", "branches")} started here</span>`}</span>
       <span class="phase">${phase}</span>
       <span class="note when">${time(one.time)}${cost ? ` · ${usd(cost)}` : ""}</span>
     </button>

@@ -33,7 +33,7 @@ function spoken(list, at) {
   if (at === list.length) return "Now";
   const branches = begins.value.get(at)?.length;
   const told = `${named(list[at])}. ${list[at].summary}`;
-  return branches ? `${told}. ${count(branches, "branch", "branches")} began here` : told;
+  return branches ? `${told}. ${count(branches, "branch", "branches")} started here` : told;
 }
 
 const MOST_TICKS = 150; // more would be one grey bar
@@ -47,7 +47,7 @@ function Scale({ end }) {
     <svg class="ticks" viewBox="0 0 ${end || 1} 1" preserveAspectRatio="none">
       <path d=${places.map((at) => `M${at} 0V1`).join("")} /></svg>
     ${[...begins.value].map(([at, nodes]) => html`<span key=${at} class="fork-mark" style=${{ left: share(at, end) }}
-      title="${count(nodes.length, "branch", "branches")} began at moment ${moments.value[at].number}"></span>`)}
+      title="${count(nodes.length, "branch", "branches")} started at moment ${moments.value[at].number}"></span>`)}
     ${phases.value.length <= MOST_PHASES && html`<div class="bands">
       ${phases.value.map((one) => html`<${Band} one=${one} end=${end} label=${one.name} kind=${kindOf(one.name)} />`)}
     </div>`}

@@ -13,7 +13,7 @@ import { Branches } from "./tree.js";
 export function TimelinePane() {
   useHistory();
   if (problem.value && !moments.value) return html`<${Wrong} problem=${problem.value} again=${() => look()} />`;
-  if (!moments.value) return html`<${Busy}>Looking up the moments of this thread …</${Busy}>`;
+  if (!moments.value) return html`<${Busy}>Loading the timeline …</${Busy}>`;
   return html`<section class="timeline stack" aria-labelledby="timeline-title">
     <h2 id="timeline-title">Timeline</h2>
     ${moments.value.length ? html`<${Travels} />` : html`<${Nothing} />`}
@@ -29,7 +29,7 @@ const Travels = () => html`
   <${Moments} />
 `;
 
-const Nothing = () => html`<${Empty} title="Nothing has been done on this thread yet.">
-  <p>Each step of the research becomes a moment here, to look at and to branch from.</p>
+const Nothing = () => html`<${Empty} title="Nothing has happened on this thread yet.">
+  <p>Each step of the research becomes a moment here, to look at or fork from.</p>
   <button type="button" onClick=${() => turn({ panel: "log" })}>Open the log</button>
 </${Empty}>`;

@@ -11,10 +11,10 @@ export function Branches() {
   const others = family.value.length - 1;
   return html`<section class="stack tight" aria-labelledby="branches-title">
     <h3 id="branches-title">Branches <span class="count">${others}</span></h3>
-    ${tree.value.ofDeleted && html`<p class="note">The thread this one began on was deleted.</p>`}
+    ${tree.value.ofDeleted && html`<p class="note">The thread this one was forked from was deleted.</p>`}
     ${others > 0
       ? html`<ul class="family"><${Node} node=${tree.value} /></ul>`
-      : html`<p class="note">None yet. Fork from any moment to try something else: this thread stays as it is.</p>`}
+      : html`<p class="note">None yet. Fork from any moment to try something else; this thread is not changed.</p>`}
   </section>`;
 }
 
@@ -49,7 +49,7 @@ function Began({ node }) {
   if (!node.moment) return null;
   const at = node.parent === threadId.value ? indexOf(node.checkpoint) : undefined;
   return at === undefined
-    ? html`<span class="note">began at ${node.moment}</span>`
+    ? html`<span class="note">forked at ${node.moment}</span>`
     : html`<button type="button" class="plain small" onClick=${() => choose(at)}>
-        began at moment ${moments.value[at].number}</button>`;
+        forked at moment ${moments.value[at].number}</button>`;
 }

@@ -16,14 +16,14 @@ const Figure = ({ label, figure, set, ...more }) => html`<${Field} label=${label
 
 function Select({ label, chosen, set, options }) {
   return html`<${Field} label=${label}><select value=${chosen} onChange=${value(set)}>
-    <option value="">as it was</option>
+    <option value="">unchanged</option>
     ${options.map((one) => html`<option key=${one.name} value=${one.name} disabled=${one.disabled}>
       ${one.label ?? one.name}</option>`)}
   </select></${Field}>`;
 }
 
 const named = (names) => (names ?? []).map((name) => ({ name }));
-const usual = (what) => (what ? `as it was; here usually ${what}` : "as it was");
+const usual = (what) => (what ? `unchanged (default: ${what})` : "unchanged");
 
 const Part = ({ title, open = false, children }) => html`<details class="card wish" open=${open}>
   <summary>${title}</summary><div class="stack">${children}</div></details>`;
@@ -31,12 +31,12 @@ const Part = ({ title, open = false, children }) => html`<details class="card wi
 /** How it is told. */
 export function Told({ form, set, choices }) {
   const [min, max] = choices?.words ?? [50, 20_000];
-  return html`<${Part} title="How it is told" open=${true}>
+  return html`<${Part} title="Writing" open=${true}>
     <${Text} label="Deliverable" text=${form.deliverable} set=${set("deliverable")} maxlength="500"
-      placeholder="such as: a memo of one page" />
+      placeholder="for example: a one-page memo" />
     <div class="row">
       <${Select} label="Style" chosen=${form.style} set=${set("style")} options=${named(choices?.styles)} />
-      <${Figure} label="Words" figure=${form.words} set=${set("words")} min=${min} max=${max} placeholder="as it was" />
+      <${Figure} label="Words" figure=${form.words} set=${set("words")} min=${min} max=${max} placeholder="unchanged" />
     </div>
   </${Part}>`;
 }
@@ -44,7 +44,7 @@ export function Told({ form, set, choices }) {
 /** What is asked. */
 export function Asked({ form, set, choices }) {
   const depths = named(choices?.depths.map((one) => one.name));
-  return html`<${Part} title="What is asked">
+  return html`<${Part} title="Question and plan">
     <${Field} label="Question"><textarea rows="3" dir="auto" maxlength=${choices?.longestQuestion ?? 2000}
       value=${form.question} onInput=${value(set("question"))}></textarea></${Field}>
     <${Select} label="Depth" chosen=${form.depth} set=${set("depth")} options=${depths} />
@@ -54,7 +54,7 @@ export function Asked({ form, set, choices }) {
 
 function Steps({ steps, set }) {
   if (!steps.length)
-    return html`<p class="note">No plan had been made at this moment: fork later to change sub-questions.</p>`;
+    return html`<p class="note">There was no plan at this moment. Fork from a later one to change sub-questions.</p>`;
   const change = (at) => (part) => set(steps.map((one, index) => (index === at ? { ...one, ...part } : one)));
   const add = () => set([...steps, { id: "", text: "", was: "", gone: false }]);
   return html`<fieldset class="steps-of-form"><legend>Sub-questions</legend>
@@ -74,7 +74,7 @@ function Step({ one, number, change }) {
   </li>`;
 }
 
-const WEB = [{ name: "yes", label: "searched too" }, { name: "no", label: "not searched" }];
+const WEB = [{ name: "yes", label: "also searched" }, { name: "no", label: "not searched" }];
 
 /** What it rests on. */
 export function RestsOn({ form, set, choices, evidence }) {
@@ -82,10 +82,10 @@ export function RestsOn({ form, set, choices, evidence }) {
     available ? { name } : { name, label: `${name} (${reason})`, disabled: true },
   );
   const sources = [{ name: "auto", label: "whatever is available" }, ...found];
-  return html`<${Part} title="What it rests on">
+  return html`<${Part} title="Sources">
     <div class="row">
       <${Select} label="Search in" chosen=${form.source} set=${set("source")} options=${sources} />
-      <${Select} label="The web beside your documents" chosen=${form.web} set=${set("web")} options=${WEB} />
+      <${Select} label="Web in addition to your documents" chosen=${form.web} set=${set("web")} options=${WEB} />
     </div>
     <${Without} form=${form} set=${set("without")} evidence=${evidence} />
   </${Part}>`;
@@ -110,10 +110,10 @@ function Without({ form, set, evidence }) {
 /** Who does it, and for how much. */
 export function Work({ form, set, choices }) {
   const { model, usd } = choices?.defaults ?? {};
-  return html`<${Part} title="Who does it, and for how much">
+  return html`<${Part} title="Model and budget">
     <div class="row">
       <${Text} label="Model" text=${form.model} set=${set("model")} maxlength="200" placeholder=${usual(model)} />
-      <${Figure} label="At most, in dollars" figure=${form.usd} set=${set("usd")} min="0" max="10000" step="any"
+      <${Figure} label="Budget in dollars" figure=${form.usd} set=${set("usd")} min="0" max="10000" step="any"
         placeholder=${usual(usd)} />
     </div>
   </${Part}>`;
