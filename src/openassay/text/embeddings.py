@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openassay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -206,7 +206,14 @@ class EmbeddingCache:
                 missing = [key for key in wanted if key not in found]
                 computed = self._embedder.embed([wanted[key] for key in missing]).astype(np.float16)
                 fresh = {key: row.tobytes() for key, row in zip(missing, computed, strict=True)}
-                self._store(fresh)
+
+                def write(connection: sqlite3.Connection) -> None:
+                    with connection:
+                        connection.executemany(STORE, fresh.items())
+                        connection.execute(PRUNE, (self._limit,))
+
+                if fresh:
+                    self._run_on_cache(write)
             found |= fresh
         joined = b"".join(found[key] for key in keys)
         return np.frombuffer(joined, np.float16).reshape(len(keys), -1).astype(np.float32) if keys else empty
@@ -231,17 +238,6 @@ class EmbeddingCache:
             self._run_on_cache(look_up)
         return found
 
-    def _store(self, fresh: Mapping[bytes, bytes]) -> None:
-        if not fresh:
-            return
-
-        def write(connection: sqlite3.Connection) -> None:
-            with connection:
-                connection.executemany(STORE, fresh.items())
-                connection.execute(PRUNE, (self._limit,))
-
-        self._run_on_cache(write)
-
     def _run_on_cache(self, action: Callable[[sqlite3.Connection], None]) -> None:
         """Runs an action on the cache, once more on a new file if this one turns out to be corrupt."""
         with self._lock:
@@ -254,7 +250,15 @@ class EmbeddingCache:
                     # The low byte is the kind of error. Errors of the Python module carry no code.
                     if getattr(error, "sqlite_errorcode", 0) & 0xFF not in CORRUPT:
                         raise
-                    self._replace_corrupt_file()
+                    inode = self._inode
+                    self._disconnect()
+                    # Another process may already have put a new file in its place.
+                    if self._path.exists() and self._path.stat().st_ino == inode:
+                        aside = self._path.with_name(f"{self._path.name}.corrupt")
+                        os.replace(self._path, aside)
+                        for suffix in ("-wal", "-shm"):
+                            self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
+                        self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
                     action(self._connect())
             except (sqlite3.Error, OSError) as error:
                 self._disconnect()
@@ -278,18 +282,6 @@ class EmbeddingCache:
         if self._connection is not None:
             with closing(self._connection):
                 self._connection = None
-
-    def _replace_corrupt_file(self) -> None:
-        """Moves the corrupt file aside, unless another process has already put a new one in its place."""
-        inode = self._inode
-        self._disconnect()
-        if not self._path.exists() or self._path.stat().st_ino != inode:
-            return
-        aside = self._path.with_name(f"{self._path.name}.corrupt")
-        os.replace(self._path, aside)
-        for suffix in ("-wal", "-shm"):
-            self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
-        self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
 
 
 # A small cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
