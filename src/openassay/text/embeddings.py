@@ -250,15 +250,7 @@ class EmbeddingCache:
                     # The low byte is the kind of error. Errors of the Python module carry no code.
                     if getattr(error, "sqlite_errorcode", 0) & 0xFF not in CORRUPT:
                         raise
-                    inode = self._inode
-                    self._disconnect()
-                    # Another process may already have put a new file in its place.
-                    if self._path.exists() and self._path.stat().st_ino == inode:
-                        aside = self._path.with_name(f"{self._path.name}.corrupt")
-                        os.replace(self._path, aside)
-                        for suffix in ("-wal", "-shm"):
-                            self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
-                        self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
+                    self._replace_corrupt_file()
                     action(self._connect())
             except (sqlite3.Error, OSError) as error:
                 self._disconnect()
@@ -282,6 +274,18 @@ class EmbeddingCache:
         if self._connection is not None:
             with closing(self._connection):
                 self._connection = None
+
+    def _replace_corrupt_file(self) -> None:
+        """Moves the corrupt file aside, unless another process has already put a new one in its place."""
+        inode = self._inode
+        self._disconnect()
+        if not self._path.exists() or self._path.stat().st_ino != inode:
+            return
+        aside = self._path.with_name(f"{self._path.name}.corrupt")
+        os.replace(self._path, aside)
+        for suffix in ("-wal", "-shm"):
+            self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
+        self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
 
 
 # A small cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
