@@ -193,7 +193,11 @@ def _read_sides(
         while at < len(words) and words[at].word in _JOINS:
             at += 1
         if at == end and not (end < len(words) and text[words[end - 1].end : words[end].start].strip() == ","):
-            return found if len(found) > 1 and _can_end(text, words, end) else [], end
+            # "Compare target and block sizes" speaks of sizes.
+            ends = end == len(words) or words[end - 1].text != strip_possessive(words[end - 1].text)
+            ends = ends or not text[words[end - 1].end : words[end].start].isspace()
+            ends = ends or words[end].word in STOP_WORDS or words[end].word in BUSINESS
+            return found if len(found) > 1 and ends else [], end
 
 
 def _match_nickname(register: "CompanyRegister", text: str, words: list[NameToken]) -> int | None:
@@ -201,14 +205,6 @@ def _match_nickname(register: "CompanyRegister", text: str, words: list[NameToke
     if words[-1].word in _JOINS:  # "ford and": no part of a name counts at its end
         return None
     return register.nicknames.places.get(parse_name(strip_possessive(text[words[0].start : words[-1].end])).key)
-
-
-def _can_end(text: str, words: list[NameToken], end: int) -> bool:
-    """ "Compare target and block sizes" speaks of sizes."""
-    if end == len(words) or words[end - 1].text != strip_possessive(words[end - 1].text):
-        return True
-    between = text[words[end - 1].end : words[end].start]
-    return not between.isspace() or words[end].word in STOP_WORDS or words[end].word in BUSINESS
 
 
 LONGEST = 100_000  # characters that are read
@@ -278,71 +274,58 @@ class _NameScanner:
             token = self._tokens[at]
             known = token.word in self._register.nicknames.first_words
             can_begin = not token.spelt and (token.capital or known or not is_word(token.text))
-            found = self._longest_name(at) if can_begin else None
-            if found:
-                yield found[1]
-            at = found[0] if found else at + 1
-
-    def _longest_name(self, at: int) -> tuple[int, CompanySpan] | None:
-        """The longest name that begins here, and the token behind it."""
-        for end in self._possible_ends(at):
-            start, stop = self._tokens[at].start, self._tokens[end - 1].end
-            written = self._text[start:stop]
-            whole = self._resolve_place(written, at, end)
-            place = (
-                whole
-                if strip_possessive(written) == written
-                else self._resolve_place(strip_possessive(written), at, end)
-            )
-            if place is not None and whole in (None, place):
-                return end, CompanySpan(start, start + len(strip_possessive(written)), place)
-            if whole is not None:  # "McDonald's" has its own
-                return end, CompanySpan(start, stop, whole)
-        return None
+            behind = at + 1
+            for end in self._possible_ends(at) if can_begin else ():
+                start, stop = token.start, self._tokens[end - 1].end
+                written = self._text[start:stop]
+                bare = strip_possessive(written)
+                whole = self._resolve_place(written, at, end)
+                place = whole if bare == written else self._resolve_place(bare, at, end)
+                if place is not None and whole in (None, place):
+                    stop = start + len(bare)
+                elif whole is not None:  # "McDonald's" has its own
+                    place = whole
+                if place is not None:
+                    yield CompanySpan(start, stop, place)
+                    behind = end
+                    break
+            at = behind
 
     def _possible_ends(self, at: int) -> Iterator[int]:
         """Where a name that begins here may end, the longest first."""
+        tokens, nicknames = self._tokens, self._register.nicknames
         furthest = at + 1
-        while furthest < len(self._tokens) and furthest - at < MOST_WORDS and self._continues_name(furthest):
+        while furthest < len(tokens) and furthest - at < MOST_WORDS:
+            last, token = tokens[furthest - 1], tokens[furthest]
+            between = self._text[last.end : token.start]
+            if not _WITHIN.fullmatch(between) or ("," in between and token.word not in FORMS):
+                break
+            ends = last.text != strip_possessive(last.text) or (between.startswith(".") and len(last.text) > 5)
+            small = token.text.islower() and token.word not in _SMALL and token.word not in FORMS
+            if token.spelt or ends or (small and token.word not in nicknames.later_words):
+                break
             furthest += 1
-        known = self._prefix_end(at, furthest)
-        yield from (end for end in range(furthest, known, -1) if self._can_be_typo(at, end))
-        yield from range(known, at, -1)
-
-    def _continues_name(self, end: int) -> bool:
-        last, token = self._tokens[end - 1], self._tokens[end]
-        between = self._text[last.end : token.start]
-        if not _WITHIN.fullmatch(between) or ("," in between and token.word not in FORMS):
-            return False
-        if token.spelt or last.text != strip_possessive(last.text) or (between.startswith(".") and len(last.text) > 5):
-            return False
-        small = token.text.islower() and token.word not in _SMALL and token.word not in FORMS
-        return not small or token.word in self._register.nicknames.later_words
-
-    def _prefix_end(self, at: int, furthest: int) -> int:
-        """Behind the last token with which the words still begin a name. A letter may be one of several initials."""
-        start, settled = self._tokens[at].start, at + 1
+        # Behind the last token with which the words still begin a name. A letter may be one of several initials.
+        known, settled = furthest, at + 1
         for end in range(at + 2, furthest + 1):
-            last = self._tokens[end - 1]
-            if len(last.text) == 1 or last.word in _UNSETTLED:
-                if end - settled > MOST_LETTERS:
-                    return end - 1
-            elif self._register.is_prefix(self._parse(strip_possessive(self._text[start : last.end]))):
-                settled = end
-            else:
-                return end - 1
-        return furthest
-
-    def _can_be_typo(self, at: int, end: int) -> bool:
-        """Of several words a slip leaves the first or the last as it was. Asked so often that a name is not taken apart
-        for it."""
-        words = [token.word for token in self._tokens[at:end] if token.word not in FORMS]
-        nicknames = self._register.nicknames
-        if not words or not (
-            len(words[0]) == 1 or words[0] in nicknames.first_words or words[-1] in nicknames.later_words
-        ):
-            return False
-        return nicknames.is_near("".join(filter(str.isalnum, "".join(words))))
+            last = tokens[end - 1]
+            if len(last.text) > 1 and last.word not in _UNSETTLED:
+                if self._register.is_prefix(self._parse(strip_possessive(self._text[tokens[at].start : last.end]))):
+                    settled = end
+                    continue
+            elif end - settled <= MOST_LETTERS:
+                continue
+            known = end - 1
+            break
+        # Beyond that only with a slip, which leaves the first or the last of several words as it was. Asked so often
+        # that a name is not taken apart for it.
+        for end in range(furthest, known, -1):
+            words = [token.word for token in tokens[at:end] if token.word not in FORMS]
+            begins = words and (len(words[0]) == 1 or words[0] in nicknames.first_words)
+            begins = begins or (words and words[-1] in nicknames.later_words)
+            if begins and nicknames.is_near("".join(filter(str.isalnum, "".join(words)))):
+                yield end
+        yield from range(known, at, -1)
 
     def _parse(self, written: str) -> CompanyName:
         if written not in self._parsed:

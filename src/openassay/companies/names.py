@@ -111,13 +111,7 @@ def _split_words(text: str) -> list[str]:
     if "." in text:
         text = _DOTTED.sub(lambda match: match[1].replace(".", ""), text)
     words = _NAME_WORD.findall(text.replace("&", " and ").replace("+", " and "))
-    return [_SAME_FORM.get(word, word) for word in _join_initials(words)]
-
-
-def _join_initials(words: list[str]) -> list[str]:
-    """Letters that stand alone side by side are one word: "A B SKF", "J. P. Morgan", "M & T"."""
-    if not any(len(word) == 1 for word in words):
-        return words
+    # Letters that stand alone side by side are one word: "A B SKF", "J. P. Morgan", "M & T".
     joined: list[str] = []
     letters = False
     for place, word in enumerate(words):
@@ -129,7 +123,7 @@ def _join_initials(words: list[str]) -> list[str]:
         else:
             joined.append(word)
         letters = alone
-    return joined
+    return [_SAME_FORM.get(word, word) for word in joined]
 
 
 def normalize_words(core: tuple[str, ...]) -> tuple[str, ...]:
@@ -332,23 +326,19 @@ def short_name(name: str) -> str:
     if len(words) > 1 and words[0].lower() == "the":
         words.pop(0)
     shouted = all(word.isupper() for word in words if any(map(str.isalpha, word)) and len(_letters_only(word)) > 3)
-    return " ".join(_format_word(word, shouted, first=not place) for place, word in enumerate(words)).rstrip(",.")
+    for place, word in enumerate(words):  # "MICROSOFT" is shouted, "KLA" is not
+        if not word.isupper():
+            continue
+        bare = _letters_only(word)
+        if bare in _SMALL and place:
+            words[place] = word.lower()
+        elif shouted and "&" not in word and not any(map(str.isdigit, bare)) and (len(bare) > 3 or is_word(bare)):
+            words[place] = "-".join(part.capitalize() for part in word.split("-"))
+    return " ".join(words).rstrip(",.")
 
 
 def _letters_only(word: str) -> str:
     return re.sub(r"\W", "", fold_name(word))
-
-
-def _format_word(word: str, shouted: bool, *, first: bool) -> str:
-    """ "MICROSOFT" is shouted, "KLA" is not."""
-    if not word.isupper():
-        return word
-    bare = _letters_only(word)
-    if bare in _SMALL and not first:
-        return word.lower()
-    if (len(bare) <= 3 and not is_word(bare)) or any(map(str.isdigit, bare)) or "&" in word or not shouted:
-        return word
-    return "-".join(part.capitalize() for part in word.split("-"))
 
 
 # Ticker symbols: as $AAPL, NASDAQ: AAPL, BRK.B, or bare capitals.

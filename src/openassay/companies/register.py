@@ -113,31 +113,34 @@ class NameIndex:
         return tuple(place for place, forms in others if own <= forms or forms <= own)
 
     def match_typo(self, name: CompanyName) -> tuple[int, ...]:
-        """Those one slip away."""
-        near = (
-            place for squashed in self._spellings.find_near(name.squashed) for place in self._compact_table[squashed]
-        )
-        return tuple(place for place in self.filter_by_form(name, near) if self._is_typo(name, self._names[place]))
-
-    def _is_typo(self, name: CompanyName, other: CompanyName) -> bool:
-        """Whether it is no name of its own. A word of another name was meant as it stands, and so was a figure; in a
-        name of one word any word was, and another first letter: such pairs of names are common, such slips are not."""
-        words = len(distinctive_words(normalize_words(other.core)))
-        changed = [word for word in name.core if word not in other.core]
-        if _find_figures(name) != _find_figures(other) or any(word in self._vocabulary for word in changed):
-            return False
-        if words == 1 and any(map(is_word, changed)):
-            return False
-        if len(name.core) != len(other.core):
-            return len(name.squashed) >= LONG and name.squashed[0] == other.squashed[0]
-        for word, meant in zip(name.core, other.core, strict=True):
-            # Abbreviations differ by a letter; "Tantech" and "Santech" are two companies.
-            close = len(word) + len(meant) >= 7 or (words > 2 and len(meant) > 2)
-            if words == 1:
-                close = word[0] == meant[0] or len(meant) >= LONG
-            if not close and sorted(word) != sorted(meant):
-                return False
-        return True
+        """Those one slip away, unless it is a name of its own. A word of another name was meant as it stands, and so
+        was a figure; in a name of one word any word was, and another first letter: such pairs of names are common,
+        such slips are not."""
+        spellings = self._spellings.find_near(name.squashed)
+        near = (place for squashed in spellings for place in self._compact_table[squashed])
+        found = []
+        for place in self.filter_by_form(name, near):
+            other = self._names[place]
+            words = len(distinctive_words(normalize_words(other.core)))
+            changed = [word for word in name.core if word not in other.core]
+            if _find_figures(name) != _find_figures(other) or any(word in self._vocabulary for word in changed):
+                continue
+            if words == 1 and any(map(is_word, changed)):
+                continue
+            if len(name.core) != len(other.core):
+                if len(name.squashed) >= LONG and name.squashed[0] == other.squashed[0]:
+                    found.append(place)
+                continue
+            for word, meant in zip(name.core, other.core, strict=True):
+                # Abbreviations differ by a letter; "Tantech" and "Santech" are two companies.
+                close = len(word) + len(meant) >= 7 or (words > 2 and len(meant) > 2)
+                if words == 1:
+                    close = word[0] == meant[0] or len(meant) >= LONG
+                if not close and sorted(word) != sorted(meant):
+                    break
+            else:
+                found.append(place)
+        return tuple(found)
 
     @cached_property
     def _vocabulary(self) -> frozenset[str]:
@@ -176,13 +179,9 @@ def load_company_rows() -> tuple[CompanyRow, ...]:
 
 
 @lru_cache(maxsize=1)
-def _places_by_cik() -> dict[int, int]:
+def market_ranks() -> dict[int, int]:
+    """How well known companies are by their numbers, as their places in the list; 0 is the largest."""
     return {row.cik: place for place, row in enumerate(load_company_rows())}
-
-
-def market_rank(cik: int) -> int:
-    """How well known a company is, as its place in the list; 0 is the largest."""
-    return _places_by_cik().get(cik, UNRANKED)
 
 
 LONGEST = 150  # characters of a name
@@ -226,15 +225,23 @@ class CompanyRegister:
         written = _clean_name(name)
         if not written:
             return []
-        words = parse_name(written).core
+        parsed = parse_name(written)
+        words = normalize_words(parsed.core)
+        found = {*self._index.match(parsed), *self._index.beginnings.get(" ".join(words), ())}
+        holding = [set(self._index.words.get(word, ())) for word in words]
+        found |= set.intersection(*holding) if holding else set()
+        if not found and not all(map(is_word, parsed.core)):
+            found |= set(self._index.match_typo(parsed))
+        if (ticker := parse_symbol(written)) and ticker[0] in self._tickers:
+            found.add(self._tickers[ticker[0]])
 
         def order(place: int) -> tuple[bool, int, int]:
             """Who is called so comes before who is registered so."""
             called = parse_name(self._profiles[place].short).core if place in self._profiles else ()
-            return called[: len(words)] != words, self.rank(place), place
+            return called[: len(parsed.core)] != parsed.core, self.rank(place), place
 
         best = self.find_place(written)
-        ranked = sorted(self._find_candidates(written) - {best}, key=order)
+        ranked = sorted(found - {best}, key=order)
         return [self.company_at(place) for place in ([] if best is None else [best]) + ranked][:FEW]
 
     def mentions(self, text: str) -> list[Mention]:
@@ -246,29 +253,29 @@ class CompanyRegister:
         """Which company a whole text stands for."""
         written = _clean_name(name)
         for form in dict.fromkeys((written, _POSSESSIVE.sub("", written), _GLUED.sub(" ", written))):
-            if form and (found := self._find_place(form)) is not None:
+            if not form:
+                continue
+            ticker, is_marked = parse_symbol(form) or ("", False)
+            traded = self._tickers.get(ticker)
+            if is_marked:
+                if traded is not None:
+                    return traded
+                continue
+            if (described := self.descriptions.match_text(form)) is not None:
+                return described
+            parsed = parse_name(form)
+            if len(registered := self._index.match_legal_name(parsed)) == 1:
+                return registered[0]
+            nicknamed = self.nicknames.places.get(parsed.key)
+            if nicknamed is not None and self._can_be_name(form, parsed, nicknamed):
+                return nicknamed
+            if traded is not None and form.isupper():
+                return traded
+            if (found := self._find_by_name(form, parsed)) is not None:
                 return found
+            if traded is not None and self.is_well_known(traded):
+                return traded
         return None
-
-    def _find_place(self, written: str) -> int | None:
-        ticker, is_marked = parse_symbol(written) or ("", False)
-        if is_marked:
-            return self._tickers.get(ticker)
-        if (described := self.descriptions.match_text(written)) is not None:
-            return described
-        parsed = parse_name(written)
-        if len(registered := self._index.match_legal_name(parsed)) == 1:
-            return registered[0]
-        nicknamed = self.nicknames.places.get(parsed.key)
-        if nicknamed is not None and self._can_be_name(written, parsed, nicknamed):
-            return nicknamed
-        traded = self._tickers.get(ticker)
-        if traded is not None and written.isupper():
-            return traded
-        found = self._find_by_name(written, parsed)
-        if found is None and traded is not None and self.is_well_known(traded):
-            return traded
-        return found
 
     def find_ticker(self, text: str) -> int | None:
         return self._tickers.get(normalize_symbol(text))
@@ -298,7 +305,7 @@ class CompanyRegister:
         return self.rank(place) < LARGE
 
     def rank(self, place: int) -> int:
-        listed_as = market_rank(self._rows[place].cik)
+        listed_as = market_ranks().get(self._rows[place].cik, UNRANKED)
         return min(listed_as, KNOWN_RANK) if place in self._profiles else listed_as
 
     def company_at(self, place: int) -> Company:
@@ -362,18 +369,6 @@ class CompanyRegister:
         first, second = sorted(places, key=self.rank)[:2]
         clear = self.is_well_known(first) and self.rank(first) * MUCH_BETTER < self.rank(second)
         return first if clear else None
-
-    def _find_candidates(self, written: str) -> set[int]:
-        name = parse_name(written)
-        words = normalize_words(name.core)
-        found = {*self._index.match(name), *self._index.beginnings.get(" ".join(words), ())}
-        holding = [set(self._index.words.get(word, ())) for word in words]
-        found |= set.intersection(*holding) if holding else set()
-        if not found and not all(map(is_word, name.core)):
-            found |= set(self._index.match_typo(name))
-        if (ticker := parse_symbol(written)) and ticker[0] in self._tickers:
-            found.add(self._tickers[ticker[0]])
-        return found
 
 
 def _clean_name(name: str) -> str:

@@ -3,15 +3,11 @@
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
 from openassay.search.fields import join_terms, parse_iso_date, query_keywords, today
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 ATOM = {"atom": "http://www.w3.org/2005/Atom"}
 FIRST_DAY = date(1991, 1, 1)
@@ -53,7 +49,37 @@ class ArxivSource(PaperSource):
         )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        entries = [_read_entry(entry) for entry in _parse_feed(body).findall("atom:entry", ATOM)]
+        from lxml import etree
+
+        if "<!DOCTYPE" in body.upper():
+            raise ValueError("a feed has no document type")
+        # Without entities, document types or network access.
+        parser = etree.XMLParser(
+            encoding="utf-8",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=False,
+            remove_comments=True,
+        )
+        try:
+            root = etree.fromstring(body.encode(), parser)
+        except etree.XMLSyntaxError as error:
+            raise ValueError("it is no XML") from error
+        if root.tag != f"{{{ATOM['atom']}}}feed":
+            raise ValueError("it is no feed")
+        entries = []
+        for entry in root.findall("atom:entry", ATOM):
+            texts = {}
+            for name in ("id", "title", "summary", "published"):
+                # On one line: titles and summaries are broken where the submitter's editor did.
+                texts[name] = " ".join((entry.findtext(f"atom:{name}", namespaces=ATOM) or "").split())
+            if "/api/errors" in texts["id"]:
+                raise SourceError("arxiv rejected the query", help="Word it differently.", provider="arxiv")
+            authors = [author.text or "" for author in entry.findall("atom:author/atom:name", ATOM)]
+            links = [link.get("href") for link in entry.findall("atom:link", ATOM) if link.get("title") == "pdf"]
+            given = {name: text for name, text in texts.items() if text}
+            entries.append(given | {"authors": authors, "pdf": next(iter(links), None)})
         return [
             make_paper(
                 url=_VERSION.sub("", _to_https(preprint.id)),  # the newest version, which other catalogues give too
@@ -65,36 +91,6 @@ class ArxivSource(PaperSource):
             )
             for preprint in parse_entries(ArxivPreprint, entries)
         ]
-
-
-def _parse_feed(body: str) -> "_Element":
-    """Parse the feed without entities, document types or network access."""
-    from lxml import etree
-
-    if "<!DOCTYPE" in body.upper():
-        raise ValueError("a feed has no document type")
-    parser = etree.XMLParser(
-        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
-    )
-    try:
-        root = etree.fromstring(body.encode(), parser)
-    except etree.XMLSyntaxError as error:
-        raise ValueError("it is no XML") from error
-    if root.tag != f"{{{ATOM['atom']}}}feed":
-        raise ValueError("it is no feed")
-    return root
-
-
-def _read_entry(entry: "_Element") -> dict[str, object]:
-    texts = {}
-    for name in ("id", "title", "summary", "published"):
-        # On one line: titles and summaries are broken where the submitter's editor did.
-        texts[name] = " ".join((entry.findtext(f"atom:{name}", namespaces=ATOM) or "").split())
-    if "/api/errors" in texts["id"]:
-        raise SourceError("arxiv rejected the query", help="Word it differently.", provider="arxiv")
-    authors = [name.text or "" for name in entry.findall("atom:author/atom:name", ATOM)]
-    links = [link.get("href") for link in entry.findall("atom:link", ATOM) if link.get("title") == "pdf"]
-    return {name: text for name, text in texts.items() if text} | {"authors": authors, "pdf": next(iter(links), None)}
 
 
 def _to_https(url: str) -> str:

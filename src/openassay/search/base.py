@@ -206,7 +206,15 @@ class ApiSource(ABC):
         async with self.context.http.get_limiter(self.name, self.terms).slot(self.name):
             if self._refused is not None:  # by an earlier answer, perhaps while this one waited for its turn
                 raise self.explain(self._refused)
-            await self._check_quota()
+            quota, day = self.terms.per_day, today()
+            counter = f"quota:{self.name}:{day}"
+            if quota is not None and await self.context.cache.count(counter, seconds=_DAY_SECONDS) > quota:
+                raise SourceError(
+                    f"{self.name} was asked {quota} times today, which is its quota; it resets on "
+                    f"{day + timedelta(days=1)} at 00:00 UTC",
+                    help=f"Raise search.requests_per_day for {self.name} if your plan allows more.",
+                    provider=self.name,
+                )
             began = monotonic()
             reply = await self.fetch(self._to_http_request(request), seconds)
             if reply.status == 200:
@@ -252,18 +260,6 @@ class ApiSource(ABC):
 
         body = await budget.buy(fee, answer)
         return parsed[0] if parsed else _PaidResults(self._parse_body(body))
-
-    async def _check_quota(self) -> None:
-        quota, day = self.terms.per_day, today()
-        if quota is None:
-            return
-        if await self.context.cache.count(f"quota:{self.name}:{day}", seconds=_DAY_SECONDS) > quota:
-            raise SourceError(
-                f"{self.name} was asked {quota} times today, which is its quota; it resets on "
-                f"{day + timedelta(days=1)} at 00:00 UTC",
-                help=f"Raise search.requests_per_day for {self.name} if your plan allows more.",
-                provider=self.name,
-            )
 
     def _to_http_request(self, request: ProviderRequest) -> HttpRequest:
         if variable := self.own_terms.key:

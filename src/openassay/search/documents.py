@@ -64,9 +64,24 @@ class DocumentsSource:
         return self._prepared
 
     def _synchronise(self) -> IndexUpdate:
-        results = [
-            self._update_index(folder, index) for folder, index in zip(self._folders, self._indexes, strict=True)
-        ]
+        results = []
+        for folder, index in zip(self._folders, self._indexes, strict=True):
+            skipped = [(str(path), reason) for path, reason in folder.skipped]
+            result = IndexUpdate(index.count_contents().files, 0, 0, skipped)
+            if folder.is_here and find_changes(folder, index):
+                with index.lock_updates(wait=WAIT_SECONDS) as locked:
+                    if locked:
+                        result = synchronise(folder, index, self._reader)
+                        contents = index.count_contents()
+                        vectors = contents.vectors
+                        if vectors and result.new:
+                            vectors += add_vectors(index, self._embedder, max_vectors=MAX_VECTORS)
+                        if 0 < vectors < contents.passages:
+                            notice = INCOMPLETE.format(contents.passages - vectors)
+                            result = result._replace(notices=[f"{folder.root.name}: {notice}"])
+                    else:
+                        result = result._replace(notices=[BUSY_INDEX.format(folder.root.name)])
+            results.append(result)
         done = IndexUpdate(
             files=sum(result.files for result in results),
             new=sum(result.new for result in results),
@@ -80,24 +95,6 @@ class DocumentsSource:
                 f"no document could be read ({reasons})",
                 help="Give a folder with .md .txt .html .pdf .docx or .csv files.",
             )
-        return done
-
-    def _update_index(self, folder: DocumentFolder, index: PassageIndex) -> IndexUpdate:
-        """Update the index of one folder, unless another process is at it."""
-        skipped = [(str(path), reason) for path, reason in folder.skipped]
-        unchanged = IndexUpdate(index.count_contents().files, 0, 0, skipped)
-        if not folder.is_here or not find_changes(folder, index):
-            return unchanged
-        with index.lock_updates(wait=WAIT_SECONDS) as locked:
-            if not locked:
-                return unchanged._replace(notices=[BUSY_INDEX.format(folder.root.name)])
-            done = synchronise(folder, index, self._reader)
-            contents = index.count_contents()
-            vectors = contents.vectors
-            if vectors and done.new:
-                vectors += add_vectors(index, self._embedder, max_vectors=MAX_VECTORS)
-        if 0 < vectors < contents.passages:
-            return done._replace(notices=[f"{folder.root.name}: {INCOMPLETE.format(contents.passages - vectors)}"])
         return done
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:

@@ -4,7 +4,7 @@ https://blog.gdeltproject.org/gdelt-doc-2-0-api-debuts/
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
@@ -56,7 +56,11 @@ class GdeltSource(ApiSource):
         last = search.until or today()
         first = search.since or last - timedelta(days=self.settings.news_days)
         # Words, then filters. Alternatives stand in brackets, and nothing else may.
-        filters = _fit(_build_filters(search), MAX_FILTERS)
+        sites = _fit((f"domain:{site.removeprefix('www.')}" for site in search.sites), MAX_FILTERS - 2, " OR ")
+        wanted = [sites[0] if len(sites) == 1 else f"({' OR '.join(sites)})"] if sites else []
+        if search.language in LANGUAGES:
+            wanted.append(f"sourcelang:{LANGUAGES[search.language]}")
+        filters = _fit([*wanted, *(f"-domain:{site.removeprefix('www.')}" for site in search.without)], MAX_FILTERS)
         room = MAX_QUERY - len(" ".join(filters)) - 3
         # A hyphen would exclude what follows it, and a short word gets the whole query refused.
         parts = [part for word in query_keywords(search.query, 12) for part in re.findall(r"[^\W_]+", word)]
@@ -108,13 +112,3 @@ def _fit(parts: Iterable[str], room: int, separator: str = " ") -> list[str]:
         if len(separator.join((*fitting, part))) <= room:
             fitting.append(part)
     return fitting
-
-
-def _build_filters(search: SearchRequest) -> Iterator[str]:
-    sites = _fit((f"domain:{site.removeprefix('www.')}" for site in search.sites), MAX_FILTERS - 2, " OR ")
-    if sites:
-        yield sites[0] if len(sites) == 1 else f"({' OR '.join(sites)})"
-    if search.language in LANGUAGES:
-        yield f"sourcelang:{LANGUAGES[search.language]}"
-    for site in search.without:
-        yield f"-domain:{site.removeprefix('www.')}"

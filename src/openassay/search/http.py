@@ -138,7 +138,12 @@ class ProviderClient:
         """Return what the provider answers, whatever its status; raise SourceError where it does not."""
         import httpx2
 
-        if not _is_http_url(request.url):
+        try:
+            url = urlsplit(request.url)
+            is_valid = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        except ValueError:  # of the port, or of an IPv6 address
+            is_valid = False
+        if not is_valid:
             raise bad_address_error(name)
         if self._transport is None:
             self._transport = httpx2.AsyncHTTPTransport(verify=_ssl_context(), trust_env=False)
@@ -208,14 +213,6 @@ async def _send(
         return HttpResponse(response.status_code, dict(response.headers), decode_body(bytes(body)))
     finally:
         await response.aclose()
-
-
-def _is_http_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of the port, or of an IPv6 address
-        return False
 
 
 def decode_body(body: bytes) -> str:

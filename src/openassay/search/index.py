@@ -63,16 +63,24 @@ def read_files(files: Sequence[tuple[str, int]], reader: DocumentReader, jobs: i
     room = jobs * _CHUNKS_AHEAD
     if len(files) < MIN_PROCESS_FILES or jobs == 1:
         with ThreadPoolExecutor(jobs) as threads:
-            waiting: deque[Future[list[FileResult]]] = deque()
-            for chunk in _split_chunks(files):
-                waiting.append(threads.submit(_read_paths, reader, chunk))
+            waiting: deque[Future[FileResult]] = deque()
+            for path, _ in files:
+                waiting.append(threads.submit(_read_path, reader, path))
                 if len(waiting) >= room:
-                    yield from waiting.popleft().result()
+                    yield waiting.popleft().result()
             for future in waiting:
-                yield from future.result()
+                yield future.result()
         return
+    chunks: list[list[str]] = [[]]
+    total = 0
+    for path, size in files:
+        if chunks[-1] and (len(chunks[-1]) >= _CHUNK_FILES or total + size > _CHUNK_BYTES):
+            chunks.append([])
+            total = 0
+        chunks[-1].append(path)
+        total += size
     with _ReaderPool(reader, jobs) as processes:
-        yield from processes.read_chunks(_split_chunks(files), room)
+        yield from processes.read_chunks(chunks, room)
 
 
 class _ReaderPool:
@@ -123,40 +131,23 @@ class _ReaderPool:
         paths = [path for some, _ in ((chunk, None), *waiting) for path in some]
         waiting.clear()
         for path in paths:
-            yield from self._read_alone(path)
-
-    def _read_alone(self, path: str) -> list[FileResult]:
-        for _ in range(2):  # the pool may be broken already
-            future = self._submit([path])
-            try:
-                if future is not None:
-                    return future.result()
-            except BrokenProcessPool:
+            for _ in range(2):  # the pool may be broken already
+                future = self._submit([path])
+                try:
+                    if future is not None:
+                        yield from future.result()
+                        break
+                except BrokenProcessPool:
+                    self._renew()
+                    yield FileResult(path, None, reason=f"{Path(path).name}: {_FATAL}")
+                    break
                 self._renew()
-                return [FileResult(path, None, reason=f"{Path(path).name}: {_FATAL}")]
-            self._renew()
-        raise BrokenProcessPool("processes to read files in cannot be started")
+            else:
+                raise BrokenProcessPool("processes to read files in cannot be started")
 
     def _renew(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = self._open()
-
-
-def _split_chunks(files: Iterable[tuple[str, int]]) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    total = 0
-    for path, size in files:
-        if chunk and (len(chunk) >= _CHUNK_FILES or total + size > _CHUNK_BYTES):
-            yield chunk
-            chunk, total = [], 0
-        chunk.append(path)
-        total += size
-    if chunk:
-        yield chunk
-
-
-def _read_paths(reader: DocumentReader, paths: Sequence[str]) -> list[FileResult]:
-    return [_read_path(reader, path) for path in paths]
 
 
 def _read_path(reader: DocumentReader, path: str) -> FileResult:

@@ -78,33 +78,31 @@ class McpServerSource(ApiSource):
     async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
         """Call the server's tools; how long that may take is the server's own setting."""
         asked = dict(request.json or {})
+        query, limit = str(asked["query"]), int(asked["limit"])
         async with self.context.links.connect(self.name, self.server) as connection:
-            results = await self._call_tools(connection, str(asked["query"]), int(asked["limit"]))
-        body = _RESULTS.dump_json(results).decode()
+            tools = await connection.tools()
+            if self.server.tool not in tools:
+                raise SourceError(
+                    f"{self.name} has no tool called {self.server.tool!r}",
+                    help=f"Set search.mcp.{self.name}.tool to one of: {', '.join(sorted(tools))[:300]}.",
+                    provider=self.name,
+                )
+            parameters = tools[self.server.tool].input_schema.get("properties", {})
+            count = next((name for name in _COUNT_NAMES if name in parameters), None)
+            answer = await connection.call(self.server.tool, {"query": query, **({count: limit} if count else {})})
+            if answer.is_error:
+                raise rejection_error(self.name)
+            results = read_results(answer)[:limit]
+            fetch = self.server.fetch if self.server.fetch in tools else None
+            first = await _fetch_texts(connection, fetch, results[:MAX_TEXTS])
+        found = tuple(normalise_results([*first, *results[MAX_TEXTS:]], self.name))
+        body = _RESULTS.dump_json(found).decode()
         if len(body) > MAX_BYTES:
             raise too_large_error(self.name)
         return HttpResponse(200, {}, body)
 
     def _parse_body(self, body: str) -> tuple[ProviderResult, ...]:
         return tuple(self.parse_results(body))  # `fetch` has cleaned them
-
-    async def _call_tools(self, connection: McpConnection, query: str, limit: int) -> tuple[ProviderResult, ...]:
-        tools = await connection.tools()
-        if self.server.tool not in tools:
-            raise SourceError(
-                f"{self.name} has no tool called {self.server.tool!r}",
-                help=f"Set search.mcp.{self.name}.tool to one of: {', '.join(sorted(tools))[:300]}.",
-                provider=self.name,
-            )
-        parameters = tools[self.server.tool].input_schema.get("properties", {})
-        count = next((name for name in _COUNT_NAMES if name in parameters), None)
-        answer = await connection.call(self.server.tool, {"query": query, **({count: limit} if count else {})})
-        if answer.is_error:
-            raise rejection_error(self.name)
-        results = read_results(answer)[:limit]
-        fetch = self.server.fetch if self.server.fetch in tools else None
-        first = await _fetch_texts(connection, fetch, results[:MAX_TEXTS])
-        return tuple(normalise_results([*first, *results[MAX_TEXTS:]], self.name))
 
     async def _to_hits(self, results: ProviderResults, search: SearchRequest) -> list[Hit]:
         """Make a document of every text, however short: what is not on the web cannot be read anywhere else."""

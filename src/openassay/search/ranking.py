@@ -9,7 +9,7 @@ is .50, .635 and .657.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from functools import lru_cache
@@ -21,7 +21,7 @@ from openassay.models.evidence import Document, Hit, Passage
 from openassay.protocols import Embedder, FileStamp, PassageIndex, PassageMatch
 from openassay.text.sentences import SHINGLE_SIZE, containment, shingles, split_passages
 from openassay.text.urls import NEUTRAL, canonicalize_url, host_authority, host_of, unwrap_url
-from openassay.text.words import content_words, find_names, fold, stem, stems, words
+from openassay.text.words import content_words, find_names, fold, stem, stem_set, words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,23 +51,8 @@ def find_duplicates(texts: Iterable[tuple[str, str]], order: Sequence[str] = ())
     known = {name: shingles(text) for name, text in texts}
     position = {name: at for at, name in reversed(list(enumerate(order)))}
     ranked = sorted(known, key=lambda name: (position.get(name, len(order)), -len(known[name]), name))
-    alike = _find_copies(known)
-    kept: dict[str, list[str]] = {}  # with its copies; in order of preference
-    for name in ranked:
-        rivals = [other for other in kept if other in alike[name]]
-        better = next((other for other in rivals if len(known[name]) < LONGER_FACTOR * len(known[other])), None)
-        if better is not None:
-            kept[better].append(name)
-        else:
-            kept[name] = [copy for other in rivals for copy in (other, *kept.pop(other))]
-    return {copy: name for name, copies in kept.items() for copy in copies}
-
-
-def _find_copies(known: Mapping[str, Shingles]) -> dict[str, set[str]]:
-    """Find which texts are copies of which, both ways.
-
-    Only texts that share probes are compared in full, so the work grows with the amount of text and not with the
-    number of pairs."""
+    # Only texts that share probes are compared in full, so the work grows with the amount of text and not with the
+    # number of pairs.
     probes: dict[int, list[str]] = {}
     for name, own in known.items():
         for probe in nsmallest(PROBES, own):
@@ -82,7 +67,15 @@ def _find_copies(known: Mapping[str, Shingles]) -> dict[str, set[str]]:
             if known[other] == own if short else containment(known[other], own) >= THRESHOLD:
                 alike[other].add(name)
                 alike[name].add(other)
-    return alike
+    kept: dict[str, list[str]] = {}  # with its copies; in order of preference
+    for name in ranked:
+        rivals = [other for other in kept if other in alike[name]]
+        better = next((other for other in rivals if len(known[name]) < LONGER_FACTOR * len(known[other])), None)
+        if better is not None:
+            kept[better].append(name)
+        else:
+            kept[name] = [copy for other in rivals for copy in (other, *kept.pop(other))]
+    return {copy: name for name, copies in kept.items() for copy in copies}
 
 
 # Passages found by their words ------------------------------------------------------------------------
@@ -211,19 +204,15 @@ def fuse(lists: Iterable[Sequence[Hit]], today: date | None = None, *, moving: b
             ranks.setdefault(name, []).append(rank)
     best = {name: _merge_hits(hits) for name, hits in same.items()}
     recency = RECENCY_WEIGHT * MOVING_FACTOR if moving else RECENCY_WEIGHT
-    scores = {name: fsum(1 / (K + rank) for rank in ranks[name]) * _weight(best[name], today, recency) for name in best}
+    scores = {name: fsum(1 / (K + rank) for rank in ranks[name]) for name in best}
+    for name, hit in best.items():
+        if _is_page(hit):  # undated counts as three years old
+            age = (today - hit.published).days if today and hit.published else HALF_LIFE
+            newness = exp2(-max(0.0, age) / HALF_LIFE)
+            authority = host_authority(hit.host, hit.kind) - NEUTRAL
+            scores[name] *= (1 + recency * (newness - 0.5)) * (1 + AUTHORITY_WEIGHT * authority)
     ranked = sorted(best, key=lambda name: (-round(scores[name], 12), -best[name].score, name))
     return [best[name].model_copy(update={"score": round(scores[name], 6)}) for name in ranked]
-
-
-def _weight(hit: Hit, today: date | None, recency: float) -> float:
-    """Weigh a page by age and authority: 1 where nothing is known; undated counts as three years old."""
-    if not _is_page(hit):
-        return 1.0
-    age = (today - hit.published).days if today and hit.published else HALF_LIFE
-    newness = exp2(-max(0.0, age) / HALF_LIFE)
-    authority = host_authority(hit.host, hit.kind) - NEUTRAL
-    return (1 + recency * (newness - 0.5)) * (1 + AUTHORITY_WEIGHT * authority)
 
 
 def _is_page(hit: Hit) -> bool:
@@ -427,7 +416,7 @@ def _order_by_coverage(query: str, found: Sequence[RankedPassage]) -> list[Ranke
     Five passages about the same half of a question are worth less than two that have both.
     """
     left, chosen = list(found[:COVERED]), []
-    has = {ranked.key: _stems(ranked.text) for ranked in left}
+    has = {ranked.key: stem_set(ranked.text) for ranked in left}
     # Of the query's words that any passage has: those that few have tell more.
     counts = {
         word: sum(word in text for text in has.values())
@@ -442,11 +431,6 @@ def _order_by_coverage(query: str, found: Sequence[RankedPassage]) -> list[Ranke
         missing = {word: rarity for word, rarity in missing.items() if word not in has[left[best].key]}
         del left[best]
     return [*chosen, *left, *found[COVERED:]]
-
-
-@lru_cache(maxsize=1024)  # every query orders its passages twice
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stems(text))
 
 
 def _limit_per_document(ranked: Sequence[RankedPassage], limit: int) -> list[RankedPassage]:

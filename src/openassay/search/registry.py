@@ -149,7 +149,16 @@ def choose_sources(options: ResearchOptions, context: SourceContext) -> SourceSe
         return [_get_source(name, options, context) for name in options.sources], {}
     if options.source != "auto":
         names = [name.strip() for name in options.source.split(",") if name.strip()] or [options.source]
-        return _select_by_name(list(dict.fromkeys(names)), options, context), {}
+        if options.docs and "documents" not in names:  # documents that were given are asked beside the others
+            names = ["documents", *names]
+        chosen = [_get_source(name, options, context) for name in dict.fromkeys(names)]
+        remote = [source.name for source in chosen if isinstance(source, RemoteSource)]
+        if (options.docs or options.private) and remote and not options.web:
+            raise UsageError(
+                f"{', '.join(remote)} would receive queries about your documents",
+                help="Add --web if that is what you want.",
+            )
+        return chosen, {}
     own = [_get_source("documents", options, context)] if options.docs else []
     if own and not options.web:
         return own, {}
@@ -164,20 +173,6 @@ def choose_sources(options: ResearchOptions, context: SourceContext) -> SourceSe
         "data on five companies."
     )
     return [_get_source("demo", options, context)], notices
-
-
-def _select_by_name(names: Sequence[str], options: ResearchOptions, context: SourceContext) -> list[Source]:
-    """Build the named sources; documents that were given are asked beside them."""
-    if options.docs and "documents" not in names:
-        names = ["documents", *names]
-    chosen = [_get_source(name, options, context) for name in names]
-    remote = [source.name for source in chosen if isinstance(source, RemoteSource)]
-    if (options.docs or options.private) and remote and not options.web:
-        raise UsageError(
-            f"{', '.join(remote)} would receive queries about your documents",
-            help="Add --web if that is what you want.",
-        )
-    return chosen
 
 
 def _get_source(name: str, options: ResearchOptions, context: SourceContext) -> Source:
@@ -210,9 +205,21 @@ def _select_web_sources(depth: Depth, context: SourceContext) -> tuple[list[Sour
     candidates = drop_stand_ins([source for source in remote if source.is_available() and wanted & set(source.types)])
     if not candidates:
         return [], {}, NO_PROVIDER
-    reached = _check_reachability(candidates)
-    lost = [source.name for source, there in zip(candidates, reached, strict=True) if not there]
-    found = [source for source, there in zip(candidates, reached, strict=True) if there]
+    reached = [False] * len(candidates)
+
+    def check(index: int) -> None:
+        reached[index] = candidates[index].is_reachable()
+
+    # All at once, in threads that are not waited for any longer: a lookup may hang without a network.
+    threads = [Thread(target=check, args=(index,), daemon=True) for index in range(len(candidates))]
+    for thread in threads:
+        thread.start()
+    until = monotonic() + REACH_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, until - monotonic()))
+    in_time = list(reached)  # a thread that ends later changes nothing
+    lost = [source.name for source, there in zip(candidates, in_time, strict=True) if not there]
+    found = [source for source, there in zip(candidates, in_time, strict=True) if there]
     if not found:
         return [], {}, f"{NO_NETWORK} ({', '.join(lost)})"
     notices = {"reach": f"Not asked, since they could not be reached: {', '.join(lost)}."} if lost else {}
@@ -228,22 +235,6 @@ def drop_stand_ins(sources: Sequence[RemoteSource]) -> list[RemoteSource]:
     proper = [source for source in sources if source not in stand_ins and not getattr(source, "one_site", False)]
     served = {kind for source in proper for kind in source.types}
     return [source for source in sources if source not in stand_ins or not served.issuperset(source.types)]
-
-
-def _check_reachability(sources: Sequence[RemoteSource]) -> list[bool]:
-    """Check all sources at once, in threads that are not waited for any longer: a lookup may hang without a network."""
-    reached = [False] * len(sources)
-
-    def check(index: int) -> None:
-        reached[index] = sources[index].is_reachable()
-
-    threads = [Thread(target=check, args=(index,), daemon=True) for index in range(len(sources))]
-    for thread in threads:
-        thread.start()
-    until = monotonic() + REACH_SECONDS
-    for thread in threads:
-        thread.join(max(0.0, until - monotonic()))
-    return list(reached)
 
 
 # Documents that people have given are stored once, by their text: the same text may be several people's, and what one

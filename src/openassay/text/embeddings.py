@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openassay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -206,7 +206,14 @@ class EmbeddingCache:
                 missing = [key for key in wanted if key not in found]
                 computed = self._embedder.embed([wanted[key] for key in missing]).astype(np.float16)
                 fresh = {key: row.tobytes() for key, row in zip(missing, computed, strict=True)}
-                self._store(fresh)
+
+                def write(connection: sqlite3.Connection) -> None:
+                    with connection:
+                        connection.executemany(STORE, fresh.items())
+                        connection.execute(PRUNE, (self._limit,))
+
+                if fresh:
+                    self._run_on_cache(write)
             found |= fresh
         joined = b"".join(found[key] for key in keys)
         return np.frombuffer(joined, np.float16).reshape(len(keys), -1).astype(np.float32) if keys else empty
@@ -230,17 +237,6 @@ class EmbeddingCache:
         if keys:
             self._run_on_cache(look_up)
         return found
-
-    def _store(self, fresh: Mapping[bytes, bytes]) -> None:
-        if not fresh:
-            return
-
-        def write(connection: sqlite3.Connection) -> None:
-            with connection:
-                connection.executemany(STORE, fresh.items())
-                connection.execute(PRUNE, (self._limit,))
-
-        self._run_on_cache(write)
 
     def _run_on_cache(self, action: Callable[[sqlite3.Connection], None]) -> None:
         """Runs an action on the cache, once more on a new file if this one turns out to be corrupt."""

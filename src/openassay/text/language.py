@@ -77,24 +77,21 @@ _COMMON = {code: frozenset(told.split()) for code, told in _SHARED.items()}
 def detect_language(text: str) -> str | None:
     """Its two-letter code, as in "de"; None for what is short, mixed, or in a language not told apart here."""
     asked = _APART.sub(" ", normalize("NFC", text))
-    return _detect_by_script(asked.casefold()) or _detect_by_words(_WORDS.findall(asked))
-
-
-def _detect_by_script(text: str) -> str | None:
+    folded = asked.casefold()
     for code, script in _SCRIPTS.items():
-        if code == "ja" and not re.search(f"[{_KANA}]", text):
+        if code == "ja" and not re.search(f"[{_KANA}]", folded):
             continue
-        rest, characters = re.subn(script, "", text)
+        rest, characters = re.subn(script, "", folded)
         written = characters * (DENSE if code in _DENSE else 1)
         if written >= FEWEST and written >= MOSTLY * (written + sum(map(str.isalpha, rest))):
             # Of the languages that share a script the one it is taken for, unless there are signs of another.
-            if code == "ru" and _UKRAINIAN.search(text):
-                return None if _RUSSIAN.search(text) else "uk"
-            return None if code in _OTHERS and re.search(_OTHERS[code], text) else code
-    return None
-
-
-def _detect_by_words(words: list[str]) -> str | None:
+            if code == "ru" and _UKRAINIAN.search(folded):
+                if not _RUSSIAN.search(folded):
+                    return "uk"
+            elif code not in _OTHERS or not re.search(_OTHERS[code], folded):
+                return code
+            break
+    words = _WORDS.findall(asked)
     said = [word.casefold() for place, word in enumerate(words) if place == 0 or word.islower()]
     english = [word for word in said if word in _ENGLISH]
     distinct = set(said)

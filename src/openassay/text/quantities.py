@@ -42,22 +42,22 @@ _MOST_WORDS = 12  # longer runs of number words are lists or noise
 def read_number_words(text: str, match: re.Match[str]) -> tuple[list[str], int]:
     """The run of words that make one number, and where it ends."""
     words, end = [match.group().lower()], match.end()
-    while len(words) < _MOST_WORDS and (more := _NEXT_WORD.match(text, end)) and _continues_number(words, more):
-        words.append(more[1].lower())
+    while len(words) < _MOST_WORDS and (more := _NEXT_WORD.match(text, end)):
+        word = more[1].lower()
+        if word not in NUMBER_WORDS:  # re.I also matches "ſix"
+            break
+        before, value = NUMBER_WORDS[words[-1]], NUMBER_WORDS[word]
+        # "two hundred" is one number, "two, three" is not.
+        if more.group().startswith(" and"):
+            continues = before in (100, 1000, 10**6) and value < 100
+        else:
+            adds = before >= 100 or (before in range(20, 100, 10) and 0 < value < 10)
+            continues = adds or value >= 100 or word == "dozen"
+        if not continues:
+            break
+        words.append(word)
         end = more.end()
     return words, end
-
-
-def _continues_number(words: list[str], more: re.Match[str]) -> bool:
-    """Whether a further number word belongs to the same number: "two hundred" but not "two, three"."""
-    if more[1].lower() not in NUMBER_WORDS:  # re.I also matches "ſix"
-        return False
-    before, word = NUMBER_WORDS[words[-1]], NUMBER_WORDS[more[1].lower()]
-    if more.group().startswith(" and"):
-        return before in (100, 1000, 10**6) and word < 100
-    if word >= 100 or more[1].lower() == "dozen":
-        return True
-    return before >= 100 or (before in range(20, 100, 10) and 0 < word < 10)
 
 
 def sum_number_words(words: list[str]) -> Decimal:
@@ -354,15 +354,11 @@ _LONGEST = 24  # characters; what is longer is an identifier, and Decimal would 
 
 def find_quantities(text: str) -> tuple[Quantity, ...]:
     """All figures of the text in order; citation marks and list numbering are not figures."""
-    return _find_with_cache(text) if len(text) <= _REMEMBERED else _find_in_text(text)
+    return (_find_in_text if len(text) <= _REMEMBERED else _find_in_text.__wrapped__)(text)
 
 
 # A sentence is looked at as a finding, a claim, a witness and a part of the report: five times and more in a run.
 @lru_cache(maxsize=4096)
-def _find_with_cache(text: str) -> tuple[Quantity, ...]:
-    return _find_in_text(text)
-
-
 def _find_in_text(text: str) -> tuple[Quantity, ...]:
     clean = _LIST_MARK.sub(_blank_out, _CITATION.sub(_blank_out, text))
     lowered = _WORD_CAPITALS.sub(lambda match: match.group().lower(), clean)
@@ -372,7 +368,27 @@ def _find_in_text(text: str) -> tuple[Quantity, ...]:
         found = list(_read_match(clean, match))
         figures += found
         position = max([match.end(), *(item.quantity.end for item in found)])
-    return tuple(_link_neighbours(clean, figures))
+    # Ends of ranges share unit and magnitude; what follows ± is an uncertainty.
+    items = [item.quantity for item in figures]
+    for index in range(len(items) - 1):
+        first, second = items[index], items[index + 1]
+        gap = clean[first.end : second.start]
+        if len(gap) > 16 or "date" in (first.kind, second.kind):
+            continue
+        if _ERROR.fullmatch(gap):
+            items[index] = _complete_range_start(first, second, figures[index + 1].scale)
+            items[index + 1] = replace(second, kind="uncertainty")
+            continue
+        # "14% to $31.9 billion" is a change and a level, "in 2019 to 7 million" a date and a level, not a range.
+        alike = first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)
+        alike = alike and not (first.kind == "year" and abs(second.value) > _FARTHEST * first.value)
+        if alike and (_RANGE.fullmatch(gap) or (gap == " and " and _follows_word(clean, first, "between"))):
+            ranged = not _follows_word(clean, first, "from") and first.kind != "year"
+            items[index] = replace(_complete_range_start(first, second, figures[index + 1].scale), ranged=ranged)
+            if first.kind == "money" and second.kind == "number" and not second.unit:
+                second = replace(second, kind="money", unit=first.unit)
+            items[index + 1] = replace(second, ranged=ranged, approximate=first.approximate)
+    return tuple(items)
 
 
 def _blank_out(match: re.Match[str]) -> str:
@@ -408,35 +424,37 @@ def _simple_quantity(
 
 
 def _read_number(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]:
-    digits, start, end = match["digits"], match.start(), match.end()
-    if _is_in_name(text, match.start("digits")):
-        return
+    digits, start, end, first = match["digits"], match.start(), match.end(), match.start("digits")
+    # The 19 of COVID-19 belongs to a name; the 2021 of mid-2021 does not.
+    if first >= 2 and text[first - 1] == "-" and text[first - 2].isalpha():
+        word = re.search(r"\w{1,20}-$", text[max(0, first - 21) : first])
+        if word and any(letter.isupper() for letter in word.group()):
+            return
     if len(digits) > _LONGEST or (value := _parse_decimal(digits, text, end)) is None:
-        yield from _read_label(digits, match.start("digits"))
+        # A list like 1,5 is two numbers; a version like 1.2.3 is one label.
+        if "," in digits and "." not in digits and len(digits) <= _LONGEST:
+            for piece in re.finditer(r"\d+", digits):
+                quantity = Quantity(Decimal(piece.group()), "", "number", first + piece.start(), first + piece.end())
+                yield _QuantityWithScale(quantity, Decimal(1))
+            return
+        quantity = Quantity(Decimal(0), "", "label", first, first + len(digits), label=digits)
+        yield _QuantityWithScale(quantity, Decimal(1))
         return
     if _is_sign(text, match):
         value = -value
     if match["inner"] == "(":
         closed = text[end : end + 1] == ")"
         accounting = closed and (match["mark"] or PERCENT.match(text, end + 1))
-        start = start if match["mark"] or accounting else match.start("digits")
+        start = start if match["mark"] or accounting else first
         end, value = (end + 1, -value) if accounting else (end, value)
     elif match["sign"] and not _is_sign(text, match) and match["sign"] != "+":
-        start = match.start("mark") if match["mark"] else match.start("digits")
+        start = match.start("mark") if match["mark"] else first
     yield _read_suffix(text, value, start, end, CURRENCY.get(match["mark"] or "", ""))
 
 
 def _normalize_decimal(value: Decimal) -> Decimal:
     """Equal values print alike: $6.4 billion and $6,400 million are both 6400000000."""
     return Decimal(format(value.normalize(), "f"))
-
-
-def _is_in_name(text: str, start: int) -> bool:
-    """The 19 of COVID-19 belongs to a name; the 2021 of mid-2021 does not."""
-    if start < 2 or text[start - 1] != "-" or not text[start - 2].isalpha():
-        return False
-    word = re.search(r"\w{1,20}-$", text[max(0, start - 21) : start])
-    return bool(word and any(letter.isupper() for letter in word.group()))
 
 
 def _is_sign(text: str, match: re.Match[str]) -> bool:
@@ -448,17 +466,6 @@ def _is_sign(text: str, match: re.Match[str]) -> bool:
     # "5 -7", "5 –7" and "5%-7%" are ranges
     before = text[max(0, match.start("sign") - 2) : match.start("sign")].rstrip()[-1:]
     return not before.isdigit() and before != "%"
-
-
-def _read_label(digits: str, start: int) -> Iterator[_QuantityWithScale]:
-    """A list like 1,5 is two numbers; a version like 1.2.3 is one label."""
-    if "," in digits and "." not in digits and len(digits) <= _LONGEST:
-        for piece in re.finditer(r"\d+", digits):
-            quantity = Quantity(Decimal(piece.group()), "", "number", start + piece.start(), start + piece.end())
-            yield _QuantityWithScale(quantity, Decimal(1))
-        return
-    quantity = Quantity(Decimal(0), "", "label", start, start + len(digits), label=digits)
-    yield _QuantityWithScale(quantity, Decimal(1))
 
 
 def _parse_decimal(digits: str, text: str, end: int) -> Decimal | None:
@@ -512,7 +519,18 @@ def _read_words(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]
         elif _HALF_OF.match(text, match.end()):
             yield _make_fraction(text, Decimal("0.5"), match.start(), match.end())
     elif word in NUMBER_WORDS:
-        yield from _read_number_phrase(text, match)
+        # two, twenty-five, three hundred and six thousand, two and a half million, two thirds
+        words, end = read_number_words(text, match)
+        if fraction := read_fraction(text, words, end):
+            yield _make_fraction(text, fraction[0], match.start(), fraction[1])
+            return
+        value = sum_number_words(words)
+        if half := AND_A_HALF.match(text, end):
+            value, end = value + Decimal("0.5"), half.end()
+        found = _read_suffix(text, value, match.start(), end, "")
+        # "one" is a pronoun more often than a figure.
+        if words != ["one"] or found.quantity.end > end or half:
+            yield found
     elif not word.endswith("s"):
         value = Decimal(ORDINALS.index(word) + 1)
         yield _QuantityWithScale(Quantity(value, "", "ordinal", match.start(), match.end()), Decimal(1))
@@ -522,47 +540,8 @@ def _make_fraction(text: str, part: Decimal, start: int, end: int) -> _QuantityW
     return _QuantityWithScale(Quantity(part, "", "fraction", start, end, _is_approximate(text, start)), Decimal(1))
 
 
-def _read_number_phrase(text: str, match: re.Match[str]) -> Iterator[_QuantityWithScale]:
-    """two, twenty-five, three hundred and six thousand, two and a half million, two thirds."""
-    words, end = read_number_words(text, match)
-    if part := read_fraction(text, words, end):
-        yield _make_fraction(text, part[0], match.start(), part[1])
-        return
-    value = sum_number_words(words)
-    if half := AND_A_HALF.match(text, end):
-        value, end = value + Decimal("0.5"), half.end()
-    found = _read_suffix(text, value, match.start(), end, "")
-    # "one" is a pronoun more often than a figure.
-    if words != ["one"] or found.quantity.end > end or half:
-        yield found
-
-
 def _is_approximate(text: str, start: int) -> bool:
     return bool(_APPROXIMATE.search(text[max(0, start - 24) : start]))
-
-
-def _link_neighbours(text: str, found: list[_QuantityWithScale]) -> Iterator[Quantity]:
-    """Ends of ranges share unit and magnitude; what follows ± is an uncertainty."""
-    items = [item.quantity for item in found]
-    for index in range(len(found) - 1):
-        first, second = items[index], items[index + 1]
-        gap = text[first.end : second.start]
-        if len(gap) > 16 or "date" in (first.kind, second.kind):
-            continue
-        if _ERROR.fullmatch(gap):
-            items[index] = _complete_range_start(first, second, found[index + 1].scale)
-            items[index + 1] = replace(second, kind="uncertainty")
-            continue
-        # "14% to $31.9 billion" is a change and a level, "in 2019 to 7 million" a date and a level, not a range.
-        alike = first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)
-        alike = alike and not (first.kind == "year" and abs(second.value) > _FARTHEST * first.value)
-        if alike and (_RANGE.fullmatch(gap) or (gap == " and " and _follows_word(text, first, "between"))):
-            ranged = not _follows_word(text, first, "from") and first.kind != "year"
-            items[index] = replace(_complete_range_start(first, second, found[index + 1].scale), ranged=ranged)
-            if first.kind == "money" and second.kind == "number" and not second.unit:
-                second = replace(second, kind="money", unit=first.unit)
-            items[index + 1] = replace(second, ranged=ranged, approximate=first.approximate)
-    yield from items
 
 
 def _follows_word(text: str, quantity: Quantity, word: str) -> bool:

@@ -121,7 +121,18 @@ def relate(left: str, right: str) -> Relation | None:
     if a.unit != b.unit or (a.object and b.object and not a.object & b.object):
         return None
     if math.isclose(a.value, b.value, rel_tol=1e-9):
-        return "same" if _is_rewording(left, right) or _has_same_figure(left, right, a, b) else None
+        if _is_rewording(left, right):
+            return "same"
+        # Counts are common (12 people), so they need the wording of bare figures; so does a figure with a single word
+        # ahead of it ("metfenil 50 mg"), which does not say what it measures.
+        bare = a.counts or min(len(set(a.matter)), len(set(b.matter))) < A_MATTER
+        alike = _has_same_wording(a, b) if bare else _matter_overlap(a, b) >= SAME_MATTER
+        years_a, years_b = find_years(left), find_years(right)
+        same_time = not years_a or not years_b or bool(years_a & years_b)
+        if not (alike and same_time and a.uncertainty == b.uncertainty):
+            return None
+        # Only what stands ahead of the figure can turn it round: what follows compares it with others.
+        return None if are_opposite(left[: a.end], right[: b.end]) else "same"
     return _compare_values(left, right, a, b) if _matter_overlap(a, b) >= SAME_MATTER else None
 
 
@@ -139,21 +150,6 @@ def _is_rewording(left: str, right: str) -> bool:
         if not is_same and SequenceMatcher(None, one, other).ratio() < ONE_SPELLING:
             return False
     return True
-
-
-def _has_same_figure(left: str, right: str, a: MainFigure, b: MainFigure) -> bool:
-    """Counts are common (12 people), so they need the wording of bare figures; so does a figure with a single word
-    ahead of it ("metfenil 50 mg"), which does not say what it measures. Only what stands ahead of the figure can turn
-    it round: what follows compares it with others ("higher than ...")."""
-    bare = a.counts or min(len(set(a.matter)), len(set(b.matter))) < A_MATTER
-    alike = _has_same_wording(a, b) if bare else _matter_overlap(a, b) >= SAME_MATTER
-    years_a, years_b = find_years(left), find_years(right)
-    return (
-        alike
-        and (not years_a or not years_b or bool(years_a & years_b))
-        and a.uncertainty == b.uncertainty
-        and not are_opposite(left[: a.end], right[: b.end])
-    )
 
 
 def _compare_values(left: str, right: str, a: MainFigure, b: MainFigure) -> Relation | None:
@@ -190,8 +186,16 @@ def find_main_figure(text: str) -> MainFigure | None:
         return None
     found = find_quantities(text)
     at = next((at for at, quantity in enumerate(found) if _is_measurement(quantity)), None)
-    if at is None:
-        at = next((at for at, quantity in enumerate(found) if _is_count(text, quantity)), None)
+    for index, count in enumerate(found if at is None else ()):
+        # A bare number that is no year and no part of a name or label: not 1877, Android 12, page 6.
+        if count.kind != "number" or count.unit or _YEAR.fullmatch(text[count.start : count.end]):
+            continue
+        word = "".join(text[: count.start].split()[-1:])
+        titled = any(map(str.isupper, word))  # "iPhone" too
+        named = titled and fold(word) not in STOP_WORDS and not count.approximate
+        if not named and fold(word) not in _LABELS:
+            at = index
+            break
     if at is None:
         return None
     quantity, follower = found[at], found[at + 1] if at + 1 < len(found) else None
@@ -201,32 +205,24 @@ def find_main_figure(text: str) -> MainFigure | None:
         following = _NEXT.match(text, quantity.end)
         word = fold(following[1]) if following else ""
         unit = stem(word) if word and word not in STOP_WORDS else ""
-    return MainFigure(
-        float(quantity.value),
-        unit,
-        float(error.value) if error else None,
-        tuple(stems(text[: quantity.start])[-WINDOW:]),
-        _figure_object(text, error.end if error else quantity.end),
-        counts,
-        quantity.start,
-        error.end if error else quantity.end,
-    )
+    end = error.end if error else quantity.end
+    # What it went to. From, with, by, using, in and at tell how and where it was found, not what it is.
+    went_to = _WENT_TO.match(_IN_YEAR.sub("", text[end : end + 160]))
+    aims: list[str] = []
+    for word in went_to[1].split() if went_to else []:
+        if fold(word) in _PREPOSITIONS or word[0].isdigit() or len(aims) == OBJECT:
+            break
+        aims.extend(stem(part) for part in content_words(word) if part not in _TIME_WORDS)
+        if word.endswith((",", ";", ".", ":", ")")):
+            break
+    matter = tuple(stems(text[: quantity.start])[-WINDOW:])
+    uncertainty = float(error.value) if error else None
+    return MainFigure(float(quantity.value), unit, uncertainty, matter, frozenset(aims), counts, quantity.start, end)
 
 
 def _is_measurement(quantity: Quantity) -> bool:
     """A figure with a unit; spans of time only say over what something was measured."""
     return quantity.kind in ("number", "percent", "money") and bool(quantity.unit) and quantity.unit not in _TIME_UNITS
-
-
-def _is_count(text: str, quantity: Quantity) -> bool:
-    """A bare number that is no year and no part of a name or label: not 1877, Android 12, page 6."""
-    if quantity.kind != "number" or quantity.unit or _YEAR.fullmatch(text[quantity.start : quantity.end]):
-        return False
-    before = text[: quantity.start].split()[-1:]
-    word = before[0] if before else ""
-    titled = word[:1].isupper() or any(letter.isupper() for letter in word[1:])  # "iPhone" too
-    named = titled and fold(word) not in STOP_WORDS and not quantity.approximate
-    return not named and fold(word) not in _LABELS
 
 
 _YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
@@ -237,19 +233,6 @@ _LABELS = frozenset(
 
 
 _NEXT = re.compile(r"\s([^\W\d_][\w'’-]*)")
-
-
-def _figure_object(text: str, end: int) -> frozenset[str]:
-    """What a figure went to. From, with, by, using, in and at tell how and where it was found, not what it is."""
-    found = _WENT_TO.match(_IN_YEAR.sub("", text[end : end + 160]))
-    said: list[str] = []
-    for word in found[1].split() if found else []:
-        if fold(word) in _PREPOSITIONS or word[0].isdigit() or len(said) == OBJECT:
-            break
-        said.extend(stem(part) for part in content_words(word) if part not in _TIME_WORDS)
-        if word.endswith((",", ";", ".", ":", ")")):
-            break
-    return frozenset(said)
 
 
 _PREPOSITIONS = frozenset(

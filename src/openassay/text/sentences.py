@@ -136,8 +136,15 @@ LONGEST_PASSAGE = 1000
 
 def split_passages(document: str, text: str) -> list[Passage]:
     """Consecutive passages of whole sentences. They cover every sentence and never overlap."""
+    pieces: list[TextSpan] = []
+    covered = 0
+    for piece in split_sentences(text):
+        # A line without a sentence (a long table row) is cut so that nothing is lost.
+        pieces += (*_cut_long_text(text, covered, piece.start), piece)
+        covered = piece.end
+    pieces += _cut_long_text(text, covered, len(text))
     groups: list[list[TextSpan]] = []
-    for piece in _split_pieces(text):
+    for piece in pieces:
         # A sentence joins while the passage is short; a blank line ends one that is long enough.
         fits = False
         if groups and piece.end - groups[-1][0].start <= LONGEST_PASSAGE:
@@ -152,18 +159,6 @@ def split_passages(document: str, text: str) -> list[Passage]:
         Passage(document=document, start=group[0].start, end=group[-1].end, text=text[group[0].start : group[-1].end])
         for group in groups
     ]
-
-
-def _split_pieces(text: str) -> list[TextSpan]:
-    """Sentences; a line without any (a long table row) is cut at LONGEST so that nothing is lost."""
-    pieces: list[TextSpan] = []
-    covered = 0
-    for piece in split_sentences(text):
-        pieces.extend(_cut_long_text(text, covered, piece.start))
-        pieces.append(piece)
-        covered = piece.end
-    pieces.extend(_cut_long_text(text, covered, len(text)))
-    return pieces
 
 
 def _cut_long_text(text: str, start: int, end: int) -> list[TextSpan]:

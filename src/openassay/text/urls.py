@@ -149,7 +149,15 @@ def redirect_target(host: str, path: str, query: str) -> str | None:
     if host == "cdn.ampproject.org" or host.endswith(".cdn.ampproject.org"):
         return _amp_target(_AMP_CACHE, path, query)
     if host == "bing.com":
-        return _bing_target(query) if path == "/ck/a" else _amp_target(_AMP_VIEWER, path, query)
+        if path != "/ck/a":
+            return _amp_target(_AMP_VIEWER, path, query)
+        # `u` is "a1" and the target in base64 without its padding.
+        code = parse_qs(query).get("u", [""])[0]
+        try:
+            target = base64.urlsafe_b64decode(code[2:] + "=" * (-len(code[2:]) % 4)).decode()
+        except ValueError:  # no base64, or no text in it
+            return None
+        return _web_url_or_none(target) if code.startswith("a1") else None
     if host == "r.search.yahoo.com":
         found = _YAHOO.search(path)
         return _web_url_or_none(unquote(found[1])) if found else None
@@ -167,17 +175,6 @@ def _amp_target(form: re.Pattern[str], path: str, query: str) -> str | None:
     if not found:
         return None
     return f"{'https' if found[1] else 'http'}://{path[found.end() :]}{'?' if query else ''}{query}"
-
-
-def _bing_target(query: str) -> str | None:
-    """`u` is "a1" and the target in base64 without its padding."""
-    code = parse_qs(query).get("u", [""])[0]
-    if not code.startswith("a1"):
-        return None
-    try:
-        return _web_url_or_none(base64.urlsafe_b64decode(code[2:] + "=" * (-len(code[2:]) % 4)).decode())
-    except ValueError:  # no base64, or no text in it
-        return None
 
 
 def _web_url_or_none(url: str) -> str | None:
@@ -370,7 +367,12 @@ def _simplify_url(text: str) -> str:
     address = parse_url(unwrap_url(text))
     if address is None:
         return text.strip()
-    host, query = _normalize_host(address.host), _normalize_query(address.query)
+    host, query = _MOBILE_WIKI.sub(".", address.host.rstrip(".")), _normalize_query(address.query)
+    first, _, rest = host.partition(".")
+    # m.co.uk is a name of its own, as m.me is.
+    mobile = first in ("m", "mobile", "amp") and "." in rest and registrable_domain(rest)
+    if mobile or (first == "www" and "." in rest):
+        host = rest
     path = _ENCODED.sub(lambda found: _DECODED.get(found[0].upper(), found[0].upper()), address.path)
     path = _INDEX.sub("/", _SESSION_IN_PATH.sub("", path))
     work = work_id_at(host, path, query)
@@ -389,15 +391,6 @@ def _simplify_url(text: str) -> str:
 _MOBILE_WIKI = re.compile(
     r"\.m\.(?=(?:wikipedia|wiktionary|wikimedia|wikiquote|wikisource|wikibooks|wikinews|wikiversity|wikivoyage|wikidata)\.org$)"
 )
-
-
-def _normalize_host(host: str) -> str:
-    host = _MOBILE_WIKI.sub(".", host.rstrip("."))
-    first, _, rest = host.partition(".")
-    if first == "www" and "." in rest:
-        return rest
-    # m.co.uk is a name of its own, as m.me is.
-    return rest if first in ("m", "mobile", "amp") and "." in rest and registrable_domain(rest) else host
 
 
 # Paths -----------------------------------------------------------------------------------------------
@@ -442,7 +435,9 @@ _SESSION = re.compile(r"[0-9a-f]{32}", re.I)  # what `sid` holds where it is no 
 def _normalize_query(query: str) -> str:
     kept = []
     for pair in query.split("&"):
-        name, value = map(_requote, pair.partition("=")[::2])
+        name, value = (
+            quote(unquote_to_bytes(part.replace("+", " ")), safe="-._~!$'()*,:@/") for part in pair.partition("=")[::2]
+        )
         is_tracking = bool(_TRACKING.fullmatch(name)) or value.lower() in _AMP_VALUES.get(name.lower(), ())
         if name.lower() == "sid":
             is_tracking = bool(_SESSION.fullmatch(value))
@@ -450,7 +445,3 @@ def _normalize_query(query: str) -> str:
             kept.append((name, value))
     # Sorted by name alone: where one comes twice, its values may have a meaning in their order.
     return "&".join(f"{name}={value}" if value else name for name, value in sorted(kept, key=lambda pair: pair[0]))
-
-
-def _requote(text: str) -> str:
-    return quote(unquote_to_bytes(text.replace("+", " ")), safe="-._~!$'()*,:@/")

@@ -159,13 +159,13 @@ def find_names(text: str) -> list[str]:
 
 
 def jaccard(left: str, right: str) -> float:
-    a, b = _stem_set(left), _stem_set(right)
+    a, b = stem_set(left), stem_set(right)
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
 # Statements are compared with each other, pair by pair: 240 claims were stemmed 27 s long.
 @lru_cache(maxsize=8_192)
-def _stem_set(text: str) -> frozenset[str]:
+def stem_set(text: str) -> frozenset[str]:
     return frozenset(stems(text))
 
 
