@@ -310,7 +310,12 @@ def build_paragraphs(title: str, claims: Sequence[Claim], voice: WritingStyle, g
     # What is ranked or compared comes first, in its own order.
     first: list[Paragraph] = []
     if order := find_ranking(f"{goal} {title}"):
-        ranked = _rank_by_figure(claims, descending=order == "descending")
+        # Statements with a figure in the unit most of them use, by its size.
+        measured = {claim.id: found for claim in claims if (found := find_main_figure(claim.text)) is not None}
+        units = [found.unit for found in measured.values()]
+        common, sign = max(units, key=units.count, default=""), -1 if order == "descending" else 1
+        chosen = [claim for claim in claims if claim.id in measured and measured[claim.id].unit == common]
+        ranked = sorted(chosen, key=lambda claim: measured[claim.id].value * sign) if len(chosen) > 1 else []
         first = [ranked[at : at + voice.paragraph] for at in range(0, len(ranked), voice.paragraph)]
     elif sides := find_sides(goal):
         first = pair_sides(claims, sides, voice.paragraph)
@@ -343,17 +348,6 @@ def build_paragraphs(title: str, claims: Sequence[Claim], voice: WritingStyle, g
         if len(paragraph) == 1:
             alone[caveat] = paragraph
     return [*first, *(_order_claims(title, paragraph, voice) for paragraph in gathered), *([row] for row in rows)]
-
-
-def _rank_by_figure(claims: Sequence[Claim], *, descending: bool) -> list[Claim]:
-    """Statements with a figure in the unit most of them use, by its size."""
-    measured = {claim.id: found for claim in claims if (found := find_main_figure(claim.text)) is not None}
-    units = [found.unit for found in measured.values()]
-    common = max(units, key=units.count, default="")
-    if units.count(common) < 2:
-        return []
-    chosen = [claim for claim in claims if claim.id in measured and measured[claim.id].unit == common]
-    return sorted(chosen, key=lambda claim: measured[claim.id].value * (-1 if descending else 1))
 
 
 def _closeness(claim: Claim, paragraph: Paragraph, alike: ClaimSimilarity) -> float:

@@ -274,7 +274,19 @@ def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirem
     asked, answers, given = request.understanding, request.answers, request.answers.items()
     offered = list_scope_options(asked, company=company)
     depth, use = answers.get("depth", ""), parse_use(answers.get("use", ""))
-    chosen = _choose_sides(answers.get("scope", ""), offered, asked)
+    # A sub-question for each side that was chosen, by its label or number, or named in words of their own.
+    scope, texts = answers.get("scope", ""), list[str]()
+    numbered = _NUMBERS.match(scope)
+    if numbered:
+        texts += [offered[int(number) - 1].text for number in re.findall(r"\d", scope)]
+    for part in () if numbered else (" ".join(part.split()).strip(" .?!") for part in re.split(r"[;\n]", scope)):
+        if fold(part) == fold(EVERY):
+            texts += [side.text for side in offered]
+        elif named := [side.text for side in offered if fold(side.label) in fold(part)]:
+            texts += named
+        elif part:
+            texts.append(fill_template(f"What is known about {{topic}} with regard to {part}?", asked))
+    chosen = list(dict.fromkeys(texts))
     facets = (fill_template(use.text, asked),) if use else ()
     purpose = " ".join(answers.get("use", "").split()).strip(" .?!").removeprefix("for ").removeprefix("For ")
     of_purpose = (fill_template(f"What matters about {{topic}} for {purpose}?", asked),) if purpose and not use else ()
@@ -306,21 +318,6 @@ def collect_requirements(request: PlanRequest, *, company: bool) -> PlanRequirem
         constraints=(*(f"{key}: {_flatten(text)}" for key, text in given), *said),
         reasoning=tuple(reasons),
     )
-
-
-def _choose_sides(answer: str, offered: list[ScopeOption], understanding: Understanding) -> list[str]:
-    """A sub-question for each side that was chosen, by its label or number, or named in words of their own."""
-    if _NUMBERS.match(answer):
-        return list(dict.fromkeys(offered[int(number) - 1].text for number in re.findall(r"\d", answer)))
-    texts: list[str] = []
-    for part in (" ".join(part.split()).strip(" .?!") for part in re.split(r"[;\n]", answer)):
-        if fold(part) == fold(EVERY):
-            texts += [side.text for side in offered]
-        elif named := [side.text for side in offered if fold(side.label) in fold(part)]:
-            texts += named
-        elif part:
-            texts.append(fill_template(f"What is known about {{topic}} with regard to {part}?", understanding))
-    return list(dict.fromkeys(texts))
 
 
 def _collect_context(request: PlanRequest) -> dict[str, str]:

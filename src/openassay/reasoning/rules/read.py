@@ -156,9 +156,14 @@ def resolve_pointer(sentence: str, before: Sequence[str], title: str, known: Col
         if any(not _PLACED.search(said[: said.find(one)]) for one in rivals):
             return ""
     else:
-        name = _resolve_from_title(pointer, kind, title)
-    if not name:
-        return ""
+        # A title that is nothing but a name, and tells that it is of the kind spoken of.
+        name = _SUFFIX.sub("", title).strip()
+        if kind is None or kind not in {KIND_OF.get(word.lower().strip("().")) for word in title.split()}:
+            return ""
+        small = {"of", "the", "and", "de", "la", "on", "in", "for"}
+        named = all(word[0].isupper() or word[0].isdigit() or word in small for word in name.split())
+        if not named or not 1 <= len(name.split()) <= 5 or re.search(r"[:;?!,\"]", name):
+            return ""
     owned = pointer["own"] or pointer["word"].lower() in ("its", "his", "her")
     shown = f"{name}'{'' if name.endswith('s') else 's'}" if owned else name
     shown = shown if not pointer["ahead"] else re.sub(r"^The\b", "the", shown)
@@ -179,19 +184,6 @@ def _is_person(name: str) -> bool:
 
 def _find_kinds(name: str) -> set[str]:
     return {kind for word in words(name) if (kind := KIND_OF.get(word.rstrip(".")) or KIND_OF.get(stem(word)))}
-
-
-def _resolve_from_title(pointer: re.Match[str], kind: str | None, title: str) -> str:
-    """A title that is nothing but a name, and tells that it is of the kind spoken of."""
-    if kind is None or pointer["noun"] is None:
-        return ""
-    called = [word.lower().strip("().") for word in title.split()]
-    bare = _SUFFIX.sub("", title).strip()
-    if kind not in {KIND_OF.get(word) for word in called} or not 1 <= len(bare.split()) <= 5:
-        return ""
-    small = {"of", "the", "and", "de", "la", "on", "in", "for"}
-    named = all(word[0].isupper() or word[0].isdigit() or word in small for word in bare.split())
-    return bare if named and not re.search(r"[:;?!,\"]", bare) else ""
 
 
 # What of its subject a question asks for: the population in "What is the population of Broken Bow?".

@@ -141,7 +141,15 @@ def _understand_question(
         return _build_unclear(asked, ask, conversation, choices=several, level=A_WORD)
     said = rewrite_message(asked, so_far, companies)
     question = said.question
-    if _lacks_referent(asked, question, so_far, subjects):
+    # Whether it leans on something that nobody has named.
+    lacking = not subjects and bool(VAGUE.search(question)) and len(content_words(VAGUE.sub(" ", question))) < 2
+    if question == asked:
+        lacking = lacking or is_vague(asked) or bool(OTHERS.match(asked)) or asks_for_form(asked)
+    if not so_far.topics:
+        lacking = lacking or bool(MORE.match(asked) or ELSE.match(asked)) or needs_context(asked)
+    elif question == asked and not subjects and len(content_words(asked)) < MUCH:
+        lacking = lacking or bool(THAT_COMPANY.search(asked))
+    if lacking:
         # Asks what is meant; what the thread has named before may be chosen.
         if OTHERS.match(asked):
             return _build_unclear(asked, "Which others do you mean?", conversation, _suggest_next(so_far, companies))
@@ -181,20 +189,6 @@ def _understand_verbatim(
         return made.model_copy(update={"ambiguity_level": A_WORD})
     made_up = suggest_questions(word, company=False, named=bool(subjects))
     return _build_unclear(asked, f"What would you like to know about “{word}”?", conversation, made_up, level=A_WORD)
-
-
-def _lacks_referent(asked: str, question: str, so_far: Discourse, subjects: tuple[str, ...]) -> bool:
-    """Whether it leans on something that nobody has named."""
-    if is_vague(asked) and question == asked:
-        return True
-    if not subjects and VAGUE.search(question) and len(content_words(VAGUE.sub(" ", question))) < 2:
-        return True
-    if question == asked and (OTHERS.match(asked) or asks_for_form(asked)):
-        return True
-    if not so_far.topics:
-        return bool(MORE.match(asked) or ELSE.match(asked)) or needs_context(asked)
-    says_little = len(content_words(asked)) < MUCH
-    return question == asked and not subjects and says_little and bool(THAT_COMPANY.search(asked))
 
 
 def _to_understanding(

@@ -104,25 +104,26 @@ def write_disputes(found: Sequence[DisputeSides], words: int, told: Collection[s
     sentences: list[DraftSentence] = []
     for versions in every:
         known = {id for sentence in sentences for id in sentence.claims}
-        short, full = (_drop_repeats(version, known) for version in versions)
+        # What a section has told it does not tell again. Of a matter with one side told, the other is still due.
+        fitted: list[Sentences] = []
+        for version in versions:
+            opening, *facts = version
+            fresh = [sentence for sentence in facts if not set(sentence.claims) <= known]
+            stated = [sentence for sentence in fresh if sentence.claims]
+            if len(fresh) < len(facts):
+                lead = (
+                    f"{opening.text.partition(';')[0].rstrip('.')}: what follows does not agree with a statement above."
+                )
+                texts = [_capitalize(sentence.text.removeprefix(CONTRAST)) for sentence in stated]
+                bare = [s.model_copy(update={"text": text}) for s, text in zip(stated, texts, strict=True)]
+                version = (opening.model_copy(update={"text": lead}), *bare) if bare else ()
+            fitted.append(version)
+        short, full = fitted
         chosen = full if taken + _count_words(full) <= room else short
         if chosen and (not taken or taken + _count_words(chosen) <= room):
             taken += _count_words(chosen)
             sentences += chosen
     return tuple(sentences)
-
-
-def _drop_repeats(version: Sentences, known: Collection[str]) -> Sentences:
-    """What a section has told it does not tell again. Of a matter with one side told, the other is still due."""
-    frame, *facts = version
-    fresh = [sentence for sentence in facts if not set(sentence.claims) <= set(known)]
-    if len(fresh) == len(facts):
-        return version
-    if not any(sentence.claims for sentence in fresh):
-        return ()
-    lead = frame.text.partition(";")[0].rstrip(".")
-    bare = [s.model_copy(update={"text": _capitalize(s.text.removeprefix(CONTRAST))}) for s in fresh if s.claims]
-    return (frame.model_copy(update={"text": f"{lead}: what follows does not agree with a statement above."}), *bare)
 
 
 def _capitalize(text: str) -> str:
@@ -258,31 +259,28 @@ def plan_revision(request: WriteRequest) -> RevisionPlan:
         if fix not in known
     ]
     for issue in issues:
-        done = _apply_known_fix(issue, request, made)
+        # The first thing that the words of an item ask for.
+        said, done = f"{issue.fix} {issue.description}".lower(), ""
+        if found := re.search(r"banned word: (.+)", issue.description):
+            made.banned.add(found[1].strip())
+            done = "put in other words"
+        elif re.search(_UNSUPPORTED, said):
+            done = _drop_statement(issue, request, made)
+        elif re.search(r"says nothing of", said):
+            made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
+            done = "it is named under “What could not be found”"
+        else:
+            for pattern, flag, note in _KNOWN_FIXES:
+                if re.search(pattern, said):
+                    if flag:
+                        setattr(made, flag, True)
+                    done = note
+                    break
         if not done and issue.severity in severe:
             done = _drop_doubtful(issue, request, made)
         place = f"{issue.severity}, {issue.location}: " if issue.location else ""
         made.notes.append(f"{place}{issue.description} → {done or 'nothing to do in the text'}")
     return made
-
-
-def _apply_known_fix(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
-    """The first thing that the words of an item ask for; empty where none is known."""
-    said = f"{issue.fix} {issue.description}".lower()
-    if found := re.search(r"banned word: (.+)", issue.description):
-        made.banned.add(found[1].strip())
-        return "put in other words"
-    if re.search(_UNSUPPORTED, said):
-        return _drop_statement(issue, request, made)
-    if re.search(r"says nothing of", said):
-        made.missing += [part.strip() for part in issue.description.partition("nothing of ")[2].split(" or ")]
-        return "it is named under “What could not be found”"
-    for pattern, flag, note in _KNOWN_FIXES:
-        if re.search(pattern, said):
-            if flag:
-                setattr(made, flag, True)
-            return note
-    return ""
 
 
 def _drop_statement(issue: Issue, request: WriteRequest, made: RevisionPlan) -> str:
@@ -368,7 +366,16 @@ def place_claims(
         and not (orders.whole and (is_table_row(claim.text) or not is_statement(claim.text)))
         and (not orders.on_topic or asked & set(stems(claim.text)))
     ]
-    homes = {claim.id: _find_sections(claim, request) for claim in wanted}
+    # Where a claim may stand, the person's own questions first: they come first in the plan. What speaks of one side of
+    # a comparison may stand in the section that compares.
+    plan, homes = request.plan, dict[str, list[str]]()
+    sides = find_sides(plan.goal)
+    for claim in wanted:
+        answered = [question.section for question in plan.questions if question.id in claim.questions]
+        first = [plan.sections[0]] if sides and side_of(claim, sides) is not None else []
+        homes[claim.id] = list(dict.fromkeys([*first, *answered])) or [plan.sections[0]]
+        if is_about_a_company(plan.sections):
+            homes[claim.id] = [classify_aspect(claim.text)]
     share = words // max(1, len({home[0] for home in homes.values()}))
     left: list[Claim] = []
     # Without what repeats another in words; a reviewer who said so need not find the same figures and names.
@@ -416,18 +423,6 @@ def _sort_key(voice: WritingStyle, orders: RevisionPlan) -> Callable[[Claim], tu
         )
 
     return key
-
-
-def _find_sections(claim: Claim, request: WriteRequest) -> list[str]:
-    """Where a claim may stand, the person's own questions first: they come first in the plan. What speaks of one side
-    of a comparison may stand in the section that compares."""
-    plan = request.plan
-    if is_about_a_company(plan.sections):
-        return [classify_aspect(claim.text)]
-    answered = [question.section for question in plan.questions if question.id in claim.questions]
-    sides = find_sides(plan.goal)
-    first = [plan.sections[0]] if sides and side_of(claim, sides) is not None else []
-    return list(dict.fromkeys([*first, *answered])) or [plan.sections[0]]
 
 
 # The conclusion: the surest findings, and how far the answer carries.
@@ -585,7 +580,14 @@ class _DraftWriter:
         for title, claims in body.items():
             parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
             in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
-            parts = parts if in_turn else _vary_first(parts, summed_up)
+            if not in_turn and parts and parts[0][0].id in summed_up:
+                # Begins with another paragraph or sentence than what the abstract has just said, if it has any.
+                heads = [part for part in parts if part[0].id not in summed_up and not is_table_row(part[0].text)]
+                if heads:
+                    parts = [heads[0], *(part for part in parts if part is not heads[0])]
+                else:
+                    fresh = next((claim for claim in parts[0] if claim.id not in summed_up), parts[0][0])
+                    parts[0] = [fresh, *(claim for claim in parts[0] if claim is not fresh)]
             prose = [sentence for part in parts for sentence in join_paragraph(part, joints)]
             sections.append(DraftSection(title=title, sentences=(*prose, *added[title])))
         sections.append(DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute))
@@ -623,15 +625,3 @@ class _DraftWriter:
 
 def _count_words(sentences: Sequence[DraftSentence]) -> int:
     return sum(len(sentence.text.split()) for sentence in sentences)
-
-
-def _vary_first(parts: Sequence[list[Claim]], summed_up: set[str]) -> list[list[Claim]]:
-    """A section begins with another paragraph or sentence than what the abstract has just said, if it has any."""
-    if not parts or parts[0][0].id not in summed_up:
-        return list(parts)
-    for part in parts:
-        if part[0].id not in summed_up and not is_table_row(part[0].text):
-            return [part, *(other for other in parts if other is not part)]
-    first, *others = parts
-    fresh = next((claim for claim in first if claim.id not in summed_up), first[0])
-    return [[fresh, *(claim for claim in first if claim is not fresh)], *others]

@@ -268,7 +268,21 @@ def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan
         runs = [(found.end() + a, found.end() + b) for a, b in find_capital_runs(text[found.end() : close], NAME)]
         while len(runs) > 1 and _DESCRIBES.fullmatch(text, runs[0][1], runs[1][0]):
             runs.pop(0)
-        gap = _words_to_cue(wanted, read, found)
+        # Words from a cue to "by"; none where there is no cue in the sentence. "Son of" is a cue by itself.
+        at = read.word_index(found.start())
+        last, by = read.words[at - 1] if at else None, found.group().startswith("by")
+        # "Scored by", where the director is asked for; "directed and written by" will do.
+        other = last and last.stem not in wanted.cue_stems and _DONE.fullmatch(text, last.start, found.start())
+        joined = at > 2 and read.words[at - 2].stem == "and" and read.words[at - 3].stem in wanted.cue_stems
+        gap: int | None = None
+        if {stem(fold(word)) for word in found.group().split()} & wanted.cue_stems:
+            gap = 0
+        elif by and at - 1 in read.subject and (joined or not other):
+            gap = 2  # "The Grey Ferry by Ada Quill"
+        elif by and (joined or not other):
+            gaps = [at - cue for cue in read.marks if 0 < at - cue <= 8]
+            near = [words for words in gaps if not read.count_stops(read.words[at - words].start, found.start())]
+            gap = min(near, default=None)
         if gap is not None and runs and not set(stems(text[runs[0][0] : runs[0][1]])) <= own:
             start, end = runs[0]
             nation, *others = text[start:end].split(" ")
@@ -276,24 +290,6 @@ def _find_after_by(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan
                 start += len(nation) + 1
             run = strip_subject(wanted.subject, text, start, end)
             yield CandidateSpan(*run, min(1.0, 0.96 - 0.03 * gap + read.earliness(found.start())))
-
-
-def _words_to_cue(wanted: AnswerSpec, read: TextView, by: re.Match[str]) -> int | None:
-    """Words from a cue to "by"; None where there is none in the sentence. "Son of" is a cue by itself."""
-    if {stem(fold(word)) for word in by.group().split()} & wanted.cue_stems:
-        return 0
-    at = read.word_index(by.start())
-    last = read.words[at - 1] if at else None
-    if last and last.stem not in wanted.cue_stems and _DONE.fullmatch(read.text, last.start, by.start()):
-        # "Scored by", where the director is asked for; "directed and written by" will do.
-        joined = at > 2 and read.words[at - 2].stem == "and" and read.words[at - 3].stem in wanted.cue_stems
-        if not joined:
-            return None
-    if at - 1 in read.subject and by.group().startswith("by"):
-        return 2  # "The Grey Ferry by Ada Quill"
-    gaps = [at - cue for cue in read.marks if 0 < at - cue <= 8]
-    near = [gap for gap in gaps if not read.count_stops(read.words[at - gap].start, by.start())]
-    return min(near, default=None) if by.group().startswith("by") else None
 
 
 def find_expansions(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
@@ -449,7 +445,18 @@ def find_dates(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             # "His father died in 1685" is no answer on himself.
             kin = _KIN.search(ahead)
             score -= 0.4 if kin is not None and stem(kin[1]) not in wanted.question_stems else 0.0
-            start, end, score = _score_life_date(text, start, end, score, died=died)
+            opened = ahead.rfind("(")
+            inside = ahead[opened:] if opened >= 0 and ")" not in ahead[opened:] else ""
+            # Dates in brackets after a name are those of birth and death; "1850 births" is a category.
+            if re.match(r" (?:deaths|births)\b", behind[:8]):
+                score = 0.8 if ("deaths" in behind[:8]) == died else 0.0
+            elif inside and (years := re.fullmatch(r"(\d{3,4}) ?[–—-] ?(\d{3,4})", found.group())):
+                start, end = (start + years.start(2), end) if died else (start, start + years.end(1))
+                score = 0.72
+            elif inside:
+                second = re.search(r"\d ?[–—-] ?[^()]{0,12}$|\bdied|\bd\.", inside)
+                spans = re.match(r" ?[–—-]", behind[:4]) or re.search(r"\bborn|\bb\.", inside)
+                score = 0.9 if (second if died else spans and not second) else min(score, 0.3)
         elif re.search(r"\( ?$", ahead) and re.match(r" ?\)", behind):
             score -= 0.2  # a year in brackets tells which thing is meant, or how long it was
         if re.search(r"(?:Retrieved|Archived|accessed|UPDATED|Date:)(?!\w)[^.]{0,12}$", ahead):
@@ -459,24 +466,6 @@ def find_dates(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
         parts = min(2, len(found.group().split()) - 1)
         score += read.earliness(start) + 0.04 * parts + 0.15 * read.subject_closeness(start, end)
         yield CandidateSpan(start, end, min(1.0, max(0.0, score + read.earliness(start))))
-
-
-def _score_life_date(text: str, start: int, end: int, score: float, *, died: bool) -> tuple[int, int, float]:
-    """Dates in brackets after a name are those of birth and death; "1850 births" is a category."""
-    if re.match(r" (?:deaths|births)\b", text[end : end + 8]):
-        return start, end, 0.8 if ("deaths" in text[end : end + 8]) == died else 0.0
-    ahead, behind = text[max(0, start - 60) : start], text[end : end + 4]
-    opened = ahead.rfind("(")
-    inside = ahead[opened:] if opened >= 0 and ")" not in ahead[opened:] else ""
-    if not inside:
-        return start, end, score
-    if years := re.fullmatch(r"(\d{3,4}) ?[–—-] ?(\d{3,4})", text[start:end]):
-        return (start + years.start(2), end, 0.72) if died else (start, start + years.end(1), 0.72)
-    second = bool(re.search(r"\d ?[–—-] ?[^()]{0,12}$", inside)) or re.search(r"\bdied|\bd\.", inside) is not None
-    spans = bool(re.match(r" ?[–—-]", behind)) or re.search(r"\bborn|\bb\.", inside) is not None
-    if died:
-        return start, end, 0.9 if second else min(score, 0.3)
-    return start, end, 0.9 if spans and not second else min(score, 0.3)
 
 
 # Figures that may be what a question wants, with their units.

@@ -347,7 +347,17 @@ _SAID = {stem(asked): frozenset(map(stem, said.split())) for group, said in _ALI
 def parse_question(question: str) -> AnswerSpec | None:
     """None for a question that no short phrase answers."""
     plain = fold(question).strip()
-    subject = _find_subject(question)
+    runs = []
+    for match in _NAME.finditer(question.rstrip("?. ")):
+        words = match.group().split()
+        while words and fold(words[0]) in _ASKING:
+            words.pop(0)
+        if len(words) > 2 and _OFFICE.fullmatch(words[0]):  # "CEO of Alba Motors" is no name
+            words = words[2:]
+        runs.append(" ".join(words).removesuffix("'s").removesuffix("’s").strip(" ,"))
+    subject = max((_IN_YEAR.sub("", run) for run in runs), key=len, default="")
+    if quoted := _QUOTED.search(question):
+        subject = quoted[1].strip(" .,")
     bare = _QUOTED.sub(" ", plain).replace(fold(subject), " ") if subject else plain
     if _OPEN.search(bare) or _COMPARED.search(bare) or len(plain.split()) > MOST_WORDS:
         return None
@@ -379,17 +389,3 @@ def parse_question(question: str) -> AnswerSpec | None:
         listed = (word for word in plain.split() if word in WORDS_BY_KIND and stem(word) not in stems(subject))
         noun = next(listed, noun)
     return AnswerSpec(kind, noun, subject, cues, plain, loose, against, needs, question)
-
-
-def _find_subject(question: str) -> str:
-    if quoted := _QUOTED.search(question):
-        return quoted[1].strip(" .,")
-    runs = []
-    for found in _NAME.finditer(question.rstrip("?. ")):
-        words = found.group().split()
-        while words and fold(words[0]) in _ASKING:
-            words.pop(0)
-        if len(words) > 2 and _OFFICE.fullmatch(words[0]):  # "CEO of Alba Motors" is no name
-            words = words[2:]
-        runs.append(" ".join(words).removesuffix("'s").removesuffix("’s").strip(" ,"))
-    return max((_IN_YEAR.sub("", run) for run in runs), key=len, default="")
