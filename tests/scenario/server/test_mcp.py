@@ -120,9 +120,9 @@ async def test_only_what_a_search_has_given_is_fetched(serve: Open) -> None:
         assert text["url"] == first["url"]
         assert first["snippet"][:20] in text["text"]
         for made_up in ("https://example.com/", "http://127.0.0.1/", first["id"][:40], "../x", ""):
-            assert "given to you" in await refused(client, "fetch", id=made_up)
+            assert "returned to you" in await refused(client, "fetch", id=made_up)
     async with connected(server, bob) as client:
-        assert "given to you" in await refused(client, "fetch", id=first["id"])
+        assert "returned to you" in await refused(client, "fetch", id=first["id"])
         await called(client, "research", question=APPLE, depth="quick")
         assert (await called(client, "fetch", id=first["id"]))["text"] == text["text"], "his own thread rests on it now"
 
