@@ -22,10 +22,10 @@ from statistics import median, quantiles
 from openassay.fetch.documents import LocalFileReader, walk_folder
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import DocumentFolder, FileStamp
-from openassay.search.index import synchronise
+from openassay.search.index_builder import synchronise
 from openassay.search.ranking import rank
-from openassay.storage import index as index_module
-from openassay.storage.index import SqliteIndex
+from openassay.storage import index_sqlite as index_module
+from openassay.storage.index_sqlite import SqliteIndex
 from openassay.text.embeddings import EmbeddingCache, MiniLM
 
 WORDS_A_PASSAGE = 80

@@ -33,10 +33,10 @@ from benchmarks.figures import keep, keep_curve
 from benchmarks.postgres import server
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp, IndexEntry, PassageIndex
-from openassay.search.index import add_vectors
-from openassay.storage.index import SqliteIndex
+from openassay.search.index_builder import add_vectors
+from openassay.storage.index_catalog import PostgresIndexCatalog
 from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
-from openassay.storage.index_store import PostgresIndexCatalog
+from openassay.storage.index_sqlite import SqliteIndex
 from openassay.storage.postgres import PostgresDatabase
 from openassay.text.embeddings import MINILM_DIMENSIONS, MiniLM
 

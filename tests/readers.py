@@ -29,7 +29,7 @@ from citeproc.source.json import CiteProcJSON  # type: ignore[import-untyped]
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from openassay.export.pages import find_pandoc
+from openassay.export.pdf_docx import find_pandoc
 
 SCHEMA = Path(__file__).resolve().parents[1] / "docs/reference/report.schema.json"
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

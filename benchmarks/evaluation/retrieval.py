@@ -16,7 +16,7 @@ from benchmarks.evaluation.measure import EvalMeasure, EvalValue, EvalValues, Fi
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp
 from openassay.search.ranking import rank, rank_without_hops
-from openassay.storage.index import SqliteIndex
+from openassay.storage.index_sqlite import SqliteIndex
 from openassay.text.embeddings import EmbeddingCache, MiniLM
 from openassay.text.words import content_words, stems
 from openassay.verification.corroboration import SentenceBlock, SentenceIndex

@@ -57,14 +57,14 @@ from openassay.storage.cache import CacheLayer, NullCache
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
-from openassay.storage.index import SqliteIndex
-from openassay.storage.index_store import IndexCatalog, make_private_folder, open_indexes
+from openassay.storage.index_catalog import IndexCatalog, make_private_folder, open_indexes
+from openassay.storage.index_sqlite import SqliteIndex
 from openassay.storage.integrity import SqlIntegrity, ensure_seals, read_seal_settings, reseal
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.locks import FileLocks, Leases
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows, Seals
-from openassay.storage.services import SharedServices, open_shared_services
+from openassay.storage.shared_services import SharedServices, open_shared_services
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 from openassay.storage.uploads import (
@@ -439,8 +439,8 @@ async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIte
     """The web, as far as the guarded client lets anybody."""
     from openassay.fetch.browser import open_browser
     from openassay.fetch.client import FetchClient
-    from openassay.fetch.pages import PageFetcher, WebPages
     from openassay.fetch.robots import Robots
+    from openassay.fetch.web_pages import PageFetcher, WebPages
 
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 
 from openassay.bootstrap import ServerResources, open_server_resources
 from openassay.context import ResearchContext
-from openassay.engine.questions import validate_question
+from openassay.engine.validation import validate_question
 from openassay.graph import build_graph
 from openassay.models.event import EventKind
 from openassay.models.plan import Depth, Mode

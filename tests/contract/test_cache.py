@@ -33,7 +33,7 @@ from openassay.storage.cache import (
     open_cache,
 )
 from openassay.storage.connections import REST_SECONDS, PostgresLink, RedisLink, ServerLinks
-from openassay.storage.rates import PostgresRates
+from openassay.storage.rate_limits import PostgresRates
 from openassay.testing import MemoryCache
 from tests.conftest import PostgresServer, ValkeyServer
 

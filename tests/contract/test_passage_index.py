@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from openassay.errors import EvidenceError, NotFoundError, StorageError
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp, IndexCounts, IndexEntry
-from openassay.storage import index as index_module
 from openassay.storage import index_postgres
-from openassay.storage.index import SqliteIndex
+from openassay.storage import index_sqlite as index_module
+from openassay.storage.index_catalog import PostgresIndexCatalog
 from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
-from openassay.storage.index_store import PostgresIndexCatalog
+from openassay.storage.index_sqlite import SqliteIndex
 from openassay.storage.postgres import PostgresDatabase
 from openassay.text.words import content_words
 from tests.fakes.index import MemoryIndex

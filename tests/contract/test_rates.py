@@ -19,9 +19,9 @@ from openassay.models.evidence import ProviderTerms
 from openassay.protocols import RateDecision, RateLimiter, TokenBucket
 from openassay.search.http import ProviderClient, ProviderLimiter, RetryPolicy
 from openassay.settings import load
-from openassay.storage import rates as here
+from openassay.storage import rate_limits as here
 from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
-from openassay.storage.rates import PostgresRates, ProcessRates, RedisRates
+from openassay.storage.rate_limits import PostgresRates, ProcessRates, RedisRates
 from tests.conftest import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.requirement("W-15")

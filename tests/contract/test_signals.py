@@ -15,7 +15,7 @@ from openassay.protocols import Signals
 from openassay.settings import load
 from openassay.storage import signals as settings
 from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
-from openassay.storage.services import open_shared_services
+from openassay.storage.shared_services import open_shared_services
 from openassay.storage.signals import MAX_MESSAGE_BYTES, PostgresSignals, ProcessSignals, RedisSignals, ServerSignals
 from tests.conftest import PostgresServer, ValkeyServer
 from tests.growth import LINEAR, growth

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openassay.protocols import FileStamp, IndexCounts, IndexEntry, PassageMatch, PendingPassage
 from openassay.storage.documents import get_only
-from openassay.storage.index import check_indexable
+from openassay.storage.index_sqlite import check_indexable
 from openassay.testing import distinct_words
 
 if TYPE_CHECKING:

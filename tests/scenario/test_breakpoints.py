@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openassay.engine.engine import RunOutcome
-from openassay.engine.questions import validate_answer
+from openassay.engine.validation import validate_answer
 from openassay.errors import AnswerError, ConfigurationError, PathError
 from openassay.models.event import RunStatus
 from openassay.models.evidence import Analysis, Gap

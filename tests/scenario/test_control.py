@@ -248,11 +248,11 @@ async def test_a_run_that_is_stopped_while_it_begins_stays_stopped(
         await update(*args, **changes)
 
     async def update_slowly(*args: Any, **changes: Any) -> None:
-        if changes.get("status") is not RunStatus.RUNNING:
-            return await update(*args, **changes)
-        begun.set()
-        await asyncio.shield(update_late(*args, **changes))  # as in a thread, it goes on when nobody waits any more
-        return None
+        if changes.get("status") is RunStatus.RUNNING:
+            begun.set()
+            await asyncio.shield(update_late(*args, **changes))  # as in a thread, it goes on when nobody waits any more
+        else:
+            await update(*args, **changes)
 
     monkeypatch.setattr(engine.threads, "update", update_slowly)
     run = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))

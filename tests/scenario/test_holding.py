@@ -16,7 +16,7 @@ import typer
 
 from openassay.bootstrap import open_engine
 from openassay.cli import research
-from openassay.engine import questions
+from openassay.engine import validation
 from openassay.engine.engine import Engine
 from openassay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
 from openassay.models.event import RunStatus
@@ -452,7 +452,7 @@ async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, ca
     waiting = await here.ask(APPLE, depth="quick", interactive=True)
     [question] = waiting.questions
     await here.reviews.accept_answer(
-        question.id, dict(questions.timeout_answer(question)), "person", here.engine._runner.now()
+        question.id, dict(validation.timeout_answer(question)), "person", here.engine._runner.now()
     )
     real = here.engine._sources
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openassay.cli.memory import forget_entry, set_preference
-from openassay.engine.memory_editor import change_preference
+from openassay.engine.memory import change_preference
 from openassay.errors import UsageError
 from openassay.models.evidence import Document, Hit
 from openassay.models.thread import ResearchOptions

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from openassay.engine.engine import RunOutcome
-from openassay.engine.questions import validate_answer
+from openassay.engine.validation import validate_answer
 from openassay.errors import AnswerError, StorageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
@@ -114,7 +114,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
         raise StorageError("database is locked")
 
     monkeypatch.setattr(here.reviews, "pending", pending)
-    monkeypatch.setattr("openassay.engine.answers.TIMER_POLL_SECONDS", 0.01)
+    monkeypatch.setattr("openassay.engine.interrupts.TIMER_POLL_SECONDS", 0.01)
     keeper = asyncio.create_task(here.engine.run_deadlines())
     await asyncio.sleep(0.2)
     alive = not keeper.done()

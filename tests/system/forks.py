@@ -28,7 +28,7 @@ from typing import Any
 # What commands import when they need it, and tests often make them. Not onnxruntime: it starts a thread.
 BESIDES = (
     "openassay.bootstrap",
-    "openassay.engine.indexes",
+    "openassay.engine.maintenance",
     "openassay.engine.maintenance",
     "openassay.server.app",
     "openassay.llm.vendors.openai",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench_web import SLACK, from_memory, from_web
-from openassay.fetch.pool import ExtractorPool
+from openassay.fetch.extractor_pool import ExtractorPool
 from openassay.settings import HarvestSettings
 
 PAGES, HOSTS = 40, 10

@@ -17,7 +17,7 @@ import typer
 from openassay.bootstrap import open_engine
 from openassay.cli.review import answer, show
 from openassay.engine.engine import Engine
-from openassay.engine.questions import OpenQuestion
+from openassay.engine.validation import OpenQuestion
 from openassay.engine.view import StateView
 from openassay.errors import OpenAssayError
 from openassay.export.report import Report

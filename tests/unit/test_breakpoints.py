@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openassay.engine.questions import OpenQuestion, validate_answer
+from openassay.engine.validation import OpenQuestion, validate_answer
 from openassay.errors import AnswerError, ConfigurationError
 from openassay.nodes.approve import check_breakpoints, is_condition_met, limit_pages, value_at_path
 from openassay.nodes.gate import ALL, CUSTOM, cancels_research, leaves_open

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from openassay.errors import ConfigurationError, PathError, UsageError
-from openassay.export import FORMATS, FormatName, get_file_format, get_format, pages
+from openassay.export import FORMATS, FormatName, get_file_format, get_format, pdf_docx
 from openassay.export.citations import build_bibliography, parse_authors
 from openassay.export.report import Report
 from openassay.models.evidence import Mark, Verdict
@@ -240,8 +240,8 @@ def test_the_same_report_gives_the_same_file(format: Any) -> None:
 
 
 def test_what_is_not_installed_is_named_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "find_spec", lambda name: None)
-    monkeypatch.setattr(pages, "find_spec", lambda name: None)
+    monkeypatch.setattr(pdf_docx, "find_spec", lambda name: None)
+    monkeypatch.setattr(pdf_docx, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", "")
     for name in ("pdf", "docx"):
         with pytest.raises(ConfigurationError, match="needs the extra `export`") as missing:

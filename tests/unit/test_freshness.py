@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from openassay.fetch.pages import compute_freshness
+from openassay.fetch.web_pages import compute_freshness
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DATE = "Sun, 01 Mar 2026 12:00:00 GMT"

@@ -37,8 +37,7 @@ from openassay.reasoning.base import (
 )
 from openassay.reasoning.llm import STEPS, LLMReasoner
 from openassay.reasoning.llm.forms import Number, Numbers, OutputForm, Score, Text, build_schema, parse_form
-from openassay.reasoning.llm.step import estimate_tokens
-from openassay.reasoning.llm.stream import TextValueParser, TokenStream
+from openassay.reasoning.llm.step import TextValueParser, TokenStream, estimate_tokens
 from openassay.reasoning.rules import RuleReasoner
 from tests.fakes.reasoner import FakeCompanies
 

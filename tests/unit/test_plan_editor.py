@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from openassay.cli.prompts import (
+from openassay.cli.dialogs import (
     Approval,
     ChoiceDialogue,
     Dialogue,
@@ -18,7 +18,7 @@ from openassay.cli.prompts import (
     order_questions,
     show_plan,
 )
-from openassay.engine.questions import OpenQuestion
+from openassay.engine.validation import OpenQuestion
 from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion, apply_edits, parse_edits
 from openassay.nodes.gate import ALL, CUSTOM
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from openassay.models.evidence import Document, Passage
 from openassay.protocols import FileStamp
-from openassay.search.index import add_vectors
+from openassay.search.index_builder import add_vectors
 from openassay.search.ranking import LONG, PER_DOCUMENT, RankedPassage, rank, rank_without_hops
-from openassay.storage.index import SqliteIndex
+from openassay.storage.index_sqlite import SqliteIndex
 
 
 class Meaning:

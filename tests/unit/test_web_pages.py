@@ -23,10 +23,10 @@ from reportlab.pdfgen.canvas import Canvas
 from openassay.errors import ReadError
 from openassay.fetch.browser import BrowserPage, Render
 from openassay.fetch.client import FetchClient
+from openassay.fetch.extractor_pool import ExtractorPool
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.pages import PageFetcher, WebPages
-from openassay.fetch.pool import ExtractorPool
 from openassay.fetch.robots import Robots
+from openassay.fetch.web_pages import PageFetcher, WebPages
 from openassay.protocols import PageReader, PageResult
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache
@@ -542,7 +542,7 @@ def children() -> set[int]:
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             started |= set((task / "children").read_text().split())
-    return {int(pid) for pid in started if b"fetch.pool_child" in command_line(pid)}
+    return {int(pid) for pid in started if b"fetch.extractor_child" in command_line(pid)}
 
 
 def command_line(pid: str) -> bytes:

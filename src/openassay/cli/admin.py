@@ -19,7 +19,7 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
-    from openassay.engine.maintenance import Database
+    from openassay.storage.database import Database
 
 app = group("Look after the database, what is stored, and users.", no_args_is_help=True)
 database = group("Show the database, bring it up to date, or move into it.", no_args_is_help=True)
@@ -153,6 +153,6 @@ def seal(
 @app.command()
 def graph() -> None:
     """Draw the research graph as Mermaid."""
-    from openassay.engine.maintenance import draw_mermaid
+    from openassay.graph import draw_mermaid
 
     typer.echo(draw_mermaid())

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 from rich.text import Text
 
+from openassay.cli.dialogs import can_ask, format_answer_help, show_plan
 from openassay.cli.export import check_target, deliver_report
 from openassay.cli.options import Depth as DepthOption
 from openassay.cli.options import Docs, Model, OnThread, Source, Usd, Web
 from openassay.cli.options import Mode as ModeOption
 from openassay.cli.progress import ProgressDisplay
-from openassay.cli.prompts import can_ask, format_answer_help, show_plan
 from openassay.cli.research import OPEN, find_last_event, follow_and_ask, resolve_docs
 from openassay.cli.runs import format_consequences
 from openassay.cli.runtime import find_thread
@@ -498,7 +498,7 @@ def _choose_docs(talk: TerminalChat, name: str) -> None:
 
 
 async def _handle_memory(talk: TerminalChat, line: str) -> None:
-    from openassay.engine.memory_editor import MemoryEditor
+    from openassay.engine.memory import MemoryEditor
 
     user = talk.settings.user
     editor = MemoryEditor(talk.engine.memory, user)

@@ -83,7 +83,7 @@ def _check_machine(settings: Settings) -> Iterator[HealthFinding]:
 
 def _find_local_models(settings: Settings) -> list[HealthFinding]:
     """Find servers on this machine that could do the thinking, and say how to use them."""
-    from openassay.engine.maintenance import find_model_servers
+    from openassay.llm.names import find_model_servers
 
     offers = []
     for server in asyncio.run(find_model_servers()):

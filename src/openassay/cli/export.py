@@ -12,14 +12,7 @@ import typer
 from openassay.cli.options import RunId, ThreadId, complete_format
 from openassay.cli.runtime import find_run, run_on_thread
 from openassay.cli.screen import print_json, print_message, show_report, to_one_line
-from openassay.errors import (
-    EvidenceError,
-    IntegrityError,
-    NotFoundError,
-    PathError,
-    ThreadBusyError,
-    UsageError,
-)
+from openassay.errors import EvidenceError, IntegrityError, NotFoundError, PathError, ThreadBusyError, UsageError
 from openassay.export import FORMATS, ZIP, ExportFormat, get_file_format, get_format, to_file_stem, write_atomically
 from openassay.models.event import RunStatus
 

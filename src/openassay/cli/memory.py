@@ -20,8 +20,7 @@ from openassay.settings import Settings, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.engine.memory import UserMemory
-    from openassay.engine.memory_editor import MemoryEditor
+    from openassay.engine.memory import MemoryEditor, UserMemory
 
 T = TypeVar("T")
 app = group("Show, change and forget what is remembered of you across threads.")
@@ -33,8 +32,7 @@ def memory(context: typer.Context, json: Annotated[bool, json_option("preference
     """Show what is remembered of you; or change it."""
     if context.invoked_subcommand is not None:
         return None
-    from openassay.engine.memory import FILE
-    from openassay.engine.memory_editor import format_preferences
+    from openassay.engine.memory import FILE, format_preferences
 
     settings = _load_settings()
 
@@ -120,7 +118,7 @@ def _load_settings() -> Settings:
 
 
 def _with_editor(work: Callable[[MemoryEditor], Awaitable[T]]) -> T:
-    from openassay.engine.memory_editor import MemoryEditor
+    from openassay.engine.memory import MemoryEditor
 
     settings = _load_settings()
     return _with_memory(settings, lambda memory: work(MemoryEditor(memory, settings.user)))

@@ -18,7 +18,7 @@ StyleName = Literal["academic", "technical", "executive"]
 
 
 def complete_thread(incomplete: str) -> list[tuple[str, str]]:
-    from openassay.engine.completion import list_recent_threads
+    from openassay.engine.shell_completion import list_recent_threads
 
     known = [*list_recent_threads(), ("last", "the newest of them")]
     return [(id, title) for id, title in known if id.startswith(incomplete)]
@@ -26,7 +26,7 @@ def complete_thread(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_source(incomplete: str) -> list[str]:
     """Complete the last of several names with commas between them."""
-    from openassay.engine.completion import list_source_names
+    from openassay.engine.shell_completion import list_source_names
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in ["auto", *list_source_names()] if name.startswith(last)]

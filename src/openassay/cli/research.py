@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openassay.cli import STOPPED
+from openassay.cli.dialogs import Aside, ask_question, can_ask, format_answer_help, reject_commands
 from openassay.cli.export import check_target, deliver_report
 from openassay.cli.options import (
     Ask,
@@ -42,7 +43,6 @@ from openassay.cli.options import (
     json_option,
 )
 from openassay.cli.progress import ProgressDisplay
-from openassay.cli.prompts import Aside, ask_question, can_ask, format_answer_help, reject_commands
 from openassay.cli.runtime import find_thread, handle_signals, run_with_engine
 from openassay.cli.screen import format_estimate, print_json, print_message, to_one_line
 from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from openassay.cli.dialogs import MEANWHILE, ChoiceDialogue, format_deadline, show_plan
 from openassay.cli.options import JsonReport, Out, Quiet, ThreadId, group, json_option
-from openassay.cli.prompts import MEANWHILE, ChoiceDialogue, format_deadline, show_plan
 from openassay.cli.research import Output, deliver_outcome, execute_run, report_end
 from openassay.cli.runtime import match_id, run_on_thread, run_with_engine
 from openassay.cli.screen import (
@@ -35,7 +35,7 @@ from openassay.settings import load
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
-    from openassay.engine.questions import OpenQuestion
+    from openassay.engine.validation import OpenQuestion
 
 MAX_EDIT_BYTES = 2_000_000  # of a file of edits; an answer may have a tenth of that
 RETRY_SECONDS = 10.0  # after which a database is asked again that could not say when something is due
@@ -99,7 +99,7 @@ def show(thread: ThreadId, json: Annotated[bool, json_option("questions and exam
 
     id, questions, about = run_on_thread(thread, load_questions)
     if json:
-        from openassay.engine.questions import answer_schema
+        from openassay.engine.validation import answer_schema
 
         asked = [{**one.plain(), "schema": answer_schema(one.kind), "example": make_example(one)} for one in questions]
         return print_json({"thread": id, "about": about, "questions": asked})
@@ -123,7 +123,7 @@ async def _load_open_questions(engine: Engine, thread: str) -> list[OpenQuestion
 
 def make_example(question: OpenQuestion) -> Any:
     """Make an answer that would be accepted; at a breakpoint, one that changes something."""
-    from openassay.engine.questions import FORMS
+    from openassay.engine.validation import FORMS
 
     if question.kind not in FORMS:
         return question.options[0] if question.options else "An answer in your own words"
@@ -249,7 +249,7 @@ def answer(
 
 def build_answer(question: OpenQuestion, words: str, edits: Any, comment: str, hint: str) -> object:
     """Put what was typed in the form its question needs; whether it will do is for the engine to say."""
-    from openassay.engine.questions import FORMS
+    from openassay.engine.validation import FORMS
 
     if question.kind not in FORMS:
         if edits is not None or comment:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openassay.cli.dialogs import can_ask
 from openassay.cli.export import check_target
 from openassay.cli.options import JsonReport, ModeName, Out, Quiet, ThreadId, json_option
 from openassay.cli.progress import ProgressDisplay
-from openassay.cli.prompts import can_ask
 from openassay.cli.research import Output, deliver_outcome, execute_run, find_last_event, follow_and_ask
 from openassay.cli.runtime import run_on_thread
 from openassay.cli.screen import print_json, print_message, to_one_line, wrap_line

@@ -25,7 +25,8 @@ from openassay.settings import Settings, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.engine.indexes import IndexProgress, IndexResult
+    from openassay.engine.maintenance import IndexResult
+    from openassay.search.index_builder import IndexProgress
 
 MAX_SKIPPED = 50  # files that are listed by name; --json has them all
 LOG_SECONDS = 10.0  # between two lines of a log
@@ -167,7 +168,8 @@ def index(
     """Index folders ahead of time. It can be stopped at any moment, and goes on where it was."""
     if status or not paths:
         return show_indexes(paths or [], as_json=json)
-    from openassay.engine.indexes import open_folder_indexes, scan_folder
+    from openassay.bootstrap import scan_folder
+    from openassay.engine.maintenance import open_folder_indexes
 
     settings = load()
     if forget:
@@ -283,7 +285,7 @@ def _show_result(done: IndexResult) -> None:
 
 
 def show_indexes(paths: Sequence[Path], *, as_json: bool) -> None:
-    from openassay.engine.indexes import open_folder_indexes
+    from openassay.engine.maintenance import open_folder_indexes
 
     wanted = {str(path.resolve()) for path in paths}
     with open_folder_indexes(load()) as indexes:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 from rich.text import Text
 
-from openassay.cli import branches, evidence, export, runs, watch
+from openassay.cli import branches, evidence, export, runs
+from openassay.cli.dialogs import can_ask
 from openassay.cli.options import RunId, ThreadId, complete_thread, group, json_option
-from openassay.cli.prompts import can_ask
 from openassay.cli.runtime import find_run, find_thread, run_on_thread, run_with_engine
 from openassay.cli.screen import (
     format_age,
@@ -378,7 +378,7 @@ for command in (
     branches.diff,
     export.export,
     evidence.bundle,
-    watch.watch,
+    evidence.watch,
 ):
     app.command()(command)
 app.command("branches")(branches.show_branches)

@@ -11,8 +11,8 @@ from uuid import uuid4
 from openassay.engine.checkpoints import replace_fields, replace_input
 from openassay.engine.diff import SourceRef, load_references
 from openassay.engine.history import ThreadHistory
-from openassay.engine.questions import HOST, validate_question
 from openassay.engine.runner import Runner
+from openassay.engine.validation import HOST, validate_question
 from openassay.engine.vetoes import merge_vetoes
 from openassay.errors import AnswerError, NotFoundError, UsageError
 from openassay.llm.selection import is_private

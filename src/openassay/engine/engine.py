@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from openassay.engine.answers import InterruptService
 from openassay.engine.archive import ThreadArchive
 from openassay.engine.branches import BranchService
 from openassay.engine.diff import ReportDiff
 from openassay.engine.history import PAGE, ThreadHistory
-from openassay.engine.questions import OpenQuestion, validate_question
+from openassay.engine.interrupts import InterruptService
 from openassay.engine.resume import MAX_CONCURRENT, RunCoordinator, RunResumer
 from openassay.engine.runner import DRAIN_SECONDS, CostLimit, Runner
 from openassay.engine.start import RunStarter, make_title
 from openassay.engine.timings import Timings, measure_timings
+from openassay.engine.validation import OpenQuestion, validate_question
 from openassay.engine.vetoes import VetoService
 from openassay.engine.view import StateView, build_view
 from openassay.errors import NotFoundError, OpenAssayError

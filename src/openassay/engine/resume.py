@@ -5,11 +5,11 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
-from openassay.engine.lock import ThreadLock
-from openassay.engine.questions import list_skipped_approvals
 from openassay.engine.recovery import read_run_records, restore_run
 from openassay.engine.runner import EVENT_POLL_SECONDS, Runner
 from openassay.engine.start import secret_notice
+from openassay.engine.thread_lock import ThreadLock
+from openassay.engine.validation import list_skipped_approvals
 from openassay.engine.vetoes import VetoService
 from openassay.errors import OpenAssayError, ThreadBusyError, UsageError
 from openassay.models.event import AT_WORK, Event, RunStatus

@@ -16,10 +16,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from openassay.errors import PathError, UsageError
 from openassay.export.citations import to_bibtex, to_csl, to_ris
+from openassay.export.common import render_claims_csv
 from openassay.export.html import render_page
 from openassay.export.markdown import render_markdown, render_obsidian, render_quarto
-from openassay.export.pages import find_pandoc, list_caveats, render_docx, render_pdf, require_typst
-from openassay.export.tables import render_claims_csv
+from openassay.export.pdf_docx import find_pandoc, list_caveats, render_docx, render_pdf, require_typst
 from openassay.models.report import ReportData
 
 FormatName = Literal["md", "obsidian", "quarto", "html", "pdf", "docx", "json", "bibtex", "ris", "csl", "csv"]

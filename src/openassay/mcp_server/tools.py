@@ -20,8 +20,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
 from openassay.bootstrap import ServerResources
-from openassay.engine.services import fuse, utc_now
-from openassay.engine.statements import judge_statement
+from openassay.engine.claim_check import judge_statement
 from openassay.errors import (
     EvidenceError,
     NotFoundError,
@@ -39,6 +38,8 @@ from openassay.models.plan import MOST_USD, Depth, Mode
 from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.models.user import Scope
 from openassay.protocols import RemoteSource, Source
+from openassay.search.ranking import fuse
+from openassay.storage.database import utc_now
 from openassay.text.words import clean_text
 
 INSTRUCTIONS = (

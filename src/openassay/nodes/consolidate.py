@@ -23,12 +23,7 @@ from openassay.state import (
     load_understanding,
 )
 from openassay.verification.sources import assess_credibility, group_documents
-from openassay.verification.verdict import (
-    answer_confidence,
-    answer_scores,
-    build_finding_context,
-    select_findings,
-)
+from openassay.verification.verdict import answer_confidence, answer_scores, build_finding_context, select_findings
 
 FindingKey = tuple[str, str, int]
 

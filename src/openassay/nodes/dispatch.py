@@ -12,15 +12,7 @@ from openassay.models.plan import Plan, QueryType, SubQuestion, Understanding
 from openassay.nodes.preferences import SourcePreferences, find_sites, select_sources, source_preferences
 from openassay.protocols import RemoteSource, Source
 from openassay.reasoning.base import QueryRequest
-from openassay.state import (
-    Plain,
-    SearchOutcome,
-    State,
-    load_analysis,
-    load_plan,
-    load_searches,
-    load_understanding,
-)
+from openassay.state import Plain, SearchOutcome, State, load_analysis, load_plan, load_searches, load_understanding
 from openassay.text.words import QueryKey, query_key
 
 DEFAULT_TYPES: tuple[QueryType, ...] = ("web",)  # of a source that does not say otherwise in an attribute `types`

@@ -9,15 +9,8 @@ from typing import Self
 from openassay.errors import NotFoundError, PathError
 from openassay.models.evidence import Document, Hit
 from openassay.models.user import SCHEME
-from openassay.protocols import (
-    DocumentFolder,
-    DocumentReader,
-    DocumentStore,
-    Embedder,
-    IndexUpdate,
-    PassageIndex,
-)
-from openassay.search.index import add_vectors, find_changes, synchronise
+from openassay.protocols import DocumentFolder, DocumentReader, DocumentStore, Embedder, IndexUpdate, PassageIndex
+from openassay.search.index_builder import add_vectors, find_changes, synchronise
 from openassay.search.ranking import rank
 from openassay.search.registry import SourceContext, anonymise
 

@@ -17,13 +17,14 @@ from typing import Annotated
 from fastapi import Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 
-from openassay.engine.services import SHARE_PREFIX, TOKEN_PREFIX, no_thread
 from openassay.errors import NotFoundError
 from openassay.models.base import Record
 from openassay.models.thread import Thread, is_id
 from openassay.models.user import Scope
 from openassay.server.problems import ForbiddenError, UnknownCallerError
 from openassay.server.service import Service, ServiceDep
+from openassay.storage.threads import no_thread
+from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX
 
 BEARER = HTTPBearer(
     auto_error=False,

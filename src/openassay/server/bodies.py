@@ -10,9 +10,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from openassay.engine.services import CONSIDERATION_PREFIX, REVIEWER_PREFIX
 from openassay.export.report import Report
 from openassay.models.event import Event
+from openassay.nodes.approve import REVIEWER_PREFIX
+from openassay.nodes.report import CONSIDERATION_PREFIX
 from openassay.text.redaction import Redactor
 from openassay.text.words import is_readable
 

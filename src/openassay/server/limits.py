@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from openassay.engine.services import ProcessRates
 from openassay.engine.spending import MonthlyBudget, SpendingLimits
 from openassay.errors import BudgetError
 from openassay.models.spend import MICRO
@@ -17,6 +16,7 @@ from openassay.models.thread import ResearchOptions
 from openassay.protocols import RateLimiter, TokenBucket
 from openassay.server.problems import TooManyError
 from openassay.settings import Settings
+from openassay.storage.rate_limits import ProcessRates
 
 if TYPE_CHECKING:
     from openassay.server.auth import Principal

@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import Query
 
 from openassay.engine.artifacts import ArtifactOffer, CurrentArtifact, offer_artifacts, resolve_artifacts
-from openassay.engine.services import ArtifactDraft, no_artifact, no_run
 from openassay.errors import NotFoundError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
@@ -17,6 +16,8 @@ from openassay.server.auth import Principal
 from openassay.server.bodies import Id, redact_report, redact_report_for_link
 from openassay.server.responses import precondition_error
 from openassay.server.service import Service
+from openassay.storage.artifacts import ArtifactDraft, no_artifact
+from openassay.storage.threads import no_run
 
 RunQuery = Annotated[Id | None, Query(description="One of the thread's runs; the latest finished one if left out.")]
 

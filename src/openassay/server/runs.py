@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from openassay.engine.questions import OpenQuestion, answer_schema
+from openassay.engine.validation import OpenQuestion, answer_schema
 from openassay.errors import ConfigurationError, LateAnswerError
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.plan import Depth, Mode

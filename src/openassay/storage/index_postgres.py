@@ -16,10 +16,10 @@ from openassay.errors import StorageError
 from openassay.models.evidence import Document, Passage
 from openassay.models.user import SCHEME
 from openassay.protocols import FileStamp, IndexCounts, IndexEntry, PassageMatch, PendingPassage
-from openassay.storage import index
+from openassay.storage import index_sqlite
 from openassay.storage.database import Connection, timestamp, utc_now
 from openassay.storage.documents import dump_metadata, get_only, load_document
-from openassay.storage.index import MAX_WORDS, check_indexable, choose_combinations
+from openassay.storage.index_sqlite import MAX_WORDS, check_indexable, choose_combinations
 from openassay.storage.locks import try_postgres_lock
 from openassay.storage.postgres import PostgresConnection, PostgresDatabase
 from openassay.text.words import fold
@@ -373,10 +373,10 @@ class PostgresIndex:
             average = max(about["words"] / max(passages, 1), 1.0)
             chosen = [
                 f"({' & '.join([*map(_as_lexeme, all_of), _any_of(any_of)])})"
-                for all_of, any_of in choose_combinations(frequency, passages, index.MAX_ROWS)
+                for all_of, any_of in choose_combinations(frequency, passages, index_sqlite.MAX_ROWS)
             ]
             for query in (" | ".join(chosen), _any_of(frequency)):  # some with any of the words where there are none
-                values = (*ranked, average, query, index.ROW_SLACK * index.MAX_ROWS, max(limit, 0))
+                values = (*ranked, average, query, index_sqlite.ROW_SLACK * index_sqlite.MAX_ROWS, max(limit, 0))
                 if rows := connection.execute(sql, values).fetchall():
                     return [_to_passage(row) for row in rows]
         return []

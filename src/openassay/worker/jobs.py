@@ -13,7 +13,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 
-from openassay.engine.services import Outage
+from openassay.storage.connections import Outage
 from openassay.worker.queue import BEGUN, CHORES, RUNS
 
 _log = logging.getLogger("openassay")

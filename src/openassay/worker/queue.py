@@ -22,12 +22,14 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from openassay.engine.engine import Engine
-from openassay.engine.lock import shield_until_done
-from openassay.engine.services import Connection, Database, Outage, PostgresDatabase, run_in_thread
+from openassay.engine.thread_lock import shield_until_done
 from openassay.errors import ConfigurationError, NotFoundError, OpenAssayError, install_help
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.thread import Run
 from openassay.settings import Settings
+from openassay.storage.connections import Outage
+from openassay.storage.database import Connection, Database, run_in_thread
+from openassay.storage.postgres import PostgresDatabase
 
 RUNS, BEGUN, CHORES = "runs", "begun", "chores"  # the names of the queues
 WORK = "work"  # the task of a job in the first two

@@ -11,10 +11,10 @@ from psycopg import Error, sql
 from psycopg_pool import AsyncConnectionPool
 
 from openassay.engine.engine import Engine
-from openassay.engine.lock import shield_until_done
-from openassay.engine.services import Outage
+from openassay.engine.thread_lock import shield_until_done
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.models.event import AT_WORK
+from openassay.storage.connections import Outage
 from openassay.worker.queue import RunQueue
 
 _log = logging.getLogger("openassay")

@@ -13,12 +13,13 @@ from psycopg import AsyncConnection, Error
 
 from openassay.bootstrap import ServerResources, open_server_resources
 from openassay.engine.engine import Engine
-from openassay.engine.lock import shield_until_done
-from openassay.engine.services import ATTEMPT_SECONDS, KEEPALIVE, connect_options, database_address
 from openassay.engine.spending import build_spending_limits
+from openassay.engine.thread_lock import shield_until_done
 from openassay.errors import NotFoundError, OpenAssayError, StorageError
 from openassay.models.thread import Run
 from openassay.settings import Settings
+from openassay.storage.admin import database_address
+from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, connect_options
 from openassay.telemetry.endpoint import open_engine_endpoint
 from openassay.worker.attempts import Attempts
 from openassay.worker.jobs import QueueJobManager

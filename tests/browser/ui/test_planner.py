@@ -353,7 +353,10 @@ def texts_that_are_refused_stand_in_the_way(page: Page, box: Locator) -> None:
 
 
 def amounts_that_are_refused_stand_in_the_way(page: Page, box: Locator) -> None:
-    dollars, told = box.get_by_label("Maximum cost in dollars"), box.get_by_role("alert").filter(has_text="Not sent yet")
+    dollars, told = (
+        box.get_by_label("Maximum cost in dollars"),
+        box.get_by_role("alert").filter(has_text="Not sent yet"),
+    )
     dollars.fill("-1")
     box.get_by_role("button", name="Approve with my changes").click()
     expect(told).to_contain_text("Check “Maximum cost in dollars”")

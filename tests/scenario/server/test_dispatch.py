@@ -202,7 +202,7 @@ async def test_branches_and_vetoes_wait_in_line_too(serve: Open, http: Http) -> 
 async def test_what_the_timer_has_answered_waits_in_line(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.answers.TIMER_POLL_SECONDS", 0.1)
+    monkeypatch.setattr("openassay.engine.interrupts.TIMER_POLL_SECONDS", 0.1)
     server = await serve(hitl_after_planning=True, breakpoints={"plan_timeout": 60}, server={"runs_at_once": 1})
     client = http(server)
     started = [await client.post("/api/threads/start", json={"goal": QUESTION}) for _ in range(3)]

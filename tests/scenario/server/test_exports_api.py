@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from openassay.export import FORMATS, pages
+from openassay.export import FORMATS, pdf_docx
 from tests import readers
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.finished import finished
@@ -66,7 +66,7 @@ async def test_many_who_want_a_pdf_at_once_all_get_the_same(serve: Open, http: H
 async def test_what_is_not_installed_is_told(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     server = await serve()
     path = f"/api/threads/{(await finished(server)).run.thread}/export"
-    monkeypatch.setattr(pages, "find_spec", lambda name: None)
+    monkeypatch.setattr(pdf_docx, "find_spec", lambda name: None)
     missing = await http(server).get(path, params={"format": "pdf"})
     assert (missing.status_code, missing.headers["Content-Type"]) == (422, "application/problem+json")
     assert missing.json()["detail"] == "PDF needs the extra `export`"

@@ -32,8 +32,7 @@ from openassay.reasoning.base import (
     WriteRequest,
 )
 from openassay.reasoning.llm import plan, read, understand, verify, write
-from openassay.reasoning.llm.step import StepRunner
-from openassay.reasoning.llm.stream import TokenStream
+from openassay.reasoning.llm.step import StepRunner, TokenStream
 from openassay.reasoning.llm.verify import JudgementPart, StatementQuotes
 from openassay.reasoning.rules.critique import run_checks
 

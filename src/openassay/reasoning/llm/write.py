@@ -37,12 +37,7 @@ from openassay.reasoning.llm.forms import (
     match_option,
 )
 from openassay.reasoning.llm.step import Job, ReasoningStep, number_lines, wrap_tag
-from openassay.reasoning.rules.critique import (
-    WEIGHTS,
-    CheckResult,
-    cap_scores,
-    weigh_scores,
-)
+from openassay.reasoning.rules.critique import WEIGHTS, CheckResult, cap_scores, weigh_scores
 from openassay.text.sentences import split_sentences
 from openassay.text.words import fold, interleave_groups, stems
 

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import AfterValidator, Field, field_validator
 
-from openassay.engine.services import MAX_TESTS, language_code, parse_host_or_source
 from openassay.errors import AddressPolicyError, NotFoundError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import FEWEST_WORDS, MOST_WORDS, Style
@@ -22,12 +21,15 @@ from openassay.models.user import (
     Webhook,
     WebhookEvent,
 )
+from openassay.nodes.preferences import language_code
+from openassay.search.registry import parse_host_or_source
 from openassay.server.auth import OwnThread, Person, Reader, Sharer, Visitor, Writer
 from openassay.server.bodies import Body, ReadableText, redact_report_for_link, refusals, with_examples
 from openassay.server.problems import MalformedError, Refusal, TooManyError
 from openassay.server.responses import respond_with_message, respond_with_page
 from openassay.server.service import ServiceDep
 from openassay.server.webhooks import check_address
+from openassay.storage.webhooks import MAX_TESTS
 from openassay.text.words import clean_text, is_readable
 
 account_router = APIRouter(tags=["account"])

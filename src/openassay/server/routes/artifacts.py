@@ -10,9 +10,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, ValidationError
 
 from openassay.engine.artifacts import CurrentArtifact
-from openassay.engine.services import MAX_NAMES, ArtifactDraft
 from openassay.errors import NotFoundError, UsageError
-from openassay.export.tables import as_csv, as_markdown
+from openassay.export.common import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
 from openassay.server.auth import OwnThread, WritableThread, Writer
 from openassay.server.bodies import Body, ReadableText, created_links, refusals
@@ -27,6 +26,7 @@ from openassay.server.responses import (
     to_json_bytes,
 )
 from openassay.server.service import ServiceDep
+from openassay.storage.artifacts import MAX_NAMES, ArtifactDraft
 
 router = APIRouter(tags=["artifacts"])
 MAX_BYTES = 1_000_000  # of a content

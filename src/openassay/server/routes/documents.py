@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
 from pydantic import Field
 
-from openassay.engine.services import UploadCursor, UploadQuota, identify_upload, upload_uri
 from openassay.errors import ReadError, UsageError
+from openassay.fetch.documents import identify_upload
 from openassay.models.user import Upload
 from openassay.protocols import DocumentReader
 from openassay.server.auth import Reader, Writer
@@ -21,6 +21,7 @@ from openassay.server.problems import UnsupportedError
 from openassay.server.schemas import decode_cursor, encode_cursor
 from openassay.server.service import ServiceDep
 from openassay.server.uploads import FilePart, receive_files
+from openassay.storage.uploads import UploadCursor, UploadQuota, upload_uri
 
 router = APIRouter(tags=["documents"])
 MB = 1_000_000

@@ -15,7 +15,6 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from openassay.engine.services import EVENTS
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.models.event import ENDED, Event
 from openassay.models.thread import Run
@@ -23,6 +22,7 @@ from openassay.server.auth import Caller, VisibleThread
 from openassay.server.bodies import redact_event, refusals
 from openassay.server.problems import Refusal
 from openassay.server.service import Service, ServiceDep
+from openassay.storage.database import EVENTS
 
 _log = logging.getLogger("openassay")
 router = APIRouter(tags=["stream"])

@@ -17,9 +17,9 @@ from typing import Annotated, NamedTuple
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
-from openassay.engine.services import NODE_STATUS, build_graph
 from openassay.engine.timings import Timings
 from openassay.errors import NotFoundError
+from openassay.graph import STATUS, build_graph
 from openassay.models.event import Status
 from openassay.server.auth import OwnThread, Reader, Visitor, Watcher
 from openassay.server.bodies import Body, Id, refusals, with_examples
@@ -102,7 +102,7 @@ def load_graph() -> GraphBody:
     drawn = build_graph().get_graph()
     names = {name for name in drawn.nodes if not name.startswith(_ERROR_HANDLER)}
     return GraphBody(
-        nodes=tuple(NodeBody(name=name, status=NODE_STATUS.get(name)) for name in drawn.nodes if name in names),
+        nodes=tuple(NodeBody(name=name, status=STATUS.get(name)) for name in drawn.nodes if name in names),
         edges=tuple(
             EdgeBody(start=edge.source, end=edge.target, conditional=edge.conditional)
             for edge in drawn.edges

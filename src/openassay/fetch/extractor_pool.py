@@ -15,7 +15,7 @@ from typing import Any, cast
 from openassay.errors import ReadError
 from openassay.fetch.formats import ContentFormat, PageNeed
 
-_MODULE = "openassay.fetch.pool_child"
+_MODULE = "openassay.fetch.extractor_child"
 _MAX_WORKERS = 4  # extraction is all computing, and each worker holds about 75 MB
 _MEGABYTES = 62  # above a worker at rest, with the body held here: the page then stays below 64; real ones take 15
 _MAX_PDFS = 2  # at once

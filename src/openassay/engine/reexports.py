@@ -15,7 +15,7 @@ from openassay.storage.artifacts import MAX_NAMES, ArtifactDraft, no_artifact
 from openassay.storage.connections import Outage
 from openassay.storage.database import EVENTS, Connection, Database, run_in_thread, utc_now
 from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, PostgresDatabase, connect_options
-from openassay.storage.rates import ProcessRates
+from openassay.storage.rate_limits import ProcessRates
 from openassay.storage.threads import no_run, no_thread
 from openassay.storage.uploads import UploadCursor, UploadQuota, upload_uri
 from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from openassay.errors import AddressPolicyError, FetchError, ReadError
 from openassay.fetch.browser import Render
 from openassay.fetch.client import FetchClient, FetchResponse, HostLimiter
+from openassay.fetch.extractor_pool import ExtractorPool, PageContent
 from openassay.fetch.formats import ACCEPTED, ContentFormat, detect_format
-from openassay.fetch.pool import ExtractorPool, PageContent
 from openassay.fetch.robots import Robots
 from openassay.models.base import Record
 from openassay.models.evidence import Document, DocumentKind

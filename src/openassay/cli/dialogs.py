@@ -44,7 +44,7 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
-    from openassay.engine.questions import OpenQuestion
+    from openassay.engine.validation import OpenQuestion
 
 MAX_LISTED = 20  # claims, issues, hosts
 TIMEOUT_POLLS = 10  # half a second apart, until a timer's answer has been accepted
@@ -575,7 +575,7 @@ def _parse_edit(word: str, rest: str, plan: Plan) -> dict[str, Any] | None:
             title = _find_section(first, plan)
             return {"op": "rename_section", "title": title, "name": second} if title and second.strip() else None
         case "sources":
-            from openassay.engine.completion import list_source_names
+            from openassay.engine.shell_completion import list_source_names
 
             names, known = rest.lower().replace(",", " ").split(), sorted({*list_source_names(), *plan.sources})
             for name in names:

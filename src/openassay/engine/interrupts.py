@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
-from openassay.engine.lock import ThreadLock
-from openassay.engine.questions import (
+from openassay.engine.runner import Runner
+from openassay.engine.thread_lock import ThreadLock
+from openassay.engine.validation import (
     SKIP_BY_MODE,
     OpenQuestion,
     build_review,
@@ -18,7 +19,6 @@ from openassay.engine.questions import (
     timeout_answer,
     validate_answer,
 )
-from openassay.engine.runner import Runner
 from openassay.errors import (
     AnswerError,
     BudgetError,

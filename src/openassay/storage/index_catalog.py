@@ -21,8 +21,8 @@ from openassay.settings import Settings
 from openassay.storage import index_postgres
 from openassay.storage.admin import database_address
 from openassay.storage.database import Connection, Database
-from openassay.storage.index import SqliteIndex
 from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
+from openassay.storage.index_sqlite import SqliteIndex
 from openassay.storage.postgres import PostgresDatabase
 
 OLD_DATABASES = ("assay.sqlite3", "assay.db")  # in data directories of version 0.1

@@ -10,7 +10,7 @@ from openassay.settings import Settings
 from openassay.storage.cache import CacheLayer, open_cache
 from openassay.storage.connections import ServerLinks
 from openassay.storage.locks import UserLock
-from openassay.storage.rates import PostgresRates, ProcessRates, RedisRates
+from openassay.storage.rate_limits import PostgresRates, ProcessRates, RedisRates
 from openassay.storage.signals import PostgresSignals, ProcessSignals, RedisSignals
 
 
