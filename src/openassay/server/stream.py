@@ -59,7 +59,7 @@ class EventFeeds:
                     after = batch[-1].seq
                     yield batch
                 elif tail.ended:
-                    return
+                    break
                 elif not await _wait_for_event(news, max_wait):
                     yield []
         finally:
