@@ -1,4 +1,4 @@
-"""The only place that names concrete classes, with choosing.py: settings in, a running engine out."""
+"""The only place that names concrete classes: settings in, a running engine out."""
 
 import asyncio
 import hashlib

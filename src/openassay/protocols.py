@@ -1,4 +1,4 @@
-"""What is kept of threads and of people."""
+"""The interfaces between the pipeline and what it needs: storage, sources, pages, models, locks and shared services."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

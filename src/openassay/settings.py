@@ -1,4 +1,8 @@
-"""The parts of the settings, with their defaults."""
+"""All settings, with their defaults, and the only place that reads the environment.
+
+Priority: defaults < config.yaml < environment (and .env) < what the caller passes. Every key can be set as
+`OPENASSAY_<KEY>`, nested ones as `OPENASSAY_LLM__MODEL`. API keys keep their vendors' names.
+"""
 
 import difflib
 import hashlib

@@ -1,4 +1,4 @@
-"""The stores in memory."""
+"""In-memory fakes of the protocols, for tests of plug-ins and front ends. Each passes the contract tests of the real one."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Implements `ports.Companies` over a list of companies and a small table of how people call them."""
+"""A register of companies: finds the one that a name, a ticker, a misspelling or a description stands for."""
 
 import gzip
 import re

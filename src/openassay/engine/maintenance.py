@@ -1,4 +1,4 @@
-"""The database of the settings, looked at and brought up to date, for whoever looks after it."""
+"""Maintenance of the database and the indexes of the settings: inspected, migrated and cleaned up."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

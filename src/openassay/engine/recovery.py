@@ -1,4 +1,4 @@
-"""Keeping the journal of runs at work: what is in the database already is copied into the folder of the run.
+"""Copies runs into their journals as they go, and restores a run from its journal.
 
 The database decides how a run goes on; a journal that cannot be written is given up, and the run is told.
 """

@@ -1,4 +1,4 @@
-"""What a run asks a person: LangGraph's interrupts as questions with an id, a form and a deadline.
+"""Validates questions and answers, and reads what a run asks a person: an id, a form and a deadline.
 
 Answers name their question by its id. A bare value would answer whatever happens to be open, and
 `Command(resume=None)` crashes.

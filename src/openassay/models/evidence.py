@@ -1,4 +1,4 @@
-"""Verbatim evidence: spans of snapshots and what they answer."""
+"""Evidence: documents, passages, findings, quotes and claims."""
 
 from datetime import date, datetime
 from enum import StrEnum

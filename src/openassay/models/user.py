@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Users, their scopes, memories, uploads and webhooks."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Vectors cached by content: the same text under the same model is computed once per data directory."""
+"""The sentence encoder and the cross-encoder (ONNX, on the CPU), and vectors cached by content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the sentences that bear on a statement: the few that together hold most of what it says.
+"""Finds the sentences that support a statement, and other sources that say the same.
 
 By benchmarks/bench_evidence.py, of the sentences people found to support a claim the five chosen here hold .88, the
 five best by BM25 .83. MiniLM's cosine was tried beside the words and found less (at .2 .003, at .6 .008).

@@ -1,4 +1,4 @@
-"""Sentences that speak of the research and not of the world. One that is bound to no claim may be nothing else."""
+"""The terms a report may use: sentences about the research itself may name only what is known to it."""
 
 import re
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Words that tell what kind of thing a phrase names: sports, works, countries and the like.
+"""What a pointed question wants: the kind of answer, and words that tell what kind of thing a phrase names.
 
 Lists, not learned: each is closed or nearly so, and what is missing from one only makes an answer less sure.
 """
