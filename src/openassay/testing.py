@@ -1,4 +1,4 @@
-"""In-memory fakes of the protocols, for tests of plug-ins and front ends. Each passes the contract tests of the real one."""
+"""In-memory fakes of the protocols, for tests of plug-ins and front ends; each passes the contract tests."""
 
 import hashlib
 import json
