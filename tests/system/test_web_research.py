@@ -83,9 +83,9 @@ async def test_a_question_is_researched_on_the_web_and_asked_again_it_is_fetched
     world: Callable[[], Any],
 ) -> None:
     async with world() as there:
-        there.web.page("http://*/private", "<p>x</p>")
-        there.web.page("http://*/robots.txt", "User-agent: *\nDisallow: /private", type="text/plain")
-        there.web.page("http://*/picture", b"\x89PNG", type="image/png")
+        there.web.add_page("http://*/private", "<p>x</p>")
+        there.web.add_page("http://*/robots.txt", "User-agent: *\nDisallow: /private", type="text/plain")
+        there.web.add_page("http://*/picture", b"\x89PNG", type="image/png")
         there.web.add_redirect("http://*/inside", "http://169.254.169.254/latest/meta-data/")
         there.offers("/survey", "/gazette", "/private", "/picture", "/inside", "/gone")
 
@@ -124,7 +124,7 @@ async def test_a_search_that_is_down_is_told_and_nothing_takes_its_place(world: 
 @pytest.mark.slow
 async def test_a_page_that_never_comes_costs_no_more_than_its_time(world: Callable[[], Any]) -> None:
     async with world() as there:
-        there.web.page("http://*/slow", page("Slow", SURVEY), delay=60)
+        there.web.add_page("http://*/slow", page("Slow", SURVEY), delay=60)
         there.offers("/slow", "/survey")
         done = await there.run("ask", QUESTION, OPENASSAY_HARVEST__PAGE_SECONDS="2")
 
@@ -137,7 +137,7 @@ async def test_a_page_that_never_comes_costs_no_more_than_its_time(world: Callab
 async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable[[], Any]) -> None:
     """Killed while a page is on its way: the searches are in the ledger, the other pages in the cache."""
     async with world() as there:
-        there.web.page("http://*/slow", page("Slow", SURVEY), delay=8)
+        there.web.add_page("http://*/slow", page("Slow", SURVEY), delay=8)
         there.offers("/survey", "/gazette", "/slow")
         with there.openassay.started("ask", QUESTION, env=there.settings()) as process:
             async with asyncio.timeout(60):
@@ -146,7 +146,7 @@ async def test_a_killed_run_goes_on_and_pays_for_no_search_twice(world: Callable
             await asyncio.sleep(1)
             process.kill()
             process.communicate()
-        there.web.page("http://*/slow", page("Slow", SURVEY))
+        there.web.add_page("http://*/slow", page("Slow", SURVEY))
         searches = len(there.search.seen)
         listed = await there.run("threads")
         thread = listed.out.splitlines()[1].split()[0]
