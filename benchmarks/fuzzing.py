@@ -93,7 +93,7 @@ def _look_into(recorder: Any, found: Fuzzed) -> None:
         found.cases += 1
         if interaction.response is not None:
             found.statuses[interaction.response.status_code] += 1
-    for case, checks in recorder.run_checks.items():
+    for case, checks in recorder.checks.items():
         for check in checks:
             if check.failure_info is not None:
                 failure = check.failure_info.count_failure

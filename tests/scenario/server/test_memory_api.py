@@ -22,7 +22,7 @@ async def test_preferences_and_facts_are_kept_changed_and_forgotten(serve: Open,
     }
     kept = (await client.put("/api/memory/preferences", json=wished)).json()
     assert (kept["prefer"], kept["style"], kept["words"]) == (["nasa.gov", "arxiv"], "executive", None)
-    assert "cannot be asked" in kept["notices"][0]
+    assert "cannot be searched" in kept["notices"][0]
 
     added = await client.post("/api/memory/facts", json={"text": " We report  in euros "})
     assert (added.status_code, added.json()["text"]) == (201, "We report in euros")

@@ -50,7 +50,7 @@ async def test_a_key_in_a_question_goes_no_further(serve: Open, http: Http) -> N
     assert KEY not in told
     assert f"{QUESTION} {GONE}" in told
     assert any(name.endswith("/journal/events.jsonl") for name in files)
-    assert "was taken out" in told
+    assert "was removed" in told
     for path in server.service.settings.data_dir.rglob("*"):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
