@@ -180,7 +180,7 @@ async def test_no_plan_can_raise_what_is_left(serve: Open, http: Http, monkeypat
         run = await standing(ada, thread)
         assert cap_of(server, run["id"]) == pytest.approx(0.5)
         told = [event.data async for event in server.service.engine.events(run["id"]) if event.kind == "notice"]
-        assert any("$0.50 at the most" in str(notice["text"]) for notice in told)
+        assert any("at most $0.50" in str(notice["text"]) for notice in told)
 
 
 @pytest.mark.slow
