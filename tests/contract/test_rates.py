@@ -216,9 +216,9 @@ import asyncio, sys
 from pydantic import SecretStr
 from openassay.protocols import TokenBucket
 from openassay.storage.connections import PostgresLink
-from openassay.storage.rates import PostgresRates
+from openassay.storage.rate_limits import PostgresRates
 from openassay.storage.connections import RedisLink
-from openassay.storage.rates import RedisRates
+from openassay.storage.rate_limits import RedisRates
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)

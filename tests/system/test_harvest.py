@@ -21,7 +21,7 @@ PAGES, HOSTS = 40, 10
 HARVESTER = """
 import asyncio
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.pool import ExtractorPool
+from openassay.fetch.extractor_pool import ExtractorPool
 
 async def main() -> None:
     workshop = ExtractorPool(workers=2)
