@@ -268,7 +268,7 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
         assert await place.ended(run) == [RunStatus.FAILED]
-        assert "a fault of ours" in ((await place.engine.threads.run(run.id)).error or "")
+        assert "a bug in OpenAssay" in ((await place.engine.threads.run(run.id)).error or "")
 
 
 @pytest.mark.slow
