@@ -126,7 +126,7 @@ def test_what_is_not_there_or_done_is_not_gone_on_with(typed: Typed, thread: str
             typed(*command, "nosuch")
     with pytest.raises(UsageError, match="already answered"):
         typed("resume", thread)
-    with pytest.raises(UsageError, match="nothing is at work"):
+    with pytest.raises(UsageError, match="nothing is running on this thread"):
         typed("threads", "stop", thread)
     for words in ((), (thread, "--all")):
         with pytest.raises(UsageError, match="give one of THREAD, --from DIR and --all"):
