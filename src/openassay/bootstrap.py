@@ -8,17 +8,16 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from openassay.companies.register import LazyCompanyRegister
 from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.engine.engine import Engine
+from openassay.engine.maintenance import build_file_reader, scan_folder
 from openassay.engine.memory import FILE, UserMemory, create_shared_memory, load_memories, open_memory
 from openassay.engine.recovery import JournalRecorder, JournalStores
 from openassay.engine.runner import Runner
 from openassay.errors import BudgetError, ConfigurationError, NotFoundError, PathError
-from openassay.fetch.documents import LocalFileReader, walk_folder
 from openassay.llm.budget import RunAccount
 from openassay.llm.estimate import estimate_cost
 from openassay.llm.prices import find_price
@@ -72,7 +71,6 @@ from openassay.storage.uploads import (
     FileStore,
     FolderFileStore,
     SqlUploads,
-    public_address,
     resolve_path,
 )
 from openassay.storage.users import SqlChats, SqlReplies, SqlShares, SqlUsers
@@ -162,20 +160,6 @@ class SourceFactory:
             if path.exists() or self._libraries.find_remote(path.resolve()) is None:
                 raise
             return DocumentFolder(path.resolve(), (), (), is_here=False)
-
-
-def build_file_reader(settings: Settings, uploads: Path) -> LocalFileReader:
-    return LocalFileReader(
-        max_bytes=settings.reading.max_file_mb * 1_000_000,
-        pdf_seconds=settings.reading.pdf_seconds,
-        address=partial(public_address, folder=uploads),
-    )
-
-
-def scan_folder(path: Path) -> DocumentFolder:
-    root = path.resolve()  # one folder, one index, however it was spelt
-    found = walk_folder(root)
-    return DocumentFolder(root, found.files, found.skipped)
 
 
 def _merge_folders(owner: Path, folders: Sequence[DocumentFolder]) -> DocumentFolder:

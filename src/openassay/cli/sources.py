@@ -168,8 +168,7 @@ def index(
     """Index folders ahead of time. It can be stopped at any moment, and goes on where it was."""
     if status or not paths:
         return show_indexes(paths or [], as_json=json)
-    from openassay.bootstrap import scan_folder
-    from openassay.engine.maintenance import open_folder_indexes
+    from openassay.engine.maintenance import open_folder_indexes, scan_folder
 
     settings = load()
     if forget:

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from openassay.bootstrap import build_file_reader, open_rows
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, PathError, StorageError
+from openassay.fetch.documents import LocalFileReader, walk_folder
 from openassay.protocols import DocumentFolder, IndexCounts, IndexUpdate
 from openassay.search.index_builder import IndexProgress, add_vectors, synchronise
 from openassay.settings import Settings
@@ -16,10 +17,25 @@ from openassay.storage.database import Database
 from openassay.storage.index_catalog import IndexStore, IndexSummary, make_private_folder, open_index_store
 from openassay.storage.integrity import SqlIntegrity
 from openassay.storage.postgres import PostgresDatabase, apply_migrations
+from openassay.storage.uploads import public_address
 
 # Indexes of folders that a person makes ahead of questions, shows and deletes.
 
 Watch = Callable[[IndexProgress], None]
+
+
+def build_file_reader(settings: Settings, uploads: Path) -> LocalFileReader:
+    return LocalFileReader(
+        max_bytes=settings.reading.max_file_mb * 1_000_000,
+        pdf_seconds=settings.reading.pdf_seconds,
+        address=partial(public_address, folder=uploads),
+    )
+
+
+def scan_folder(path: Path) -> DocumentFolder:
+    root = path.resolve()  # one folder, one index, however it was spelt
+    found = walk_folder(root)
+    return DocumentFolder(root, found.files, found.skipped)
 
 
 class IndexResult(NamedTuple):
@@ -133,6 +149,8 @@ def open_server_database(settings: Settings, stack: AsyncExitStack) -> Database 
     """Open the PostgreSQL database of the settings, if they name one that answers."""
     if settings.persistence.backend == "postgres":
         with suppress(OpenAssayError):
+            from openassay.bootstrap import open_rows
+
             return open_rows(settings, settings.data_dir, stack)[0].database
     return None
 
@@ -140,6 +158,8 @@ def open_server_database(settings: Settings, stack: AsyncExitStack) -> Database 
 async def describe_database(settings: Settings) -> str:
     """Look into every row, which takes about 2 ms a thread, and say how the database is sealed."""
     async with AsyncExitStack() as stack:
+        from openassay.bootstrap import open_rows
+
         rows, _ = open_rows(settings, settings.data_dir, stack)
         with rows.database.connection() as connection:
             schema = connection.execute("SELECT max(version) AS version FROM schema_migrations").fetchone()["version"]
