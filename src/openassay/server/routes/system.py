@@ -138,7 +138,8 @@ async def readyz(request: Request, service: ServiceDep) -> ReadinessBody:
     if not hasattr(state, "readiness"):  # the checks are made once for the server
         sources = await asyncio.to_thread(resources.sources.list_sources)
         checks = list_checks(service.settings, resources.folder, resources.rows.database, sources)
-        state.readiness = Readiness(checks)
+        if not hasattr(state, "readiness"):  # another request may have made them meanwhile
+            state.readiness = Readiness(checks)
     readiness: Readiness = state.readiness
     problems, degraded = await readiness.summarise()
     if not service.dispatcher.is_alive():
