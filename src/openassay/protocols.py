@@ -1,13 +1,12 @@
 """The interfaces between the pipeline and what it needs: storage, sources, pages, models, locks and shared services."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from openassay.models.event import Event, EventKind, RunStatus, Status
+from openassay.models.event import EventKind
 from openassay.models.evidence import (
     Company,
     Document,
@@ -18,20 +17,12 @@ from openassay.models.evidence import (
     ProviderTerms,
     SearchRequest,
 )
-from openassay.models.plan import Mode, QueryType
+from openassay.models.plan import QueryType
 from openassay.models.spend import Caps, Charge, Fee, LedgerCall, ModelPrompt, ModelReply, ModelRole, Reservation, Spend
 from openassay.models.thread import (
-    AnswerOrigin,
-    Branch,
-    Cursor,
     ResearchOptions,
-    Review,
-    Run,
-    StopRequest,
-    Thread,
-    ThreadSummary,
 )
-from openassay.models.user import USUAL, ApiToken, MemoryFact, Preferences, Scope, User
+from openassay.models.user import MemoryFact, Preferences
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,134 +38,6 @@ class DocumentStore(Protocol):
 
     async def list_hashes(self, thread: str) -> list[str]:
         """The hashes of those a thread rests on, as far as they are there."""
-        ...
-
-
-class NoteStore(Protocol):
-    """What the state of a thread refers to, apart from it: plain values under a name made from what they say.
-
-    A checkpoint is whole only with the notes it names (`notebook.notes_in`): who copies or journals one takes them
-    along, and `put` gives a value the same name everywhere. `get` raises NotFoundError, or IntegrityError if a note
-    was altered; the documents a note speaks of count as used by its thread."""
-
-    async def put(self, thread: str, values: Sequence[Any]) -> list[str]:
-        """Their names, in order. What is there already is not written again."""
-        ...
-
-    async def get(self, thread: str, names: Collection[str]) -> dict[str, Any]: ...
-
-
-class ThreadStore(Protocol):
-    """`begin` raises ThreadBusyError when another run is active on the thread."""
-
-    async def create(self, thread: Thread) -> None: ...
-
-    async def get(self, id: str, *, owner: str | None = None) -> Thread:
-        """Another's is not there for an owner."""
-        ...
-
-    async def list_recent(self, *, limit: int) -> list[Thread]: ...
-
-    async def overview(
-        self, *, limit: int, statuses: Collection[RunStatus] = (), owner: str | None = None,
-        after: Cursor | None = None,
-    ) -> list[ThreadSummary]:  # fmt: skip
-        """The one that something happened on last comes first; `statuses` are those of a thread's last run."""
-        ...
-
-    async def list_idle(self, since: datetime, *, limit: int) -> list[str]:
-        """Threads on which nothing happened since then, and on which nothing is going on; oldest first."""
-        ...
-
-    async def rename(self, id: str, title: str) -> None: ...
-
-    async def delete(self, id: str) -> None:
-        """With everything that was said, found and decided on it, and the documents no other thread uses; also one
-        whose rows are damaged."""
-        ...
-
-    async def delete_orphan_documents(self) -> None:
-        """Give up documents that stayed when their thread went, since some run might just have read them."""
-        ...
-
-    async def run_ids(self, thread: str) -> list[str]:
-        """Oldest first, whatever state the rows are in; none for a thread that is not there."""
-        ...
-
-    async def find_deleted_runs(self, runs: Collection[str]) -> set[str]:
-        """Those of the runs that went with their thread, on whatever machine."""
-        ...
-
-    async def folders(self) -> set[str]:
-        """Documents of people's own that any run was asked on."""
-        ...
-
-    async def begin(self, run: Run) -> None: ...
-
-    async def update(
-        self,
-        run: str,
-        *,
-        status: RunStatus | None = None,
-        stage: Status | None = None,
-        error: str | None = None,
-    ) -> None: ...
-
-    async def run(self, id: str) -> Run: ...
-
-    async def runs(self, thread: str) -> list[Run]: ...
-
-    async def list_active(self, *statuses: RunStatus) -> list[Run]:
-        """Runs that have not ended, whoever works on them; oldest first. Where statuses are named, of these alone."""
-        ...
-
-    async def request_stop(self, run: str, stop: StopRequest) -> None:
-        """For whatever process works on it. A run that goes on, or ends, is asked no more."""
-        ...
-
-    async def get_stop_request(self, run: str) -> StopRequest: ...
-
-    async def add_branch(self, branch: Branch) -> None: ...
-
-    async def fork(
-        self, thread: Thread, run: Run, branch: Branch | None = None, copy: Callable[[], None] = lambda: None
-    ) -> None:
-        """A new thread with its first run, where it comes from, if it is a branch, and what `copy` puts beside them:
-        all or nothing."""
-        ...
-
-    async def branch(self, thread: str) -> Branch | None:
-        """Where a thread comes from; None for one that is no branch."""
-        ...
-
-    async def branches(self, parent: str) -> list[Branch]: ...
-
-    async def set_mode(self, thread: str, mode: Mode) -> None: ...
-
-    async def set_options(self, run: str, options: dict[str, object]) -> None: ...
-
-
-class ReviewStore(Protocol):
-    """Questions put to people. An answer is taken once: whoever comes second, or too late, gets an AnswerError."""
-
-    async def open(self, review: Review) -> None:
-        """Opening the same one again changes nothing."""
-        ...
-
-    async def get(self, id: str) -> Review:
-        """NotFoundError for one that never was."""
-        ...
-
-    async def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
-        """Not yet answered, of runs that have not ended: what is due first comes first, then what was opened first."""
-        ...
-
-    async def latest(self, thread: str) -> Review | None:
-        """The question a thread was asked last, answered or not."""
-        ...
-
-    async def accept_answer(self, id: str, answer: Any, by: AnswerOrigin, now: datetime) -> Review:
-        """In one step, so that of two answers at once one is refused. A person's is refused from `due` on."""
         ...
 
 
@@ -205,27 +68,6 @@ class Memory(Protocol):
     async def forget(self, user: str, id: str) -> None: ...
 
     async def forget_all(self, user: str) -> None: ...
-
-
-class EventLog(Protocol):
-    """Append-only; `append` returns the event with its sequence number within the run."""
-
-    async def append(self, event: Event) -> Event: ...
-
-    async def since(self, run: str, seq: int) -> list[Event]: ...
-
-
-class Integrity(Protocol):
-    """Whether what is stored is what was written."""
-
-    async def check(self, thread: str, documents: Collection[str]) -> None:
-        """Before a run goes on: raises IntegrityError unless every row of the thread is there, and the documents are
-        what they were. What is read later is checked when it is read."""
-        ...
-
-    async def problems(self, thread: str | None = None) -> list[str]:
-        """Every row of a thread, or of all, looked into; one line for each that is wrong."""
-        ...
 
 
 # People's own documents, and the search over them.
@@ -684,21 +526,3 @@ class RunDispatcher(Protocol):
 
 
 # People who may use a server, and their tokens.
-
-
-class UserStore(Protocol):
-    async def add(self, user: User) -> None: ...
-
-    async def all(self) -> list[User]: ...
-
-    async def change(self, name: str, **changes: Any) -> User: ...
-
-    async def tokens(self, owner: str) -> list[ApiToken]: ...
-
-    async def issue(
-        self, owner: str, *, label: str = "", scopes: Sequence[Scope] = USUAL, expires: datetime | None = None
-    ) -> tuple[ApiToken, str]:
-        """Make a token; its secret is known this once."""
-        ...
-
-    async def revoke(self, id: str) -> ApiToken: ...

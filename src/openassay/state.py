@@ -15,8 +15,8 @@ from openassay.models.evidence import Analysis, Claim, Disagreement, DocumentKin
 from openassay.models.plan import Clarity, Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique, Issue
 from openassay.models.thread import ResearchOptions, SourceVeto
-from openassay.protocols import NoteStore
 from openassay.reasoning.base import Draft
+from openassay.storage.events import SqlNotes
 
 Plain = dict[str, Any]
 
@@ -380,7 +380,7 @@ _SENDS = "__pregel_tasks"
 class StateCompactor:
     """Replaces large values of one thread's state by notes, and notes by their values. Remembers what it has seen."""
 
-    def __init__(self, notes: NoteStore, thread: str) -> None:
+    def __init__(self, notes: SqlNotes, thread: str) -> None:
         self._notes = notes
         self._thread = thread
         self._known: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What every EventLog does: numbered from 1, without gaps, in order, whoever appends."""
+"""What every SqlEvents does: numbered from 1, without gaps, in order, whoever appends."""
 
 import asyncio
 import os
@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 from openassay.errors import NotFoundError, StorageError
 from openassay.models.event import Event
 from openassay.models.thread import Run, Thread
-from openassay.protocols import EventLog, ThreadStore
-from openassay.storage.database import Database
 from openassay.storage.events import SqlEvents
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
-from openassay.testing import MemoryEvents, MemoryThreads
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -31,37 +28,29 @@ PLAIN = st.recursive(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> Database | None:
-    return None if request.param == "memory" else request.getfixturevalue(f"{request.param}_database")
+@pytest.fixture
+def threads(rows: Rows) -> SqlThreads:
+    return SqlThreads(rows)
 
 
 @pytest.fixture
-def threads(database: Database | None) -> ThreadStore:
-    return MemoryThreads() if database is None else SqlThreads(Rows(database))
-
-
-@pytest.fixture
-async def log(threads: ThreadStore, database: Database | None) -> EventLog:
+async def log(threads: SqlThreads, rows: Rows) -> SqlEvents:
     """A log for the runs `a` and `b`, each on a thread of its own."""
     for id in "ab":
         await threads.create(Thread(id=id, title="", created=NOW, updated=NOW))
         await threads.begin(Run(id=id, thread=id, question="?", started=NOW))
-    if isinstance(threads, MemoryThreads):
-        return MemoryEvents(threads)
-    assert database is not None
-    return SqlEvents(Rows(database))
+    return SqlEvents(rows)
 
 
 def event(run: str = "a", **data: object) -> Event:
     return Event(run=run, time=NOW, kind="notice", data=data)
 
 
-async def test_numbers_start_at_one_in_each_run(log: EventLog) -> None:
+async def test_numbers_start_at_one_in_each_run(log: SqlEvents) -> None:
     assert [(await log.append(event(run))).seq for run in "aabab"] == [1, 2, 1, 3, 2]
 
 
-async def test_an_event_comes_back_as_it_was(log: EventLog) -> None:
+async def test_an_event_comes_back_as_it_was(log: SqlEvents) -> None:
     first = await log.append(event(text="\N{FIRE}\x00'", nested={"list": [1, 2.5, None]}))
     whole = Event(run="a", time=NOW, kind="leave", stage="plan", parent=first.seq, seq=99, data={})
     second = await log.append(whole)
@@ -69,7 +58,7 @@ async def test_an_event_comes_back_as_it_was(log: EventLog) -> None:
     assert await log.since("a", 0) == [first, second]
 
 
-async def test_what_is_read_is_what_append_returned(log: EventLog) -> None:
+async def test_what_is_read_is_what_append_returned(log: SqlEvents) -> None:
     appended = await log.append(event(pair=(1, 2), when=NOW, path=Path("a")))
     assert await log.since("a", 0) == [appended]
     assert appended.data == {"pair": [1, 2], "when": "2026-01-02T03:04:05.000678Z", "path": "a"}
@@ -78,12 +67,12 @@ async def test_what_is_read_is_what_append_returned(log: EventLog) -> None:
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.dictionaries(st.text(), PLAIN, max_size=4))
-async def test_any_plain_data_survive(log: EventLog, data: dict[str, object]) -> None:
+async def test_any_plain_data_survive(log: SqlEvents, data: dict[str, object]) -> None:
     appended = await log.append(Event(run="a", time=NOW, kind="notice", data=data))
     assert (await log.since("a", appended.seq - 1))[0].data == data
 
 
-async def test_reading_goes_on_after_a_number(log: EventLog) -> None:
+async def test_reading_goes_on_after_a_number(log: SqlEvents) -> None:
     for number in range(5):
         await log.append(event(number=number))
     assert [found.seq for found in await log.since("a", 0)] == [1, 2, 3, 4, 5]
@@ -93,20 +82,20 @@ async def test_reading_goes_on_after_a_number(log: EventLog) -> None:
     assert await log.since("b", 0) == []
 
 
-async def test_a_run_that_never_began_has_no_events(log: EventLog) -> None:
+async def test_a_run_that_never_began_has_no_events(log: SqlEvents) -> None:
     assert await log.since("x", 0) == []
     with pytest.raises(NotFoundError):
         await log.append(event("x"))
 
 
-async def test_data_that_are_not_plain_are_refused(log: EventLog) -> None:
+async def test_data_that_are_not_plain_are_refused(log: SqlEvents) -> None:
     with pytest.raises(StorageError) as caught:
         await log.append(event(thing=object()))
     assert caught.value.help
     assert await log.since("a", 0) == []
 
 
-async def test_events_go_with_their_thread(log: EventLog, threads: ThreadStore) -> None:
+async def test_events_go_with_their_thread(log: SqlEvents, threads: SqlThreads) -> None:
     await log.append(event("a"))
     await log.append(event("b"))
     await threads.delete("a")
@@ -115,7 +104,7 @@ async def test_events_go_with_their_thread(log: EventLog, threads: ThreadStore) 
 
 
 @pytest.mark.slow
-async def test_many_tasks_leave_no_gap(log: EventLog) -> None:
+async def test_many_tasks_leave_no_gap(log: SqlEvents) -> None:
     appended = await asyncio.gather(*(log.append(event(number=number)) for number in range(200)))
     assert sorted(found.seq for found in appended) == list(range(1, 201))
     found = await log.since("a", 0)
@@ -144,9 +133,9 @@ with SqliteDatabase(Path(sys.argv[1])) as database:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-async def test_many_processes_leave_no_gap(log: EventLog, database: SqliteDatabase) -> None:
-    assert _exit_codes(APPEND, database.path) == [0] * 4
+@pytest.mark.parametrize("any_database", ["sqlite"], indirect=True)
+async def test_many_processes_leave_no_gap(log: SqlEvents, any_database: SqliteDatabase) -> None:
+    assert _exit_codes(APPEND, any_database.path) == [0] * 4
     assert [found.seq for found in await log.since("a", 0)] == list(range(1, 401))
 
 

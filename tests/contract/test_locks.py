@@ -17,7 +17,6 @@ from openassay.errors import NotFoundError, StorageError, ThreadBusyError
 from openassay.protocols import Lease, RunLocks
 from openassay.storage.locks import FileLocks, Leases
 from openassay.storage.postgres import PostgresDatabase
-from openassay.testing import MemoryLocks
 from tests.conftest import PostgresServer
 
 SECONDS = 2.0  # of a lease
@@ -42,11 +41,10 @@ def process(postgres_address: str) -> Iterator[Callable[..., Leases]]:
         yield start
 
 
-@pytest.fixture(params=["files", "memory", "postgres"])
+@pytest.fixture(params=["files", "postgres"])
 def locks(request: pytest.FixtureRequest, tmp_path: Path) -> RunLocks:
     made: dict[str, Callable[[], RunLocks]] = {
         "files": lambda: FileLocks(tmp_path / "locks"),
-        "memory": MemoryLocks,
         "postgres": lambda: request.getfixturevalue("leases"),
     }
     return made[request.param]()

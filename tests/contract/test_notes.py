@@ -11,12 +11,10 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.errors import IntegrityError, NotFoundError
-from openassay.protocols import NoteStore
 from openassay.storage.database import NOTES, Database
-from openassay.storage.events import SqlNotes, encode_note, find_documents, find_hashes
+from openassay.storage.events import SqlNotes, encode_note, find_documents, find_hashes, note_name
 from openassay.storage.rows import Rows
 from openassay.storage.threads import SqlThreads
-from openassay.testing import MemoryNotes
 from tests.contract.conftest import with_threads
 
 HITS = {"Q1": [{"title": "Kilns \N{FIRE}", "url": "https://example.org", "rank": 1, "score": 0.5, "document": None}]}
@@ -29,30 +27,27 @@ plain = st.recursive(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def notes(request: pytest.FixtureRequest) -> NoteStore:
-    if request.param == "memory":
-        return MemoryNotes()
-    rows = Rows(request.getfixturevalue(f"{request.param}_database"))
-    return SqlNotes(with_threads(rows, "t", "u"))
-
-
 @pytest.fixture
 def rows(any_database: Database) -> Rows:
     return with_threads(Rows(any_database), "t", "u")
+
+
+@pytest.fixture
+def notes(rows: Rows) -> SqlNotes:
+    return SqlNotes(rows)
 
 
 def names(rows: Rows, thread: str) -> list[str]:
     return [row["name"] for row in rows.read(NOTES, "WHERE thread = ? ORDER BY name", (thread,))]
 
 
-async def one(notes: NoteStore, thread: str, value: Any) -> str:
+async def one(notes: SqlNotes, thread: str, value: Any) -> str:
     [name] = await notes.put(thread, [value])
     return name
 
 
 @pytest.mark.requirement("L-05")
-async def test_values_come_back_by_their_names(notes: NoteStore) -> None:
+async def test_values_come_back_by_their_names(notes: SqlNotes) -> None:
     names = await notes.put("t", [HITS, [1, "two", None], HITS])
 
     assert names[0] == names[2] != names[1]
@@ -61,12 +56,12 @@ async def test_values_come_back_by_their_names(notes: NoteStore) -> None:
 
 
 @pytest.mark.requirement("L-05")
-async def test_a_name_is_made_from_the_value_alone(notes: NoteStore) -> None:
-    assert await one(notes, "t", HITS) == await one(notes, "u", HITS) == await one(MemoryNotes(), "t", HITS)
+async def test_a_name_is_made_from_the_value_alone(notes: SqlNotes) -> None:
+    assert await one(notes, "t", HITS) == await one(notes, "u", HITS) == note_name(encode_note(HITS))
 
 
 @pytest.mark.requirement("C-11")
-async def test_threads_do_not_see_each_others_notes(notes: NoteStore) -> None:
+async def test_threads_do_not_see_each_others_notes(notes: SqlNotes) -> None:
     name = await one(notes, "t", HITS)
 
     with pytest.raises(NotFoundError, match=name) as caught:
@@ -74,15 +69,15 @@ async def test_threads_do_not_see_each_others_notes(notes: NoteStore) -> None:
     assert caught.value.help
 
 
-async def test_many_at_once_lose_nothing(notes: NoteStore) -> None:
+async def test_many_at_once_lose_nothing(notes: SqlNotes) -> None:
     names = await asyncio.gather(*(one(notes, "t", {"n": n % 15}) for n in range(30)))
     assert await notes.get("t", names) == {name: {"n": n % 15} for n, name in enumerate(names)}
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=plain)
-async def test_any_plain_value_comes_back(value: Any) -> None:
-    notes = MemoryNotes()  # all stores write a value the same way
+async def test_any_plain_value_comes_back(sqlite_database: Database, value: Any) -> None:
+    notes = SqlNotes(with_threads(Rows(sqlite_database), "t"))
     name = await one(notes, "t", value)
     assert await notes.get("t", [name]) == {name: value}
 

@@ -8,12 +8,10 @@ from openassay.errors import IntegrityError
 from openassay.models.event import RunStatus
 from openassay.models.spend import Caps, Charge, Reservation
 from openassay.models.thread import Branch, Review, Run, Thread
-from openassay.protocols import ThreadStore
 from openassay.storage.events import SqlReviews
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.rows import Rows
 from openassay.storage.threads import SqlThreads
-from openassay.testing import MemoryThreads
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -27,14 +25,12 @@ class Clock:
         return self.now
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> ThreadStore:
-    if request.param == "memory":
-        return MemoryThreads(Clock())
-    return SqlThreads(Rows(request.getfixturevalue(f"{request.param}_database")), Clock())
+@pytest.fixture
+def store(rows: Rows) -> SqlThreads:
+    return SqlThreads(rows, Clock())
 
 
-async def asked(store: ThreadStore, thread: str, *statuses: RunStatus, owner: str = "local") -> None:
+async def asked(store: SqlThreads, thread: str, *statuses: RunStatus, owner: str = "local") -> None:
     """A thread with a run for each status."""
     await store.create(Thread(id=thread, title=f"about {thread}", created=START, updated=START, owner=owner))
     for number, status in enumerate(statuses):
@@ -47,7 +43,7 @@ async def asked(store: ThreadStore, thread: str, *statuses: RunStatus, owner: st
 
 
 @pytest.mark.requirement("F-10")
-async def test_threads_are_summed_up_newest_first(store: ThreadStore) -> None:
+async def test_threads_are_summed_up_newest_first(store: SqlThreads) -> None:
     await asked(store, "a", RunStatus.DONE, RunStatus.WAITING)
     await asked(store, "b", RunStatus.DONE, RunStatus.CANCELLED, RunStatus.DONE)
     await asked(store, "c")
@@ -67,7 +63,7 @@ async def test_threads_are_summed_up_newest_first(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("F-10")
-async def test_what_is_going_on_counts_as_touched(store: ThreadStore) -> None:
+async def test_what_is_going_on_counts_as_touched(store: SqlThreads) -> None:
     await asked(store, "old", RunStatus.DONE)
     await asked(store, "older", RunStatus.DONE, RunStatus.WAITING)
     await asked(store, "empty")

@@ -1,4 +1,4 @@
-"""What every ReviewStore does; above all, that a question is answered once."""
+"""What every SqlReviews does; above all, that a question is answered once."""
 
 import asyncio
 import os
@@ -13,12 +13,10 @@ import pytest
 
 from openassay.errors import AnswerError, NotFoundError, StorageError
 from openassay.models.thread import AnswerOrigin, Review, Thread
-from openassay.protocols import ReviewStore, ThreadStore
 from openassay.storage.events import SqlReviews
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
-from openassay.testing import MemoryReviews, MemoryThreads
 
 NOON = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
@@ -26,33 +24,25 @@ MOMENT = timedelta(microseconds=1)
 pytestmark = pytest.mark.requirement("F-09")
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def kept(request: pytest.FixtureRequest) -> Rows | None:
-    return None if request.param == "memory" else Rows(request.getfixturevalue(f"{request.param}_database"))
-
-
 @pytest.fixture
-async def threads(kept: Rows | None) -> ThreadStore:
+async def threads(rows: Rows) -> SqlThreads:
     """With the threads `t` and `u`."""
-    threads = MemoryThreads() if kept is None else SqlThreads(kept)
+    threads = SqlThreads(rows)
     for id in "tu":
         await threads.create(Thread(id=id, title="", created=NOON, updated=NOON))
     return threads
 
 
 @pytest.fixture
-def store(threads: ThreadStore, kept: Rows | None) -> ReviewStore:
-    if isinstance(threads, MemoryThreads):
-        return MemoryReviews(threads)
-    assert kept is not None
-    return SqlReviews(kept)
+def store(threads: SqlThreads, rows: Rows) -> SqlReviews:
+    return SqlReviews(rows)
 
 
 def review(id: str = "q", of: str = "t", *, opened: datetime = NOON, due: datetime | None = None) -> Review:
     return Review(id=id, thread=of, run="r", kind="approve_plan", question="Go on?", opened=opened, due=due)
 
 
-async def test_a_review_comes_back_as_it_was(store: ReviewStore) -> None:
+async def test_a_review_comes_back_as_it_was(store: SqlReviews) -> None:
     elsewhere = NOON.astimezone(timezone(timedelta(hours=-7)))
     kept = review(opened=elsewhere, due=elsewhere + timedelta(hours=1)).model_copy(
         update={"question": "\N{FIRE} 'quoted'\n\x00", "on_timeout": "approve"}
@@ -62,7 +52,7 @@ async def test_a_review_comes_back_as_it_was(store: ReviewStore) -> None:
     assert await store.pending() == [kept]
 
 
-async def test_opening_again_changes_nothing(store: ReviewStore) -> None:
+async def test_opening_again_changes_nothing(store: SqlReviews) -> None:
     due = NOON + timedelta(hours=1)
     await store.open(review(due=due))
     await store.open(review(due=due + timedelta(hours=1)))
@@ -73,7 +63,7 @@ async def test_opening_again_changes_nothing(store: ReviewStore) -> None:
     assert await store.pending() == []
 
 
-async def test_what_is_due_first_comes_first_then_what_was_opened_first(store: ReviewStore) -> None:
+async def test_what_is_due_first_comes_first_then_what_was_opened_first(store: SqlReviews) -> None:
     hour = timedelta(hours=1)
     await store.open(review("late", opened=NOON, due=NOON + 3 * hour))
     await store.open(review("open end, second", opened=NOON + hour))
@@ -91,7 +81,7 @@ async def test_what_is_due_first_comes_first_then_what_was_opened_first(store: R
     "answer",
     ["approve", "", "\N{FIRE}\n\x00", None, 7, {"decision": "modify", "edits": [{"op": "drop", "n": 1.5}], "on": True}],
 )
-async def test_an_answer_is_kept_as_it_was_given(store: ReviewStore, answer: Any) -> None:
+async def test_an_answer_is_kept_as_it_was_given(store: SqlReviews, answer: Any) -> None:
     await store.open(review())
     taken = await store.accept_answer("q", answer, "person", NOON)
     assert (taken.answer, taken.answered, taken.by) == (answer, NOON, "person")
@@ -104,7 +94,7 @@ async def test_an_answer_is_kept_as_it_was_given(store: ReviewStore, answer: Any
     ("by", "told"),
     [("person", "by a person"), ("timer", "by the timer"), ("mode", "by switching its thread to auto")],
 )
-async def test_the_second_answer_is_told_of_the_first(store: ReviewStore, by: AnswerOrigin, told: str) -> None:
+async def test_the_second_answer_is_told_of_the_first(store: SqlReviews, by: AnswerOrigin, told: str) -> None:
     await store.open(review())
     first = await store.accept_answer("q", "approve", by, NOON.astimezone(timezone(timedelta(hours=9))))
     for second in ("person", "timer", "mode"):
@@ -115,7 +105,7 @@ async def test_the_second_answer_is_told_of_the_first(store: ReviewStore, by: An
 
 
 @pytest.mark.parametrize("by", ["timer", "mode"])
-async def test_from_its_due_on_no_person_may_answer(store: ReviewStore, by: AnswerOrigin) -> None:
+async def test_from_its_due_on_no_person_may_answer(store: SqlReviews, by: AnswerOrigin) -> None:
     await store.open(review(due=NOON))
     with pytest.raises(AnswerError, match="ended, on 2026-11-15 12:30 UTC") as caught:
         await store.accept_answer("q", "approve", "person", NOON)
@@ -124,13 +114,13 @@ async def test_from_its_due_on_no_person_may_answer(store: ReviewStore, by: Answ
     assert (await store.accept_answer("q", "skip", by, NOON)).by == by
 
 
-async def test_a_person_may_answer_to_the_last_moment(store: ReviewStore) -> None:
+async def test_a_person_may_answer_to_the_last_moment(store: SqlReviews) -> None:
     await store.open(review(due=NOON))
     tokyo = timezone(timedelta(hours=9))  # its clock reads later, which must not matter
     assert (await store.accept_answer("q", "approve", "person", (NOON - MOMENT).astimezone(tokyo))).by == "person"
 
 
-async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
+async def test_the_latest_is_what_was_asked_last(store: SqlReviews) -> None:
     hour = timedelta(hours=1)
     assert await store.latest("t") is None
     await store.open(review("second", opened=NOON + hour))
@@ -141,7 +131,7 @@ async def test_the_latest_is_what_was_asked_last(store: ReviewStore) -> None:
     assert await store.latest("t") == taken
 
 
-async def test_what_never_was_is_not_found(store: ReviewStore) -> None:
+async def test_what_never_was_is_not_found(store: SqlReviews) -> None:
     for call in (store.get("x"), store.accept_answer("x", "approve", "person", NOON)):
         with pytest.raises(NotFoundError) as caught:
             await call
@@ -150,7 +140,7 @@ async def test_what_never_was_is_not_found(store: ReviewStore) -> None:
         await store.open(review(of="nowhere"))
 
 
-async def test_reviews_go_with_their_thread(store: ReviewStore, threads: ThreadStore) -> None:
+async def test_reviews_go_with_their_thread(store: SqlReviews, threads: SqlThreads) -> None:
     await store.open(review("gone"))
     await store.open(review("kept", of="u"))
     await threads.delete("t")
@@ -160,14 +150,14 @@ async def test_reviews_go_with_their_thread(store: ReviewStore, threads: ThreadS
         await store.get("gone")
 
 
-async def test_an_answer_that_is_not_plain_data_is_refused(store: ReviewStore) -> None:
+async def test_an_answer_that_is_not_plain_data_is_refused(store: SqlReviews) -> None:
     await store.open(review())
     with pytest.raises(StorageError, match="JSON"):
         await store.accept_answer("q", object(), "person", NOON)
     assert len(await store.pending()) == 1
 
 
-async def test_one_of_many_answers_is_taken(store: ReviewStore) -> None:
+async def test_one_of_many_answers_is_taken(store: SqlReviews) -> None:
     await store.open(review())
     tries = await asyncio.gather(
         *(store.accept_answer("q", number, "person", NOON) for number in range(30)), return_exceptions=True

@@ -1,4 +1,4 @@
-"""What every ThreadStore does; above all, that a thread has one active run."""
+"""What every SqlThreads does; above all, that a thread has one active run."""
 
 import asyncio
 import itertools
@@ -15,11 +15,9 @@ from openassay.errors import NotFoundError, StorageError, ThreadBusyError
 from openassay.models.event import RunStatus, Status
 from openassay.models.plan import Mode
 from openassay.models.thread import Branch, Run, StopRequest, Thread
-from openassay.protocols import ThreadStore
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
-from openassay.testing import MemoryThreads
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ACTIVE = [RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING]
@@ -32,11 +30,9 @@ def clock() -> Callable[[], datetime]:
     return lambda: START + timedelta(hours=next(hours))
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> ThreadStore:
-    if request.param == "memory":
-        return MemoryThreads(now=clock())
-    return SqlThreads(Rows(request.getfixturevalue(f"{request.param}_database")), now=clock())
+@pytest.fixture
+def store(rows: Rows) -> SqlThreads:
+    return SqlThreads(rows, now=clock())
 
 
 def thread(id: str = "t", *, minutes: int = 0) -> Thread:
@@ -48,14 +44,14 @@ def run(id: str = "r", of: str = "t", *, status: RunStatus = RunStatus.QUEUED, m
     return Run(id=id, thread=of, question="How hot?", status=status, started=START + timedelta(minutes=minutes))
 
 
-async def test_a_thread_comes_back_as_it_was(store: ThreadStore) -> None:
+async def test_a_thread_comes_back_as_it_was(store: SqlThreads) -> None:
     elsewhere = START.astimezone(timezone(timedelta(hours=-7)))
     kept = Thread(id="t", title="\N{FIRE} 'quoted' \x00", created=elsewhere, updated=elsewhere, mode=Mode.PLAN)
     await store.create(kept)
     assert await store.get("t") == kept
 
 
-async def test_a_run_comes_back_as_it_was(store: ThreadStore) -> None:
+async def test_a_run_comes_back_as_it_was(store: SqlThreads) -> None:
     await store.create(thread())
     kept = Run(
         id="r",
@@ -71,7 +67,7 @@ async def test_a_run_comes_back_as_it_was(store: ThreadStore) -> None:
     assert await store.run("r") == kept
 
 
-async def test_the_most_recently_used_thread_is_first(store: ThreadStore) -> None:
+async def test_the_most_recently_used_thread_is_first(store: SqlThreads) -> None:
     for minutes, id in enumerate("abc"):
         await store.create(thread(id, minutes=minutes))
     assert [found.id for found in await store.list_recent(limit=10)] == ["c", "b", "a"]
@@ -81,7 +77,7 @@ async def test_the_most_recently_used_thread_is_first(store: ThreadStore) -> Non
     assert await store.list_recent(limit=-1) == []
 
 
-async def test_runs_are_listed_in_the_order_they_began(store: ThreadStore) -> None:
+async def test_runs_are_listed_in_the_order_they_began(store: SqlThreads) -> None:
     await store.create(thread())
     await store.create(thread("other"))
     await store.begin(run("z", status=RunStatus.DONE, minutes=0))
@@ -91,7 +87,7 @@ async def test_runs_are_listed_in_the_order_they_began(store: ThreadStore) -> No
     assert await store.runs("other") == []
 
 
-async def test_what_is_not_there_is_not_found(store: ThreadStore) -> None:
+async def test_what_is_not_there_is_not_found(store: SqlThreads) -> None:
     missing = [
         store.get("x"),
         store.delete("x"),
@@ -108,7 +104,7 @@ async def test_what_is_not_there_is_not_found(store: ThreadStore) -> None:
         assert caught.value.help
 
 
-async def test_an_id_is_used_once(store: ThreadStore) -> None:
+async def test_an_id_is_used_once(store: SqlThreads) -> None:
     await store.create(thread())
     with pytest.raises(StorageError):
         await store.create(thread())
@@ -118,7 +114,7 @@ async def test_an_id_is_used_once(store: ThreadStore) -> None:
 
 
 @pytest.mark.parametrize("status", ACTIVE)
-async def test_an_active_run_keeps_others_out(store: ThreadStore, status: RunStatus) -> None:
+async def test_an_active_run_keeps_others_out(store: SqlThreads, status: RunStatus) -> None:
     await store.create(thread())
     await store.create(thread("other"))
     await store.begin(run("first", status=status))
@@ -131,7 +127,7 @@ async def test_an_active_run_keeps_others_out(store: ThreadStore, status: RunSta
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", ENDED)
-async def test_an_ended_run_lets_the_next_begin(store: ThreadStore, status: RunStatus) -> None:
+async def test_an_ended_run_lets_the_next_begin(store: SqlThreads, status: RunStatus) -> None:
     await store.create(thread())
     await store.begin(run("first"))
     await store.update("first", status=status)
@@ -141,7 +137,7 @@ async def test_an_ended_run_lets_the_next_begin(store: ThreadStore, status: RunS
     assert (await store.run("first")).status is status
 
 
-async def test_an_update_changes_what_it_names(store: ThreadStore) -> None:
+async def test_an_update_changes_what_it_names(store: SqlThreads) -> None:
     await store.create(thread())
     await store.begin(run())
     await store.update("r", stage=Status.SEARCHING)
@@ -154,7 +150,7 @@ async def test_an_update_changes_what_it_names(store: ThreadStore) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", ENDED)
-async def test_the_end_is_dated_once(store: ThreadStore, status: RunStatus) -> None:
+async def test_the_end_is_dated_once(store: SqlThreads, status: RunStatus) -> None:
     await store.create(thread())
     await store.begin(run())
     await store.update("r", status=status, error="why")
@@ -165,7 +161,7 @@ async def test_the_end_is_dated_once(store: ThreadStore, status: RunStatus) -> N
     assert (await store.run("r")).finished == finished
 
 
-async def test_a_run_that_goes_on_has_not_ended(store: ThreadStore) -> None:
+async def test_a_run_that_goes_on_has_not_ended(store: SqlThreads) -> None:
     await store.create(thread())
     await store.begin(run())
     await store.update("r", status=RunStatus.FAILED, error="no power")
@@ -174,7 +170,7 @@ async def test_a_run_that_goes_on_has_not_ended(store: ThreadStore) -> None:
     assert (found.finished, found.error) == (None, None)
 
 
-async def test_every_update_touches_the_thread(store: ThreadStore) -> None:
+async def test_every_update_touches_the_thread(store: SqlThreads) -> None:
     await store.create(thread())
     seen = [(await store.get("t")).updated]
     await store.begin(run())
@@ -186,7 +182,7 @@ async def test_every_update_touches_the_thread(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("W-01")
-async def test_a_mode_is_said_for_one_thread(store: ThreadStore) -> None:
+async def test_a_mode_is_said_for_one_thread(store: SqlThreads) -> None:
     for minutes, id in enumerate("ab"):
         await store.create(thread(id, minutes=minutes))
     assert (await store.get("a")).mode is None
@@ -196,7 +192,7 @@ async def test_a_mode_is_said_for_one_thread(store: ThreadStore) -> None:
     assert (await store.get("a")).mode is Mode.AUTO
 
 
-async def test_options_are_replaced_and_nothing_else(store: ThreadStore) -> None:
+async def test_options_are_replaced_and_nothing_else(store: SqlThreads) -> None:
     await store.create(thread())
     await store.begin(run())
     await store.update("r", status=RunStatus.WAITING, stage=Status.PLANNING)
@@ -207,7 +203,7 @@ async def test_options_are_replaced_and_nothing_else(store: ThreadStore) -> None
     assert await store.run("r") == before.model_copy(update={"options": plain})
 
 
-async def test_deleting_a_thread_takes_its_runs(store: ThreadStore) -> None:
+async def test_deleting_a_thread_takes_its_runs(store: SqlThreads) -> None:
     await store.create(thread())
     await store.create(thread("other"))
     await store.begin(run())
@@ -220,7 +216,7 @@ async def test_deleting_a_thread_takes_its_runs(store: ThreadStore) -> None:
     assert await store.runs("t") == []
 
 
-async def test_that_a_run_was_deleted_is_known_until_it_is_restored(store: ThreadStore) -> None:
+async def test_that_a_run_was_deleted_is_known_until_it_is_restored(store: SqlThreads) -> None:
     """Other machines have a journal of it, and must not take it for one whose database was lost."""
     await store.create(thread("gone"))
     await store.begin(run("old", "gone"))
@@ -240,7 +236,7 @@ async def test_that_a_run_was_deleted_is_known_until_it_is_restored(store: Threa
     assert await store.find_deleted_runs(asked) == {"old"}
 
 
-async def test_one_of_many_begins(store: ThreadStore) -> None:
+async def test_one_of_many_begins(store: SqlThreads) -> None:
     await store.create(thread())
     tries = await asyncio.gather(*(store.begin(run(f"r{n}")) for n in range(30)), return_exceptions=True)
     assert sum(outcome is None for outcome in tries) == 1
@@ -255,7 +251,7 @@ def branch(id: str = "b", of: str = "t", *, minutes: int = 0, **changes: object)
 
 
 @pytest.mark.requirement("W-18")
-async def test_a_branch_comes_back_as_it_was(store: ThreadStore) -> None:
+async def test_a_branch_comes_back_as_it_was(store: SqlThreads) -> None:
     await store.create(thread("b"))
     kept = branch(words=50, edits=[{"op": "remove", "question": "Q1"}], question="\N{FIRE} 'quoted' \x00?")
     await store.add_branch(kept)
@@ -265,7 +261,7 @@ async def test_a_branch_comes_back_as_it_was(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("W-18")
-async def test_the_branches_of_a_thread_are_listed_oldest_first(store: ThreadStore) -> None:
+async def test_the_branches_of_a_thread_are_listed_oldest_first(store: SqlThreads) -> None:
     for minutes, id in ((3, "a"), (1, "z"), (2, "m")):
         await store.create(thread(id))
         await store.add_branch(branch(id, minutes=minutes))
@@ -277,7 +273,7 @@ async def test_the_branches_of_a_thread_are_listed_oldest_first(store: ThreadSto
 
 
 @pytest.mark.requirement("W-18")
-async def test_a_branch_is_of_a_thread_and_goes_with_it(store: ThreadStore) -> None:
+async def test_a_branch_is_of_a_thread_and_goes_with_it(store: SqlThreads) -> None:
     with pytest.raises(NotFoundError):
         await store.add_branch(branch("nosuch"))
     await store.create(thread("b"))
@@ -288,7 +284,7 @@ async def test_a_branch_is_of_a_thread_and_goes_with_it(store: ThreadStore) -> N
 
 
 @pytest.mark.requirement("W-18")
-async def test_a_branch_stays_when_its_parent_goes(store: ThreadStore) -> None:
+async def test_a_branch_stays_when_its_parent_goes(store: SqlThreads) -> None:
     await store.create(thread())
     await store.create(thread("b"))
     await store.add_branch(branch())
@@ -297,7 +293,7 @@ async def test_a_branch_stays_when_its_parent_goes(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("W-18")
-async def test_a_fork_is_made_as_a_whole(store: ThreadStore) -> None:
+async def test_a_fork_is_made_as_a_whole(store: SqlThreads) -> None:
     copied: list[str] = []
     await store.create(thread())
     await store.fork(thread("b"), run("r", of="b"), branch(), lambda: copied.append("b"))
@@ -308,7 +304,7 @@ async def test_a_fork_is_made_as_a_whole(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("W-18")
-async def test_a_fork_that_fails_leaves_nothing(store: ThreadStore) -> None:
+async def test_a_fork_that_fails_leaves_nothing(store: SqlThreads) -> None:
     def full() -> None:
         raise StorageError("the disk is full")
 
@@ -325,7 +321,7 @@ async def test_a_fork_that_fails_leaves_nothing(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("F-10")
-async def test_a_thread_is_renamed_and_touched(store: ThreadStore) -> None:
+async def test_a_thread_is_renamed_and_touched(store: SqlThreads) -> None:
     await store.create(thread())
     await store.rename("t", "Ovens?")
     found = await store.get("t")
@@ -336,7 +332,7 @@ async def test_a_thread_is_renamed_and_touched(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("F-10")
-async def test_active_runs_are_those_that_have_not_ended(store: ThreadStore) -> None:
+async def test_active_runs_are_those_that_have_not_ended(store: SqlThreads) -> None:
     for minutes, status in enumerate((*ENDED, *reversed(ACTIVE))):
         await store.create(thread(status.value))
         await store.begin(run(status.value, of=status.value, status=status, minutes=10 - minutes))
@@ -345,7 +341,7 @@ async def test_active_runs_are_those_that_have_not_ended(store: ThreadStore) -> 
 
 
 @pytest.mark.requirement("F-10")
-async def test_a_run_is_asked_to_stop_until_it_does(store: ThreadStore) -> None:
+async def test_a_run_is_asked_to_stop_until_it_does(store: SqlThreads) -> None:
     await store.create(thread())
     await store.begin(run(status=RunStatus.RUNNING))
     assert await store.get_stop_request("r") is StopRequest.NO
@@ -362,7 +358,7 @@ async def test_a_run_is_asked_to_stop_until_it_does(store: ThreadStore) -> None:
 
 
 @pytest.mark.requirement("F-10")
-async def test_a_run_that_goes_on_is_asked_no_more(store: ThreadStore) -> None:
+async def test_a_run_that_goes_on_is_asked_no_more(store: SqlThreads) -> None:
     await store.create(thread())
     await store.begin(run(status=RunStatus.WAITING))
     await store.request_stop("r", StopRequest.DRAIN)
@@ -373,7 +369,7 @@ async def test_a_run_that_goes_on_is_asked_no_more(store: ThreadStore) -> None:
 @pytest.mark.requirement("F-10")
 @pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
 async def test_a_run_that_is_asked_to_stop_while_a_process_begins_with_it_is_still_asked(
-    store: ThreadStore, status: RunStatus
+    store: SqlThreads, status: RunStatus
 ) -> None:
     await store.create(thread())
     await store.begin(run(status=status))

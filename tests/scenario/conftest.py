@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,24 +23,21 @@ from openassay.export.report import Report
 from openassay.models.event import Event
 from openassay.models.evidence import Document
 from openassay.models.thread import ResearchOptions
-from openassay.protocols import EventLog, NoteStore, Source
+from openassay.protocols import Source
 from openassay.search.demo import DemoSource
 from openassay.search.ranking import IndexRanker
 from openassay.search.registry import SourceContext
 from openassay.settings import Settings, load
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
+from openassay.storage.locks import FileLocks
 from openassay.storage.rows import Rows
+from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 from openassay.testing import (
     FakePages,
     FakeSource,
     FreeAccount,
     MemoryDocuments,
-    MemoryEvents,
-    MemoryLocks,
-    MemoryNotes,
-    MemoryReviews,
-    MemoryThreads,
     SingleReasonerFactory,
 )
 from openassay.text.embeddings import EmbeddingCache, MiniLM
@@ -70,40 +67,25 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddingCach
     cached.close()
 
 
-class Stores(NamedTuple):
-    threads: Any  # tests look into those in memory
-    reviews: Any
-    events: EventLog
-    notes: NoteStore
-    checkpointer: Any
-
-
-def in_memory() -> Stores:
-    from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
-    threads = MemoryThreads()
-    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-    return Stores(threads, MemoryReviews(threads), MemoryEvents(threads), MemoryNotes(), saver)
-
-
-def in_database(rows: Rows) -> Stores:
-    return Stores(SqlThreads(rows), SqlReviews(rows), SqlEvents(rows), SqlNotes(rows), SqlCheckpointSaver(rows))
-
-
 class Lab:
-    """An engine in memory, or on a database. Sources are objects, not names; single steps of the reasoner can be
-    replaced."""
+    """An engine on a database. Sources are objects, not names; single steps of the reasoner can be replaced."""
 
     def __init__(
-        self, embedder: EmbeddingCache, settings: Settings, script: dict[str, Callable[..., Any]], stores: Stores
+        self,
+        embedder: EmbeddingCache,
+        settings: Settings,
+        script: dict[str, Callable[..., Any]],
+        rows: Rows,
+        folder: Path,
     ) -> None:
         from langgraph.store.memory import InMemoryStore
 
         self.ahead = timedelta()  # of the clock on the wall
         self.documents = MemoryDocuments()
         self.pages = FakePages()
-        self.threads, self.reviews, self.events, self.notes, self.checkpointer = stores
+        self.rows = rows
+        self.threads, self.reviews, self.events = SqlThreads(rows), SqlReviews(rows), SqlEvents(rows)
+        self.checkpointer = SqlCheckpointSaver(rows)
         self.memory = UserMemory(InMemoryStore())
         self.sources: list[Source] = [DemoSource(self.documents)]
         self.reasoner = StubReasoner(embedder, FeatureSupportScorer(embedder), open_companies(), **script)
@@ -116,13 +98,13 @@ class Lab:
             memory=self.memory,
             log=self.events,
             documents=self.documents,
-            notes=self.notes,
+            notes=SqlNotes(rows),
             pages=self.pages,
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             reasoners=self.reasoners,
             support=FeatureSupportScorer(embedder),
             checkpointer=self.checkpointer,
-            locks=MemoryLocks(),
+            locks=FileLocks(folder / "locks"),
             now=lambda: datetime.now(UTC) + self.ahead,
         )
         self.engine = Engine(runner, sources=lambda options: (self.sources, {}))
@@ -161,18 +143,22 @@ class Lab:
 
 
 @pytest.fixture
-async def lab(embedder: EmbeddingCache) -> AsyncIterator[Callable[..., Lab]]:
-    """lab(critique=..., settings={...}) makes a laboratory, on a database if there is one; all are closed at the
-    end."""
+async def lab(embedder: EmbeddingCache, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Callable[..., Lab]]:
+    """lab(critique=..., settings={...}) makes a laboratory, on a database of its own if none is given; all are closed
+    at the end."""
     made: list[Lab] = []
+    databases = ExitStack()
 
     def make(*, settings: dict[str, Any] | None = None, rows: Rows | None = None, **script: Callable[..., Any]) -> Lab:
-        made.append(Lab(embedder, load(**(settings or {})), script, in_database(rows) if rows else in_memory()))
+        folder = tmp_path_factory.mktemp("lab")
+        rows = rows or Rows(databases.enter_context(SqliteDatabase(folder / "main.db")))
+        made.append(Lab(embedder, load(**(settings or {})), script, rows, folder))
         return made[-1]
 
     yield make
     for one in made:
         await one.engine.close()
+    databases.close()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from openassay.errors import IntegrityError
+from openassay.storage.database import THREADS, timestamp
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.scenario.conftest import Lab
@@ -39,7 +40,8 @@ async def test_who_comes_just_in_time_keeps_the_thread(
 
     async def listed(since: datetime, *, limit: int) -> list[str]:
         found: list[str] = await untouched(since, limit=limit)
-        here.threads._threads[thread.id] = thread.model_copy(update={"updated": since})
+        with here.rows.open_writer("thread", thread.id) as writer:
+            writer.update(THREADS, (thread.id,), {"updated": timestamp(since)})
         return found
 
     monkeypatch.setattr(here.threads, "list_idle", listed)

@@ -25,7 +25,7 @@ from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.protocols import Lease
 from openassay.settings import load
 from openassay.storage.fences import lease_error
-from openassay.testing import MemoryLocks
+from openassay.storage.locks import FileLocks
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 
@@ -184,15 +184,15 @@ async def test_what_was_put_aside_and_stopped_since_stays_so(processes: tuple[En
     assert (await mine.threads.run(run.id)).status is RunStatus.CANCELLED
 
 
-async def test_a_question_may_follow_as_soon_as_the_last_is_answered(lab: Make) -> None:
+async def test_a_question_may_follow_as_soon_as_the_last_is_answered(lab: Make, tmp_path: Path) -> None:
     here = lab()
 
-    class Slow(MemoryLocks):
+    class Slow(FileLocks):
         def release(self, thread: str) -> None:
             time.sleep(0.3)  # as a journal that has to be closed first would
             super().release(thread)
 
-    here.engine._runner.locks = Slow()
+    here.engine._runner.locks = Slow(tmp_path)
     first = await here.engine.start(APPLE, QUICK)
     async for event in here.engine.events(first.id):
         if event.data.get("status") == RunStatus.DONE:
@@ -311,7 +311,7 @@ async def test_the_timer_does_not_look_into_what_waits_in_line(lab: Make, monkey
 # Losing a thread
 
 
-class Lossy(MemoryLocks):
+class Lossy(FileLocks):
     """As locks whose connection is lost are: another process has what was held."""
 
     is_lost = False
@@ -326,11 +326,11 @@ class Lossy(MemoryLocks):
 
 @pytest.mark.requirement("F-10")
 async def test_a_run_whose_thread_was_lost_stops_and_leaves_all_to_whoever_has_it(
-    lab: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    lab: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("openassay.engine.runner.STOP_POLL_SECONDS", 0.05)
     here = lab()
-    here.engine._runner.locks = locks = Lossy()
+    here.engine._runner.locks = locks = Lossy(tmp_path)
     run, _ = await at_work(here)
     before = await here.log(run.id)
 
@@ -367,19 +367,19 @@ async def test_a_run_that_finds_its_thread_lost_only_when_it_ends_has_not_failed
 # Where something is wrong
 
 
-async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make) -> None:
+async def test_locks_that_take_their_time_do_not_stop_everything_else(lab: Make, tmp_path: Path) -> None:
     here = lab()
     ticks: list[int] = []
     meanwhile: list[int] = []
 
-    class Far(MemoryLocks):
+    class Far(FileLocks):
         def acquire(self, thread: str, *, forgive: bool = True) -> Lease:
             before = len(ticks)
             time.sleep(0.4)
             meanwhile.append(len(ticks) - before)
             return super().acquire(thread, forgive=forgive)
 
-    here.engine._runner.locks = Far()
+    here.engine._runner.locks = Far(tmp_path)
 
     async def tick() -> None:
         while True:

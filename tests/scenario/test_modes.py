@@ -73,7 +73,7 @@ async def test_turning_to_auto_drops_what_is_still_to_be_asked(lab: Make) -> Non
 @pytest.mark.requirement("W-01")
 async def test_a_mode_changed_while_the_question_is_being_understood_takes_effect(lab: Make) -> None:
     async def understand(real: Any, message: str, conversation: Any) -> Understanding:
-        [run] = [run for run in here.threads._runs.values() if run.active]
+        [run] = await here.threads.list_active()
         assert await here.engine.set_mode(run.thread, Mode.PLAN) is True
         understood: Understanding = await real(message, conversation)
         return understood

@@ -54,7 +54,7 @@ async def running(settings: Settings, before: Before | None = None) -> AsyncIter
 
 def written(engine: Engine, data: Path) -> dict[str, list[str]]:
     """Every row of the database, and every file of the journals. Documents are the same whoever reads them."""
-    rows = engine._runner.threads._rows  # type: ignore[attr-defined]
+    rows = engine._runner.threads._rows
     with rows.database.connection() as connection:
         names = [table.name for table in ALL_TABLES if table is not DOCUMENTS]
         found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in names}  # noqa: S608
@@ -64,7 +64,7 @@ def written(engine: Engine, data: Path) -> dict[str, list[str]]:
 
 def expire(engine: Engine, run: Run) -> None:
     """As if nothing had been heard of its process."""
-    rows = engine._runner.threads._rows  # type: ignore[attr-defined]
+    rows = engine._runner.threads._rows
     with rows.database.connection() as connection:
         connection.execute("UPDATE leases SET until = now() - interval '1 s' WHERE thread = ?", (run.thread,))
 

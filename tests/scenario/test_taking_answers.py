@@ -14,6 +14,7 @@ from openassay.errors import AnswerError, StorageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
 from openassay.models.user import Preferences
+from openassay.storage.database import REVIEWS
 from openassay.testing import FakeSource
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
@@ -80,7 +81,10 @@ async def test_an_answer_nobody_acted_on_is_found_by_whoever_keeps_time(lab: Mak
 
 async def test_a_question_whose_process_died_before_it_was_listed_is_listed_and_its_deadline_holds(lab: Make) -> None:
     here, waiting = await asked(lab)
-    here.reviews._reviews.clear()  # as if it had died between the checkpoint and the table
+    with here.rows.open_writer("thread", waiting.run.thread) as writer:
+        writer.delete(
+            REVIEWS, "WHERE id = ?", (waiting.questions[0].id,)
+        )  # as if it had died between the checkpoint and the table
     await here.threads.update(waiting.run.id, status=RunStatus.RUNNING)
 
     assert await here.engine.answer_overdue() == []

@@ -20,7 +20,7 @@ from openassay.settings import USER, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.protocols import UserStore
+    from openassay.engine.reexports import SqlUsers
 
 T = TypeVar("T")
 MAX_LABEL = 100  # characters
@@ -55,7 +55,7 @@ def users(context: typer.Context, json: Annotated[bool, json_option("the users")
 def list_users(json: Annotated[bool, json_option("the users")] = False) -> None:
     """List users with their limits and tokens; of a token its id, never its secret."""
 
-    async def load_users(users: UserStore) -> list[tuple[User, list[ApiToken]]]:
+    async def load_users(users: SqlUsers) -> list[tuple[User, list[ApiToken]]]:
         return [(user, await users.tokens(user.name)) for user in await users.all()]
 
     found = _with_users(load_users)
@@ -100,7 +100,7 @@ def add(
     )
     options = _parse_token_options(scope, expires, label)
 
-    async def add_user(users: UserStore) -> tuple[ApiToken, str]:
+    async def add_user(users: SqlUsers) -> tuple[ApiToken, str]:
         await users.add(user)
         return await users.issue(name, **options)
 
@@ -122,7 +122,7 @@ def revoke(
 ) -> None:
     """Revoke a token, at once and for good."""
 
-    async def revoke_token(users: UserStore) -> ApiToken:
+    async def revoke_token(users: SqlUsers) -> ApiToken:
         known = [token.id for user in await users.all() for token in await users.tokens(user.name)]
         return await users.revoke(match_id(id, known, "tokens"))
 
@@ -231,7 +231,7 @@ def _format_limits(user: User) -> str:
     return ", ".join(part for part in parts if part) or "as the settings say"
 
 
-def _with_users(work: Callable[[UserStore], Awaitable[T]]) -> T:
+def _with_users(work: Callable[[SqlUsers], Awaitable[T]]) -> T:
     from openassay.bootstrap import open_users
 
     settings = load()

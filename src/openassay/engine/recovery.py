@@ -33,9 +33,10 @@ from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, Stor
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.evidence import Document
 from openassay.models.thread import Branch, ResearchOptions, Run, Thread, is_id
-from openassay.protocols import DocumentStore, EventLog, Ledger, NoteStore, ThreadStore
+from openassay.protocols import DocumentStore, Ledger
 from openassay.state import StateCompactor, evidence_values, note_names
-from openassay.storage.events import find_documents
+from openassay.storage.events import SqlEvents, SqlNotes, find_documents
+from openassay.storage.threads import SqlThreads
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -214,10 +215,10 @@ _NEW = ".new"  # where journals are written before they take the place of others
 class JournalStores:
     """What a journal is a copy of."""
 
-    threads: ThreadStore
-    log: EventLog
+    threads: SqlThreads
+    log: SqlEvents
     documents: DocumentStore
-    notes: NoteStore
+    notes: SqlNotes
     ledger: Ledger
     checkpointer: SqlCheckpointSaver
 

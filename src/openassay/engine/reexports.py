@@ -18,7 +18,7 @@ from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, PostgresDatab
 from openassay.storage.rate_limits import ProcessRates
 from openassay.storage.threads import no_run, no_thread
 from openassay.storage.uploads import UploadCursor, UploadQuota, upload_uri
-from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX
+from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX, SqlUsers
 from openassay.storage.webhooks import MAX_TESTS
 from openassay.storage.webhooks import PREFIX as WEBHOOK_SECRET_PREFIX
 
@@ -44,6 +44,7 @@ __all__ = [
     "Outage",
     "PostgresDatabase",
     "ProcessRates",
+    "SqlUsers",
     "UploadCursor",
     "UploadQuota",
     "build_graph",

@@ -38,25 +38,22 @@ from openassay.models.thread import ResearchOptions, Run, StopRequest, read_opti
 from openassay.nodes.failures import is_transient
 from openassay.protocols import (
     DocumentStore,
-    EventLog,
-    Integrity,
     Ledger,
     Memory,
-    NoteStore,
     PageReader,
     PassageRanker,
     PreparableSource,
-    ReviewStore,
     RunLocks,
     Source,
     SupportScorer,
-    ThreadStore,
 )
 from openassay.search.registry import RunDocumentStore, add_search_costs
 from openassay.settings import Settings
 from openassay.state import StateCompactor
-from openassay.storage.events import find_documents
+from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews, find_documents
 from openassay.storage.fences import lease_error
+from openassay.storage.integrity import SqlIntegrity
+from openassay.storage.threads import SqlThreads
 from openassay.text.redaction import Redactor, build_redactor
 
 if TYPE_CHECKING:
@@ -90,12 +87,12 @@ class Runner:
     """What every run of this process works with, and the runs it works on."""
 
     settings: Settings
-    threads: ThreadStore
-    reviews: ReviewStore
+    threads: SqlThreads
+    reviews: SqlReviews
     memory: Memory
-    log: EventLog
+    log: SqlEvents
     documents: DocumentStore
-    notes: NoteStore
+    notes: SqlNotes
     pages: PageReader
     ranker: PassageRanker
     reasoners: ReasonerProvider
@@ -104,7 +101,7 @@ class Runner:
     locks: RunLocks
     now: Callable[[], datetime]
     ledger: Ledger | None = None
-    integrity: Integrity | None = None
+    integrity: SqlIntegrity | None = None
     journal: JournalRecorder | None = None
     watchers: list[Callable[[Event], None]] = field(default_factory=list)  # called with each event once it is stored
     cost_limit: CostLimit | None = None

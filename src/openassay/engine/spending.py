@@ -11,10 +11,11 @@ from openassay.llm.prices import find_price
 from openassay.llm.selection import is_private, select_models
 from openassay.models.spend import MICRO
 from openassay.models.thread import ResearchOptions, Run
-from openassay.protocols import RemoteSource, ThreadStore
+from openassay.protocols import RemoteSource
 from openassay.settings import Settings
 from openassay.storage.ledger import OpenRun, SqlSpending
 from openassay.storage.locks import UserLock
+from openassay.storage.threads import SqlThreads
 from openassay.storage.users import SqlUsers
 
 
@@ -38,7 +39,7 @@ class SpendingLimits:
         settings: Settings,
         spending: SqlSpending,
         users: SqlUsers,
-        threads: ThreadStore,
+        threads: SqlThreads,
         paid: Collection[str],
         lock: UserLock,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -22,7 +22,7 @@ _LAST = "SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?"
 
 
 class SqlEvents:
-    """An EventLog, numbered from 1 without gaps, whichever process appends. Events belong to a run: they are refused
+    """Events, numbered from 1 without gaps, whichever process appends. Events belong to a run: they are refused
     before it begins and deleted with its thread. `on_append` is called with each, in the thread that appended it."""
 
     def __init__(self, rows: Rows, on_append: Callable[[Event], None] = lambda event: None) -> None:
@@ -70,7 +70,10 @@ _WRITTEN_HASH = re.compile(rb'(?<=[{,])"document":"([0-9a-f]{64})"')  # in a tex
 
 
 class SqlNotes:
-    """Notes: plain values, compressed, each under a name made from its content."""
+    """Notes: plain values that the state of a thread refers to, compressed, each under a name made from its content.
+
+    The documents a note speaks of count as used by its thread. `get` raises NotFoundError, or IntegrityError if a note
+    was altered."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -182,7 +185,7 @@ _LATEST = "WHERE thread = ? ORDER BY opened DESC, rowid DESC LIMIT 1"
 
 
 class SqlReviews:
-    """A ReviewStore: questions to people, each of which takes one answer."""
+    """Questions to people. An answer is taken once: the second, or one too late, is refused with AnswerError."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -206,6 +209,7 @@ class SqlReviews:
 
     @run_in_thread
     def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
+        """List what is not answered, of runs that have not ended: what is due first, then what was opened first."""
         mine, whose = ("", ()) if owner is None else (f"AND {_OWNED}", (owner,))
         if thread is None:
             rows, _ = self._rows.read_lenient(REVIEWS, f"WHERE {_UNANSWERED} {mine} {_FIRST_DUE}", whose)

@@ -23,13 +23,14 @@ ScopeOwner = tuple[str, str]  # a scope and its owner
 
 
 class SqlIntegrity:
-    """An Integrity check."""
+    """Whether what is stored is what was written."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     @run_in_thread
     def check(self, thread: str, documents: Collection[str]) -> None:
+        """Raise IntegrityError unless every row of the thread is there, and the documents are what they were."""
         with self._rows.database.transaction():
             for scope, owner in self._scopes(thread):
                 self._rows.check(scope, owner)

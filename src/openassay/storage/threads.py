@@ -187,7 +187,7 @@ _WAS_THERE = "SELECT 1 FROM heads WHERE scope = ? AND members > 0"
 
 
 class SqlThreads:
-    """A ThreadStore."""
+    """Threads with their runs and branches. `begin` raises ThreadBusyError if another run is active."""
 
     def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
         self._rows = rows
@@ -197,6 +197,7 @@ class SqlThreads:
         await asyncio.to_thread(self._create, thread)
 
     async def get(self, id: str, *, owner: str | None = None) -> Thread:
+        """Return a thread; for an owner, others' are not there."""
         return await asyncio.to_thread(self._get, id, owner)
 
     @run_in_thread
@@ -216,10 +217,12 @@ class SqlThreads:
         owner: str | None = None,
         after: Cursor | None = None,
     ) -> list[ThreadSummary]:
+        """Summarise threads, the last changed first; `statuses` are those of a thread's last run."""
         return load_overview(self._rows, ThreadFilter(max(limit, 0), statuses, owner, after))
 
     @run_in_thread
     def list_idle(self, since: datetime, *, limit: int) -> list[str]:
+        """List the threads, oldest first, that have no active run and on which nothing happened since then."""
         with self._rows.database.connection() as connection:
             found = connection.execute(_IDLE, (timestamp(since), max(limit, 0))).fetchall()
         return [str(row["id"]) for row in found]
@@ -229,12 +232,14 @@ class SqlThreads:
 
     @run_in_thread
     def delete(self, id: str) -> None:
+        """Delete a thread, even a damaged one, with all that is of it and the documents no other thread uses."""
         if not delete_thread(self._rows, id):
             raise no_thread(id)
         self._rows.database.scrub()
 
     @run_in_thread
     def delete_orphan_documents(self) -> None:
+        """Delete documents that stayed when their thread went, since a run might just have read them."""
         if is_sweep_due(self._rows):  # looking through all documents takes a while
             with self._rows.database.transaction() as connection:
                 sweep_documents(self._rows, connection)
@@ -247,6 +252,7 @@ class SqlThreads:
 
     @run_in_thread
     def folders(self) -> set[str]:
+        """Return the documents of people's own that any run was asked on."""
         runs = map(_to_run, self._rows.read_lenient(RUNS)[0])
         return {str(path) for run in runs for path in cast("list[object]", run.options.get("docs", ()))}
 
@@ -319,6 +325,7 @@ class SqlThreads:
     def fork(
         self, thread: Thread, run: Run, branch: Branch | None = None, copy: Callable[[], None] = lambda: None
     ) -> None:
+        """Create a thread with its first run, its branch and what `copy` puts beside them: all or nothing."""
         with self._rows.database.transaction():
             self._create(thread)
             self._begin(run)
