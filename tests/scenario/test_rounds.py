@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from openassay.bootstrap import open_engine
-from openassay.engine.view import build_view
+from openassay.engine.state_view import build_view
 from openassay.llm.budget import RunAccount
 from openassay.models.event import RunStatus
 from openassay.models.evidence import ANSWERED, Hit

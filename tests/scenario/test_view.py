@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from openassay.engine.view import MAX_ITEMS, StateView, build_view
+from openassay.engine.state_view import MAX_ITEMS, StateView, build_view
 from openassay.errors import NotFoundError, ReasoningError
 from openassay.models.event import RunStatus
+from openassay.models.evidence import Claim
 from openassay.models.plan import Mode
 from openassay.testing import FakeRemote, MemoryDocuments, make_document
 from tests.scenario.conftest import Lab
@@ -219,7 +220,7 @@ async def test_long_lists_and_texts_are_cut_and_counted() -> None:
 async def test_a_draft_keeps_what_there_is_room_for_and_the_rest_is_counted() -> None:
     sentence = {"text": "x" * 1_000, "claims": ["C1", "C9"], "opens": True}
     spans = [{"document": name, "start": 0, "end": 1, "quote": "x"} for name in "abcdef"]
-    claim = {"id": "C1", "text": "x", "spans": spans, "verdict": "supported", "confidence": 0.5, "mark": "✓"}
+    claim = Claim.model_validate({"id": "C1", "text": "x", "questions": [], "spans": spans, "mark": "✓"}).plain()
     values = {
         "sources": [{"document": name, "id": f"S{n}", "title": name} for n, name in enumerate("abcdef", 1)],
         "claims": [claim],

@@ -17,8 +17,8 @@ import typer
 from openassay.bootstrap import open_engine
 from openassay.cli.review import answer, show
 from openassay.engine.engine import Engine
+from openassay.engine.state_view import StateView
 from openassay.engine.validation import OpenQuestion
-from openassay.engine.view import StateView
 from openassay.errors import OpenAssayError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus

@@ -77,7 +77,7 @@ def find_branch_point(
     of_run = [one for one in checkpoints if one.run == last.run]
     later = [one for one in of_run if one.number > last.number and _fits(one, changes, changes.restart_point)]
     if later:
-        raise UsageError(f"no plan had been made at {last.label}", help=f"Fork at moment {later[0].number} or later.")
+        raise UsageError(f"there was no plan yet at {last.label}", help=f"Fork at moment {later[0].number} or later.")
     if changes.restart_point is RestartPoint.ASKED or any(one.planned for one in of_run):
         raise UsageError("the checkpoint at which that takes effect is no longer stored", help=_PRUNED)
     missing = "plan was made" if changes.needs_plan else "research was done"

@@ -17,10 +17,10 @@ from openassay.engine.interrupts import InterruptService
 from openassay.engine.resume import MAX_CONCURRENT, RunCoordinator, RunResumer
 from openassay.engine.runner import DRAIN_SECONDS, CostLimit, Runner
 from openassay.engine.start import RunStarter, make_title
+from openassay.engine.state_view import StateView, build_view
 from openassay.engine.timings import Timings, measure_timings
 from openassay.engine.validation import OpenQuestion, validate_question
 from openassay.engine.vetoes import VetoService
-from openassay.engine.view import StateView, build_view
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.export.report import Report
 from openassay.models.base import Record

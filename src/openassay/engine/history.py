@@ -8,7 +8,7 @@ from typing import Any, cast
 from openassay.engine.checkpoints import CheckpointOutline, SqlCheckpointSaver, effective_state
 from openassay.engine.diff import ReportDiff, ReportEdition, compare_editions, from_report, from_state
 from openassay.engine.runner import Runner
-from openassay.engine.view import StateView, build_view
+from openassay.engine.state_view import StateView, build_view
 from openassay.errors import NotFoundError, UsageError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, StrictBool
 
 from openassay.engine.diff import ReportDiff
 from openassay.engine.start import make_title
-from openassay.engine.view import StateView
+from openassay.engine.state_view import StateView
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.evidence import DocumentKind
