@@ -20,7 +20,7 @@ from openassay.settings import USER, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.engine.reexports import SqlUsers
+    from openassay.storage.users import SqlUsers
 
 T = TypeVar("T")
 MAX_LABEL = 100  # characters
