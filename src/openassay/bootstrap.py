@@ -210,7 +210,7 @@ class ReasonerFactory:
         )
 
     def open(self, run: Run, emit: Emit) -> tuple[Reasoner, SpendAccount]:
-        options = ResearchOptions.model_validate(run.options)
+        options = run.options
         chosen = select_models(self._settings, options)
         caps = self._caps(options)
         if chosen is None:

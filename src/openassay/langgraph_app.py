@@ -6,7 +6,7 @@ asked back, no thread of OpenAssay's is made, and no event is written; money tha
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -20,6 +20,7 @@ from openassay.graph import build_graph
 from openassay.models.event import EventKind
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import ResearchOptions, Run
+from openassay.protocols import Source
 from openassay.settings import load
 from openassay.state import Plain, StateCompactor, question_input
 
@@ -80,31 +81,25 @@ class ContextFactory:
 
     async def prepare(self, given: Any, held: Mapping[str, Any], thread: str) -> tuple[Any, ResearchContext]:
         """What the graph is given, and its context; one that goes on keeps what it was asked with."""
-        if not _is_question(given):
+        if _is_question(given):
+            settings = self._resources.engine.settings
+            depth, source = given.get("depth") or settings.depth, given.get("source") or settings.source
+            options = ResearchOptions(depth=depth, source=source, mode=Mode.AUTO, user=settings.user)
+            id, question = uuid4().hex[:12], validate_question(str(given["question"]), options)
+        else:
             options = ResearchOptions.model_validate(held.get("options") or {})
-            return given, await self._build_context(
-                str(held.get("run", "")), thread, str(held.get("original_query")), options
-            )
-        settings = self._resources.engine.settings
-        options = ResearchOptions(
-            depth=given.get("depth") or settings.depth, source=given.get("source") or settings.source, mode=Mode.AUTO,
-            user=settings.user,
-        )  # fmt: skip
-        question, run = validate_question(str(given["question"]), options), uuid4().hex[:12]
-        _, notices = await asyncio.to_thread(self._resources.sources, options)
-        return question_input(question, run, options.plain(), notices), await self._build_context(
-            run, thread, question, options
-        )
+            id, question = str(held.get("run", "")), str(held.get("original_query"))
+        run = Run(id=id, thread=thread or id, question=question, started=self._runner.now(), options=options)
+        sources, notices = await asyncio.to_thread(self._resources.sources, options)
+        return question_input(run, notices) if _is_question(given) else given, self._build_context(run, sources)
 
-    async def _build_context(self, id: str, thread: str, question: str, options: ResearchOptions) -> ResearchContext:
-        made, now = self._runner, self._runner.now()
-        run = Run(id=id, thread=thread or id, question=question, started=now, options=options.plain())
-        sources, _ = await asyncio.to_thread(self._resources.sources, options)
+    def _build_context(self, run: Run, sources: Sequence[Source]) -> ResearchContext:
+        made = self._runner
         reasoner, account = made.reasoners.open(run, ignore_event)
         return ResearchContext(
             run=run.id,
             thread=run.thread,
-            options=options,
+            options=run.options,
             settings=made.settings,
             reasoner=reasoner,
             account=account,
@@ -116,7 +111,7 @@ class ContextFactory:
             notes=IdentityCompactor(made.notes, run.thread),
             ranker=made.ranker,
             memory=made.memory,
-            started=now,
+            started=run.started,
             now=made.now,
             append=ignore_event,
             checkpoints=no_checkpoints,

@@ -14,7 +14,7 @@ from openassay.models.event import Status
 from openassay.models.evidence import Analysis, Claim, Disagreement, DocumentKind, Finding, Verdict
 from openassay.models.plan import Clarity, Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique, Issue
-from openassay.models.thread import ResearchOptions, SourceVeto
+from openassay.models.thread import ResearchOptions, Run, SourceVeto
 from openassay.reasoning.base import Draft
 from openassay.storage.events import SqlNotes
 
@@ -284,13 +284,13 @@ def load_edits(state: Mapping[str, Any]) -> ReportEdits:
 # Input of the graph.
 
 
-def question_input(question: str, run: str, options: Plain, notices: dict[str, str]) -> Plain:
-    """Return the input that starts a question on a thread, new or old; None empties a collected field."""
+def question_input(run: Run, notices: dict[str, str]) -> Plain:
+    """Return the input that starts the question of a run, on a thread new or old; None empties a collected field."""
     return {
-        "messages": [{"role": "user", "content": question}],
-        "run": run,
-        "options": options,
-        "original_query": question,
+        "messages": [{"role": "user", "content": run.question}],
+        "run": run.id,
+        "options": run.options.plain(),
+        "original_query": run.question,
         "clarity_status": Clarity.PENDING.value,
         "clarification_attempts": 0,
         "clarification_question": None,
@@ -341,12 +341,12 @@ def question_input(question: str, run: str, options: Plain, notices: dict[str, s
     }
 
 
-def veto_input(run: str, options: Plain, documents: Sequence[str], vetoed: Sequence[Plain]) -> Plain:
+def veto_input(run: Run, vetoed: Sequence[Plain]) -> Plain:
     """Return the input that takes sources out of a finished report; everything else of it is kept."""
     return {
-        "run": run,
-        "options": options,
-        "withdrawn": list(documents),
+        "run": run.id,
+        "options": run.options.plain(),
+        "withdrawn": list(run.options.veto),
         "vetoed": list(vetoed),
         "current_agent": "withdraw",
         "status": Status.ANALYZING.value,

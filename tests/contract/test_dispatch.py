@@ -247,8 +247,8 @@ async def test_what_cannot_be_taken_up_is_told_and_holds_up_nobody(settings: Set
 async def test_one_whose_upload_is_gone_is_told(settings: Settings) -> None:
     async with open_server_resources(settings) as resources:
         ended = await resources.engine.queue(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
-        gone = {**ended.options, "source": "documents", "docs": [f"{SCHEME}local/{'0' * 24}"]}
-        await resources.engine.threads.set_options(ended.id, gone)
+        gone = {"source": "documents", "docs": (f"{SCHEME}local/{'0' * 24}",)}
+        await resources.engine.threads.set_options(ended.id, ended.options.model_copy(update=gone))
     async with taking_up(settings) as place:
         place.dispatch.announce(ended.id)
         assert await place.ended(ended) == [RunStatus.FAILED]

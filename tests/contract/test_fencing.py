@@ -26,7 +26,7 @@ from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.errors import StaleLeaseError, StorageError, ThreadBusyError
 from openassay.models.event import Event, RunStatus
 from openassay.models.spend import Caps, Charge, Reservation
-from openassay.models.thread import Review, Run, StopRequest, Thread
+from openassay.models.thread import ResearchOptions, Review, Run, StopRequest, Thread
 from openassay.protocols import Lease
 from openassay.storage.database import ALL_TABLES
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -108,7 +108,7 @@ async def begin(kept: Kept) -> None:
 WRITES: dict[str, Callable[[Kept], Awaitable[Any]]] = {
     "an event": lambda kept: kept.log.append(Event(run="r", time=NOON, kind="notice", stage="", data={"text": "."})),
     "how it ended": lambda kept: kept.threads.update("r", status=RunStatus.DONE),
-    "what was chosen": lambda kept: kept.threads.set_options("r", {"depth": "quick"}),
+    "what was chosen": lambda kept: kept.threads.set_options("r", ResearchOptions()),
     "a stop": lambda kept: kept.threads.request_stop("r", StopRequest.CANCEL),
     "a title": lambda kept: kept.threads.rename("t", "Another"),
     "a checkpoint": lambda kept: kept.saver.aput(config(), {**empty_checkpoint(), "id": "9"}, {"step": 9}, {}),

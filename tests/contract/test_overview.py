@@ -7,7 +7,7 @@ import pytest
 from openassay.errors import IntegrityError
 from openassay.models.event import RunStatus
 from openassay.models.spend import Caps, Charge, Reservation
-from openassay.models.thread import Branch, Review, Run, Thread
+from openassay.models.thread import Branch, ResearchOptions, Review, Run, Thread
 from openassay.storage.events import SqlReviews
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.rows import Rows
@@ -36,7 +36,7 @@ async def asked(store: SqlThreads, thread: str, *statuses: RunStatus, owner: str
     for number, status in enumerate(statuses):
         run = Run(
             id=f"{thread}{number}", thread=thread, question=f"question {number}",
-            started=START + timedelta(hours=number), options={"docs": [f"/docs/{thread}"]},
+            started=START + timedelta(hours=number), options=ResearchOptions(docs=(f"/docs/{thread}",)),
         )  # fmt: skip
         await store.begin(run)
         await store.update(run.id, status=status)

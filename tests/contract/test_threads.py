@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from openassay.errors import NotFoundError, StorageError, ThreadBusyError
+from openassay.errors import IntegrityError, NotFoundError, StorageError, ThreadBusyError
 from openassay.models.event import RunStatus, Status
-from openassay.models.plan import Mode
-from openassay.models.thread import Branch, Run, StopRequest, Thread
+from openassay.models.plan import Depth, Mode
+from openassay.models.thread import Branch, ResearchOptions, Run, StopRequest, Thread
+from openassay.storage.database import RUNS
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
@@ -61,7 +62,7 @@ async def test_a_run_comes_back_as_it_was(store: SqlThreads) -> None:
         stage=Status.PLANNING,
         started=START,
         settings="abc",
-        options={"depth": "quick", "docs": ["a", "b"], "limits": {"usd": 0.5}, "none": None},
+        options=ResearchOptions(depth=Depth.QUICK, docs=("a", "b"), usd=0.5),
     )
     await store.begin(kept)
     assert await store.run("r") == kept
@@ -96,7 +97,7 @@ async def test_what_is_not_there_is_not_found(store: SqlThreads) -> None:
         store.begin(run(of="x")),
         store.update("x", stage=Status.WRITING),
         store.set_mode("x", Mode.PLAN),
-        store.set_options("x", {}),
+        store.set_options("x", ResearchOptions()),
     ]
     for call in missing:
         with pytest.raises(NotFoundError) as caught:
@@ -197,10 +198,20 @@ async def test_options_are_replaced_and_nothing_else(store: SqlThreads) -> None:
     await store.begin(run())
     await store.update("r", status=RunStatus.WAITING, stage=Status.PLANNING)
     before = await store.run("r")
-    options: dict[str, object] = {"mode": Mode.AUTO, "docs": ("a", "b"), "usd": None}
+    options = ResearchOptions(mode=Mode.AUTO, docs=("a", "b"))
     await store.set_options("r", options)
-    plain: dict[str, object] = {"mode": "auto", "docs": ["a", "b"], "usd": None}
-    assert await store.run("r") == before.model_copy(update={"options": plain})
+    assert await store.run("r") == before.model_copy(update={"options": options})
+
+
+async def test_a_run_whose_options_cannot_be_read_is_refused_and_hides_no_other(store: SqlThreads, rows: Rows) -> None:
+    for id in ("t", "u"):
+        await store.create(thread(id))
+        await store.begin(run(f"r{id}", of=id))
+    with rows.open_writer("thread", "t") as writer:
+        writer.update(RUNS, ("rt",), {"options": '{"depth": "endless"}'})
+    with pytest.raises(IntegrityError, match="run rt cannot be read"):
+        await store.run("rt")
+    assert [found.id for found in await store.list_active()] == ["ru"]
 
 
 async def test_deleting_a_thread_takes_its_runs(store: SqlThreads) -> None:
@@ -388,6 +399,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from openassay.errors import ThreadBusyError
 from openassay.models.thread import Run
+from openassay.storage.database import RUNS
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads

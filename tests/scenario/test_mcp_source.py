@@ -129,7 +129,7 @@ async def test_it_is_listed_and_private_documents_keep_it_out(tmp_path: Path) ->
             tmp_path, ResearchOptions(source="notes", docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path)
         )
     done, _ = await outcome(tmp_path, ResearchOptions(docs=(str(tmp_path / "own.txt"),)), notes=notes(tmp_path))
-    assert done.run.options["sources"] == ["documents"]
+    assert done.run.options.sources == ("documents",)
     assert not (tmp_path / "log").exists(), "it was not even started"
 
 

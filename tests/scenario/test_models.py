@@ -254,7 +254,7 @@ async def test_a_conversation_about_documents_stays_as_private_as_they_are(world
             outcome = await here.ask("What's happening with Tesla?", thread=first.run.thread, **options)
             assert outcome.report is not None
         assert here.provider.calls == []
-        assert first.run.options["model"] == "embedded", "and it stays so when it is resumed under other settings"
+        assert first.run.options.model == "embedded", "and it stays so when it is resumed under other settings"
         await here.ask(TESLA)
         assert here.provider.calls, "another thread may use it"
 

@@ -122,7 +122,7 @@ async def test_a_new_question_resets_its_fields_and_keeps_those_of_the_thread(la
 
     after = await here.state(second)
     told = {"report", "final_summary", "status", "current_agent", "understanding", "clarity_status"}
-    fresh = question_input("never mind", second.run.id, second.run.options, {})
+    fresh = question_input(second.run, {})
     expected = {name: value if value is not None else after[name] for name, value in fresh.items()}
     for name in set(fresh) - THREAD_FIELDS - told:
         assert after[name] == expected[name], name

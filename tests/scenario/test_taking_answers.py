@@ -14,7 +14,7 @@ from openassay.errors import AnswerError, StorageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
 from openassay.models.user import Preferences
-from openassay.storage.database import REVIEWS
+from openassay.storage.database import REVIEWS, RUNS
 from openassay.testing import FakeSource
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
@@ -98,7 +98,8 @@ async def test_a_question_whose_process_died_before_it_was_listed_is_listed_and_
 async def test_a_row_that_cannot_be_read_does_not_stop_the_timer(lab: Make, caplog: pytest.LogCaptureFixture) -> None:
     here, broken = await asked(lab, {"breakpoints": {"plan_auto_approve": True}})
     sound = await here.ask(QUESTION, interactive=True)
-    await here.threads.set_options(broken.run.id, {"depth": "endless"})
+    with here.rows.open_writer("thread", broken.run.thread) as writer:
+        writer.update(RUNS, (broken.run.id,), {"options": '{"depth": "endless"}'})
     here.ahead = timedelta(hours=1)
 
     with caplog.at_level(logging.WARNING, "openassay"):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -371,7 +371,7 @@ async def _reread_sources(thread: str) -> tuple[ReportData, list[SourceCheck]]:
         # Pages that were fetched for this question or before it; of others, a provider has given the text.
         fetched = {
             str(event.data.get("url"))
-            for one in (run.id, *cast("list[str]", run.options.get("lineage", ())))
+            for one in (run.id, *run.options.lineage)
             async for event in engine.events(one)
             if (event.kind, event.stage) == ("read", "harvest")
         }
@@ -384,7 +384,7 @@ class SourceRereader:
     def __init__(self, resources: ServerResources, pages: PageReader, run: Run, fetched: set[str]) -> None:
         self._resources = resources
         self._pages = pages
-        self._docs = cast("list[str]", run.options.get("docs", ()))
+        self._docs = run.options.docs
         self._fetched = fetched
 
     async def __call__(self, card: SourceCard) -> RereadResult:

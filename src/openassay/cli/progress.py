@@ -43,7 +43,7 @@ class ProgressDisplay:
         self._prepared: set[tuple[str, str]] = set()
         self._noted = set() if noted is None else noted
         self._waiting: list[str] = []
-        first = "Reading your documents" if run.options.get("docs") else "Getting ready"
+        first = "Reading your documents" if run.options.docs else "Getting ready"
         self._stage, self._spent, self._draft = first, "", ""
 
     def __enter__(self) -> Self:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
 
 from openassay.engine.runner import Runner
 from openassay.errors import EvidenceError, IntegrityError, OpenAssayError, StorageError, ThreadBusyError
@@ -63,7 +62,7 @@ class ThreadArchive:
         folders: set[str] = set()
         with suppress(IntegrityError):  # what cannot be read is not known; an index of a folder is no part of a thread
             runs = await self._runner.threads.runs(thread)
-            folders = {str(path) for run in runs for path in cast("list[object]", run.options.get("docs", ()))}
+            folders = {path for run in runs for path in run.options.docs}
         for id in await self._runner.threads.run_ids(thread):
             try:
                 if self._runner.ledger is not None:

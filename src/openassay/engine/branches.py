@@ -28,7 +28,6 @@ from openassay.models.thread import (
     Run,
     SourceVeto,
     Thread,
-    read_options,
 )
 from openassay.nodes.preferences import select_sources, source_preferences
 from openassay.protocols import ChooseSources, Source
@@ -71,7 +70,7 @@ def find_branch_point(
         ended = not of_run[-1].next and not any(one.planned for one in of_run)
         if fitting and not (ended and restart in (RestartPoint.SEARCHING, RestartPoint.WRITING)):
             return BranchPoint(fitting[-1], last, wanted is not None, again)
-        if run not in runs or not runs[run].options.get("veto"):
+        if run not in runs or not runs[run].options.veto:
             break
         restart, again = min(restart, RestartPoint.SEARCHING), True  # a veto rests on the question before it
     of_run = [one for one in checkpoints if one.run == last.run]
@@ -251,7 +250,7 @@ class BranchService:
             status=RunStatus.QUEUED if queued else RunStatus.RUNNING,
             started=now,
             settings=self._runner.settings.fingerprint(),
-            options=options.plain(),
+            options=options,
         )
         title = setup.question or f"{changes.description if changes.overrides else 'again'} · {parent.title}"
         title = " ".join(title.split())
@@ -264,12 +263,12 @@ class BranchService:
             changes=changes.overrides,
             created=now,
         )
-        update = {**setup.values, "run": run.id, "options": run.options}
+        update = {**setup.values, "run": run.id, "options": run.options.plain()}
 
         def replace(values: Mapping[str, Any]) -> dict[str, Any]:
             if setup.question is None:
                 return replace_fields(values, update)
-            input = question_input(setup.question, run.id, run.options, setup.notices)
+            input = question_input(run, setup.notices)
             kept = {name: value for name, value in update.items() if name in ("vetoed", "edits")}
             return replace_input(values, {**input, **kept})
 
@@ -307,7 +306,7 @@ class BranchService:
         """Prepare a branch: whatever can be refused is refused here, before anything is written."""
         reasoners = self._runner.reasoners
         values = await self._history.values(before.thread, point.checkpoint)
-        options = derive_options(read_options(before), before.id, changes, interactive)
+        options = derive_options(before.options, before.id, changes, interactive)
         origin = {"branch": describe_branch(before.thread, point, changes)}
         if not point.checkpoint.next:  # a copy of what is finished: nobody has to be asked anything
             return BranchSetup(options, [], origin, {}, None)

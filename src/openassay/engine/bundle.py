@@ -12,7 +12,7 @@ from openassay.graph import build_graph
 from openassay.models.event import Event, RunStatus, Status
 from openassay.models.evidence import Document
 from openassay.models.report import ReportData
-from openassay.models.thread import Run, Thread, is_id
+from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.state import question_input
 from openassay.storage.events import SqlEvents
 from openassay.storage.threads import SqlThreads
@@ -25,22 +25,20 @@ async def store_report(resources: ServerResources, report: ReportData, texts: Se
     question = made.question or report.question
     finished = _parse_time(report.metadata.finished) or datetime.now(UTC)
     title = make_title(report.title or question)
-    await SqlThreads(rows).fork(
-        Thread(id=thread, title=title, created=finished, updated=finished, owner=user),
-        Run(
-            id=run,
-            thread=thread,
-            question=question,
-            status=RunStatus.DONE,
-            stage=Status.COMPLETED,
-            started=_parse_time(report.metadata.started) or finished,
-            finished=finished,
-            settings=report.metadata.settings,
-            options={"user": user},
-        ),
+    done = Run(
+        id=run,
+        thread=thread,
+        question=question,
+        status=RunStatus.DONE,
+        stage=Status.COMPLETED,
+        started=_parse_time(report.metadata.started) or finished,
+        finished=finished,
+        settings=report.metadata.settings,
+        options=ResearchOptions(user=user),
     )
+    await SqlThreads(rows).fork(Thread(id=thread, title=title, created=finished, updated=finished, owner=user), done)
     values = {
-        **question_input(question, run, {"user": user}, {}),
+        **question_input(done, {}),
         "status": Status.COMPLETED.value,
         "plan": report.plan.plain() if report.plan else None,
         "report": report.plain(),

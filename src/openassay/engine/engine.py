@@ -89,7 +89,7 @@ class Engine:
         """Start a run, on a new thread unless one is named. Nothing is written before the question is accepted."""
         async with self._starter.open_run(question, options, thread, RunStatus.RUNNING) as (prepared, lock):
             run, sources, notices = prepared
-            input = question_input(run.question, run.id, run.options, notices)
+            input = question_input(run, notices)
             self._runner.spawn(run, sources, input, lock, notices, new=thread is None)
         return run
 

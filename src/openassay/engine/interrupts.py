@@ -31,7 +31,7 @@ from openassay.errors import (
 )
 from openassay.models.event import AT_WORK, RunStatus
 from openassay.models.plan import Mode, Plan
-from openassay.models.thread import AnswerOrigin, Decision, ResearchOptions, Review, Run, read_options
+from openassay.models.thread import AnswerOrigin, Decision, ResearchOptions, Review, Run
 from openassay.nodes.dispatch import available_types
 from openassay.nodes.gate import pending_questions
 from openassay.protocols import ChooseSources, Source
@@ -110,7 +110,7 @@ class InterruptService:
 
     async def _apply_plan_changes(self, run: Run, answer: Mapping[str, Any]) -> tuple[Run, list[Source]]:
         """Return the run with the sources, the budget and the length of a plan that a person has changed."""
-        options = read_options(run)
+        options = run.options
         if answer.get("plan") and answer["decision"] == Decision.MODIFY:
             before = load_plan((await self._runner.state(run.thread)).values)
             plan = Plan.model_validate(answer["plan"])
@@ -119,7 +119,7 @@ class InterruptService:
             options = options.with_plan(plan, before)
         sources, _ = await asyncio.to_thread(self._sources, options)
         await asyncio.to_thread(self._runner.reasoners.notices, options)
-        return run.model_copy(update={"options": options.plain()}), sources
+        return run.model_copy(update={"options": options}), sources
 
     async def _set_sources(self, options: ResearchOptions, plan: Plan) -> ResearchOptions:
         """Set the sources for this run alone: a follow-up asks those its thread was started on. They are chosen by

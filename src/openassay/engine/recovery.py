@@ -32,7 +32,7 @@ from openassay.engine.journal import (
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, StorageError, UsageError
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.evidence import Document
-from openassay.models.thread import Branch, ResearchOptions, Run, Thread, is_id
+from openassay.models.thread import Branch, Run, Thread, is_id
 from openassay.protocols import DocumentStore, Ledger
 from openassay.state import StateCompactor, evidence_values, note_names
 from openassay.storage.events import SqlEvents, SqlNotes, find_documents
@@ -419,7 +419,7 @@ class JournalRecorder:
         """All that the database has and the folder does not."""
         book, run = work.book, work.run
         await self._write_new_events(work, None)
-        for owner in (run.id, *ResearchOptions.model_validate(run.options).lineage):
+        for owner in (run.id, *run.options.lineage):
             await asyncio.to_thread(book.write_calls, await self.stores.ledger.export(owner))
         known = book.labels.__contains__
         for content, results in await read_newest(self.stores.checkpointer, run.thread, run.id, known):
@@ -646,7 +646,7 @@ def _check_ids(found: RunRecords) -> None:
     run, thread = found.run, found.thread.id
     runs = {found.kept.id, *(event.run for event in found.events)}
     threads = {run.thread, *([found.branch.thread] if found.branch else [])}
-    accounts = {str(rows[0]["run"]) for rows in found.accounts} - {*ResearchOptions.model_validate(run.options).lineage}
+    accounts = {str(rows[0]["run"]) for rows in found.accounts} - {*run.options.lineage}
     if not (is_id(run.id) and is_id(thread) and runs | accounts <= {run.id} and threads == {thread}):
         raise ValueError("its ids are not those of one run and its thread")
 

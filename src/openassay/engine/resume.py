@@ -13,7 +13,7 @@ from openassay.engine.validation import list_skipped_approvals
 from openassay.engine.vetoes import VetoService
 from openassay.errors import OpenAssayError, ThreadBusyError, UsageError
 from openassay.models.event import AT_WORK, Event, RunStatus
-from openassay.models.thread import Run, StopRequest, ThreadSummary, read_options
+from openassay.models.thread import Run, StopRequest, ThreadSummary
 from openassay.protocols import ChooseSources, Source
 from openassay.storage.threads import active_run_error
 
@@ -58,7 +58,7 @@ class RunResumer:
         if state.interrupts and not untouched:
             return await self._resume_waiting(run, lock)
         await self._runner.check(thread)
-        options = read_options(run)
+        options = run.options
         sources: list[Source] = []
         notices: dict[str, str] = {}
         if not (untouched and options.veto):  # a veto asks nobody: all it needs was read

@@ -34,7 +34,7 @@ from openassay.llm.tracing import trace_scope
 from openassay.models.event import AT_WORK, Event, EventKind, RunStatus, Status
 from openassay.models.plan import Mode
 from openassay.models.spend import CostEstimate
-from openassay.models.thread import ResearchOptions, Run, StopRequest, read_options
+from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.nodes.failures import is_transient
 from openassay.protocols import (
     DocumentStore,
@@ -389,14 +389,14 @@ class GraphRun:
 
     async def _build_context(self) -> ResearchContext:
         runner, run = self.runner, self.run
-        options = read_options(run)
+        options = run.options
         limit = await runner.cost_limit(run, options) if runner.cost_limit else None
         if limit is not None and options.max_usd(runner.settings.budget.usd) > limit:
             # Whatever was chosen for it, in a plan for example: a run costs no more than its user has left.
             text = f"This run may cost at most ${limit:,.2f}: that is what remains of your budget for this month."
             await runner.add_notice(run.id, text)
             options = options.model_copy(update={"usd": limit})
-            run = run.model_copy(update={"options": {**run.options, "usd": limit}})
+            run = run.model_copy(update={"options": options})
         reasoner, account = runner.reasoners.open(run, self._append)
         return ResearchContext(
             run=run.id,
@@ -488,7 +488,7 @@ class RunExecution:
             await shield_until_done(retry_storage(lambda: runner.threads.update(run.id, status=RunStatus.RUNNING)))
             journal_notices = await runner.journal.open(run) if runner.journal else []
             crashes = {"falls": self.lock.lease.falls} if self.lock.lease.falls else {}
-            request = str(run.options.get("request") or "")
+            request = run.options.request
             began = await runner.append(run.id, "run", "", {"status": RunStatus.RUNNING, "request": request, **crashes})
             current_step.set(began.seq)
             for text in (*self.notices.values(), *journal_notices):

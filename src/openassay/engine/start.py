@@ -14,7 +14,7 @@ from openassay.errors import OpenAssayError, StorageError
 from openassay.llm.selection import EMBEDDED, ModelSelection, is_private, select_models
 from openassay.models.event import RunStatus
 from openassay.models.plan import TYPES_BY_DEPTH, Depth, Mode, QueryType
-from openassay.models.thread import ResearchOptions, Run, Thread, read_options
+from openassay.models.thread import ResearchOptions, Run, Thread
 from openassay.nodes.analyse import max_rounds
 from openassay.protocols import ChooseSources, RemoteSource, Source
 from openassay.reasoning.llm import plan as llm_plan
@@ -108,7 +108,7 @@ class RunStarter:
         await self._threads.get(thread)
         async with self._runner.lock_thread(thread) as lock:
             runs = await self._threads.runs(thread)
-            options = _inherit_options(options, read_options(runs[-1]) if runs else options)
+            options = _inherit_options(options, runs[-1].options if runs else options)
             await self._runner.check(thread)
             prepared = await self._prepare_run(question, options, thread, status, id)
             run = prepared.run
@@ -157,7 +157,7 @@ class RunStarter:
             status=status,
             started=self._runner.now(),
             settings=self._runner.settings.fingerprint(),
-            options=options.plain(),
+            options=options,
         )
 
     def build_thread(self, id: str, title: str, mode: Mode | None, owner: str) -> Thread:

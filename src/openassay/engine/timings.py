@@ -141,7 +141,7 @@ def measure_timings(run: Run, events: Sequence[Event], now: datetime) -> Timings
     return Timings(
         thread=run.thread,
         run=run.id,
-        request=str(run.options.get("request") or ""),
+        request=run.options.request,
         status=run.status,
         began=run.started,
         attempts=len(begun),

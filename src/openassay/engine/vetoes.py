@@ -10,7 +10,7 @@ from openassay.errors import NotFoundError, UsageError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
 from openassay.models.report import ReportData, SourceCard
-from openassay.models.thread import Consequences, Run, SourceVeto, read_options
+from openassay.models.thread import Consequences, Run, SourceVeto
 from openassay.state import load_vetoes, question_input, veto_input
 from openassay.text.urls import canonicalize_url, is_within_domain
 
@@ -87,7 +87,7 @@ class VetoService:
             await self._runner.check(thread)
             before = await self._runner.latest_run(thread)
             report = await self._history.report(thread)
-            options = read_options(before)
+            options = before.options
             # A branch may begin with a finished report.
             _refuse_open(before, has_report=report.provenance.run in (before.id, *options.lineage))
             named = select_sources(report, sources)
@@ -104,13 +104,12 @@ class VetoService:
 
     async def build_input(self, run: Run, notices: dict[str, str]) -> dict[str, Any]:
         """Return the input of the graph at the start of a run, whether it vetoes sources or asks a question."""
-        options = read_options(run)
-        if not options.veto:
-            return question_input(run.question, run.id, run.options, notices)
+        if not run.options.veto:
+            return question_input(run, notices)
         values = (await self._runner.state(run.thread)).values
-        cards = [card for card in Report.model_validate(values["report"]).sources if card.document in options.veto]
+        cards = [card for card in Report.model_validate(values["report"]).sources if card.document in run.options.veto]
         named = [SourceVeto(document=card.document, url=card.url, title=card.title) for card in cards]
-        return veto_input(run.id, run.options, options.veto, merge_vetoes(values, named))
+        return veto_input(run, merge_vetoes(values, named))
 
 
 def _refuse_open(run: Run, *, has_report: bool = True) -> None:

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
 from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from openassay.errors import StorageError
 from openassay.models.base import Record
 from openassay.models.event import ACTIVE, RunStatus, Status
 from openassay.models.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Depth, Mode, Plan, Style
@@ -214,57 +213,6 @@ class Branch(Record):
     created: datetime
 
 
-class Run(Record):
-    id: str
-    thread: str
-    question: str
-    status: RunStatus = RunStatus.QUEUED
-    stage: Status = Status.PENDING
-    started: datetime
-    finished: datetime | None = None
-    settings: str = ""  # hash of the settings the run was started with
-    options: dict[str, object] = {}  # what the caller chose; a resumed run is rebuilt from it
-    error: str | None = None
-
-    @property
-    def active(self) -> bool:
-        return self.status in ACTIVE
-
-    @property
-    def user(self) -> str:
-        """Who has asked."""
-        return str(self.options.get("user", ""))
-
-    @property
-    def is_low_priority(self) -> bool:
-        """Until nothing else does."""
-        return self.options.get("priority") == "low"
-
-
-class ThreadSummary(Record):
-    """A thread on one line of a list."""
-
-    id: str
-    title: str
-    created: datetime
-    updated: datetime
-    status: RunStatus | None = None  # of its last run; None: nothing was asked yet
-    question: str = ""  # of its last run
-    turns: int = 0
-    usd: float = 0.0  # what all its runs have cost
-    parent: str | None = None  # the thread it is a branch of
-    owner: str = LOCAL
-    left: bool = False  # it is running, by a process that is gone
-    damaged: bool = False  # something of it is not what was written; what cannot be told is left out
-
-
-class Cursor(NamedTuple):
-    """Where a page of threads has ended: of the threads as they were then, the newest first."""
-
-    updated: datetime
-    id: str
-
-
 class ResearchOptions(Record):
     """What a caller chose for one question; everything else comes from the settings."""
 
@@ -304,18 +252,45 @@ class ResearchOptions(Record):
         return usual if self.usd is None else self.usd
 
 
-def read_options(run: Run) -> ResearchOptions:
-    """What was chosen for a run."""
-    try:
-        options = ResearchOptions.model_validate(run.options)
-    except ValidationError as error:
-        raise StorageError(
-            f"what was chosen for run {run.id} cannot be read: {error.errors()[0]['msg'].lower()}",
-            help="Ask again on a new thread.",
-        ) from error
-    if "sources" not in run.options and options.source == "auto" and not options.docs:
-        return options.model_copy(update={"sources": ("demo",)})  # begun when auto knew of nothing else
-    return options
+class Run(Record):
+    id: str
+    thread: str
+    question: str
+    status: RunStatus = RunStatus.QUEUED
+    stage: Status = Status.PENDING
+    started: datetime
+    finished: datetime | None = None
+    settings: str = ""  # hash of the settings the run was started with
+    options: ResearchOptions = ResearchOptions()  # what the caller chose; a resumed run is rebuilt from it
+    error: str | None = None
+
+    @property
+    def active(self) -> bool:
+        return self.status in ACTIVE
+
+
+class ThreadSummary(Record):
+    """A thread on one line of a list."""
+
+    id: str
+    title: str
+    created: datetime
+    updated: datetime
+    status: RunStatus | None = None  # of its last run; None: nothing was asked yet
+    question: str = ""  # of its last run
+    turns: int = 0
+    usd: float = 0.0  # what all its runs have cost
+    parent: str | None = None  # the thread it is a branch of
+    owner: str = LOCAL
+    left: bool = False  # it is running, by a process that is gone
+    damaged: bool = False  # something of it is not what was written; what cannot be told is left out
+
+
+class Cursor(NamedTuple):
+    """Where a page of threads has ended: of the threads as they were then, the newest first."""
+
+    updated: datetime
+    id: str
 
 
 # A source that a person will not have, and what a report loses with it.

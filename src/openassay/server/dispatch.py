@@ -42,7 +42,7 @@ class FairQueue:
         """Set all queued runs, the oldest first."""
         self._runs.clear()
         for run in runs:
-            self._runs.setdefault((run.is_low_priority, run.user), deque()).append(run)
+            self._runs.setdefault((run.options.priority == "low", run.options.user), deque()).append(run)
 
     def pop(self, active: Counter[str]) -> Run | None:
         """Take out the next run; `active` says how many active runs each person has."""
@@ -52,7 +52,7 @@ class FairQueue:
         run = self._runs[key].popleft()
         if not self._runs[key]:
             del self._runs[key]
-        self._turns[run.user] = next(self._number)
+        self._turns[run.options.user] = next(self._number)
         return run
 
     def position(self, run: str, active: Counter[str]) -> int | None:
@@ -160,7 +160,7 @@ class LocalDispatcher:
             _log.exception("the queued runs could not be read")
         while self._has_room() and (run := self._queue.pop(self._count_active())):
             task = asyncio.create_task(self._attempt(run), name=f"work-{run.id}")
-            self._tasks[run.id] = (run.user, task)
+            self._tasks[run.id] = (run.options.user, task)
 
     def _has_room(self) -> bool:
         return len({*self._tasks, *self._engine.list_running()}) < self._max_active

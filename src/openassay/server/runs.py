@@ -13,7 +13,7 @@ from openassay.errors import ConfigurationError, LateAnswerError
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.plan import Depth, Mode
 from openassay.models.spend import ModelRole
-from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run, read_options
+from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run
 from openassay.server.auth import Principal
 from openassay.server.bodies import Body, hide_file_urls, hide_paths, with_examples
 from openassay.server.responses import json_response
@@ -123,7 +123,7 @@ async def veto(service: Service, caller: Principal, thread: str, document: str) 
 async def _load_last(service: Service, caller: Principal, thread: str) -> tuple[Run | None, ResearchOptions]:
     """Return the last run of a thread, if there is one, and its options."""
     last = next(iter((await service.engine.threads.runs(thread))[-1:]), None)
-    return last, read_options(last) if last else ResearchOptions(user=caller.user)
+    return last, last.options if last else ResearchOptions(user=caller.user)
 
 
 def refuse_local_model(model: str | None, settings: Settings) -> None:
@@ -238,5 +238,5 @@ class RunBody(Body):
 
 def to_run_body(run: Run) -> RunBody:
     own = run.model_dump(include={"id", "question", "status", "stage", "started", "finished"})
-    options = read_options(run).model_dump(include={"depth", "mode", "source", "model", "usd"})
+    options = run.options.model_dump(include={"depth", "mode", "source", "model", "usd"})
     return RunBody(**own, **options, thread_id=run.thread, error=hide_paths(run.error))

@@ -3,18 +3,18 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from pydantic_core import to_jsonable_python
+from pydantic import ValidationError
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, ThreadBusyError
 from openassay.models.event import AT_WORK, ENDED, RunStatus, Status
 from openassay.models.plan import Mode
 from openassay.models.spend import MICRO
-from openassay.models.thread import Branch, Cursor, Run, StopRequest, Thread, ThreadSummary
+from openassay.models.thread import Branch, Cursor, ResearchOptions, Run, StopRequest, Thread, ThreadSummary
 from openassay.storage.database import (
     ALL_TABLES,
     BRANCHES,
@@ -253,8 +253,8 @@ class SqlThreads:
     @run_in_thread
     def folders(self) -> set[str]:
         """Return the documents of people's own that any run was asked on."""
-        runs = map(_to_run, self._rows.read_lenient(RUNS)[0])
-        return {str(path) for run in runs for path in cast("list[object]", run.options.get("docs", ()))}
+        runs = _to_runs(self._rows.read_lenient(RUNS)[0])
+        return {path for run in runs for path in run.options.docs}
 
     async def begin(self, run: Run) -> None:
         await asyncio.to_thread(self._begin, run)
@@ -299,13 +299,13 @@ class SqlThreads:
         """List the runs that have not ended, in any process; oldest first. 2,000 take 0.2 s."""
         wanted = f"AND status IN ({', '.join('?' for _ in statuses)})" if statuses else ""
         rest = f"WHERE status IN ('queued', 'running', 'waiting') {wanted} ORDER BY started, rowid"
-        return [_to_run(row) for row in self._rows.read_lenient(RUNS, rest, statuses)[0]]
+        return list(_to_runs(self._rows.read_lenient(RUNS, rest, statuses)[0]))
 
     async def set_mode(self, thread: str, mode: Mode) -> None:
         await asyncio.to_thread(self._change, thread, {"mode": mode})
 
-    async def set_options(self, run: str, options: dict[str, object]) -> None:
-        await asyncio.to_thread(self._change_run, run, {"options": json.dumps(to_jsonable_python(options))})
+    async def set_options(self, run: str, options: ResearchOptions) -> None:
+        await asyncio.to_thread(self._change_run, run, {"options": json.dumps(options.plain())})
 
     async def request_stop(self, run: str, stop: StopRequest) -> None:
         await asyncio.to_thread(self._change_run, run, {"stop": stop})
@@ -468,8 +468,21 @@ def active_run_error(run: str, thread: str) -> ThreadBusyError:
 
 
 def _to_run(row: Row) -> Run:
+    try:
+        options = ResearchOptions.model_validate_json(row["options"])
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].lower()
+        message = f"what was chosen for run {row['id']} cannot be read: {problem}"
+        raise IntegrityError(message, help="Ask again on a new thread.") from error
     kept = {name: value for name, value in row.items() if name != "stop"}
-    return Run.model_validate({**kept, "options": json.loads(row["options"])})
+    return Run.model_validate({**kept, "options": options})
+
+
+def _to_runs(rows: Iterable[Row]) -> Iterator[Run]:
+    """Yield the runs that can be read."""
+    for row in rows:
+        with suppress(IntegrityError):
+            yield _to_run(row)
 
 
 def _to_branch(row: Row) -> Branch:

@@ -133,7 +133,7 @@ def _create_formatter(settings: Settings, worker: str, *, for_people: bool) -> P
             "request": request,
         }
         if run is not None:  # which goes on long after the request that began it
-            line |= {"request": request or str(run.options.get("request") or ""), "thread": run.thread, "run": run.id}
+            line |= {"request": request or run.options.request, "thread": run.thread, "run": run.id}
         if is_traced:
             line["trace"] = f"{trace_id(run.id):032x}" if run else traceparent.get()[3:35]
         line |= {**getattr(record, "fields", {}), **fields}

@@ -172,7 +172,7 @@ class SpanBuilder:
         attributes: Attributes = {names.OPERATION: names.INVOKE_AGENT, names.AGENT: "openassay", names.RUN: event.run}
         attributes[names.RUN_STATUS] = status.value
         if run is not None:
-            attributes |= {names.CONVERSATION: run.thread, names.REQUEST: str(run.options.get("request") or "")}
+            attributes |= {names.CONVERSATION: run.thread, names.REQUEST: run.options.request}
             if self._can_share_content(run):
                 attributes[names.INPUT] = self._format_message("user", run.question)
         if part is not None and part.usd is not None:
@@ -187,7 +187,7 @@ class SpanBuilder:
             event.time,
             {name: value for name, value in attributes.items() if value != ""},
             error=failed if status is RunStatus.FAILED else "",
-            link=str(run.options.get("trace") or "") if run else "",
+            link=run.options.trace if run else "",
         )
         return [*spans, root]
 
@@ -278,7 +278,7 @@ class SpanBuilder:
         return {name: value for name, value in attributes.items() if value != ""}
 
     def _can_share_content(self, run: Run | None) -> bool:
-        return self._content and run is not None and not (run.options.get("docs") or run.options.get("private"))
+        return self._content and run is not None and not (run.options.docs or run.options.private)
 
     def _format_message(self, role: str, text: str, **more: str) -> str:
         return json.dumps([{"role": role, "parts": [{"type": "text", "content": self._clean_text(text)}], **more}])

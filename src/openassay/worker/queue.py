@@ -141,8 +141,10 @@ class RunQueue:
         for run in runs:
             # Runs that have begun are resumed first: they have had their turn, and perhaps a person has just answered.
             has_begun = run.id in begun or run.status is RunStatus.RUNNING
-            rank = 1 if has_begun or run.stage is not Status.PENDING else -1 if run.is_low_priority else 0
-            jobs.append({"run": run.id, "thread": run.thread, "person": run.user, "rank": rank, "begun": has_begun})
+            rank = 1 if has_begun or run.stage is not Status.PENDING else -1 if run.options.priority == "low" else 0
+            jobs.append(
+                {"run": run.id, "thread": run.thread, "person": run.options.user, "rank": rank, "begun": has_begun}
+            )
         if jobs:
             with self._database.transaction() as connection:
                 connection.execute(_LOCK, (_ORDERING,))

@@ -28,7 +28,7 @@ def waiting(*owners: str) -> list[Run]:
     return [
         Run(
             id=f"{owner}{n}", thread=f"t{n}", question=QUESTION, started=NOON + timedelta(seconds=n),
-            options={"user": owner},
+            options=ResearchOptions(user=owner),
         )
         for n, owner in enumerate(owners)
     ]  # fmt: skip

@@ -153,7 +153,7 @@ async def test_what_is_promised_at_once_is_not_more_than_there_is(
         answers = await asyncio.gather(*(ada.post(START, json={"goal": QUESTION, "usd": 0.9}) for _ in range(5)))
         assert sorted(one.status_code for one in answers) == [200, 200, 200, 402, 402]
         runs = await server.service.engine.threads.list_active()
-        assert sorted(round(float(str(run.options["usd"])), 6) for run in runs) == [0.2, 0.9, 0.9]
+        assert sorted(round(run.options.usd or 0.0, 6) for run in runs) == [0.2, 0.9, 0.9]
         budget = (await ada.get("/api/account")).json()["budget"]
         assert (budget["held"] + budget["spent"], budget["left"]) == (pytest.approx(2.0), 0)
 

@@ -115,7 +115,7 @@ async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -
     """The file and its search index. Threads keep what they have read."""
     upload = await service.resources.uploads.get(caller.user, id)
     for run in await service.engine.threads.list_active():
-        if upload_uri(upload) in tuple(run.options.get("docs") or ()):  # type: ignore[arg-type]
+        if upload_uri(upload) in run.options.docs:
             raise UsageError(f"thread {run.thread} is using this document", help="Let it end, or delete the thread.")
     await service.resources.uploads.delete(caller.user, id)
     await asyncio.to_thread(service.resources.sources.forget, {upload_uri(upload)})
