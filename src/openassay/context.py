@@ -16,12 +16,12 @@ from openassay.protocols import (
     Emit,
     Memory,
     PageReader,
-    PassageRanker,
     Source,
     SpendAccount,
     SupportScorer,
 )
 from openassay.reasoning.base import Reasoner
+from openassay.search.ranking import IndexRanker
 from openassay.settings import Settings
 from openassay.state import StateCompactor
 
@@ -75,7 +75,7 @@ class ResearchContext:
     documents: DocumentStore
     notes: StateCompactor
     pages: PageReader
-    ranker: PassageRanker
+    ranker: IndexRanker
     memory: Memory
     started: datetime
     now: Callable[[], datetime]

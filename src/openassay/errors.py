@@ -1,31 +1,5 @@
 """Every error OpenAssay raises on purpose.
 
-OpenAssayError
-├── UsageError               the caller asked for something that cannot be            exit 2
-│   ├── QuestionError        the question is empty, too long or not text
-│   ├── PathError            a --docs path is missing, empty or unreadable
-│   └── NotFoundError        no such thread, run or document
-├── ConfigurationError       a setting or an installed file is wrong                  exit 2
-├── SourceError              a source could not be searched (says if a retry helps)
-├── ReadError                one page or file could not be read
-│   └── FetchError           a page could not be fetched
-│       └── RefusedError     its address, or where it leads, may not be fetched
-├── EvidenceError            a span or a snapshot does not hold
-├── ReasoningError           a reasoner's answer could not be used
-├── ModelError               a language model could not be asked, or gave no answer
-│   ├── RateLimitError       too many requests; says when to come back
-│   ├── ModelTimeoutError    no answer in time
-│   ├── ContextOverflowError the prompt was too long for the model
-│   ├── KeyRejectedError     the key is missing, wrong or not allowed to do this
-│   └── RefusalError         the model declined to answer
-├── StorageError             the database could not be used
-│   ├── IntegrityError       what is stored is not what was written
-│   └── FencedError          another process has taken over what was to be written for
-├── ThreadBusyError          another run is active on this thread
-├── AnswerError              an answer to an open question was not accepted
-│   └── LateAnswerError      nobody waits for it: there was one, or its time is over
-└── BudgetError              the run may not spend what it would need                 exit 4
-
 Each carries its context (run, stage, provider, path), says whether a retry can help, and has a `help`
 line that the command line prints below the message.
 """
@@ -70,28 +44,32 @@ class OpenAssayError(Exception):
 
 
 def category_of(error: BaseException) -> Category:
-    """What was not raised on purpose is our own fault."""
+    """Return the category of an error; what was not raised on purpose is our own fault."""
     return error.category if isinstance(error, OpenAssayError) else Category.INTERNAL
 
 
 class UsageError(OpenAssayError):
+    """The caller asked for something that cannot be."""
+
     category = Category.VALIDATION
     exit_code = 2
 
 
 class QuestionError(UsageError):
-    pass
+    """The question is empty, too long or not text."""
 
 
 class PathError(UsageError):
-    pass
+    """A path of documents is missing, empty or unreadable."""
 
 
 class NotFoundError(UsageError):
-    pass
+    """There is no such thread, run or document."""
 
 
 class ConfigurationError(OpenAssayError):
+    """A setting or an installed file is wrong."""
+
     category = Category.VALIDATION
     exit_code = 2
 
@@ -101,14 +79,14 @@ _TARGETS = {"export": "venv", "postgres": "fleet", "fleet": "fleet", "telemetry"
 
 
 def install_help(extra: str) -> str:
-    """How an extra is had: the project is not on a package index, where another has its name."""
+    """Say how to install an extra: the project is not on a package index, where another has its name."""
     target = _TARGETS.get(extra)
     command = f"make {target}" if target else f".venv/bin/python -m pip install -e '.[{extra}]'"
     return f"In the checkout: {command}"
 
 
-class SourceError(OpenAssayError):
-    """`billed` says whether the provider may charge for the request that failed."""
+class ProviderError(OpenAssayError):
+    """A provider failed; `billed` says whether it may charge for the request all the same."""
 
     category = Category.API
     severity = Severity.DEGRADED
@@ -120,49 +98,52 @@ class SourceError(OpenAssayError):
         self.billed = billed
 
 
+class SourceError(ProviderError):
+    """A source could not be searched."""
+
+
 class ReadError(OpenAssayError):
+    """One page or file could not be read."""
+
     category = Category.PARSING
     severity = Severity.RECOVERABLE
 
 
 class FetchError(ReadError):
+    """A page could not be fetched."""
+
     category = Category.API
 
 
 class AddressPolicyError(FetchError):
+    """An address, or where it leads, may not be fetched."""
+
     category = Category.VALIDATION
 
 
 class EvidenceError(OpenAssayError):
-    pass
+    """A span or a snapshot does not hold."""
 
 
 class ReasoningError(OpenAssayError):
+    """A reasoner's answer could not be used."""
+
     category = Category.PARSING
     severity = Severity.DEGRADED
 
 
-class ModelError(OpenAssayError):
-    """`billed` says whether the provider may charge for the call that failed."""
-
-    category = Category.API
-    severity = Severity.DEGRADED
-
-    def __init__(
-        self, message: str, *, help: str = "", retryable: bool = False, billed: bool = False, **context: object
-    ) -> None:
-        super().__init__(message, help=help, retryable=retryable, **context)
-        self.billed = billed
+class ModelError(ProviderError):
+    """A language model could not be asked, or gave no answer."""
 
 
 def failure_details(error: OpenAssayError) -> dict[str, object]:
-    """What a notice tells, besides its text, of a model that was asked in vain."""
+    """Return what a notice tells, besides its text, of a model that failed."""
     asked = error.context.get("model") if isinstance(error, ModelError) else None
     return {"category": error.category, **({"failed": asked} if asked else {})}
 
 
 class RateLimitError(ModelError):
-    """`retry_after` is what the provider asked for, in seconds."""
+    """Too many requests; `retry_after` is what the provider asked for, in seconds."""
 
     category = Category.RATE_LIMIT
     severity = Severity.RECOVERABLE
@@ -175,48 +156,62 @@ class RateLimitError(ModelError):
 
 
 class ModelTimeoutError(ModelError):
+    """No answer came in time."""
+
     category = Category.TIMEOUT
     severity = Severity.RECOVERABLE
 
 
 class ContextOverflowError(ModelError):
+    """The prompt was too long for the model."""
+
     category = Category.CONTEXT_OVERFLOW
     severity = Severity.RECOVERABLE
 
 
 class ApiKeyError(ModelError):
+    """The key is missing, wrong or not allowed to do this."""
+
     category = Category.VALIDATION
 
 
 class RefusalError(ModelError):
+    """The model declined to answer."""
+
     category = Category.VALIDATION
 
 
 class StorageError(OpenAssayError):
-    pass
+    """The database could not be used."""
 
 
 class IntegrityError(StorageError):
-    pass
+    """What is stored is not what was written."""
 
 
 class StaleLeaseError(StorageError):
-    pass
+    """Another process has taken over what was to be written for."""
 
 
 class ThreadBusyError(OpenAssayError):
+    """Another run is active on this thread."""
+
     category = Category.VALIDATION
 
 
 class AnswerError(OpenAssayError):
+    """An answer to an open question was not accepted."""
+
     category = Category.VALIDATION
     exit_code = 2
 
 
 class LateAnswerError(AnswerError):
-    pass
+    """Nobody waits for the answer: there was one, or its time is over."""
 
 
 class BudgetError(OpenAssayError):
+    """The run may not spend what it would need."""
+
     category = Category.VALIDATION
     exit_code = 4

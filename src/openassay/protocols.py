@@ -22,7 +22,7 @@ from openassay.models.spend import Caps, Charge, Fee, LedgerCall, ModelPrompt, M
 from openassay.models.thread import (
     ResearchOptions,
 )
-from openassay.models.user import MemoryFact, Preferences
+from openassay.models.user import MemoryFact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,32 +42,11 @@ class DocumentStore(Protocol):
 
 
 class Memory(Protocol):
-    """What people want remembered across threads. Nobody sees what is another's; a user without a valid name is refused
-    with UsageError, an id that is not the user's with NotFoundError."""
-
-    async def preferences(self, user: str) -> Preferences: ...
-
-    async def set_preferences(self, user: str, preferences: Preferences) -> None:
-        """In place of those before."""
-        ...
-
-    async def facts(self, user: str) -> list[MemoryFact]:
-        """Oldest first."""
-        ...
+    """What a person wants remembered across threads, as far as the planner asks for it."""
 
     async def find_relevant(self, user: str, question: str, *, limit: int) -> list[MemoryFact]:
-        """Those that have to do with a question, best first."""
+        """Return the facts that have to do with a question, best first."""
         ...
-
-    async def remember(self, user: str, text: str) -> MemoryFact:
-        """Saying the same again gives the fact there is."""
-        ...
-
-    async def edit(self, user: str, id: str, text: str) -> MemoryFact: ...
-
-    async def forget(self, user: str, id: str) -> None: ...
-
-    async def forget_all(self, user: str) -> None: ...
 
 
 # People's own documents, and the search over them.
@@ -147,37 +126,28 @@ class PassageIndex(Protocol):
     def count_contents(self) -> IndexCounts: ...
 
     def lock_updates(self, *, wait: float) -> AbstractContextManager[bool]:
-        """Whether it is ours to bring up to date, until we leave. Who has waited so long in vain may read it all the
-        same. What a process held that died is free."""
+        """Lock it against other updates; False after `wait` seconds, when it may still be read."""
         ...
 
     def optimize(self) -> None:
-        """After many changes: put in order what was left for later, so that questions are answered quickly."""
+        """Merge what many changes have left for later."""
         ...
 
     def vector_problem(self) -> str:
-        """Why it cannot keep vectors; nothing where it can."""
+        """Say why it cannot keep vectors; empty where it can."""
         ...
 
     def list_pending(self, model: str, *, after: int, limit: int) -> list[PendingPassage]:
-        """Passages of higher numbers that have no vector of this model, in order. Those of another are forgotten."""
+        """List passages of higher numbers without a vector of this model; vectors of another are deleted."""
         ...
 
     def add_vectors(self, model: str, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
-        """Of unit length, by the number of the passage. One that is gone by now is left out."""
+        """Store vectors of unit length by the number of their passage, unless it is gone."""
         ...
 
     def find_nearest(self, model: str, vector: "NDArray[np.float32]", *, limit: int) -> list[PassageMatch]:
-        """The nearest by meaning, best first; none where there are no vectors of this model."""
+        """Return the nearest by meaning, best first."""
         ...
-
-
-class PassageRanker(Protocol):
-    """The passages of some documents that answer each of several questions best, best first."""
-
-    async def rank(
-        self, documents: Sequence[Document], questions: Sequence[str], *, limit: int
-    ) -> list[list[Passage]]: ...
 
 
 # What processes, on one machine or several, have in common.
@@ -193,49 +163,47 @@ class Cache(Protocol):
     async def put(self, key: str, value: bytes, *, seconds: float) -> None: ...
 
     async def count(self, key: str, *, seconds: float) -> int:
-        """Adds one to a counter that begins at 0 and is forgotten `seconds` after it began; returns its new value."""
+        """Add one to a counter that is forgotten `seconds` after it began; return its new value."""
         ...
 
 
 class Signals(Protocol):
-    """News between processes: that something happened to a topic (`run:ID`, without spaces), never what. Used from one
-    event loop. One may be lost: whoever listens also looks by itself, only more rarely."""
+    """Tells other processes that something happened to a topic, such as `run:ID`. One may be lost, so that listeners
+    also poll, only more rarely."""
 
     @property
     def is_live(self) -> bool:
-        """Whether what other processes ring is heard at present, as far as is known."""
+        """Whether other processes are heard at present."""
         ...
 
     def notify(self, topic: str) -> None:
-        """Never waits and never fails; rung often, it is told a few times a second."""
+        """Never waits and never fails; many notices of one topic become a few a second."""
         ...
 
     def listen(self, topic: str) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set whenever somebody rings; who has looked clears it before looking again."""
+        """Return an event that is set at each notice; the listener clears it before it looks."""
         ...
 
 
 class TokenBucket(NamedTuple):
-    """So many tokens at the most, which come back evenly; full at first. A size below 1 would let nobody through."""
+    """At most `size` tokens, full at first, refilled evenly."""
 
     size: float
     per_second: float
 
 
 class RateDecision(NamedTuple):
-    """What became of asking for a token."""
-
     left: float
     wait: float = 0.0  # seconds until there is one; 0: it was taken
 
 
 class RateLimiter(Protocol):
-    """How often something may be done, by name. It never fails: who cannot ask the others counts for itself."""
+    """How often something may be done, by name. It never fails: what cannot be shared is counted in the process."""
 
     async def try_acquire(self, name: str, bucket: TokenBucket) -> RateDecision: ...
 
     async def acquire(self, name: str, bucket: TokenBucket) -> None:
-        """Waits until a token was taken; how long is up to whoever waits."""
+        """Wait for a token."""
         ...
 
 
@@ -255,9 +223,8 @@ class Source(Protocol):
 
 
 class Budget(Protocol):
-    """Who pays for a request. What was bought before, also by a process that died, is given again and not paid twice.
-
-    Raises BudgetError when a cap stands in the way; what `request` raises as SourceError or FetchError is not paid."""
+    """Pays for requests, each of them once, even over a crash. Raises BudgetError at a cap; a request that fails with
+    SourceError or FetchError is not paid."""
 
     async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str: ...
 
@@ -270,7 +237,7 @@ class SearchAnswer(NamedTuple):
 
 @runtime_checkable
 class RemoteSource(Protocol):
-    """A source over the network, with its terms. `ask` is `search` with filters, and with somebody who pays."""
+    """A source over the network, with its terms. `ask` is `search` with filters and a budget."""
 
     @property
     def name(self) -> str: ...
@@ -284,8 +251,7 @@ class RemoteSource(Protocol):
     def is_available(self) -> bool: ...
 
     def is_reachable(self) -> bool:
-        """Whether its address answers at all; asks it nothing and costs nothing. Blocks for a second or two, and for
-        as long as the system looks up a name: call it in a thread that nobody must wait for."""
+        """Whether its address answers at all, which costs nothing. Blocks for seconds: call it in a thread."""
         ...
 
     async def ask(self, inquiry: SearchRequest, purse: Budget) -> SearchAnswer: ...
@@ -303,15 +269,12 @@ class PageResult(NamedTuple):
 
 
 class PageReader(Protocol):
-    """Reads pages of the open web. A page's fault is its `reason`, never an exception; two who want the same page at
-    the same time share one reading."""
+    """Reads pages of the open web; what is wrong with a page is its `reason`, never an exception."""
 
     async def read(self, address: str, *, kind: DocumentKind = "web") -> PageResult: ...
 
 
 class IndexUpdate(NamedTuple):
-    """What bringing an index up to date has done."""
-
     files: int
     new: int
     removed: int
@@ -333,9 +296,8 @@ class ConfidenceSource(Protocol):
     def confidence(self, subject: str) -> float | None: ...
 
 
-SourceSelection = tuple[
-    list[Source], dict[str, str]
-]  # the sources of a run, and notices about them that the person must see
+# The sources of a run, and notices about them that the person must see.
+SourceSelection = tuple[list[Source], dict[str, str]]
 ChooseSources = Callable[[ResearchOptions], SourceSelection]
 
 
@@ -343,17 +305,15 @@ class CompanyResolver(Protocol):
     """Which company is meant."""
 
     def resolve(self, name: str) -> Company | None:
-        """By name, ticker, likely misspelling or description ("the electric car company"). None where there is none, or
-        where several are as likely."""
+        """Find one by name, ticker, misspelling or description ("the electric car company"); None if several fit."""
         ...
 
     def candidates(self, name: str) -> list[Company]:
-        """Those a short or vague name may stand for, the best known first; few."""
+        """List the few that a short or vague name may stand for, the best known first."""
         ...
 
     def mentions(self, text: str) -> list[Mention]:
-        """Every company a text speaks of, in order, without overlaps. Ordinary words are none, even where a company is
-        called so, unless they are written as a name."""
+        """List the companies a text names, in order; ordinary words count only where they are written as a name."""
         ...
 
 
@@ -368,10 +328,8 @@ class Embedder(Protocol):
 
 
 class Entailment(Protocol):
-    """Reads a statement together with its evidence."""
-
     def scores(self, pairs: Sequence[tuple[str, str]]) -> "NDArray[np.float32]":
-        """A row for each (statement, evidence), in order: how supported, refuted and neither it is, as logits."""
+        """Return a row for each (statement, evidence): logits of supported, refuted and neither."""
         ...
 
 
@@ -379,29 +337,21 @@ class SupportScorer(Protocol):
     """How far a quote supports a statement, 0 to 1. Never the only judge."""
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """One for each (statement, quote), in order; many at once cost less than one by one."""
+        """Return one for each (statement, quote), in order."""
         ...
 
 
 Emit = Callable[[EventKind, str, dict[str, object]], Awaitable[None]]  # what happened, at which stage, with its data
-
-
 OnText = Callable[[str], Awaitable[None]]
-
-
 Stream = Callable[[], OnText]  # a listener for each attempt: what a broken one has said is void
 
 
 class LanguageModel(Protocol):
     """The models of one run. `ask` raises ModelError or BudgetError; every attempt it makes is in the ledger."""
 
-    def max_prompt_tokens(self, role: ModelRole) -> int:
-        """Tokens a prompt for this role may have, its sources included."""
-        ...
+    def max_prompt_tokens(self, role: ModelRole) -> int: ...
 
-    def max_words(self, role: ModelRole) -> int:
-        """Words an answer for this role may have."""
-        ...
+    def max_words(self, role: ModelRole) -> int: ...
 
     async def ask(self, prompt: ModelPrompt, stream: Stream | None = None) -> ModelReply: ...
 
@@ -437,22 +387,8 @@ class Ledger(Protocol):
 
     async def calls(self, run: str) -> list[LedgerCall]: ...
 
-    async def forget(self, run: str) -> None:
-        """What was said goes, the money stays in the books."""
-        ...
-
-    async def export(self, run: str) -> list[dict[str, object]]:
-        """The account and then its calls, oldest first; nothing if there is no account."""
-        ...
-
-    async def restore(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """What was exported, put back where it is missing. What is there is left alone."""
-        ...
-
 
 class SpendAccount(Budget, Protocol):
-    """What a run has spent, and whether its research money is gone."""
-
     async def get_spend(self) -> Spend: ...
 
     async def is_exhausted(self) -> bool: ...
@@ -462,8 +398,8 @@ class SpendAccount(Budget, Protocol):
 
 
 class Lease(NamedTuple):
-    """A thread that was taken. `token` is another each time; 0 where a holder cannot lose its thread while it lives.
-    `falls` says how many in a row died, or were lost, while they held it."""
+    """A thread that was taken. `token` is new each time, 0 where a living holder cannot lose its thread; `falls` counts
+    the holders in a row that died or were lost."""
 
     thread: str
     token: int = 0
@@ -471,43 +407,36 @@ class Lease(NamedTuple):
 
 
 class RunLocks(Protocol):
-    """One worker at a time on a thread; what a dead one held is free, at once or in a moment."""
+    """One worker at a time on a thread; what a dead one held is free after a moment."""
 
     def acquire(self, thread: str, *, forgive: bool = True) -> Lease:
-        """Raises ThreadBusyError. `forgive`: falls are counted from here on, since a person wants it tried."""
+        """Take a thread, or raise ThreadBusyError. `forgive`: count falls from here on."""
         ...
 
     def release(self, thread: str) -> None:
-        """In good order: its falls are forgotten. What is not held here, or no longer, is left as it is."""
+        """Give a thread back and forget its falls; nothing where it is not held here."""
         ...
 
-    def holds(self, thread: str) -> bool:
-        """Whether it still does: another worker may have it by now."""
-        ...
+    def holds(self, thread: str) -> bool: ...
 
-    def is_free(self, thread: str) -> bool:
-        """Whether it could be taken; looking is in nobody's way."""
-        ...
+    def is_free(self, thread: str) -> bool: ...
 
     def crash_count(self, thread: str) -> int:
-        """How many in a row have died while they held it; whoever holds it now counts as if it did."""
+        """Count the holders in a row that died, the present one included."""
         ...
 
-    def reset_crash_count(self, thread: str) -> None:
-        """Whoever holds it here has got further than those before: falls are counted from here on."""
-        ...
+    def reset_crash_count(self, thread: str) -> None: ...
 
 
 class RunDispatcher(Protocol):
-    """Runs that are in line, and whoever takes them up: people take turns, and what a process that died has left is
-    gone on with."""
+    """Takes up runs that are queued, people in turns, and those that a process that died has left."""
 
     def announce(self, run: str) -> None:
-        """It was put in line just now."""
+        """Say that a run was queued just now."""
         ...
 
     def position(self, run: str) -> int | None:
-        """Its place in line, from 1, as it was a moment ago; None where it is not in line."""
+        """Return its place in the queue, from 1, or None."""
         ...
 
     @property
@@ -520,9 +449,4 @@ class RunDispatcher(Protocol):
         """Whether anybody takes up runs."""
         ...
 
-    async def run(self) -> None:
-        """Until it is cancelled."""
-        ...
-
-
-# People who may use a server, and their tokens.
+    async def run(self) -> None: ...

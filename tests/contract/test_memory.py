@@ -18,7 +18,6 @@ from langgraph.store.memory import InMemoryStore
 from openassay.engine.memory import MOST_FACTS, UserMemory, create_shared_memory, open_memory
 from openassay.errors import NotFoundError, StorageError, UsageError
 from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
-from openassay.protocols import Memory
 from openassay.storage.integrity import SqlIntegrity
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows, Seals
@@ -37,7 +36,7 @@ def clock() -> Callable[[], datetime]:
 
 
 @pytest.fixture(params=["in memory", "sqlite", "postgres"])
-async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
+async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UserMemory]:
     match request.param:
         case "in memory":
             yield UserMemory(InMemoryStore(), clock())
@@ -49,20 +48,20 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
                 yield memory
 
 
-async def texts(memory: Memory, user: str = "ann") -> list[str]:
+async def texts(memory: UserMemory, user: str = "ann") -> list[str]:
     return [fact.text for fact in await memory.facts(user)]
 
 
 # Preferences -----------------------------------------------------------------------------------------
 
 
-async def test_somebody_new_has_no_preferences_and_no_facts(memory: Memory) -> None:
+async def test_somebody_new_has_no_preferences_and_no_facts(memory: UserMemory) -> None:
     assert await memory.preferences("ann") == Preferences()
     assert await memory.facts("ann") == []
     assert await memory.find_relevant("ann", "What do we know?", limit=5) == []
 
 
-async def test_preferences_take_the_place_of_those_before(memory: Memory) -> None:
+async def test_preferences_take_the_place_of_those_before(memory: UserMemory) -> None:
     await memory.set_preferences("ann", LIKED)
     assert await memory.preferences("ann") == LIKED
     await memory.set_preferences("ann", Preferences(language="German"))
@@ -72,7 +71,7 @@ async def test_preferences_take_the_place_of_those_before(memory: Memory) -> Non
 # Facts -----------------------------------------------------------------------------------------------
 
 
-async def test_facts_come_back_oldest_first_with_short_ids(memory: Memory) -> None:
+async def test_facts_come_back_oldest_first_with_short_ids(memory: UserMemory) -> None:
     first = await memory.remember("ann", "We report in euros")
     second = await memory.remember("ann", "  The plant\nis in   Grünheide. ")
     assert first == MemoryFact(id="M1", text="We report in euros", created=START, updated=START)
@@ -80,19 +79,19 @@ async def test_facts_come_back_oldest_first_with_short_ids(memory: Memory) -> No
     assert await memory.facts("ann") == [first, second]
 
 
-async def test_more_than_nine_facts_stay_in_order(memory: Memory) -> None:
+async def test_more_than_nine_facts_stay_in_order(memory: UserMemory) -> None:
     for number in range(1, 13):
         await memory.remember("ann", f"Fact number {number}")
     assert [fact.id for fact in await memory.facts("ann")] == [f"M{number}" for number in range(1, 13)]
 
 
-async def test_saying_the_same_again_gives_the_fact_there_is(memory: Memory) -> None:
+async def test_saying_the_same_again_gives_the_fact_there_is(memory: UserMemory) -> None:
     first = await memory.remember("ann", "We report in euros")
     assert await memory.remember("ann", "we  report in EUROS.") == first
     assert len(await memory.facts("ann")) == 1
 
 
-async def test_an_edit_keeps_the_id_and_when_it_was_first_said(memory: Memory) -> None:
+async def test_an_edit_keeps_the_id_and_when_it_was_first_said(memory: UserMemory) -> None:
     first = await memory.remember("ann", "We report in euros")
     await memory.remember("ann", "The plant is in Graz")
     edited = await memory.edit("ann", "m1", "We report in francs")
@@ -102,7 +101,7 @@ async def test_an_edit_keeps_the_id_and_when_it_was_first_said(memory: Memory) -
     assert await texts(memory) == ["We report in francs", "The plant is in Graz"]
 
 
-async def test_two_facts_cannot_be_made_the_same(memory: Memory) -> None:
+async def test_two_facts_cannot_be_made_the_same(memory: UserMemory) -> None:
     await memory.remember("ann", "We report in euros")
     await memory.remember("ann", "The plant is in Graz")
     with pytest.raises(UsageError, match="M1 says that already"):
@@ -110,7 +109,7 @@ async def test_two_facts_cannot_be_made_the_same(memory: Memory) -> None:
     assert (await memory.edit("ann", "M1", "We report in Euros")).text == "We report in Euros"
 
 
-async def test_an_id_is_never_given_twice(memory: Memory) -> None:
+async def test_an_id_is_never_given_twice(memory: UserMemory) -> None:
     await memory.remember("ann", "One thing")
     await memory.remember("ann", "Another thing")
     await memory.forget("ann", "M2")
@@ -119,7 +118,7 @@ async def test_an_id_is_never_given_twice(memory: Memory) -> None:
     assert (await memory.remember("ann", "A fourth thing")).id == "M4"
 
 
-async def test_everything_can_be_forgotten(memory: Memory) -> None:
+async def test_everything_can_be_forgotten(memory: UserMemory) -> None:
     await memory.set_preferences("ann", LIKED)
     await memory.remember("ann", "We report in euros")
     await memory.forget_all("ann")
@@ -130,7 +129,7 @@ async def test_everything_can_be_forgotten(memory: Memory) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["M1", "M7", "x", "", "all", "M1; DROP"])
-async def test_an_id_that_is_not_the_users_is_not_found(memory: Memory, id: str) -> None:
+async def test_an_id_that_is_not_the_users_is_not_found(memory: UserMemory, id: str) -> None:
     await memory.remember("bob", "We report in euros")
     with pytest.raises(NotFoundError):
         await memory.edit("ann", id, "something else")
@@ -141,20 +140,20 @@ async def test_an_id_that_is_not_the_users_is_not_found(memory: Memory, id: str)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "  \n", "...", "\x1b[31mred", "bell\x07", "bro\ufffdken", "half \ud800 pair"])
-async def test_what_cannot_be_read_is_refused(memory: Memory, text: str) -> None:
+async def test_what_cannot_be_read_is_refused(memory: UserMemory, text: str) -> None:
     with pytest.raises(UsageError, match="not readable"):
         await memory.remember("ann", text)
     assert await memory.facts("ann") == []
 
 
-async def test_what_cannot_be_seen_is_left_out(memory: Memory) -> None:
+async def test_what_cannot_be_seen_is_left_out(memory: UserMemory) -> None:
     """A reader would not see it, a model would obey it."""
     fact = await memory.remember("ann", "We re\u200bport\u202e in \U000e0041euros")
     assert fact.text == "We report in euros"
 
 
 @pytest.mark.slow
-async def test_a_fact_has_a_longest_and_a_person_a_most(memory: Memory) -> None:
+async def test_a_fact_has_a_longest_and_a_person_a_most(memory: UserMemory) -> None:
     assert len((await memory.remember("ann", "x" * LONGEST_FACT)).text) == LONGEST_FACT
     with pytest.raises(UsageError, match="at most 500 characters, not 501"):
         await memory.remember("ann", "x" * (LONGEST_FACT + 1))
@@ -170,11 +169,11 @@ async def test_a_fact_has_a_longest_and_a_person_a_most(memory: Memory) -> None:
 # Relevance -------------------------------------------------------------------------------------------
 
 
-async def relevant(memory: Memory, question: str, limit: int = 10) -> list[str]:
+async def relevant(memory: UserMemory, question: str, limit: int = 10) -> list[str]:
     return [fact.text for fact in await memory.find_relevant("ann", question, limit=limit)]
 
 
-async def test_facts_that_share_words_with_a_question_come_best_first(memory: Memory) -> None:
+async def test_facts_that_share_words_with_a_question_come_best_first(memory: UserMemory) -> None:
     for text in (
         "Voestalpine supplies the steel",
         "Tesla's battery plant is in Grünheide",
@@ -195,7 +194,7 @@ async def test_facts_that_share_words_with_a_question_come_best_first(memory: Me
     ["I work in procurement", "We report in euros", "Our fiscal year ends in June", "Never use Wikipedia",
      "Amounts always in euros", "My team is in Graz", "Wir berichten in Euro"],
 )  # fmt: skip
-async def test_what_is_said_of_the_person_counts_for_every_question(memory: Memory, text: str) -> None:
+async def test_what_is_said_of_the_person_counts_for_every_question(memory: UserMemory, text: str) -> None:
     await memory.remember("ann", text)
     assert await relevant(memory, "What is dark matter?") == [text]
 
@@ -204,13 +203,13 @@ async def test_what_is_said_of_the_person_counts_for_every_question(memory: Memo
 @pytest.mark.parametrize(
     "text", ["World War I ended in 1918", "The US imports steel", "Weather stations report hourly"]
 )
-async def test_what_only_looks_like_it_does_not(memory: Memory, text: str) -> None:
+async def test_what_only_looks_like_it_does_not(memory: UserMemory, text: str) -> None:
     await memory.remember("ann", text)
     assert await relevant(memory, "What is dark matter?") == []
 
 
 @pytest.mark.slow
-async def test_a_fact_about_the_person_is_not_crowded_out(memory: Memory) -> None:
+async def test_a_fact_about_the_person_is_not_crowded_out(memory: UserMemory) -> None:
     await memory.remember("ann", "We report in euros")
     for number in range(50):
         await memory.remember("ann", f"Tesla fact {number}")
@@ -222,7 +221,7 @@ async def test_a_fact_about_the_person_is_not_crowded_out(memory: Memory) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("user", ["", "a.b", "a b", "ä", "x" * 65, "a/b", "a\n", "*", "memory\x00"])
-async def test_a_user_without_a_valid_name_is_refused(memory: Memory, user: str) -> None:
+async def test_a_user_without_a_valid_name_is_refused(memory: UserMemory, user: str) -> None:
     for attempt in (
         memory.preferences(user),
         memory.set_preferences(user, LIKED),
@@ -248,11 +247,11 @@ STEP = st.tuples(
 
 
 @asynccontextmanager
-async def in_process() -> AsyncIterator[Memory]:
+async def in_process() -> AsyncIterator[UserMemory]:
     yield UserMemory(InMemoryStore())
 
 
-async def _do(memory: Memory, model: dict[str, dict[str, str]], step: Step, last: dict[str, int]) -> None:
+async def _do(memory: UserMemory, model: dict[str, dict[str, str]], step: Step, last: dict[str, int]) -> None:
     """One operation on the memory and on a plain dictionary of what it should hold."""
     user, what, number, word = step
     held, id, text = model[user], f"M{number}", f"{word} thing"
@@ -277,7 +276,7 @@ async def _do(memory: Memory, model: dict[str, dict[str, str]], step: Step, last
 
 
 @asynccontextmanager
-async def emptied(database: PostgresDatabase) -> AsyncIterator[Memory]:
+async def emptied(database: PostgresDatabase) -> AsyncIterator[UserMemory]:
     with database.transaction() as connection:
         for table in ("memories", "heads"):
             connection.execute(f"DELETE FROM {table}")  # noqa: S608
@@ -317,7 +316,7 @@ async def _play(opened: Callable[[], AbstractAsyncContextManager[Memory]], steps
 
 
 @pytest.mark.slow
-async def test_many_at_once_get_an_id_each(memory: Memory) -> None:
+async def test_many_at_once_get_an_id_each(memory: UserMemory) -> None:
     facts = await asyncio.gather(*(memory.remember("ann", f"Fact {number}") for number in range(20)))
     assert len({fact.id for fact in facts}) == 20
     assert len(await memory.facts("ann")) == 20

@@ -20,7 +20,6 @@ from pydantic import ValidationError
 from openassay.errors import NotFoundError, StorageError, UsageError
 from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
 from openassay.nodes.preferences import language_code
-from openassay.protocols import Memory
 from openassay.search.registry import parse_host_or_source
 from openassay.settings import load
 from openassay.storage.locks import lock_handle
@@ -181,8 +180,9 @@ class ItemStore(Protocol):
 
 
 class UserMemory:
-    """A ports.Memory. A Store cannot compare and set, so writers go one by one through `alone`; without one, those of
-    this object do."""
+    """What people want remembered across threads; nobody sees what is another's. A user without a valid name is
+    refused with UsageError, an id that is not the user's with NotFoundError. A Store cannot compare and set, so
+    writers go one by one through `alone`; without one, those of this object do."""
 
     def __init__(
         self, store: ItemStore, now: Callable[[], datetime] = lambda: datetime.now(UTC), alone: WriteLock | None = None
@@ -355,7 +355,7 @@ _OPPOSITE = {"prefer": "avoid", "avoid": "prefer"}
 class MemoryEditor:
     """Shows and changes the memory of one user."""
 
-    def __init__(self, memory: Memory, user: str) -> None:
+    def __init__(self, memory: UserMemory, user: str) -> None:
         self._memory = memory
         self._user = user
 

@@ -33,9 +33,10 @@ from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, Stor
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.evidence import Document
 from openassay.models.thread import Branch, Run, Thread, is_id
-from openassay.protocols import DocumentStore, Ledger
+from openassay.protocols import DocumentStore
 from openassay.state import StateCompactor, evidence_values, note_names
 from openassay.storage.events import SqlEvents, SqlNotes, find_documents
+from openassay.storage.ledger import SqlLedger
 from openassay.storage.threads import SqlThreads
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ class JournalStores:
     log: SqlEvents
     documents: DocumentStore
     notes: SqlNotes
-    ledger: Ledger
+    ledger: SqlLedger
     checkpointer: SqlCheckpointSaver
 
 

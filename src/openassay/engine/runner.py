@@ -17,6 +17,7 @@ from langgraph.runtime import RunControl
 
 from openassay.context import ReasonerProvider, ResearchContext, current_run, current_step
 from openassay.engine.checkpoints import SqlCheckpointSaver
+from openassay.engine.memory import UserMemory
 from openassay.engine.recovery import JournalRecorder, refuse_partial
 from openassay.engine.thread_lock import ThreadLock, retry_storage, shield_until_done
 from openassay.engine.validation import build_review, read_interrupts
@@ -38,21 +39,20 @@ from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.nodes.failures import is_transient
 from openassay.protocols import (
     DocumentStore,
-    Ledger,
-    Memory,
     PageReader,
-    PassageRanker,
     PreparableSource,
     RunLocks,
     Source,
     SupportScorer,
 )
+from openassay.search.ranking import IndexRanker
 from openassay.search.registry import RunDocumentStore, add_search_costs
 from openassay.settings import Settings
 from openassay.state import StateCompactor
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews, find_documents
 from openassay.storage.fences import lease_error
 from openassay.storage.integrity import SqlIntegrity
+from openassay.storage.ledger import SqlLedger
 from openassay.storage.threads import SqlThreads
 from openassay.text.redaction import Redactor, build_redactor
 
@@ -89,18 +89,18 @@ class Runner:
     settings: Settings
     threads: SqlThreads
     reviews: SqlReviews
-    memory: Memory
+    memory: UserMemory
     log: SqlEvents
     documents: DocumentStore
     notes: SqlNotes
     pages: PageReader
-    ranker: PassageRanker
+    ranker: IndexRanker
     reasoners: ReasonerProvider
     support: SupportScorer
     checkpointer: "BaseCheckpointSaver[Any]"
     locks: RunLocks
     now: Callable[[], datetime]
-    ledger: Ledger | None = None
+    ledger: SqlLedger | None = None
     integrity: SqlIntegrity | None = None
     journal: JournalRecorder | None = None
     watchers: list[Callable[[Event], None]] = field(default_factory=list)  # called with each event once it is stored
