@@ -194,7 +194,7 @@ async def test_turns_are_remembered(settings: Settings, gate: Gate) -> None:
         others = await place.put(*["ann"] * 3, *["ben"] * 3)
         gate.open.set()
         await place.ended(first, *others)
-    person = {run.id: run.user for run in (first, *others)}
+    person = {run.id: run.options.user for run in (first, *others)}
     assert [person[run] for run in gate.came] == ["ann", "ben"] * 3 + ["ann"]
 
 

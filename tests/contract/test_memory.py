@@ -290,7 +290,7 @@ def test_two_users_never_mix(
 ) -> None:
     database = request.getfixturevalue("postgres_database") if kind == "postgres" else None
 
-    def opened() -> AbstractAsyncContextManager[Memory]:
+    def opened() -> AbstractAsyncContextManager[UserMemory]:
         if database:
             return emptied(database)
         return in_process() if kind == "in memory" else open_memory(tmp_path_factory.mktemp("memory") / "m.sqlite3")
@@ -303,7 +303,7 @@ def test_two_users_never_mix(
     interleaved()
 
 
-async def _play(opened: Callable[[], AbstractAsyncContextManager[Memory]], steps: list[Step]) -> None:
+async def _play(opened: Callable[[], AbstractAsyncContextManager[UserMemory]], steps: list[Step]) -> None:
     model: dict[str, dict[str, str]] = {user: {} for user in USERS}
     last = dict.fromkeys(USERS, 0)
     async with opened() as memory:

@@ -96,7 +96,7 @@ async def a_run(rows: Rows, owner: str, name: str, status: RunStatus, micros: in
     """One that may cost 2 dollars, and has made a call for so much."""
     threads, ledger = SqlThreads(rows), SqlLedger(rows, now=lambda: at)
     thread = Thread(id=f"t{name}", title="", created=at, updated=at, owner=owner)
-    options = ResearchOptions(user=owner, usd=2.0).plain()
+    options = ResearchOptions(user=owner, usd=2.0)
     await threads.fork(thread, Run(id=name, thread=thread.id, question="", status=status, started=at, options=options))
     await ledger.open(name, Caps(micros=2_000_000, tokens=1000, requests=10))
     wanted = Reservation(key=f"k{name}", run=name, step="s", provider="p", model="m", micros=micros, tokens=10)

@@ -64,7 +64,7 @@ async def test_a_plan_is_edited_before_it_is_approved(lab: Make) -> None:
     assert "Q2" not in [question.id for question in outcome.report.plan.questions]
     assert "The ferry" in outcome.report.plan.sections
     assert "60 passengers" in everything(outcome)
-    assert (await here.threads.run(outcome.run.id)).options["usd"] == 0.5
+    assert (await here.threads.run(outcome.run.id)).options.usd == 0.5
 
 
 async def test_edits_name_sources_that_exist_or_the_question_stays_open(lab: Make) -> None:

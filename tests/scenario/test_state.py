@@ -5,6 +5,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from openassay.errors import IntegrityError
 from openassay.graph import build_graph
 from openassay.models.evidence import Document
 from openassay.models.plan import Depth
-from openassay.models.thread import ResearchOptions
+from openassay.models.thread import ResearchOptions, Run
 from openassay.reasoning.base import AnalysisRequest, ReadRequest
 from openassay.settings import load
 from openassay.state import append_messages, question_input
@@ -99,7 +100,8 @@ async def test_confidence_runs_from_0_to_10_with_what_was_found(lab: Make) -> No
 @pytest.mark.requirement("C-02")
 def test_messages_are_appended_and_a_question_starts_pending() -> None:
     one, two = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
-    fresh = question_input("How large is it?", "r1", {}, {})
+    run = Run(id="r1", thread="t", question="How large is it?", started=datetime(2026, 1, 1, tzinfo=UTC))
+    fresh = question_input(run, {})
 
     assert append_messages(append_messages(None, [one]), [two]) == [one, two]
     assert append_messages([one, two], {"replace": [two]}) == [two]

@@ -64,7 +64,7 @@ async def test_an_edit_whose_process_died_is_carried_out_in_full_on_resume(lab: 
 
     assert outcome.report is not None
     options = (await here.threads.run(outcome.run.id)).options
-    assert (options["usd"], options["words"]) == (0.25, 5000)
+    assert (options.usd, options.words) == (0.25, 5000)
 
 
 async def test_an_answer_nobody_acted_on_is_found_by_whoever_keeps_time(lab: Make) -> None:
@@ -215,7 +215,7 @@ async def test_an_edit_of_something_else_leaves_the_sources_as_they_were(lab: Ma
     await here.answer(waiting, {"decision": "modify", "edits": [{"op": "words", "words": 500}]})
 
     options = (await here.threads.run(waiting.run.id)).options
-    assert (options["source"], options["sources"]) == ("auto", ["lakes", "maps"])
+    assert (options.source, options.sources) == ("auto", ("lakes", "maps"))
 
 
 async def test_a_source_put_into_the_plan_is_asked_though_it_is_avoided(lab: Make) -> None:
@@ -235,7 +235,7 @@ async def test_a_plan_of_ones_own_that_says_nothing_of_money_leaves_the_cap_as_i
 
     await here.answer(waiting, {"decision": "modify", "plan": {**plan, "methodology": "As it was."}})
 
-    assert (await here.threads.run(waiting.run.id)).options["usd"] == 0.1
+    assert (await here.threads.run(waiting.run.id)).options.usd == 0.1
 
 
 # How long, in which style

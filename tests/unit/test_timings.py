@@ -7,7 +7,7 @@ import pytest
 
 from openassay.engine.timings import ExternalCall, RunDurations, measure_durations, measure_timings, parse_external_call
 from openassay.models.event import Event, EventKind, RunStatus
-from openassay.models.thread import Run
+from openassay.models.thread import ResearchOptions, Run
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -16,8 +16,8 @@ def at(moment: float, kind: EventKind, stage: str = "", /, **data: Any) -> Event
     return Event(run="r", time=NOON + timedelta(seconds=moment), kind=kind, stage=stage, data=data)
 
 
-def run(status: RunStatus, **options: object) -> Run:
-    return Run(id="r", thread="t", question="?", status=status, started=NOON, options=options)
+def run(status: RunStatus, **options: Any) -> Run:
+    return Run(id="r", thread="t", question="?", status=status, started=NOON, options=ResearchOptions(**options))
 
 
 def spent(status: RunStatus, *events: Event, now: float = 100) -> RunDurations:

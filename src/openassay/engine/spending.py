@@ -66,7 +66,7 @@ class SpendingLimits:
             most = (budget.left or 0) + await self.spending.run_total(run.id)
             if self.cost_cap(options) > most:
                 allowed = options.model_copy(update={"usd": most / MICRO})
-                await self._threads.set_options(run.id, allowed.plain())
+                await self._threads.set_options(run.id, allowed)
         return most / MICRO
 
     async def get_budget(self, user: str, cap: float | None, without: str | None = None) -> MonthlyBudget:

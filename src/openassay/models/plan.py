@@ -1,12 +1,12 @@
 """The research plan, and what makes one valid."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from unicodedata import category
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from openassay.errors import AnswerError
 from openassay.models.base import Record
@@ -185,7 +185,7 @@ _ASKING = frozenset(
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
 
 
-def get_question(plan: Plan, name: str) -> SubQuestion:
+def _get_question(plan: Plan, name: str) -> SubQuestion:
     """The sub-question of that id, however it is spelt."""
     for question in plan.questions:
         if question.id.casefold() == name.casefold():
@@ -194,35 +194,35 @@ def get_question(plan: Plan, name: str) -> SubQuestion:
     raise AnswerError(f"there is no sub-question {name}.", help=f"The plan has {ids}.")
 
 
-def find_section(plan: Plan, title: str) -> str | None:
+def _find_section(plan: Plan, title: str) -> str | None:
     return next((own for own in plan.sections if own.casefold() == title.casefold()), None)
 
 
-def get_section(plan: Plan, title: str) -> str:
-    if own := find_section(plan, title):
+def _get_section(plan: Plan, title: str) -> str:
+    if own := _find_section(plan, title):
         return own
     raise AnswerError(f"there is no section {title}.", help=f"The plan has: {'; '.join(plan.sections) or 'none'}.")
 
 
-def check_position(wanted: int | None, last: int) -> int:
+def _check_position(wanted: int | None, last: int) -> int:
     """The last one where none is wanted."""
     if wanted is not None and wanted > last:
         raise AnswerError(f"there is no place {wanted}.", help=f"Places go from 1 to {last}.")
     return wanted or last
 
 
-def refuse_duplicate(plan: Plan, text: str, besides: str = "") -> None:
+def _refuse_duplicate(plan: Plan, text: str, besides: str = "") -> None:
     for question in plan.questions:
         if question.id != besides and question.text.casefold() == text.casefold():
             raise AnswerError(f"{question.id} asks that already.", help="Ask something else, or leave it as it is.")
 
 
-def next_id(letter: str, ids: Collection[str]) -> str:
+def _next_id(letter: str, ids: Collection[str]) -> str:
     """The next free number, which no id of the plan has reached."""
     return f"{letter}{max((int(found[0]) for id in ids if (found := re.findall(r'[0-9]{1,9}$', id))), default=0) + 1}"
 
 
-def topic_context(plan: Plan, text: str) -> str:
+def _topic_context(plan: Plan, text: str) -> str:
     """The parts of what the plan is about, and when, that a sub-question does not name itself."""
     said = set(_content_words(text))
     parts = (plan.topic or plan.goal.strip(" .?!")).split(", ")
@@ -233,7 +233,7 @@ def _content_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.casefold()) if word not in _ASKING]
 
 
-def rebuild_plan(plan: Plan, questions: Sequence[SubQuestion], sections: Sequence[str]) -> Plan:
+def _rebuild_plan(plan: Plan, questions: Sequence[SubQuestion], sections: Sequence[str]) -> Plan:
     """Sections in the order of their first sub-questions. One that has lost its last sub-question goes; one that never
     had any stays where it is."""
     held = list(dict.fromkeys(question.section for question in questions))
@@ -241,25 +241,25 @@ def rebuild_plan(plan: Plan, questions: Sequence[SubQuestion], sections: Sequenc
     in_turn = iter(held)
     kept = [title for title in dict.fromkeys(sections) if title not in emptied]
     ordered = tuple(next(in_turn) if title in held else title for title in kept)
-    return add_queries(plan.model_copy(update={"questions": tuple(questions), "sections": ordered}))
+    return _add_queries(plan.model_copy(update={"questions": tuple(questions), "sections": ordered}))
 
 
-def remove_questions(plan: Plan, gone: Collection[str]) -> Plan:
+def _remove_questions(plan: Plan, gone: Collection[str]) -> Plan:
     questions = [question for question in plan.questions if question.id not in gone]
     if not questions:
         raise AnswerError("that would leave no sub-question.", help="Add another one first, or reword what there is.")
     queries = tuple(query for query in plan.queries if query.question not in gone)
-    return rebuild_plan(plan.model_copy(update={"queries": queries}), questions, plan.sections)
+    return _rebuild_plan(plan.model_copy(update={"queries": queries}), questions, plan.sections)
 
 
-def add_queries(plan: Plan) -> Plan:
+def _add_queries(plan: Plan) -> Plan:
     """With queries of its own words for every sub-question that has none; the least needed of the others make room."""
     asked = {query.question for query in plan.queries}
     queries = list(plan.queries)
     for question in plan.questions:
         if question.id not in asked:
             for kind in TYPES_BY_DEPTH[plan.depth]:
-                id, priority = next_id("K", [query.id for query in queries]), 1 if kind == "web" else 2
+                id, priority = _next_id("K", [query.id for query in queries]), 1 if kind == "web" else 2
                 queries.append(
                     SearchQuery(
                         id=id, text=_build_query(question, plan), question=question.id, type=kind, priority=priority
@@ -269,7 +269,7 @@ def add_queries(plan: Plan) -> Plan:
 
 
 def _build_query(question: SubQuestion, plan: Plan) -> str:
-    words = dict.fromkeys(_content_words(f"{question.text} {question.topic or topic_context(plan, question.text)}"))
+    words = dict.fromkeys(_content_words(f"{question.text} {question.topic or _topic_context(plan, question.text)}"))
     return " ".join(words) or question.text
 
 
@@ -314,7 +314,16 @@ Money = Annotated[float, Field(strict=True, ge=0, le=MOST_USD, allow_inf_nan=Fal
 Position = Annotated[int, Field(strict=True, ge=1, le=100)]
 
 
-class AddQuestion(Record):
+class PlanEdit(Record):
+    """A change to a plan. `apply` returns the changed plan, or raises AnswerError and says why it cannot be."""
+
+    op: str
+
+    def apply(self, plan: Plan) -> Plan:
+        raise NotImplementedError
+
+
+class AddQuestion(PlanEdit):
     """A sub-question more. Without a section it gets one of its own, in a quick answer the first."""
 
     op: Literal["add"] = "add"
@@ -322,33 +331,70 @@ class AddQuestion(Record):
     section: SectionTitle | None = None
     at: Position | None = None
 
+    def apply(self, plan: Plan) -> Plan:
+        own = plan.sections[0] if plan.depth is Depth.QUICK and plan.sections else self.text
+        return add_note(_insert_question(plan, self.text, self.section or own, self.at), f"You added: {self.text}")
 
-class RemoveQuestion(Record):
+
+class RemoveQuestion(PlanEdit):
     op: Literal["remove"] = "remove"
     question: Name
 
+    def apply(self, plan: Plan) -> Plan:
+        question = _get_question(plan, self.question)
+        return add_note(_remove_questions(plan, {question.id}), f"You removed: {question.text}")
 
-class MoveQuestion(Record):
+
+class MoveQuestion(PlanEdit):
     op: Literal["move"] = "move"
     question: Name
     to: Position
 
+    def apply(self, plan: Plan) -> Plan:
+        question = _get_question(plan, self.question)
+        others = [other for other in plan.questions if other.id != question.id]
+        at = _check_position(self.to, len(plan.questions))
+        moved = _rebuild_plan(plan, (*others[: at - 1], question, *others[at - 1 :]), plan.sections)
+        return add_note(moved, f"You moved to place {at}: {question.text}")
 
-class RewordQuestion(Record):
+
+class RewordQuestion(PlanEdit):
+    """The words of before are asked no more. A section that was named after them goes along."""
+
     op: Literal["reword"] = "reword"
     question: Name
     text: QuestionText
 
+    def apply(self, plan: Plan) -> Plan:
+        old = _get_question(plan, self.question)
+        _refuse_duplicate(plan, self.text, besides=old.id)
+        shared = sum(question.section == old.section for question in plan.questions) > 1
+        named_after = old.section == old.text and not shared and _find_section(plan, self.text) in (None, old.section)
+        title = self.text if named_after else old.section
+        changes = {"text": self.text, "section": title, "topic": _topic_context(plan, self.text)}
+        sections = [title if own == old.section else own for own in plan.sections]
+        queries = tuple(query for query in plan.queries if query.question != old.id)
+        unasked = plan.model_copy(update={"queries": queries})
+        changed = _rebuild_plan(unasked, _change_questions(plan, {old.id}, changes), sections)
+        return add_note(changed, f"You reworded “{old.text}” as: {self.text}")
 
-class AssignQuestion(Record):
+
+class AssignQuestion(PlanEdit):
     """To another section, which is made where there is none of that name."""
 
     op: Literal["assign"] = "assign"
     question: Name
     section: SectionTitle
 
+    def apply(self, plan: Plan) -> Plan:
+        question = _get_question(plan, self.question)
+        title = _find_section(plan, self.section) or self.section
+        questions = _change_questions(plan, {question.id}, {"section": title})
+        moved = _rebuild_plan(plan, questions, (*plan.sections, title))
+        return add_note(moved, f"You put under {title}: {question.text}")
 
-class AddSection(Record):
+
+class AddSection(PlanEdit):
     """A section needs something to answer: `text`, or what is known about its title."""
 
     op: Literal["add_section"] = "add_section"
@@ -356,144 +402,93 @@ class AddSection(Record):
     text: QuestionText | None = None
     at: Position | None = None
 
+    def apply(self, plan: Plan) -> Plan:
+        if _find_section(plan, self.title):
+            raise AnswerError(f"there is a section {self.title} already.", help="Add a sub-question to it instead.")
+        text = self.text or f"What is known about {self.title}?"
+        added = _insert_question(plan, text, self.title, None)
+        return add_note(_place_section(added, self.title, self.at), f"You added the section {self.title}: {text}")
 
-class RemoveSection(Record):
+
+class RemoveSection(PlanEdit):
     """With its sub-questions."""
 
     op: Literal["remove_section"] = "remove_section"
     title: SectionTitle
 
+    def apply(self, plan: Plan) -> Plan:
+        title = _get_section(plan, self.title)
+        held = _list_ids(plan, title)
+        rest = plan.model_copy(update={"sections": tuple(other for other in plan.sections if other != title)})
+        if not rest.sections:
+            raise AnswerError("a report needs a section.", help="Add another one first, or rename this one.")
+        return add_note(_remove_questions(rest, held) if held else rest, f"You removed the section {title}")
 
-class MoveSection(Record):
+
+class MoveSection(PlanEdit):
     op: Literal["move_section"] = "move_section"
     title: SectionTitle
     to: Position
 
+    def apply(self, plan: Plan) -> Plan:
+        title = _get_section(plan, self.title)
+        return add_note(_place_section(plan, title, self.to), f"You moved to place {self.to} the section {title}")
 
-class RenameSection(Record):
+
+class RenameSection(PlanEdit):
     op: Literal["rename_section"] = "rename_section"
     title: SectionTitle
     name: SectionTitle
 
+    def apply(self, plan: Plan) -> Plan:
+        title = _get_section(plan, self.title)
+        if _find_section(plan, self.name) not in (None, title):
+            help = "Assign the sub-questions to it instead."
+            raise AnswerError(f"there is a section {self.name} already.", help=help)
+        questions = _change_questions(plan, _list_ids(plan, title), {"section": self.name})
+        sections = tuple(self.name if other == title else other for other in plan.sections)
+        renamed = plan.model_copy(update={"questions": questions, "sections": sections})
+        return add_note(renamed, f"You renamed the section {title}: {self.name}")
 
-class SetSources(Record):
+
+class SetSources(PlanEdit):
     """Ask these, by name, and no others."""
 
     op: Literal["sources"] = "sources"
     names: tuple[Name, ...] = Field(min_length=1, max_length=30)
 
+    def apply(self, plan: Plan) -> Plan:
+        names = tuple(dict.fromkeys(self.names))
+        return add_note(plan.model_copy(update={"sources": names}), f"You chose the sources: {', '.join(names)}")
 
-class SetBudget(Record):
+
+class SetBudget(PlanEdit):
     op: Literal["budget"] = "budget"
     usd: Money
 
+    def apply(self, plan: Plan) -> Plan:
+        return add_note(plan.model_copy(update={"usd": self.usd}), f"You set the most it may cost: ${self.usd:,.2f}")
 
-class SetWords(Record):
+
+class SetWords(PlanEdit):
     op: Literal["words"] = "words"
     words: Length
 
-
-Edit = Annotated[
-    AddQuestion
-    | RemoveQuestion
-    | MoveQuestion
-    | RewordQuestion
-    | AssignQuestion
-    | AddSection
-    | RemoveSection
-    | MoveSection
-    | RenameSection
-    | SetSources
-    | SetBudget
-    | SetWords,
-    Field(discriminator="op"),
-]
-EDIT_ADAPTER: TypeAdapter[Edit] = TypeAdapter(Edit)
-OPERATIONS = ("add", "remove", "move", "reword", "assign", "add_section", "remove_section", "move_section",
-              "rename_section", "sources", "budget", "words")  # fmt: skip
-
-
-# Reading -----------------------------------------------------------------------------------------------
-
-
-def parse_edits(edits: object) -> tuple[Edit, ...]:
-    """Edits from JSON."""
-    if not isinstance(edits, list | tuple) or not edits:
-        raise AnswerError("The edits must be a list with at least one edit.", help=_EXAMPLE)
-    if len(edits) > MOST_EDITS:
-        raise AnswerError(f"{len(edits)} edits are too many at once.", help=f"Send {MOST_EDITS} at most.")
-    return tuple(_parse_edit(number, edit) for number, edit in enumerate(edits, 1))
-
-
-def _parse_edit(number: int, edit: object) -> Edit:
-    plain = edit.model_dump() if isinstance(edit, Record) else edit
-    if not isinstance(plain, dict):
-        raise AnswerError(f"Edit {number} is not an object with an op.", help=_EXAMPLE)
-    try:
-        return EDIT_ADAPTER.validate_python(plain)
-    except ValidationError as error:
-        raise AnswerError(
-            f"{_name_edit(number, plain.get('op'))}: {_explain_error(error, plain)}", help=_EXAMPLE
-        ) from error
-
-
-_EXAMPLE = (
-    'An edit looks like {"op": "add", "text": "What does it cost?"} or {"op": "remove", "question": "Q2"}. '
-    f"Operations: {', '.join(OPERATIONS)}."
-)
-_SAID: dict[str, str] = {
-    "missing": "is missing", "extra_forbidden": "is not known here", "string_type": "must be a text",
-    "int_type": "must be a whole number", "float_type": "must be a number", "finite_number": "must be a finite number",
-    "tuple_type": "must be a list", "string_pattern_mismatch": "must be a capital letter and a number, like Q3",
-}  # fmt: skip
-_LIMITED: dict[str, str] = {
-    "string_too_short": "needs at least {min_length} characters", "string_too_long": "has more than {max_length} "
-    "characters", "greater_than_equal": "must be at least {ge}", "less_than_equal": "must be at most {le}",
-    "too_short": "needs at least {min_length} entry", "too_long": "has more than {max_length} entries",
-}  # fmt: skip
-
-
-def _explain_error(error: ValidationError, edit: Mapping[str, object]) -> str:
-    problem = error.errors(include_url=False)[0]
-    if problem["type"].startswith("union_tag"):
-        return f"there is no operation {edit.get('op')!r:.60}" if "op" in edit else "op is missing"
-    return describe_problem(problem, after=1)
-
-
-def describe_problem(problem: "ErrorDetails", after: int = 0) -> str:
-    """What is wrong with a value, in plain words."""
-    if "error" in (limits := problem.get("ctx", {})):
-        return str(limits["error"])
-    field = ".".join(str(part) for part in problem["loc"][after:])
-    limit = _LIMITED.get(problem["type"], "").format(**limits)
-    return f"{field[:60]} {limit or _SAID.get(problem['type'], 'cannot be used')}"
-
-
-def _name_edit(number: int, op: object) -> str:
-    return f"Edit {number} ({op})" if op in OPERATIONS else f"Edit {number}"
-
-
-# Applying ----------------------------------------------------------------------------------------------
-
-
-def apply_edits(plan: Plan, edits: Sequence[Edit]) -> Plan:
-    """A new plan with all edits made in turn; AnswerError at the first that cannot be."""
-    for number, edit in enumerate(edits, 1):
-        try:
-            plan = _APPLIERS[edit.op](plan, edit)
-        except AnswerError as error:
-            raise AnswerError(f"{_name_edit(number, edit.op)}: {error.message}", help=error.help) from error
-    return plan
+    def apply(self, plan: Plan) -> Plan:
+        return add_note(plan.model_copy(update={"words": self.words}), f"You set the length: {self.words:,} words")
 
 
 def add_note(plan: Plan, told: str) -> Plan:
-    """The plan says of itself what a person has changed."""
+    """Let the plan say of itself what a person has changed."""
     return plan.model_copy(update={"reasoning": (*plan.reasoning, told), "edited": True})
 
 
-def _add_question(plan: Plan, edit: AddQuestion) -> Plan:
-    own = plan.sections[0] if plan.depth is Depth.QUICK and plan.sections else edit.text
-    return add_note(_insert_question(plan, edit.text, edit.section or own, edit.at), f"You added: {edit.text}")
+def _list_ids(plan: Plan, section: str) -> set[str]:
+    return {question.id for question in plan.questions if question.section == section}
+
+
+def _change_questions(plan: Plan, ids: Collection[str], changes: Mapping[str, str]) -> tuple[SubQuestion, ...]:
+    return tuple(question.model_copy(update=changes) if question.id in ids else question for question in plan.questions)
 
 
 def _insert_question(plan: Plan, text: str, title: str, at: int | None) -> Plan:
@@ -501,120 +496,92 @@ def _insert_question(plan: Plan, text: str, title: str, at: int | None) -> Plan:
         raise AnswerError(
             f"a plan has at most {MOST_QUESTIONS} sub-questions.", help="Remove or reword one, and then add yours."
         )
-    refuse_duplicate(plan, text)
-    title = find_section(plan, title) or title
+    _refuse_duplicate(plan, text)
+    title = _find_section(plan, title) or title
     ids = [question.id for question in plan.questions]
-    question = SubQuestion(id=next_id("Q", ids), text=text, section=title, topic=topic_context(plan, text))
-    before = check_position(at, len(ids) + 1) - 1
-    return rebuild_plan(plan, (*plan.questions[:before], question, *plan.questions[before:]), (*plan.sections, title))
-
-
-def _remove_question(plan: Plan, edit: RemoveQuestion) -> Plan:
-    question = get_question(plan, edit.question)
-    return add_note(remove_questions(plan, {question.id}), f"You removed: {question.text}")
-
-
-def _move_question(plan: Plan, edit: MoveQuestion) -> Plan:
-    question = get_question(plan, edit.question)
-    others = [other for other in plan.questions if other.id != question.id]
-    at = check_position(edit.to, len(plan.questions))
-    moved = rebuild_plan(plan, (*others[: at - 1], question, *others[at - 1 :]), plan.sections)
-    return add_note(moved, f"You moved to place {at}: {question.text}")
-
-
-def _reword_question(plan: Plan, edit: RewordQuestion) -> Plan:
-    """The words of before are asked no more. A section that was named after them goes along."""
-    old = get_question(plan, edit.question)
-    refuse_duplicate(plan, edit.text, besides=old.id)
-    shared = sum(question.section == old.section for question in plan.questions) > 1
-    named_after = old.section == old.text and not shared and find_section(plan, edit.text) in (None, old.section)
-    title = edit.text if named_after else old.section
-    new = old.model_copy(update={"text": edit.text, "section": title, "topic": topic_context(plan, edit.text)})
-    questions = [new if question.id == old.id else question for question in plan.questions]
-    sections = [title if own == old.section else own for own in plan.sections]
-    queries = tuple(query for query in plan.queries if query.question != old.id)
-    changed = rebuild_plan(plan.model_copy(update={"queries": queries}), questions, sections)
-    return add_note(changed, f"You reworded “{old.text}” as: {edit.text}")
-
-
-def _assign_question(plan: Plan, edit: AssignQuestion) -> Plan:
-    question = get_question(plan, edit.question)
-    title = find_section(plan, edit.section) or edit.section
-    moved = question.model_copy(update={"section": title})
-    questions = [moved if other.id == question.id else other for other in plan.questions]
-    return add_note(rebuild_plan(plan, questions, (*plan.sections, title)), f"You put under {title}: {question.text}")
-
-
-def _add_section(plan: Plan, edit: AddSection) -> Plan:
-    if find_section(plan, edit.title):
-        raise AnswerError(f"there is a section {edit.title} already.", help="Add a sub-question to it instead.")
-    text = edit.text or f"What is known about {edit.title}?"
-    added = _insert_question(plan, text, edit.title, None)
-    return add_note(_place_section(added, edit.title, edit.at), f"You added the section {edit.title}: {text}")
-
-
-def _remove_section(plan: Plan, edit: RemoveSection) -> Plan:
-    title = get_section(plan, edit.title)
-    held = {question.id for question in plan.questions if question.section == title}
-    rest = plan.model_copy(update={"sections": tuple(other for other in plan.sections if other != title)})
-    if not rest.sections:
-        raise AnswerError("a report needs a section.", help="Add another one first, or rename this one.")
-    return add_note(remove_questions(rest, held) if held else rest, f"You removed the section {title}")
-
-
-def _move_section(plan: Plan, edit: MoveSection) -> Plan:
-    title = get_section(plan, edit.title)
-    return add_note(_place_section(plan, title, edit.to), f"You moved to place {edit.to} the section {title}")
+    question = SubQuestion(id=_next_id("Q", ids), text=text, section=title, topic=_topic_context(plan, text))
+    before = _check_position(at, len(ids) + 1) - 1
+    return _rebuild_plan(plan, (*plan.questions[:before], question, *plan.questions[before:]), (*plan.sections, title))
 
 
 def _place_section(plan: Plan, title: str, to: int | None) -> Plan:
     others = [other for other in plan.sections if other != title]
-    before = check_position(to, len(others) + 1) - 1
+    before = _check_position(to, len(others) + 1) - 1
     sections = (*others[:before], title, *others[before:])
     questions = sorted(plan.questions, key=lambda question: sections.index(question.section))
     return plan.model_copy(update={"sections": sections, "questions": tuple(questions)})
 
 
-def _rename_section(plan: Plan, edit: RenameSection) -> Plan:
-    title = get_section(plan, edit.title)
-    if find_section(plan, edit.name) not in (None, title):
-        raise AnswerError(f"there is a section {edit.name} already.", help="Assign the sub-questions to it instead.")
-    questions = tuple(
-        question.model_copy(update={"section": edit.name}) if question.section == title else question
-        for question in plan.questions
-    )
-    sections = tuple(edit.name if other == title else other for other in plan.sections)
-    renamed = plan.model_copy(update={"questions": questions, "sections": sections})
-    return add_note(renamed, f"You renamed the section {title}: {edit.name}")
+_EDITS = (
+    AddQuestion, RemoveQuestion, MoveQuestion, RewordQuestion, AssignQuestion, AddSection, RemoveSection, MoveSection,
+    RenameSection, SetSources, SetBudget, SetWords,
+)  # fmt: skip
+_EDITS_BY_OPERATION: dict[object, type[PlanEdit]] = {kind.model_fields["op"].default: kind for kind in _EDITS}
+OPERATIONS = tuple(_EDITS_BY_OPERATION)
 
 
-def _set_sources(plan: Plan, edit: SetSources) -> Plan:
-    names = tuple(dict.fromkeys(edit.names))
-    return add_note(plan.model_copy(update={"sources": names}), f"You chose the sources: {', '.join(names)}")
+def parse_edits(edits: object) -> tuple[PlanEdit, ...]:
+    """Read edits from JSON."""
+    if not isinstance(edits, list | tuple) or not edits:
+        raise AnswerError("The edits must be a list with at least one edit.", help=_EXAMPLE)
+    if len(edits) > MOST_EDITS:
+        raise AnswerError(f"{len(edits)} edits are too many at once.", help=f"Send {MOST_EDITS} at most.")
+    return tuple(_parse_edit(number, edit) for number, edit in enumerate(edits, 1))
 
 
-def _set_budget(plan: Plan, edit: SetBudget) -> Plan:
-    return add_note(plan.model_copy(update={"usd": edit.usd}), f"You set the most it may cost: ${edit.usd:,.2f}")
+def _parse_edit(number: int, edit: object) -> PlanEdit:
+    plain = edit.model_dump() if isinstance(edit, PlanEdit) else edit
+    if not isinstance(plain, dict):
+        raise AnswerError(f"Edit {number} is not an object with an op.", help=_EXAMPLE)
+    operation = plain.get("op")
+    if operation not in OPERATIONS:
+        problem = f"there is no operation {operation!r:.60}" if "op" in plain else "op is missing"
+        raise AnswerError(f"Edit {number}: {problem}", help=_EXAMPLE)
+    try:
+        return _EDITS_BY_OPERATION[operation].model_validate(plain)
+    except ValidationError as error:
+        problem = _describe_problem(error.errors(include_url=False)[0])
+        raise AnswerError(f"Edit {number} ({operation}): {problem}", help=_EXAMPLE) from error
 
 
-def _set_words(plan: Plan, edit: SetWords) -> Plan:
-    return add_note(plan.model_copy(update={"words": edit.words}), f"You set the length: {edit.words:,} words")
-
-
-_APPLIERS: dict[str, Callable[[Plan, Any], Plan]] = {
-    "add": _add_question,
-    "remove": _remove_question,
-    "move": _move_question,
-    "reword": _reword_question,
-    "assign": _assign_question,
-    "add_section": _add_section,
-    "remove_section": _remove_section,
-    "move_section": _move_section,
-    "rename_section": _rename_section,
-    "sources": _set_sources,
-    "budget": _set_budget,
-    "words": _set_words,
+_EXAMPLE = (
+    'An edit looks like {"op": "add", "text": "What does it cost?"} or {"op": "remove", "question": "Q2"}. '
+    f"Operations: {', '.join(map(str, OPERATIONS))}."
+)
+_PROBLEMS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "tuple_type": "must be a list",
+    "string_pattern_mismatch": "must be a capital letter and a number, like Q3",
+    "string_too_short": "needs at least {min_length} characters",
+    "string_too_long": "has more than {max_length} characters",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "too_short": "needs at least {min_length} entry",
+    "too_long": "has more than {max_length} entries",
 }
+
+
+def _describe_problem(problem: "ErrorDetails") -> str:
+    """Say in plain words what is wrong with a value."""
+    if "error" in (limits := problem.get("ctx", {})):
+        return str(limits["error"])
+    field = ".".join(str(part) for part in problem["loc"])
+    return f"{field[:60]} {_PROBLEMS.get(problem['type'], 'cannot be used').format(**limits)}"
+
+
+def apply_edits(plan: Plan, edits: Sequence[PlanEdit]) -> Plan:
+    """Return the plan with all edits made in turn; AnswerError at the first that cannot be."""
+    for number, edit in enumerate(edits, 1):
+        try:
+            plan = edit.apply(plan)
+        except AnswerError as error:
+            raise AnswerError(f"Edit {number} ({edit.op}): {error.message}", help=error.help) from error
+    return plan
 
 
 # A whole plan of a person's own, within the limits that single edits have.
@@ -662,13 +629,13 @@ def replace_plan(plan: Plan, value: object) -> Plan:
     try:
         own = OwnPlan.model_validate({**value, **kept})
     except ValidationError as error:
-        faults = "; ".join(describe_problem(problem) for problem in error.errors(include_url=False)[:3])
+        faults = "; ".join(_describe_problem(problem) for problem in error.errors(include_url=False)[:3])
         raise AnswerError(f"The plan cannot be used: {faults}.", help=_WHOLE) from error
     texts = [question.text.casefold() for question in own.questions]
     if len(set(texts)) < len(texts):
         raise AnswerError("The plan cannot be used: two sub-questions ask the same.", help=_WHOLE)
     made = Plan.model_validate(own.plain())
-    return add_note(rebuild_plan(made, made.questions, made.sections), "You wrote the plan anew.")
+    return add_note(_rebuild_plan(made, made.questions, made.sections), "You wrote the plan anew.")
 
 
 _WHOLE = "Take the plan as it was shown, change it and send it whole, or send edits instead."

@@ -56,7 +56,7 @@ async def resume(service: Service, caller: Principal, thread: str, *, again: boo
     async with service.limits.admit(caller, options, resumed=last.id if last else None) as allowed:
         run = await service.engine.requeue(thread)
         if allowed != options:
-            await service.engine.threads.set_options(run.id, allowed.plain())
+            await service.engine.threads.set_options(run.id, allowed)
     service.dispatcher.announce(run.id)
     return run
 

@@ -116,8 +116,8 @@ async def test_a_conversation_goes_on_where_it_was_left(serve: Open, client: Any
     again = await ask(client(server), said(QUESTION, first.text, "And what about its revenue?"))
     assert again.thread != first.thread, "the thread has gone on since"
     options = (await server.service.engine.threads.runs(again.thread))[0].options
-    assert QUESTION in str(options["context"])
-    assert (options["interactive"], options["depth"]) == (False, "quick")
+    assert QUESTION in options.context
+    assert (options.interactive, options.depth) == (False, "quick")
 
 
 class Told(NamedTuple):
