@@ -1,4 +1,4 @@
-"""What every Ledger does; above all, that booked and reserved together never pass a cap."""
+"""What every SqlLedger does; above all, that booked and reserved together never pass a cap."""
 
 import asyncio
 import json
@@ -15,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from openassay.errors import BudgetError, IntegrityError, StorageError
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
-from openassay.protocols import Ledger
 from openassay.storage.ledger import SqlLedger, format_dollars
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
@@ -44,7 +43,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def ledger(request: pytest.FixtureRequest, clock: Clock) -> Ledger:
+def ledger(request: pytest.FixtureRequest, clock: Clock) -> SqlLedger:
     if request.param == "memory":
         return MemoryLedger(now=clock)
     return SqlLedger(Rows(request.getfixturevalue(f"{request.param}_database")), now=clock)
@@ -61,7 +60,7 @@ def charge(micros: int | None = 400, prompt: int = 30, completion: int = 10, sec
     return Charge(micros=micros, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
 
 
-async def made(ledger: Ledger, wanted: Reservation, cost: Charge | None = None, answer: str = "{}") -> None:
+async def made(ledger: SqlLedger, wanted: Reservation, cost: Charge | None = None, answer: str = "{}") -> None:
     """A call from beginning to end."""
     await ledger.reserve(wanted)
     await ledger.record_send(wanted.key)
@@ -69,21 +68,21 @@ async def made(ledger: Ledger, wanted: Reservation, cost: Charge | None = None, 
     await ledger.settle(wanted.key, cost or charge())
 
 
-async def line(ledger: Ledger, run: str = "r") -> LedgerCall:
+async def line(ledger: SqlLedger, run: str = "r") -> LedgerCall:
     return (await ledger.calls(run))[-1]
 
 
-async def states(ledger: Ledger) -> list[str]:
+async def states(ledger: SqlLedger) -> list[str]:
     return [call.state for call in await ledger.calls("r")]
 
 
-async def refusal(ledger: Ledger, wanted: Reservation) -> BudgetError:
+async def refusal(ledger: SqlLedger, wanted: Reservation) -> BudgetError:
     with pytest.raises(BudgetError) as caught:
         await ledger.reserve(wanted)
     return caught.value
 
 
-async def left(ledger: Ledger, **changes: Any) -> int:
+async def left(ledger: SqlLedger, **changes: Any) -> int:
     """The most micro-dollars that one call may still reserve."""
     low, high = 0, 10 * PLENTY.micros
     while low < high:
@@ -102,7 +101,7 @@ async def left(ledger: Ledger, **changes: Any) -> int:
 
 
 @pytest.mark.requirement("X-06")
-async def test_a_call_from_beginning_to_end(ledger: Ledger) -> None:
+async def test_a_call_from_beginning_to_end(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     assert await ledger.get_spend("r") == Spend(), "what is reserved is not spent"
@@ -139,7 +138,7 @@ async def test_a_call_from_beginning_to_end(ledger: Ledger) -> None:
     [charge(None), charge(1001), charge(400, 100, 1), charge(0, 10**30, 0), charge(10**30)],
     ids=["missing", "too much", "too many tokens", "absurd tokens", "absurd cost"],
 )
-async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledger: Ledger, cost: Charge) -> None:
+async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledger: SqlLedger, cost: Charge) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), cost)
     spent = await ledger.get_spend("r")
@@ -147,14 +146,14 @@ async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledge
     assert (await line(ledger)).confirmed is False
 
 
-async def test_a_charge_of_exactly_the_worst_case_is_believed(ledger: Ledger) -> None:
+async def test_a_charge_of_exactly_the_worst_case_is_believed(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), charge(1000, 60, 40))
     assert (await line(ledger)).confirmed
     assert (await ledger.get_spend("r")).unconfirmed_usd == 0
 
 
-async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: Ledger) -> None:
+async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.record_send("k")
@@ -167,7 +166,7 @@ async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: Ledger)
     assert (spent.by_model["openai:gpt-4o"].calls, spent.by_model["openai:gpt-4o"].failed) == (2, 1)
 
 
-async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: Ledger) -> None:
+async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.release("k", "changed its mind")
@@ -185,7 +184,7 @@ async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: L
     assert await left(ledger) == PLENTY.micros
 
 
-async def test_a_released_call_is_reserved_anew(ledger: Ledger) -> None:
+async def test_a_released_call_is_reserved_anew(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"requests": 2}))
     await ledger.reserve(call(research=False))
     await ledger.record_send("k")
@@ -196,7 +195,7 @@ async def test_a_released_call_is_reserved_anew(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("steps", [["reserve"], ["reserve", "sent"], ["reserve", "sent", "answered"]])
-async def test_the_same_call_twice_at_once_is_a_fault(ledger: Ledger, steps: list[str]) -> None:
+async def test_the_same_call_twice_at_once_is_a_fault(ledger: SqlLedger, steps: list[str]) -> None:
     await ledger.open("r", PLENTY)
     await advance(ledger, steps)
     with pytest.raises(StorageError) as caught:
@@ -205,7 +204,7 @@ async def test_the_same_call_twice_at_once_is_a_fault(ledger: Ledger, steps: lis
     assert len(await ledger.calls("r")) == 1
 
 
-async def test_a_settled_call_is_not_paid_again(ledger: Ledger) -> None:
+async def test_a_settled_call_is_not_paid_again(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), answer="")
     with pytest.raises(StorageError, match="settled"):
@@ -214,7 +213,7 @@ async def test_a_settled_call_is_not_paid_again(ledger: Ledger) -> None:
     assert (await ledger.get_spend("r")).requests == 1
 
 
-async def advance(ledger: Ledger, steps: list[str]) -> None:
+async def advance(ledger: SqlLedger, steps: list[str]) -> None:
     doing: dict[str, Callable[[], Any]] = {
         "reserve": lambda: ledger.reserve(call()),
         "sent": lambda: ledger.record_send("k"),
@@ -245,7 +244,7 @@ async def advance(ledger: Ledger, steps: list[str]) -> None:
     ],
     ids=" ".join,
 )
-async def test_a_step_out_of_turn_is_refused(ledger: Ledger, steps: list[str]) -> None:
+async def test_a_step_out_of_turn_is_refused(ledger: SqlLedger, steps: list[str]) -> None:
     await ledger.open("r", PLENTY)
     await advance(ledger, steps[:-1])
     before = await ledger.calls("r")
@@ -254,7 +253,7 @@ async def test_a_step_out_of_turn_is_refused(ledger: Ledger, steps: list[str]) -
     assert await ledger.calls("r") == before
 
 
-async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: Ledger) -> None:
+async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: SqlLedger) -> None:
     with pytest.raises(StorageError, match="no account") as caught:
         await ledger.reserve(call())
     assert caught.value.help
@@ -278,7 +277,7 @@ async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: Ledger
     ],
     ids=["usd", "tokens", "requests"],
 )
-async def test_each_cap_holds_to_the_last_unit(ledger: Ledger, caps: dict[str, int], words: str, help: str) -> None:
+async def test_each_cap_holds_to_the_last_unit(ledger: SqlLedger, caps: dict[str, int], words: str, help: str) -> None:
     await ledger.open("r", PLENTY.model_copy(update=caps))
     await ledger.reserve(call("a", research=False))
     refused = await refusal(ledger, call("b", research=False))
@@ -296,7 +295,7 @@ async def test_each_cap_holds_to_the_last_unit(ledger: Ledger, caps: dict[str, i
 @pytest.mark.parametrize(
     ("caps", "cap"), [({"micros": 10_000}, "usd"), ({"tokens": 1_000}, "tokens"), ({"requests": 10}, "requests")]
 )
-async def test_a_share_is_kept_for_finishing(ledger: Ledger, caps: dict[str, int], cap: str) -> None:
+async def test_a_share_is_kept_for_finishing(ledger: SqlLedger, caps: dict[str, int], cap: str) -> None:
     await ledger.open("r", PLENTY.model_copy(update=caps))
     for number in range(8):
         await ledger.reserve(call(str(number)))
@@ -313,7 +312,7 @@ async def test_a_share_is_kept_for_finishing(ledger: Ledger, caps: dict[str, int
 
 
 @pytest.mark.requirement("X-06")
-async def test_what_finishing_has_used_is_not_there_for_research(ledger: Ledger) -> None:
+async def test_what_finishing_has_used_is_not_there_for_research(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 10_000}))
     await ledger.reserve(call("a", micros=8_000, research=False))
     await refusal(ledger, call("b", micros=501))
@@ -322,7 +321,7 @@ async def test_what_finishing_has_used_is_not_there_for_research(ledger: Ledger)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("share", "cap", "research"), [(0.9, 10, 1), (0.3, 90, 63), (0.07, 500, 465)])
-async def test_shares_are_exact(ledger: Ledger, share: float, cap: int, research: int) -> None:
+async def test_shares_are_exact(ledger: SqlLedger, share: float, cap: int, research: int) -> None:
     """10 * (1 - 0.9) is 0.9999999999999998 in floats."""
     await ledger.open("r", Caps(micros=cap, tokens=0, requests=1_000, finish_share=share))
     await refusal(ledger, call(micros=research + 1, tokens=0))
@@ -330,7 +329,7 @@ async def test_shares_are_exact(ledger: Ledger, share: float, cap: int, research
 
 
 @pytest.mark.requirement("X-06", "L-02")
-async def test_a_task_that_has_used_its_share_makes_no_further_research_call(ledger: Ledger) -> None:
+async def test_a_task_that_has_used_its_share_makes_no_further_research_call(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 10_000}))
     await ledger.reserve(call("a", share=0.2))
     await ledger.reserve(call("b", share=0.2, step="other step"))  # 1,000 of 1,700 were used
@@ -344,13 +343,13 @@ async def test_a_task_that_has_used_its_share_makes_no_further_research_call(led
     await ledger.reserve(call("g", share=0.2, research=False))
 
 
-async def test_finishing_does_not_use_up_the_share_of_a_task(ledger: Ledger) -> None:
+async def test_finishing_does_not_use_up_the_share_of_a_task(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 10_000}))
     await ledger.reserve(call("a", micros=3_000, research=False))
     await ledger.reserve(call("b", micros=2_550, share=0.3))
 
 
-async def test_a_share_of_the_tokens_is_a_share_too(ledger: Ledger) -> None:
+async def test_a_share_of_the_tokens_is_a_share_too(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"tokens": 1_000}))
     await ledger.reserve(call("a", share=0.1))
     assert (await refusal(ledger, call("b", share=0.1))).context["cap"] == "tokens"
@@ -359,7 +358,7 @@ async def test_a_share_of_the_tokens_is_a_share_too(ledger: Ledger) -> None:
 
 
 @pytest.mark.requirement("X-06")
-async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: Ledger) -> None:
+async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: SqlLedger) -> None:
     """Worst cases of calls under way are not spent money: research is not at its end."""
     await ledger.open("r", Caps(micros=1_500, tokens=10_000, requests=10, finish_share=0))
     await ledger.reserve(call("a"))
@@ -376,7 +375,7 @@ async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: Ledger
     assert await ledger.has_refusals("r")
 
 
-async def test_settling_gives_back_what_was_not_used(ledger: Ledger) -> None:
+async def test_settling_gives_back_what_was_not_used(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 1_400}))
     await ledger.reserve(call("a", research=False))
     await refusal(ledger, call("b", research=False))
@@ -385,7 +384,7 @@ async def test_settling_gives_back_what_was_not_used(ledger: Ledger) -> None:
     await ledger.reserve(call("b", research=False))
 
 
-async def test_a_free_call_is_made_whatever_is_left(ledger: Ledger) -> None:
+async def test_a_free_call_is_made_whatever_is_left(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call("a"))
     await ledger.open("r", PLENTY.model_copy(update={"micros": 0}))
@@ -393,7 +392,7 @@ async def test_a_free_call_is_made_whatever_is_left(ledger: Ledger) -> None:
     await refusal(ledger, call("c", micros=1))
 
 
-async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: Ledger) -> None:
+async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: SqlLedger) -> None:
     small = Caps(micros=1_000, tokens=1_000, requests=10, finish_share=0)
     await ledger.open("r", small)
     await made(ledger, call("a"))
@@ -409,7 +408,7 @@ async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: L
     await refusal(ledger, call("c", micros=1))
 
 
-async def test_runs_do_not_share_money(ledger: Ledger) -> None:
+async def test_runs_do_not_share_money(ledger: SqlLedger) -> None:
     caps = Caps(micros=1_000, tokens=100, requests=1, finish_share=0)
     await ledger.open("r", caps)
     await ledger.open("s", caps)
@@ -419,13 +418,13 @@ async def test_runs_do_not_share_money(ledger: Ledger) -> None:
     assert (await ledger.get_spend("s")).requests == 1
 
 
-async def test_caps_and_costs_beyond_counting_are_still_caps(ledger: Ledger) -> None:
+async def test_caps_and_costs_beyond_counting_are_still_caps(ledger: SqlLedger) -> None:
     await ledger.open("r", Caps(micros=10**30, tokens=10**30, requests=10**30))
     await made(ledger, call("a"))
     await refusal(ledger, call("b", micros=10**31))
 
 
-async def test_spend_is_told_by_model(ledger: Ledger) -> None:
+async def test_spend_is_told_by_model(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call("a"))
     await made(ledger, call("b", model="openai:gpt-4o"))
@@ -448,7 +447,7 @@ async def test_spend_is_told_by_model(ledger: Ledger) -> None:
 
 
 @pytest.mark.requirement("X-06")
-async def test_only_what_is_overdue_is_recovered(ledger: Ledger, clock: Clock) -> None:
+async def test_only_what_is_overdue_is_recovered(ledger: SqlLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call("unsent"))
     await ledger.reserve(call("sent"))
@@ -466,7 +465,7 @@ async def test_only_what_is_overdue_is_recovered(ledger: Ledger, clock: Clock) -
 
 
 @pytest.mark.requirement("X-06")
-async def test_who_holds_the_run_recovers_everything(ledger: Ledger) -> None:
+async def test_who_holds_the_run_recovers_everything(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
     await ledger.reserve(call("unsent"))
@@ -481,7 +480,7 @@ async def test_who_holds_the_run_recovers_everything(ledger: Ledger) -> None:
 
 
 @pytest.mark.requirement("X-06")
-async def test_an_answer_outlives_its_caller(ledger: Ledger) -> None:
+async def test_an_answer_outlives_its_caller(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.record_send("k")
@@ -496,7 +495,7 @@ async def test_an_answer_outlives_its_caller(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("recovered_before", [True, False])
 async def test_a_lost_call_is_made_again_and_stays_in_the_books(
-    ledger: Ledger, clock: Clock, recovered_before: bool
+    ledger: SqlLedger, clock: Clock, recovered_before: bool
 ) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
@@ -511,7 +510,7 @@ async def test_a_lost_call_is_made_again_and_stays_in_the_books(
     assert await ledger.get_answer("k") == "{}"
 
 
-async def test_a_key_of_a_dead_run_is_free_for_another(ledger: Ledger, clock: Clock) -> None:
+async def test_a_key_of_a_dead_run_is_free_for_another(ledger: SqlLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
     await ledger.reserve(call())
@@ -523,7 +522,7 @@ async def test_a_key_of_a_dead_run_is_free_for_another(ledger: Ledger, clock: Cl
 
 
 @pytest.mark.requirement("X-06")
-async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: Ledger, clock: Clock) -> None:
+async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: SqlLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 2_000}))
     await ledger.reserve(call("dead", research=False))
     await ledger.reserve(call("alive", research=False, seconds=100))
@@ -533,7 +532,7 @@ async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: Ledger, clock
     assert await states(ledger) == ["void", "reserved", "reserved"]
 
 
-async def test_the_dead_may_have_spent_too_much(ledger: Ledger, clock: Clock) -> None:
+async def test_the_dead_may_have_spent_too_much(ledger: SqlLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 1_999, "finish_share": 0}))
     await ledger.reserve(call("dead"))
     await ledger.record_send("dead")
@@ -543,7 +542,7 @@ async def test_the_dead_may_have_spent_too_much(ledger: Ledger, clock: Clock) ->
     assert await states(ledger) == ["lost"], "what was found out on the way is kept"
 
 
-async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: Ledger) -> None:
+async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.record_send("k")
@@ -556,7 +555,7 @@ async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: Ledger) 
     assert (spent.usd, spent.unconfirmed_usd, spent.by_model["openai:gpt-4o"].failed) == (0.0004, 0, 0)
 
 
-async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: Ledger) -> None:
+async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: SqlLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call("sent"))
     await ledger.record_send("sent")
@@ -575,7 +574,7 @@ async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: Ledger)
 
 
 @pytest.mark.requirement("X-06")
-async def test_many_at_once_do_not_pass_a_cap(ledger: Ledger) -> None:
+async def test_many_at_once_do_not_pass_a_cap(ledger: SqlLedger) -> None:
     await ledger.open("r", Caps(micros=20_000, tokens=10**6, requests=1_000, finish_share=0.15))
     tries = await asyncio.gather(*(ledger.reserve(call(str(n))) for n in range(60)), return_exceptions=True)
     assert sum(outcome is None for outcome in tries) == 17
@@ -664,7 +663,7 @@ class Books(RuleBasedStateMachine):
         self.both("get_answer", key)
 
 
-async def outcome(ledger: Ledger, name: str, *args: Any, **options: Any) -> object:
+async def outcome(ledger: SqlLedger, name: str, *args: Any, **options: Any) -> object:
     try:
         return await getattr(ledger, name)(*args, **options)
     except (BudgetError, StorageError) as error:
@@ -679,7 +678,7 @@ TestBooks.settings = settings(max_examples=30, stateful_step_count=40, deadline=
 
 
 @pytest.mark.requirement("X-06")
-async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: Ledger) -> None:
+async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: SqlLedger) -> None:
     await ledger.forget("r")
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
@@ -694,13 +693,13 @@ async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: Ledger
 
 
 @pytest.mark.requirement("W-16", "L-08")
-async def test_what_is_exported_can_be_restored_elsewhere(ledger: Ledger, clock: Clock, tmp_path: Path) -> None:
+async def test_what_is_exported_can_be_restored_elsewhere(ledger: SqlLedger, clock: Clock, tmp_path: Path) -> None:
     await ledger.open("before", PLENTY)
     await made(ledger, call("before", run="before"))
     await an_eventful_run(ledger, clock)
     exported = json.loads(json.dumps(await ledger.export("r")))
     with SqliteDatabase(tmp_path / "elsewhere.db") as database:
-        elsewhere: tuple[Ledger, ...] = (SqlLedger(Rows(database), now=clock), MemoryLedger(now=clock))
+        elsewhere: tuple[SqlLedger, ...] = (SqlLedger(Rows(database), now=clock), MemoryLedger(now=clock))
         for other in elsewhere:
             await other.open("taken", PLENTY)
             await made(other, call("taken", run="taken"))
@@ -714,7 +713,7 @@ async def test_what_is_exported_can_be_restored_elsewhere(ledger: Ledger, clock:
             assert len(await other.calls("taken")) == 1
 
 
-async def an_eventful_run(ledger: Ledger, clock: Clock) -> None:
+async def an_eventful_run(ledger: SqlLedger, clock: Clock) -> None:
     """Its key `paid` was answered at the second attempt, `open` is under way, and there is no money left."""
     await ledger.open("r", Caps(micros=2_000, tokens=1_000, requests=10, finish_share=0))
     await ledger.reserve(call("paid"))
@@ -727,7 +726,7 @@ async def an_eventful_run(ledger: Ledger, clock: Clock) -> None:
 
 
 @pytest.mark.requirement("W-16")
-async def test_restoring_leaves_what_is_there_alone(ledger: Ledger, clock: Clock) -> None:
+async def test_restoring_leaves_what_is_there_alone(ledger: SqlLedger, clock: Clock) -> None:
     await an_eventful_run(ledger, clock)
     early = await ledger.export("r")
     await ledger.store_answer("open", "late")
