@@ -1,4 +1,4 @@
-"""What every SqlLedger does; above all, that booked and reserved together never pass a cap."""
+"""What every ledger does; above all, that booked and reserved together never pass a cap."""
 
 import asyncio
 import json
@@ -21,6 +21,7 @@ from openassay.storage.sqlite import SqliteDatabase
 from tests.fakes.ledger import MemoryLedger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+AnyLedger = SqlLedger | MemoryLedger
 PLENTY = Caps(micros=2_000_000, tokens=1_000_000, requests=1_000, finish_share=0.15)
 
 
@@ -43,7 +44,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def ledger(request: pytest.FixtureRequest, clock: Clock) -> SqlLedger:
+def ledger(request: pytest.FixtureRequest, clock: Clock) -> AnyLedger:
     if request.param == "memory":
         return MemoryLedger(now=clock)
     return SqlLedger(Rows(request.getfixturevalue(f"{request.param}_database")), now=clock)
@@ -60,7 +61,7 @@ def charge(micros: int | None = 400, prompt: int = 30, completion: int = 10, sec
     return Charge(micros=micros, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
 
 
-async def made(ledger: SqlLedger, wanted: Reservation, cost: Charge | None = None, answer: str = "{}") -> None:
+async def made(ledger: AnyLedger, wanted: Reservation, cost: Charge | None = None, answer: str = "{}") -> None:
     """A call from beginning to end."""
     await ledger.reserve(wanted)
     await ledger.record_send(wanted.key)
@@ -68,21 +69,21 @@ async def made(ledger: SqlLedger, wanted: Reservation, cost: Charge | None = Non
     await ledger.settle(wanted.key, cost or charge())
 
 
-async def line(ledger: SqlLedger, run: str = "r") -> LedgerCall:
+async def line(ledger: AnyLedger, run: str = "r") -> LedgerCall:
     return (await ledger.calls(run))[-1]
 
 
-async def states(ledger: SqlLedger) -> list[str]:
+async def states(ledger: AnyLedger) -> list[str]:
     return [call.state for call in await ledger.calls("r")]
 
 
-async def refusal(ledger: SqlLedger, wanted: Reservation) -> BudgetError:
+async def refusal(ledger: AnyLedger, wanted: Reservation) -> BudgetError:
     with pytest.raises(BudgetError) as caught:
         await ledger.reserve(wanted)
     return caught.value
 
 
-async def left(ledger: SqlLedger, **changes: Any) -> int:
+async def left(ledger: AnyLedger, **changes: Any) -> int:
     """The most micro-dollars that one call may still reserve."""
     low, high = 0, 10 * PLENTY.micros
     while low < high:
@@ -101,7 +102,7 @@ async def left(ledger: SqlLedger, **changes: Any) -> int:
 
 
 @pytest.mark.requirement("X-06")
-async def test_a_call_from_beginning_to_end(ledger: SqlLedger) -> None:
+async def test_a_call_from_beginning_to_end(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     assert await ledger.get_spend("r") == Spend(), "what is reserved is not spent"
@@ -138,7 +139,7 @@ async def test_a_call_from_beginning_to_end(ledger: SqlLedger) -> None:
     [charge(None), charge(1001), charge(400, 100, 1), charge(0, 10**30, 0), charge(10**30)],
     ids=["missing", "too much", "too many tokens", "absurd tokens", "absurd cost"],
 )
-async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledger: SqlLedger, cost: Charge) -> None:
+async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledger: AnyLedger, cost: Charge) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), cost)
     spent = await ledger.get_spend("r")
@@ -146,14 +147,14 @@ async def test_usage_that_is_missing_or_absurd_is_booked_at_its_worst_case(ledge
     assert (await line(ledger)).confirmed is False
 
 
-async def test_a_charge_of_exactly_the_worst_case_is_believed(ledger: SqlLedger) -> None:
+async def test_a_charge_of_exactly_the_worst_case_is_believed(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), charge(1000, 60, 40))
     assert (await line(ledger)).confirmed
     assert (await ledger.get_spend("r")).unconfirmed_usd == 0
 
 
-async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: SqlLedger) -> None:
+async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.record_send("k")
@@ -166,7 +167,7 @@ async def test_a_billed_failure_is_booked_and_may_be_tried_again(ledger: SqlLedg
     assert (spent.by_model["openai:gpt-4o"].calls, spent.by_model["openai:gpt-4o"].failed) == (2, 1)
 
 
-async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: SqlLedger) -> None:
+async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.release("k", "changed its mind")
@@ -184,7 +185,7 @@ async def test_an_unbilled_failure_costs_a_request_only_if_it_was_sent(ledger: S
     assert await left(ledger) == PLENTY.micros
 
 
-async def test_a_released_call_is_reserved_anew(ledger: SqlLedger) -> None:
+async def test_a_released_call_is_reserved_anew(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"requests": 2}))
     await ledger.reserve(call(research=False))
     await ledger.record_send("k")
@@ -195,7 +196,7 @@ async def test_a_released_call_is_reserved_anew(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.parametrize("steps", [["reserve"], ["reserve", "sent"], ["reserve", "sent", "answered"]])
-async def test_the_same_call_twice_at_once_is_a_fault(ledger: SqlLedger, steps: list[str]) -> None:
+async def test_the_same_call_twice_at_once_is_a_fault(ledger: AnyLedger, steps: list[str]) -> None:
     await ledger.open("r", PLENTY)
     await advance(ledger, steps)
     with pytest.raises(StorageError) as caught:
@@ -204,7 +205,7 @@ async def test_the_same_call_twice_at_once_is_a_fault(ledger: SqlLedger, steps: 
     assert len(await ledger.calls("r")) == 1
 
 
-async def test_a_settled_call_is_not_paid_again(ledger: SqlLedger) -> None:
+async def test_a_settled_call_is_not_paid_again(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call(), answer="")
     with pytest.raises(StorageError, match="settled"):
@@ -213,7 +214,7 @@ async def test_a_settled_call_is_not_paid_again(ledger: SqlLedger) -> None:
     assert (await ledger.get_spend("r")).requests == 1
 
 
-async def advance(ledger: SqlLedger, steps: list[str]) -> None:
+async def advance(ledger: AnyLedger, steps: list[str]) -> None:
     doing: dict[str, Callable[[], Any]] = {
         "reserve": lambda: ledger.reserve(call()),
         "sent": lambda: ledger.record_send("k"),
@@ -244,7 +245,7 @@ async def advance(ledger: SqlLedger, steps: list[str]) -> None:
     ],
     ids=" ".join,
 )
-async def test_a_step_out_of_turn_is_refused(ledger: SqlLedger, steps: list[str]) -> None:
+async def test_a_step_out_of_turn_is_refused(ledger: AnyLedger, steps: list[str]) -> None:
     await ledger.open("r", PLENTY)
     await advance(ledger, steps[:-1])
     before = await ledger.calls("r")
@@ -253,7 +254,7 @@ async def test_a_step_out_of_turn_is_refused(ledger: SqlLedger, steps: list[str]
     assert await ledger.calls("r") == before
 
 
-async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: SqlLedger) -> None:
+async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: AnyLedger) -> None:
     with pytest.raises(StorageError, match="no account") as caught:
         await ledger.reserve(call())
     assert caught.value.help
@@ -277,7 +278,7 @@ async def test_a_run_without_an_account_may_not_spend_and_has_not(ledger: SqlLed
     ],
     ids=["usd", "tokens", "requests"],
 )
-async def test_each_cap_holds_to_the_last_unit(ledger: SqlLedger, caps: dict[str, int], words: str, help: str) -> None:
+async def test_each_cap_holds_to_the_last_unit(ledger: AnyLedger, caps: dict[str, int], words: str, help: str) -> None:
     await ledger.open("r", PLENTY.model_copy(update=caps))
     await ledger.reserve(call("a", research=False))
     refused = await refusal(ledger, call("b", research=False))
@@ -295,7 +296,7 @@ async def test_each_cap_holds_to_the_last_unit(ledger: SqlLedger, caps: dict[str
 @pytest.mark.parametrize(
     ("caps", "cap"), [({"micros": 10_000}, "usd"), ({"tokens": 1_000}, "tokens"), ({"requests": 10}, "requests")]
 )
-async def test_a_share_is_kept_for_finishing(ledger: SqlLedger, caps: dict[str, int], cap: str) -> None:
+async def test_a_share_is_kept_for_finishing(ledger: AnyLedger, caps: dict[str, int], cap: str) -> None:
     await ledger.open("r", PLENTY.model_copy(update=caps))
     for number in range(8):
         await ledger.reserve(call(str(number)))
@@ -312,7 +313,7 @@ async def test_a_share_is_kept_for_finishing(ledger: SqlLedger, caps: dict[str, 
 
 
 @pytest.mark.requirement("X-06")
-async def test_what_finishing_has_used_is_not_there_for_research(ledger: SqlLedger) -> None:
+async def test_what_finishing_has_used_is_not_there_for_research(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 10_000}))
     await ledger.reserve(call("a", micros=8_000, research=False))
     await refusal(ledger, call("b", micros=501))
@@ -321,7 +322,7 @@ async def test_what_finishing_has_used_is_not_there_for_research(ledger: SqlLedg
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("share", "cap", "research"), [(0.9, 10, 1), (0.3, 90, 63), (0.07, 500, 465)])
-async def test_shares_are_exact(ledger: SqlLedger, share: float, cap: int, research: int) -> None:
+async def test_shares_are_exact(ledger: AnyLedger, share: float, cap: int, research: int) -> None:
     """10 * (1 - 0.9) is 0.9999999999999998 in floats."""
     await ledger.open("r", Caps(micros=cap, tokens=0, requests=1_000, finish_share=share))
     await refusal(ledger, call(micros=research + 1, tokens=0))
@@ -329,7 +330,7 @@ async def test_shares_are_exact(ledger: SqlLedger, share: float, cap: int, resea
 
 
 @pytest.mark.requirement("X-06", "L-02")
-async def test_a_task_that_has_used_its_share_makes_no_further_research_call(ledger: SqlLedger) -> None:
+async def test_a_task_that_has_used_its_share_makes_no_further_research_call(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 10_000}))
     await ledger.reserve(call("a", share=0.2))
     await ledger.reserve(call("b", share=0.2, step="other step"))  # 1,000 of 1,700 were used
@@ -343,13 +344,13 @@ async def test_a_task_that_has_used_its_share_makes_no_further_research_call(led
     await ledger.reserve(call("g", share=0.2, research=False))
 
 
-async def test_finishing_does_not_use_up_the_share_of_a_task(ledger: SqlLedger) -> None:
+async def test_finishing_does_not_use_up_the_share_of_a_task(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 10_000}))
     await ledger.reserve(call("a", micros=3_000, research=False))
     await ledger.reserve(call("b", micros=2_550, share=0.3))
 
 
-async def test_a_share_of_the_tokens_is_a_share_too(ledger: SqlLedger) -> None:
+async def test_a_share_of_the_tokens_is_a_share_too(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"tokens": 1_000}))
     await ledger.reserve(call("a", share=0.1))
     assert (await refusal(ledger, call("b", share=0.1))).context["cap"] == "tokens"
@@ -358,7 +359,7 @@ async def test_a_share_of_the_tokens_is_a_share_too(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.requirement("X-06")
-async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: SqlLedger) -> None:
+async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: AnyLedger) -> None:
     """Worst cases of calls under way are not spent money: research is not at its end."""
     await ledger.open("r", Caps(micros=1_500, tokens=10_000, requests=10, finish_share=0))
     await ledger.reserve(call("a"))
@@ -375,7 +376,7 @@ async def test_a_call_that_only_has_to_wait_for_others_is_told_so(ledger: SqlLed
     assert await ledger.has_refusals("r")
 
 
-async def test_settling_gives_back_what_was_not_used(ledger: SqlLedger) -> None:
+async def test_settling_gives_back_what_was_not_used(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 1_400}))
     await ledger.reserve(call("a", research=False))
     await refusal(ledger, call("b", research=False))
@@ -384,7 +385,7 @@ async def test_settling_gives_back_what_was_not_used(ledger: SqlLedger) -> None:
     await ledger.reserve(call("b", research=False))
 
 
-async def test_a_free_call_is_made_whatever_is_left(ledger: SqlLedger) -> None:
+async def test_a_free_call_is_made_whatever_is_left(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call("a"))
     await ledger.open("r", PLENTY.model_copy(update={"micros": 0}))
@@ -392,7 +393,7 @@ async def test_a_free_call_is_made_whatever_is_left(ledger: SqlLedger) -> None:
     await refusal(ledger, call("c", micros=1))
 
 
-async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: SqlLedger) -> None:
+async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: AnyLedger) -> None:
     small = Caps(micros=1_000, tokens=1_000, requests=10, finish_share=0)
     await ledger.open("r", small)
     await made(ledger, call("a"))
@@ -408,7 +409,7 @@ async def test_opening_again_changes_the_caps_and_keeps_what_was_spent(ledger: S
     await refusal(ledger, call("c", micros=1))
 
 
-async def test_runs_do_not_share_money(ledger: SqlLedger) -> None:
+async def test_runs_do_not_share_money(ledger: AnyLedger) -> None:
     caps = Caps(micros=1_000, tokens=100, requests=1, finish_share=0)
     await ledger.open("r", caps)
     await ledger.open("s", caps)
@@ -418,13 +419,13 @@ async def test_runs_do_not_share_money(ledger: SqlLedger) -> None:
     assert (await ledger.get_spend("s")).requests == 1
 
 
-async def test_caps_and_costs_beyond_counting_are_still_caps(ledger: SqlLedger) -> None:
+async def test_caps_and_costs_beyond_counting_are_still_caps(ledger: AnyLedger) -> None:
     await ledger.open("r", Caps(micros=10**30, tokens=10**30, requests=10**30))
     await made(ledger, call("a"))
     await refusal(ledger, call("b", micros=10**31))
 
 
-async def test_spend_is_told_by_model(ledger: SqlLedger) -> None:
+async def test_spend_is_told_by_model(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await made(ledger, call("a"))
     await made(ledger, call("b", model="openai:gpt-4o"))
@@ -447,7 +448,7 @@ async def test_spend_is_told_by_model(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.requirement("X-06")
-async def test_only_what_is_overdue_is_recovered(ledger: SqlLedger, clock: Clock) -> None:
+async def test_only_what_is_overdue_is_recovered(ledger: AnyLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call("unsent"))
     await ledger.reserve(call("sent"))
@@ -465,7 +466,7 @@ async def test_only_what_is_overdue_is_recovered(ledger: SqlLedger, clock: Clock
 
 
 @pytest.mark.requirement("X-06")
-async def test_who_holds_the_run_recovers_everything(ledger: SqlLedger) -> None:
+async def test_who_holds_the_run_recovers_everything(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
     await ledger.reserve(call("unsent"))
@@ -480,7 +481,7 @@ async def test_who_holds_the_run_recovers_everything(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.requirement("X-06")
-async def test_an_answer_outlives_its_caller(ledger: SqlLedger) -> None:
+async def test_an_answer_outlives_its_caller(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.record_send("k")
@@ -495,7 +496,7 @@ async def test_an_answer_outlives_its_caller(ledger: SqlLedger) -> None:
 
 @pytest.mark.parametrize("recovered_before", [True, False])
 async def test_a_lost_call_is_made_again_and_stays_in_the_books(
-    ledger: SqlLedger, clock: Clock, recovered_before: bool
+    ledger: AnyLedger, clock: Clock, recovered_before: bool
 ) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
@@ -510,7 +511,7 @@ async def test_a_lost_call_is_made_again_and_stays_in_the_books(
     assert await ledger.get_answer("k") == "{}"
 
 
-async def test_a_key_of_a_dead_run_is_free_for_another(ledger: SqlLedger, clock: Clock) -> None:
+async def test_a_key_of_a_dead_run_is_free_for_another(ledger: AnyLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
     await ledger.reserve(call())
@@ -522,7 +523,7 @@ async def test_a_key_of_a_dead_run_is_free_for_another(ledger: SqlLedger, clock:
 
 
 @pytest.mark.requirement("X-06")
-async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: SqlLedger, clock: Clock) -> None:
+async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: AnyLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 2_000}))
     await ledger.reserve(call("dead", research=False))
     await ledger.reserve(call("alive", research=False, seconds=100))
@@ -532,7 +533,7 @@ async def test_nobody_is_refused_for_the_money_of_the_dead(ledger: SqlLedger, cl
     assert await states(ledger) == ["void", "reserved", "reserved"]
 
 
-async def test_the_dead_may_have_spent_too_much(ledger: SqlLedger, clock: Clock) -> None:
+async def test_the_dead_may_have_spent_too_much(ledger: AnyLedger, clock: Clock) -> None:
     await ledger.open("r", PLENTY.model_copy(update={"micros": 1_999, "finish_share": 0}))
     await ledger.reserve(call("dead"))
     await ledger.record_send("dead")
@@ -542,7 +543,7 @@ async def test_the_dead_may_have_spent_too_much(ledger: SqlLedger, clock: Clock)
     assert await states(ledger) == ["lost"], "what was found out on the way is kept"
 
 
-async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: SqlLedger) -> None:
+async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call())
     await ledger.record_send("k")
@@ -555,7 +556,7 @@ async def test_a_slow_caller_can_still_settle_what_was_given_up(ledger: SqlLedge
     assert (spent.usd, spent.unconfirmed_usd, spent.by_model["openai:gpt-4o"].failed) == (0.0004, 0, 0)
 
 
-async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: SqlLedger) -> None:
+async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: AnyLedger) -> None:
     await ledger.open("r", PLENTY)
     await ledger.reserve(call("sent"))
     await ledger.record_send("sent")
@@ -574,7 +575,7 @@ async def test_a_slow_caller_can_still_release_what_was_given_up(ledger: SqlLedg
 
 
 @pytest.mark.requirement("X-06")
-async def test_many_at_once_do_not_pass_a_cap(ledger: SqlLedger) -> None:
+async def test_many_at_once_do_not_pass_a_cap(ledger: AnyLedger) -> None:
     await ledger.open("r", Caps(micros=20_000, tokens=10**6, requests=1_000, finish_share=0.15))
     tries = await asyncio.gather(*(ledger.reserve(call(str(n))) for n in range(60)), return_exceptions=True)
     assert sum(outcome is None for outcome in tries) == 17
@@ -663,7 +664,7 @@ class Books(RuleBasedStateMachine):
         self.both("get_answer", key)
 
 
-async def outcome(ledger: SqlLedger, name: str, *args: Any, **options: Any) -> object:
+async def outcome(ledger: AnyLedger, name: str, *args: Any, **options: Any) -> object:
     try:
         return await getattr(ledger, name)(*args, **options)
     except (BudgetError, StorageError) as error:
@@ -678,7 +679,7 @@ TestBooks.settings = settings(max_examples=30, stateful_step_count=40, deadline=
 
 
 @pytest.mark.requirement("X-06")
-async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: SqlLedger) -> None:
+async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: AnyLedger) -> None:
     await ledger.forget("r")
     await ledger.open("r", PLENTY)
     await ledger.open("s", PLENTY)
@@ -693,13 +694,13 @@ async def test_what_was_said_can_be_forgotten_and_the_money_stays(ledger: SqlLed
 
 
 @pytest.mark.requirement("W-16", "L-08")
-async def test_what_is_exported_can_be_restored_elsewhere(ledger: SqlLedger, clock: Clock, tmp_path: Path) -> None:
+async def test_what_is_exported_can_be_restored_elsewhere(ledger: AnyLedger, clock: Clock, tmp_path: Path) -> None:
     await ledger.open("before", PLENTY)
     await made(ledger, call("before", run="before"))
     await an_eventful_run(ledger, clock)
     exported = json.loads(json.dumps(await ledger.export("r")))
     with SqliteDatabase(tmp_path / "elsewhere.db") as database:
-        elsewhere: tuple[SqlLedger, ...] = (SqlLedger(Rows(database), now=clock), MemoryLedger(now=clock))
+        elsewhere: tuple[AnyLedger, ...] = (SqlLedger(Rows(database), now=clock), MemoryLedger(now=clock))
         for other in elsewhere:
             await other.open("taken", PLENTY)
             await made(other, call("taken", run="taken"))
@@ -713,7 +714,7 @@ async def test_what_is_exported_can_be_restored_elsewhere(ledger: SqlLedger, clo
             assert len(await other.calls("taken")) == 1
 
 
-async def an_eventful_run(ledger: SqlLedger, clock: Clock) -> None:
+async def an_eventful_run(ledger: AnyLedger, clock: Clock) -> None:
     """Its key `paid` was answered at the second attempt, `open` is under way, and there is no money left."""
     await ledger.open("r", Caps(micros=2_000, tokens=1_000, requests=10, finish_share=0))
     await ledger.reserve(call("paid"))
@@ -726,7 +727,7 @@ async def an_eventful_run(ledger: SqlLedger, clock: Clock) -> None:
 
 
 @pytest.mark.requirement("W-16")
-async def test_restoring_leaves_what_is_there_alone(ledger: SqlLedger, clock: Clock) -> None:
+async def test_restoring_leaves_what_is_there_alone(ledger: AnyLedger, clock: Clock) -> None:
     await an_eventful_run(ledger, clock)
     early = await ledger.export("r")
     await ledger.store_answer("open", "late")
