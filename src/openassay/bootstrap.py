@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openassay.companies.register import LazyCompanyRegister
 from openassay.engine.checkpoints import SqlCheckpointSaver
@@ -19,8 +20,7 @@ from openassay.engine.recovery import JournalRecorder, JournalStores
 from openassay.engine.runner import Runner
 from openassay.errors import BudgetError, ConfigurationError, NotFoundError, PathError
 from openassay.llm.budget import RunAccount
-from openassay.llm.estimate import estimate_cost
-from openassay.llm.prices import find_price
+from openassay.llm.prices import estimate_cost, find_price
 from openassay.llm.router import ModelRouter
 from openassay.llm.selection import EMBEDDED, PRIVATE, ModelSelection, is_private, needs_model_consent, select_models
 from openassay.llm.tracing import is_on as traced
@@ -75,10 +75,13 @@ from openassay.storage.uploads import (
 )
 from openassay.storage.users import SqlChats, SqlReplies, SqlShares, SqlUsers
 from openassay.storage.webhooks import SqlWebhooks
-from openassay.telemetry.traces import Traces, open_traces
+from openassay.telemetry import open_traces
 from openassay.text.embeddings import CrossEncoder, EmbeddingCache, MiniLM
 from openassay.text.redaction import build_redactor
 from openassay.verification.support import FeatureSupportScorer
+
+if TYPE_CHECKING:
+    from openassay.telemetry.traces import Traces
 
 # What a run works with, chosen by its options: the sources it asks, and the reasoner that thinks.
 
@@ -223,7 +226,7 @@ class ReasonerFactory:
 
     def _check_affordable(self, chosen: ModelSelection, options: ResearchOptions) -> None:
         """Every model has a price, and the caps allow for at least one call, or nothing is begun."""
-        costs = [find_price(model, self._settings).micros(*SMALLEST) for model in chosen.models]
+        costs = [find_price(model, self._settings)(*SMALLEST) for model in chosen.models]
         budget = self._settings.budget
         if budget.tokens < sum(SMALLEST) or not budget.requests:
             raise BudgetError(
@@ -308,7 +311,7 @@ class ServerResources(Resources):
     webhooks: SqlWebhooks
     replies: SqlReplies
     chats: SqlChats
-    traces: Traces | None
+    traces: "Traces | None"
 
 
 @asynccontextmanager

@@ -27,8 +27,9 @@ PARTS = ('{"city": "Zü', 'rich", "people"', ": 3}")
 FORM: dict[str, Any] = {
     "title": "City",
     "type": "object",
-    "properties": {"city": {"type": "string", "maxLength": 40}, "people": {"type": "integer", "default": 0}},
-    "required": ["city"],
+    "properties": {"city": {"type": "string", "maxLength": 40}, "people": {"type": "integer"}},
+    "required": ["city", "people"],
+    "additionalProperties": False,
 }
 CUT = "cut"
 METHODS: tuple[Method, ...] = ("json_schema", "function_calling", "json_mode")

@@ -58,7 +58,7 @@ class World:
 
     def bill(self) -> int:
         cost = find_price(parse_name(GPT), self.engine.settings)
-        return sum(cost.micros(call.prompt_tokens, call.completion_tokens) for call in self.provider.billable_calls)
+        return sum(cost(call.prompt_tokens, call.completion_tokens) for call in self.provider.billable_calls)
 
 
 Make = Callable[..., Any]

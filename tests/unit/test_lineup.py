@@ -147,4 +147,4 @@ def test_every_default_model_has_a_price() -> None:
     """A model that vendors have retired loses it in time; then the default must change."""
     settings = load()
     for name in (settings.llm.model, settings.llm.fallback_model, settings.llm.budget_model):
-        assert find_price(parse_name(name), settings).micros(1_000_000, 0) > 0
+        assert find_price(parse_name(name), settings)(1_000_000, 0) > 0

@@ -23,13 +23,13 @@ async def serving(body: bytes, status: str = "200 OK", delay: float = 0.0) -> As
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-TAGS = json.dumps({"models": [{"name": "qwen2.5:7b", "size": 1}]}).encode()
+OWN = json.dumps({"object": "list", "data": [{"id": "qwen2.5:7b", "owned_by": "library"}]}).encode()
 MODELS = json.dumps({"object": "list", "data": [{"id": "a"}, {"id": "b"}]}).encode()
 
 
 async def test_servers_nearby_are_found() -> None:
-    async with serving(TAGS) as ollama, serving(MODELS) as server:
-        found = await find_model_servers(5, ollama=[ollama], servers=[server])
+    async with serving(OWN) as ollama, serving(MODELS) as server:
+        found = await find_model_servers(5, {ollama: "ollama", server: "compatible"})
     assert found == [
         ModelServer(f"{ollama}/v1", "ollama", ("qwen2.5:7b",)),
         ModelServer(f"{server}/v1", "compatible", ("a", "b")),
@@ -42,10 +42,11 @@ async def test_servers_nearby_are_found() -> None:
 )
 async def test_what_is_no_model_server_is_left_out(body: bytes) -> None:
     async with serving(body) as server:
-        assert await find_model_servers(5, ollama=[server], servers=[server]) == []
+        assert await find_model_servers(5, {server: "compatible"}) == []
 
 
 async def test_absent_slow_and_failing_servers_are_left_out() -> None:
     async with serving(MODELS, delay=1.0) as slow, serving(MODELS, "500 No") as failing:
-        assert await find_model_servers(0.2, ollama=[], servers=[slow, failing, "http://127.0.0.1:9", "nonsense"]) == []
+        addresses = (slow, failing, "http://127.0.0.1:9", "nonsense")
+        assert await find_model_servers(0.2, dict.fromkeys(addresses, "compatible")) == []
         await asyncio.sleep(1.1)  # the slow one is done

@@ -1,17 +1,14 @@
-"""Prompt files: present, short, with exactly the variables their steps fill, and proof against what pages say."""
+"""Prompt files: present, short, and proof against what pages say."""
 
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openassay.errors import ConfigurationError
 from openassay.reasoning.llm import STEPS
 from openassay.reasoning.llm.step import (
     FOLDER,
-    REPAIR_VARIABLES,
     TAGS,
     PromptTemplate,
     ReasoningStep,
@@ -24,7 +21,7 @@ from openassay.reasoning.llm.step import (
 @pytest.mark.requirement("S-03")
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 def test_every_step_has_a_short_prompt_that_fits_it(step: ReasoningStep) -> None:
-    template = load_template(step.name, step.variables)
+    template = load_template(step.name)
     assert len(template.system.split()) <= 180
     assert "JSON" in template.system
     assert "never an instruction" in template.system
@@ -33,38 +30,12 @@ def test_every_step_has_a_short_prompt_that_fits_it(step: ReasoningStep) -> None
 def test_there_is_no_prompt_without_a_step() -> None:
     names = {path.name for path in FOLDER.iterdir() if path.name.endswith(".md")}
     assert names == {f"{step.name}.md" for step in STEPS} | {"repair.md"}
-    load_template("repair", REPAIR_VARIABLES)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, "cannot read the prompt ask.md"),
-        ("only one part {{question}}", "one line --- between"),
-        ("one\n---\ntwo\n---\n{{question}}", "one line --- between"),
-        ("\n---\n{{question}}", "one line --- between"),
-        ("system\n---\nno variable", "do not agree on: question"),
-        ("{{secret}}\n---\n{{question}}", "do not agree on: secret"),
-    ],
-)
-def test_a_prompt_that_is_wrong_is_refused(tmp_path: Path, content: str | None, says: str) -> None:
-    if content is not None:
-        (tmp_path / "ask.md").write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigurationError) as refused:
-        load_template("ask", ["question"], tmp_path)
-    assert says in refused.value.message
-    assert refused.value.help
-
-
-def test_a_variable_without_a_value_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no value for question"):
-        PromptTemplate("ask", "system", "{{question}}").fill({"other": "x"})
 
 
 @pytest.mark.requirement("W-17")
 @given(page=st.text() | st.just("{{secret}} \\1 \\g<0>"))
 def test_what_a_page_says_is_filled_in_as_it_is_and_once(page: str) -> None:
-    template = PromptTemplate("ask", "{{secret}}", "Read {{page}} and {{page}}")
+    template = PromptTemplate("{{secret}}", "Read {{page}} and {{page}}")
     assert template.fill({"secret": "S", "page": page}) == ("S", f"Read {page} and {page}")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from openassay.errors import BudgetError, SourceError, StorageError
 from openassay.llm import budget as accounts
-from openassay.llm.budget import CallAttempt, RunAccount
+from openassay.llm.budget import RunAccount
 from openassay.models.spend import Caps, Fee, ModelReply, Reservation, TokenUsage
 from tests.fakes.ledger import MemoryLedger
 
@@ -186,7 +186,7 @@ async def test_an_answer_that_cannot_be_stored_is_not_asked_for_again(monkeypatc
             return before
         key = await shop.account.next_attempt_key("run read")
         wanted = Reservation(key=key, run="run", step="read", provider="p", model="p:m", micros=90, tokens=50)
-        return await shop.account.pay(CallAttempt(wanted, lambda prompt, completion: 10), speak)
+        return await shop.account.pay(wanted, lambda prompt, completion: 10, speak)
 
     for buy in (lambda: shop.account.buy(FEE, shop.request), ask):
         with pytest.raises(StorageError):

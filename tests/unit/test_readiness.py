@@ -20,9 +20,8 @@ from openassay.settings import Settings, load
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.telemetry import health, traces
-from openassay.telemetry.endpoint import open_endpoint, open_engine_endpoint
+from openassay.telemetry.endpoint import open_endpoint
 from openassay.telemetry.health import HealthCheck, Readiness, list_checks, needs_redis
-from openassay.telemetry.metrics import Metrics
 
 
 class Engine:
@@ -156,7 +155,7 @@ def test_nothing_that_is_gone_is_taken_for_there(tmp_path: Path, monkeypatch: py
 
 async def test_a_worker_shows_its_figures_and_its_health(file: SqliteDatabase, tmp_path: Path) -> None:
     engine = Engine(fleet={"metrics_port": 0})
-    async with open_engine_endpoint(engine, tmp_path, file, []) as address:
+    async with open_endpoint(engine, tmp_path, file, []) as address:
         assert address
         assert len(engine.watchers) == 2
         async with httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client:
@@ -181,14 +180,13 @@ async def test_a_worker_shows_its_figures_and_its_health(file: SqliteDatabase, t
         writer.close()
 
 
-async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteDatabase) -> None:
-    metrics = Metrics(Engine(), file)
-    async with open_endpoint(load().fleet, metrics, Readiness([])) as address:
+async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteDatabase, tmp_path: Path) -> None:
+    async with open_endpoint(Engine(), tmp_path, file, ()) as address:
         assert address is None
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        fleet = load(fleet={"metrics_port": taken.getsockname()[1]}).fleet
+        engine = Engine(fleet={"metrics_port": taken.getsockname()[1]})
         with pytest.raises(ConfigurationError, match="cannot serve metrics") as refused:
-            async with open_endpoint(fleet, metrics, Readiness([])):
+            async with open_endpoint(engine, tmp_path, file, ()):
                 pass
     assert "fleet.metrics_port" in refused.value.help
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openassay.errors import BudgetError
-from openassay.llm.budget import CallAttempt, RunAccount
+from openassay.llm.budget import RunAccount
 from openassay.models.evidence import ANSWERED, Analysis, Claim, Document, Finding, Gap, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan, QueryType, SubQuestion
 from openassay.models.spend import Caps, Fee, ModelReply, Reservation, TokenUsage
@@ -601,16 +601,15 @@ async def test_model_calls_and_searches_of_a_sub_question_come_out_of_one_share(
     async def search() -> str:
         return "found"
 
-    def call(task: str, n: int) -> CallAttempt:
-        wanted = Reservation(key=f"{task}#{n}", run="r1", step="read", task=task, provider="p", model="m",
-                             micros=30_000, tokens=100, share=1 / 3)  # fmt: skip
-        return CallAttempt(wanted, lambda prompt, completion: 29_000)
+    def call(task: str, n: int) -> Reservation:
+        return Reservation(key=f"{task}#{n}", run="r1", step="read", task=task, provider="p", model="m",
+                           micros=30_000, tokens=100, share=1 / 3)  # fmt: skip
 
     await money.get_spend()
-    await money.pay(call("Q1", 0), answer)
+    await money.pay(call("Q1", 0), lambda prompt, completion: 29_000, answer)
     with pytest.raises(BudgetError, match="share"):
         await money.task_budget("Q1", 1 / 3).buy(Fee(step="search", provider="p", request="x", micros=1_000), search)
     with pytest.raises(BudgetError, match="share"):
-        await money.pay(call("Q1", 1), answer)
-    await money.pay(call("Q2", 0), answer)
+        await money.pay(call("Q1", 1), lambda prompt, completion: 29_000, answer)
+    await money.pay(call("Q2", 0), lambda prompt, completion: 29_000, answer)
     assert await money.task_budget("Q3", 1 / 3).buy(Fee(step="search", provider="p", request="x", micros=1_000), search)

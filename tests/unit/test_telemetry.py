@@ -8,12 +8,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import opentelemetry.semconv._incubating.attributes as semconv
 import opentelemetry.semconv.attributes as settled
 import pytest
 import structlog
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
     GenAiOperationNameValues,
     GenAiProviderNameValues,
@@ -23,9 +25,8 @@ from openassay.context import current_run
 from openassay.models.event import Event, EventKind
 from openassay.models.thread import Run
 from openassay.settings import load
-from openassay.telemetry import logs, names
-from openassay.telemetry.traces import SpanBuilder, TraceSpan, span_id, trace_id
-from openassay.text.redaction import build_redactor
+from openassay.telemetry import logs, trace_id, traces
+from openassay.telemetry.traces import span_id
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 RUN = Run(id="9e0b6a1c55d2", thread="4f1c2a9b7d3e", question="Why?", started=NOW - timedelta(seconds=5))
@@ -40,18 +41,13 @@ def test_attributes_are_called_what_opentelemetry_calls_them() -> None:
         for module in pkgutil.iter_modules(package.__path__):
             found = import_module(f"{package.__name__}.{module.name}")
             known |= {value for name, value in vars(found).items() if name.isupper() and isinstance(value, str)}
-    ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and "." in value}
-    assert {name for name in ours if not name.startswith("openassay.")} <= known
-    assert {names.INVOKE_AGENT, names.CHAT, names.RETRIEVAL} <= {one.value for one in GenAiOperationNameValues}
-    assert set(names.PROVIDERS.values()) <= {one.value for one in GenAiProviderNameValues}
-
-
-def test_no_other_file_spells_an_attribute() -> None:
-    for path in (Path(names.__file__).parent).glob("*.py"):
-        if path.name != "names.py":
-            assert not re.search(
-                r'"(gen_ai|http|url|error|exception|openassay\.\w+)\.[\w.]+"', path.read_text("utf-8")
-            ), path
+    source = Path(traces.__file__).read_text("utf-8")
+    ours = set(re.findall(r'"((?:gen_ai|http|url|error|exception|service)\.[\w.]+)"', source))
+    assert len(ours) > 20
+    assert ours <= known
+    operations = {"invoke_agent", *re.findall(r'"gen_ai.operation.name": "(\w+)"', source)}
+    assert operations == {"invoke_agent", "chat", "retrieval"} <= {one.value for one in GenAiOperationNameValues}
+    assert set(traces.PROVIDERS.values()) <= {one.value for one in GenAiProviderNameValues}
 
 
 # The log ---------------------------------------------------------------------------------------------
@@ -135,30 +131,68 @@ def test_a_terminal_is_told_for_people_and_obeys_nobody() -> None:
 # Spans -----------------------------------------------------------------------------------------------
 
 
+class TraceSpan(NamedTuple):
+    name: str
+    id: int
+    parent: int
+    start: datetime
+    end: datetime
+    attributes: dict[str, Any]
+    error: str
+    moments: list[tuple[str, dict[str, Any]]]
+
+
+def _plain(span: ReadableSpan) -> TraceSpan:
+    attributes = dict(span.attributes or {})
+    error = str(attributes.get("error.type", ""))
+    assert span.status.is_ok is not bool(error)
+    assert span.context.trace_id == trace_id(RUN.id)
+    return TraceSpan(
+        span.name,
+        span.context.span_id,
+        span.parent.span_id if span.parent else 0,
+        datetime.fromtimestamp((span.start_time or 0) / 1e9, UTC),
+        datetime.fromtimestamp((span.end_time or 0) / 1e9, UTC),
+        attributes,
+        error,
+        [(moment.name, dict(moment.attributes or {})) for moment in span.events],
+    )
+
+
 class Told:
     """A run's events, one second after the other, and the spans that come of them."""
 
-    def __init__(self, *, content: bool = False) -> None:
-        self._spans = SpanBuilder(build_redactor(load()), content=content)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, content: bool = False) -> None:
+        self._exporter = InMemorySpanExporter()
+        monkeypatch.setattr(traces, "ReportingExporter", lambda: self._exporter)
+        self._traces = traces.Traces(load(telemetry={"traces": "otlp", "content": content}))
         self._seq = 0
-        self.all: list[TraceSpan] = []
 
     def __call__(self, kind: EventKind, stage: str = "", parent: int | None = None, **data: object) -> int:
         self._seq += 1
         time = NOW + timedelta(seconds=self._seq)
         event = Event(seq=self._seq, run=RUN.id, time=time, kind=kind, stage=stage, parent=parent, data=data)
         token = current_run.set(RUN)
-        self.all += self._spans.build_spans(event)
+        self._traces.record_event(event)
         current_run.reset(token)
         return self._seq
+
+    @property
+    def all(self) -> list[TraceSpan]:
+        self._traces.close()
+        return [_plain(span) for span in self._exporter.get_finished_spans()]
 
     def named(self, name: str) -> TraceSpan:
         [found] = [span for span in self.all if span.name == name]
         return found
 
 
-def test_a_stage_that_failed_ends_where_it_failed_and_so_does_the_run() -> None:
-    tell = Told()
+@pytest.fixture
+def tell(monkeypatch: pytest.MonkeyPatch) -> Told:
+    return Told(monkeypatch)
+
+
+def test_a_stage_that_failed_ends_where_it_failed_and_so_does_the_run(tell: Told) -> None:
     began = tell("run", status="running")
     entered = tell("enter", "plan", began)
     failed = tell("error", "plan", entered, type="ValueError", category="internal", message="Lake Marrow")
@@ -172,8 +206,7 @@ def test_a_stage_that_failed_ends_where_it_failed_and_so_does_the_run() -> None:
     assert "Marrow" not in repr(tell.all)
 
 
-def test_a_stage_that_is_tried_again_is_told_twice() -> None:
-    tell = Told()
+def test_a_stage_that_is_tried_again_is_told_twice(tell: Told) -> None:
     began = tell("run", status="running")
     first = tell("enter", "search", began)
     tell("error", "search", first, type="StorageError", category="internal")
@@ -183,8 +216,7 @@ def test_a_stage_that_is_tried_again_is_told_twice() -> None:
     assert len({span.id for span in tell.all}) == 2
 
 
-def test_a_run_that_is_stopped_and_gone_on_with_is_told_as_a_whole_each_time() -> None:
-    tell = Told()
+def test_a_run_that_is_stopped_and_gone_on_with_is_told_as_a_whole_each_time(tell: Told) -> None:
     tell("run", status="running", falls=2)
     tell("enter", "plan", 1)
     tell("run", status="cancelled")
@@ -195,13 +227,12 @@ def test_a_run_that_is_stopped_and_gone_on_with_is_told_as_a_whole_each_time() -
     assert (first.id, first.start) == (again.id, again.start)
     assert first.end < again.end
     parts = [span for span in tell.all if span.name == "openassay.part"]
-    assert [part.attributes[names.FALLS] for part in parts] == [2, 0]
-    assert tell.named("stage plan").attributes[names.UNFINISHED] is True
+    assert [part.attributes["openassay.run.falls"] for part in parts] == [2, 0]
+    assert tell.named("stage plan").attributes["openassay.unfinished"] is True
     assert not any(span.error for span in tell.all)
 
 
-def test_what_was_cut_off_without_an_end_is_forgotten() -> None:
-    tell = Told()
+def test_what_was_cut_off_without_an_end_is_forgotten(tell: Told) -> None:
     tell("run", status="running")
     lost = tell("enter", "plan", 1)
     began = tell("run", status="running")
@@ -209,14 +240,14 @@ def test_what_was_cut_off_without_an_end_is_forgotten() -> None:
     tell("leave", "plan", lost, seconds=1.0)
     call = tell.named("chat gemini-2.5-pro")
     assert call.parent == span_id(RUN.id, began), "of what is not known to have begun, the part"
-    assert call.attributes[names.PROVIDER] == "gcp.gemini"
+    assert call.attributes["gen_ai.provider.name"] == "gcp.gemini"
     assert call.end - call.start == timedelta(seconds=0.5)
     assert [span.name for span in tell.all] == ["chat gemini-2.5-pro"]
 
 
-def test_content_is_told_where_that_is_said() -> None:
+def test_content_is_told_where_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def all_of(**content: bool) -> str:
-        tell = Told(**content)
+        tell = Told(monkeypatch, **content)
         began = tell("run", status="running")
         entered = tell("enter", "search", began)
         tell("search", "search", entered, query="lake marrow", source="tavily", hits=3, remote=True, seconds=0.2)

@@ -98,7 +98,7 @@ class SpendingLimits:
     def has_model_cost(self, options: ResearchOptions) -> bool:
         chosen = select_models(self._settings, options)
         prices = [find_price(model, self._settings) for model in chosen.models] if chosen else []
-        return any(price.micros(MICRO, MICRO) for price in prices)
+        return any(price(MICRO, MICRO) for price in prices)
 
     def _remaining_cost(self, one: OpenRun) -> int:
         try:

@@ -5,27 +5,19 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from hashlib import sha256
 
-from openassay.errors import BudgetError, FetchError, ModelError, OpenAssayError, SourceError, StorageError
+from openassay.errors import BudgetError, FetchError, ModelError, SourceError, StorageError
 from openassay.models.spend import MICRO, Caps, Charge, Fee, ModelReply, Reservation, Spend, TokenUsage
 from openassay.protocols import Emit, Ledger
 
-Micros = Callable[[int, int], int]  # prompt and completion tokens -> micro-dollars, rounded up
+# A price: prompt and completion tokens to micro-dollars, rounded up. Some rise with the length of the prompt.
+Micros = Callable[[int, int], int]
 
 POLL_SECONDS = 1.0  # after which a waiting call tries again by itself: another process may have settled
 STORE_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # between attempts to store an answer: a server may restart
 
 _log = logging.getLogger("openassay.llm")
-
-
-@dataclass(frozen=True, slots=True)
-class CallAttempt:
-    """One attempt: what is reserved for it, and what its usage will cost."""
-
-    reservation: Reservation
-    micros: Micros
 
 
 class RunAccount:
@@ -87,27 +79,18 @@ class RunAccount:
         attempts.append(f"{call}#{len(attempts)}")
         return attempts[-1]
 
-    async def pay(self, paid: CallAttempt, call: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
+    async def pay(
+        self, reservation: Reservation, micros: Micros, call: Callable[[], Awaitable[ModelReply]]
+    ) -> ModelReply:
         """Make a call and settle it: at its worst case where it may have been billed, for nothing where it was not."""
-        key = paid.reservation.key
-        await self._reserve(paid.reservation)
-        await self._ledger.record_send(key)
-        charge: Charge | None = Charge()  # for a call that is cancelled: it may be billed
-        try:
+
+        async def ask() -> tuple[str, Charge]:
             reply = await call()
             # JSON can spell half of a surrogate pair, which cannot be stored.
             reply = reply.model_copy(update={"text": reply.text.encode("utf-8", "replace").decode()})
-            await self._store(key, reply.model_dump_json())
-            charge = _to_charge(reply, paid.micros)
-        except ModelError as error:
-            charge = Charge() if error.billed else None
-            if charge is None:
-                await self._void(paid.reservation, error)
-            raise
-        finally:
-            if charge is not None:
-                await asyncio.shield(self._settle(paid.reservation, charge))
-        return reply
+            return reply.model_dump_json(), _to_charge(reply, micros)
+
+        return ModelReply.model_validate_json(await self._send(reservation, ask))
 
     def task_budget(self, task: str, share: float) -> "TaskBudget":
         """Return a budget for one task, whose calls may use no more than its share of the research budget."""
@@ -131,23 +114,37 @@ class RunAccount:
                 share=share,
                 last=not fee.micros,  # without money there are still providers that cost nothing
             )
-            await self._reserve(reservation)
-            await self._ledger.record_send(reservation.key)
-            began = time.monotonic()
-            charge: Charge | None = Charge()  # for a request that is cancelled: it may be billed
-            try:
+
+            async def ask() -> tuple[str, Charge]:
+                began = time.monotonic()
                 answer = await request()
-                await self._store(reservation.key, answer)
-                charge = Charge(micros=fee.micros, seconds=time.monotonic() - began)
-            except (SourceError, FetchError) as error:
-                if not (isinstance(error, SourceError) and error.billed):
-                    charge = None
-                    await self._void(reservation, error)
-                raise
-            finally:
-                if charge is not None:
-                    await asyncio.shield(self._settle(reservation, charge, quietly=not fee.micros))
-            return answer
+                return answer, Charge(micros=fee.micros, seconds=time.monotonic() - began)
+
+            # A page or a free search costs nothing but a request, and has an event of its own.
+            return await self._send(reservation, ask, quietly=not fee.micros)
+
+    async def _send(
+        self, reservation: Reservation, ask: Callable[[], Awaitable[tuple[str, Charge]]], *, quietly: bool = False
+    ) -> str:
+        """Reserve, ask, store the answer and settle what it costs."""
+        await self._reserve(reservation)
+        await self._ledger.record_send(reservation.key)
+        charge: Charge | None = Charge()  # for a request that is cancelled: it may be billed
+        try:
+            answer, paid = await ask()
+            await self._store(reservation.key, answer)
+            charge = paid
+        except (ModelError, SourceError, FetchError) as error:
+            if isinstance(error, FetchError) or not error.billed:
+                charge = None
+                await self._ledger.release(reservation.key, error.message)
+                self._settled.set()
+                _log.info("%s %s failed: %s", reservation.model, reservation.step, error.message)
+            raise
+        finally:
+            if charge is not None:
+                await asyncio.shield(self._settle(reservation, charge, quietly=quietly))
+        return answer
 
     async def _load_answers(self, call: str) -> list[str]:
         attempts = await self._open()
@@ -169,11 +166,6 @@ class RunAccount:
                 del self._unstored[key]
                 return
 
-    async def _void(self, reservation: Reservation, error: OpenAssayError) -> None:
-        await self._ledger.release(reservation.key, error.message)
-        self._settled.set()
-        _log.info("%s %s failed: %s", reservation.model, reservation.step, error.message)
-
     async def _reserve(self, reservation: Reservation) -> None:
         """Reserve the worst case of a call; wait while only the worst cases of calls under way leave no room for it."""
         until = time.monotonic() + reservation.seconds
@@ -188,11 +180,11 @@ class RunAccount:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._settled.wait()
 
-    async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool = False) -> None:
+    async def _settle(self, reservation: Reservation, charge: Charge, *, quietly: bool) -> None:
         async with self._settle_lock:  # one after the other, so that each event has a larger total
             await self._ledger.settle(reservation.key, charge)
             self._settled.set()
-            if not quietly:  # a page or a free search costs nothing but a request, and has an event of its own
+            if not quietly:
                 spent = await self._ledger.get_spend(self._run)
                 micros = reservation.micros if charge.micros is None else min(charge.micros, reservation.micros)
                 model = reservation.provider if reservation.model == reservation.step else reservation.model

@@ -4,7 +4,6 @@ A process, because loading a gigabyte stops the one it happens in, and a damaged
 its parent: it reads from a pipe that ends when the parent does. A key that only the two know keeps others out.
 """
 
-import asyncio
 import contextlib
 import importlib
 import importlib.util
@@ -17,11 +16,6 @@ import threading
 from pathlib import Path
 
 from openassay.errors import ConfigurationError, install_help
-from openassay.llm.names import ModelName, check_file
-from openassay.llm.vendors import ModelRequest
-from openassay.models.spend import ModelReply
-from openassay.protocols import OnText
-from openassay.settings import Settings
 
 LOAD_SECONDS = 600.0  # a large file on a slow disk
 CONTEXT_TOKENS = 8192  # of prompt and answer; its memory grows with it
@@ -107,31 +101,6 @@ class LocalServer:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):  # what a dead child did not read
                     pipe.close()
-
-
-class LocalModel:
-    """A `Vendor`: the OpenAI adapter on a server of our own."""
-
-    def __init__(self, name: ModelName, settings: Settings) -> None:
-        from openassay.llm.vendors.openai import OpenAIVendor
-
-        check_file(name)
-        self._server: LocalServer | None = LocalServer.acquire(name.path)
-        self._vendor = OpenAIVendor(name, settings, address=self._server.address, secret=self._server.secret)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the server has died, say for lack of memory: then the model has to be opened again."""
-        return self._server is None or self._server.ended
-
-    async def ask(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        return await self._vendor.ask(request, on_text)
-
-    async def close(self) -> None:
-        await self._vendor.close()
-        server, self._server = self._server, None
-        if server is not None:
-            await asyncio.to_thread(server.release)
 
 
 def _serve(path: str) -> None:

@@ -3,13 +3,13 @@
 import asyncio
 import difflib
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from openassay.errors import ConfigurationError
 from openassay.settings import Keys, Settings
@@ -161,13 +161,42 @@ def _format_help() -> str:
     return f"Write VENDOR:MODEL, such as {EXAMPLES['anthropic']}. Vendors: {', '.join(VENDORS)}; or `embedded`."
 
 
+# How much fits into a call --------------------------------------------------------------------------------------
+
+
+class CallLimits(NamedTuple):
+    """How long a prompt, an answer and a call to a model may be."""
+
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+    at_once: int
+
+
+# A model on this machine reads some 40 tokens a second on two cores, has a window of 4,000 or 8,000, and one slot.
+LOCAL_LIMITS = CallLimits(prompt_tokens=3_000, answer_tokens=1_500, seconds=900.0, at_once=1)
+HOSTED_LIMITS = CallLimits(prompt_tokens=24_000, answer_tokens=8_000, seconds=120.0, at_once=16)
+
+
+def call_limits(model: ModelName, settings: Settings) -> CallLimits:
+    limits = LOCAL_LIMITS if is_on_this_machine(model, settings) else HOSTED_LIMITS
+    return limits._replace(
+        prompt_tokens=settings.llm.prompt_tokens or limits.prompt_tokens,
+        seconds=settings.llm.call_seconds or limits.seconds,
+    )
+
+
 # Model servers that run on this machine, for the first-run dialogue and `doctor` to propose -------------------
 
 ServerKind = Literal["ollama", "compatible"]
 
 MAX_LIST_BYTES = 1_000_000
-OLLAMA = "http://127.0.0.1:11434"
-SERVERS = ("http://127.0.0.1:8080", "http://127.0.0.1:1234", "http://127.0.0.1:8000")  # llama.cpp, LM Studio, vLLM
+SERVERS: dict[str, ServerKind] = {
+    "http://127.0.0.1:11434": "ollama",
+    "http://127.0.0.1:8080": "compatible",  # llama.cpp
+    "http://127.0.0.1:1234": "compatible",  # LM Studio
+    "http://127.0.0.1:8000": "compatible",  # vLLM
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,48 +206,21 @@ class ModelServer:
     models: tuple[str, ...]
 
 
-class _OllamaTag(BaseModel):
-    name: str
-
-
-class _OllamaTags(BaseModel):
-    """What Ollama answers."""
-
-    models: list[_OllamaTag]
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(tag.name for tag in self.models)
-
-
-class _ServerModel(BaseModel):
+class _ServedModel(BaseModel):
     id: str
 
 
-class _ServerModels(BaseModel):
-    """What servers with OpenAI's format answer."""
-
-    data: list[_ServerModel]
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(model.id for model in self.data)
+class _ServedModels(BaseModel):
+    data: list[_ServedModel]
 
 
-_TAGS = TypeAdapter(_OllamaTags)
-_MODELS = TypeAdapter(_ServerModels)
-
-
-async def find_model_servers(
-    seconds: float = 0.5, *, ollama: Sequence[str] = (OLLAMA,), servers: Sequence[str] = SERVERS
-) -> list[ModelServer]:
+async def find_model_servers(seconds: float = 0.5, servers: Mapping[str, ServerKind] = SERVERS) -> list[ModelServer]:
     """Return the servers that answer in time; one that is absent, slow or something else is left out."""
-    asked = [_probe(url, "ollama", "/api/tags", _TAGS, seconds) for url in ollama]
-    asked += [_probe(url, "compatible", "/v1/models", _MODELS, seconds) for url in servers]
-    return [found for found in await asyncio.gather(*asked) if found is not None]
+    found = await asyncio.gather(*(_probe(url, kind, seconds) for url, kind in servers.items()))
+    return [server for server in found if server is not None]
 
 
-async def _probe(
-    url: str, kind: ServerKind, path: str, form: TypeAdapter[_OllamaTags] | TypeAdapter[_ServerModels], seconds: float
-) -> ModelServer | None:
+async def _probe(url: str, kind: ServerKind, seconds: float) -> ModelServer | None:
     import httpx2
 
     content = b""
@@ -226,14 +228,14 @@ async def _probe(
         async with (
             asyncio.timeout(seconds),
             httpx2.AsyncClient(trust_env=False, follow_redirects=False, verify=False) as client,
-            client.stream("GET", url + path, headers={"accept-encoding": "identity"}) as response,
+            client.stream("GET", f"{url}/v1/models", headers={"accept-encoding": "identity"}) as response,
         ):
             if response.status_code == 200:
                 async for chunk in response.aiter_raw():
                     content += chunk
                     if len(content) > MAX_LIST_BYTES:
                         break  # a longer list fails as JSON
-        answer = form.validate_json(content[:MAX_LIST_BYTES])
+        listed = _ServedModels.model_validate_json(content[:MAX_LIST_BYTES])
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValidationError):
         return None
-    return ModelServer(f"{url}/v1", kind, answer.names())
+    return ModelServer(f"{url}/v1", kind, tuple(model.id for model in listed.data))

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from aiolimiter import AsyncLimiter
 
@@ -28,9 +27,9 @@ from openassay.errors import (
     RefusalError,
     failure_details,
 )
-from openassay.llm.budget import CallAttempt, Micros, RunAccount
-from openassay.llm.names import ModelName, base_url, is_on_this_machine, parse_name
-from openassay.llm.prices import TokenPrice, find_price, max_prompt_tokens
+from openassay.llm.budget import Micros, RunAccount
+from openassay.llm.names import LOCAL_LIMITS, ModelName, base_url, call_limits, parse_name
+from openassay.llm.prices import find_price, max_prompt_tokens
 from openassay.llm.selection import ModelSelection
 from openassay.llm.tracing import ask_vendor
 from openassay.llm.vendors import ModelRequest, ParameterError, Vendor, open_vendor
@@ -92,20 +91,6 @@ class CircuitBreaker:
         self._failures, self._opened = 0, None
 
 
-class CallLimits(NamedTuple):
-    """How long a prompt, an answer and a call to a model may be."""
-
-    prompt_tokens: int
-    answer_tokens: int
-    seconds: float
-    at_once: int
-
-
-# A model on this machine reads some 40 tokens a second on two cores, has a window of 4,000 or 8,000, and one slot.
-LOCAL_LIMITS = CallLimits(prompt_tokens=3_000, answer_tokens=1_500, seconds=900.0, at_once=1)
-HOSTED_LIMITS = CallLimits(prompt_tokens=24_000, answer_tokens=8_000, seconds=120.0, at_once=16)
-
-
 class ModelProvider:
     """The provider of a model: its connection, its rate, and whether it has been failing.
 
@@ -160,14 +145,6 @@ class ModelProvider:
             await self._vendor.close()
 
 
-def call_limits(model: ModelName, settings: Settings) -> CallLimits:
-    limits = LOCAL_LIMITS if is_on_this_machine(model, settings) else HOSTED_LIMITS
-    return limits._replace(
-        prompt_tokens=settings.llm.prompt_tokens or limits.prompt_tokens,
-        seconds=settings.llm.call_seconds or limits.seconds,
-    )
-
-
 class ModelRouter:
     """Shares providers, their breakers and rates, and what each model can do among the runs of a process."""
 
@@ -187,19 +164,18 @@ class ModelRouter:
         self.all = asyncio.Semaphore(settings.llm.at_once)  # each vendor has its own bound below that
         self._rates = rates
         self._providers: dict[str, ModelProvider] = {}
-        self._prices: dict[ModelName, TokenPrice] = {}
+        self._prices: dict[ModelName, Micros] = {}
         self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON that a model's server does not know
 
     def models_for_run(
         self, run: str, selection: ModelSelection, caps: Caps, emit: Emit, *, lineage: tuple[str, ...] = ()
     ) -> "RunModels":
-        account = RunAccount(run, self.ledger, caps, emit, self._price_in_micros, lineage=lineage)
+        account = RunAccount(
+            run, self.ledger, caps, emit, lambda name: find_price(parse_name(name), self.settings), lineage=lineage
+        )
         return RunModels(self, run, selection, account, emit)
 
-    def _price_in_micros(self, model: str) -> Micros:
-        return find_price(parse_name(model), self.settings).micros
-
-    async def get_price(self, model: ModelName) -> TokenPrice:
+    async def get_price(self, model: ModelName) -> Micros:
         """Return the price, looked up once, in a thread: the list of prices takes long to import."""
         if model not in self._prices:
             self._prices[model] = await asyncio.to_thread(find_price, model, self.settings)
@@ -361,7 +337,7 @@ class RunModels:
             task=prompt.task,
             provider=model.vendor,
             model=str(model),
-            micros=price.micros(tokens, request.max_tokens),
+            micros=price(tokens, request.max_tokens),
             tokens=tokens + request.max_tokens,
             research=prompt.purpose == "research",
             share=prompt.share,
@@ -372,7 +348,8 @@ class RunModels:
         async with self._router.all:
             # The text of a broken attempt is not part of the next one's answer: each has a listener of its own.
             reply = await self.account.pay(
-                CallAttempt(reservation, price.micros),
+                reservation,
+                price,
                 lambda: ask_vendor(vendor, model, request, stream() if stream else None),
             )
         if reply.finish == "refusal":  # an answer, and paid for, but nothing can be made of it

@@ -29,34 +29,32 @@ last_exchange: ContextVar[ModelExchange | None] = ContextVar("exchange", default
 async def ask_vendor(vendor: Vendor, model: ModelName, request: ModelRequest, on_text: OnText | None) -> ModelReply:
     """Ask a vendor. A listener to the event that it was settled finds the answer in `last_exchange`."""
     last_exchange.set(None)
-    replies: list[ModelReply] = []
-
-    async def call(messages: list[dict[str, str]]) -> dict[str, Any]:
-        reply = await vendor.ask(request, on_text)
-        replies.append(reply)
-        shown: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
-        if reply.usage is not None:
-            shown["usage_metadata"] = {
-                "input_tokens": reply.usage.prompt_tokens,
-                "output_tokens": reply.usage.completion_tokens,
-                "total_tokens": reply.usage.total,
-            }
-        return shown
-
+    ask, prompt = vendor.ask, request.prompt
     if is_on():
         from langsmith import traceable
 
-        known = {"ls_provider": model.vendor, "ls_model_name": model.name}
-        await traceable("llm", name=request.prompt.step, metadata=known)(call)(
-            messages=[
-                {"role": "system", "content": request.prompt.system},
-                {"role": "user", "content": request.prompt.text},
-            ]
-        )
-    else:
-        replies.append(await vendor.ask(request, on_text))
-    last_exchange.set(ModelExchange(request, replies[0]))
-    return replies[0]
+        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.text}]
+        ask = traceable(
+            "llm",
+            name=prompt.step,
+            metadata={"ls_provider": model.vendor, "ls_model_name": model.name},
+            process_inputs=lambda _: {"messages": messages},
+            process_outputs=_describe_reply,
+        )(vendor.ask)
+    reply = await ask(request, on_text)
+    last_exchange.set(ModelExchange(request, reply))
+    return reply
+
+
+def _describe_reply(reply: ModelReply) -> dict[str, Any]:
+    shown: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
+    if reply.usage is not None:
+        shown["usage_metadata"] = {
+            "input_tokens": reply.usage.prompt_tokens,
+            "output_tokens": reply.usage.completion_tokens,
+            "total_tokens": reply.usage.total,
+        }
+    return shown
 
 
 def is_on() -> bool:

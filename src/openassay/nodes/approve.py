@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.errors import ConfigurationError
-from openassay.llm.estimate import STEPS
+from openassay.llm.prices import STEPS
 from openassay.models.thread import Decision
 from openassay.nodes.fuse import documents_only_from
 from openassay.nodes.gate import ask_person, is_cut_short

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_address
 from time import perf_counter
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -36,10 +37,12 @@ from openassay.server.problems import (
 )
 from openassay.server.service import Service
 from openassay.settings import ServerSettings
-from openassay.telemetry import logs, request_id, traceparent
+from openassay.telemetry import logs, request_id
 from openassay.telemetry.endpoint import attach_metrics
 from openassay.telemetry.metrics import METHODS, Metrics
-from openassay.telemetry.traces import Traces
+
+if TYPE_CHECKING:
+    from openassay.telemetry.traces import Traces
 
 _log = logging.getLogger("openassay")
 MB = 1_000_000
@@ -381,7 +384,7 @@ def install_observation(app: FastAPI, service: Service) -> None:
 class ObservationMiddleware:
     """Records every request. Pure ASGI: it wraps one function, and adds no task and no copy of anything."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, traces: Traces | None) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, traces: "Traces | None") -> None:
         self._app = app
         self._metrics = metrics
         self._traces = traces
@@ -393,7 +396,6 @@ class ObservationMiddleware:
         trace = None
         if self._traces is not None and scope["path"] not in PROBES:
             trace = self._traces.begin_request(Headers(scope=scope))
-            traceparent.set(trace.traceparent)  # for the rest of the request, which has a context of its own
 
         async def send_observed(message: Message) -> None:
             nonlocal status, stream_began

@@ -24,8 +24,8 @@ from openassay.models.thread import ResearchOptions
 from openassay.protocols import RemoteSource, Source
 from openassay.settings import Settings
 from openassay.storage.database import MAIN_SCHEMA, POSTGRES_SCHEMA, Database, load_migrations
+from openassay.telemetry import require_opentelemetry
 from openassay.telemetry.metrics import ServerDatabase, count_live_workers
-from openassay.telemetry.traces import can_reach_collector
 
 _log = logging.getLogger("openassay")
 CHECK_SECONDS = 5.0  # after which something that does not answer counts as broken
@@ -59,13 +59,6 @@ class HealthFinding(NamedTuple):
     problem: str = ""
 
 
-class ReadinessSummary(NamedTuple):
-    """What keeps a process from working, and what it works without."""
-
-    problems: list[str]
-    degraded: list[str]
-
-
 class Readiness:
     """Runs checks. However many callers ask, each check has one thread at most, and one that hangs is not started again
     before it has ended."""
@@ -74,16 +67,13 @@ class Readiness:
         self._runners = [_CheckRunner(check) for check in checks]
 
     async def collect_findings(self) -> list[HealthFinding]:
-        """Wait for the findings of all checks."""
         return list(await asyncio.gather(*(runner.get_finding(CHECK_SECONDS) for runner in self._runners)))
 
-    async def summarise(self) -> ReadinessSummary:
+    async def summarise(self) -> tuple[list[str], list[str]]:
+        """Return what keeps this process from working, and what it works without."""
         findings = await asyncio.gather(*(runner.get_finding() for runner in self._runners))
         bad = [finding for finding in findings if not finding.good]
-        return ReadinessSummary(
-            [finding.problem for finding in bad if not finding.soft],
-            [finding.problem for finding in bad if finding.soft],
-        )
+        return [one.problem for one in bad if not one.soft], [one.problem for one in bad if one.soft]
 
 
 class _CheckRunner:
@@ -291,6 +281,9 @@ def _check_address(address: str) -> str:
 
 
 def _check_collector() -> str:
+    require_opentelemetry()
+    from openassay.telemetry.traces import can_reach_collector
+
     if not can_reach_collector():
         raise OpenAssayError(
             "it does not accept traces",

@@ -23,8 +23,7 @@ from structlog.typing import EventDict, Processor
 from openassay.context import current_run
 from openassay.models.event import Event, RunStatus
 from openassay.settings import Settings
-from openassay.telemetry import request_id, traceparent
-from openassay.telemetry.traces import trace_id
+from openassay.telemetry import request_id, trace_id, traceparent
 from openassay.text.redaction import build_redactor
 
 LOGGERS = ("openassay", "uvicorn", "procrastinate")  # whose level is settings.log_level
@@ -142,9 +141,10 @@ def _create_formatter(settings: Settings, worker: str, *, for_people: bool) -> P
     def render(_: object, __: str, line: EventDict) -> str:
         """Redact a line as a whole, which is a third of the work, unless something is escaped: what follows an escape
         is no word of its own, and no secret would be seen in it."""
-        if not for_people and "\\" not in (text := json.dumps(line, default=str)):
+        text = json.dumps(line, default=str)
+        if not for_people and "\\" not in text:
             return redactor.redact_text(text)
-        plain = redactor.redact_data({name: _to_plain(value) for name, value in line.items()})
+        plain = redactor.redact_data(json.loads(text))
         if not for_people:
             return json.dumps(plain)
         time, level, message = (plain.pop(name) for name in ("time", "level", "message"))
@@ -157,17 +157,7 @@ def _create_formatter(settings: Settings, worker: str, *, for_people: bool) -> P
     return ProcessorFormatter(processors=processors, foreign_pre_chain=[keep_redacted_traceback])
 
 
-def _to_plain(value: object) -> object:
-    """Return plain data, which can be searched for secrets."""
-    if isinstance(value, dict):
-        return {str(name): _to_plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_plain(item) for item in value]
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
 def should_log_request(status: int) -> bool:
-    """Return whether a request with that status is logged."""
     return _requests.isEnabledFor(_choose_level(status))
 
 

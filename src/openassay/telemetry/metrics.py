@@ -4,9 +4,11 @@ Nothing is labelled by thread, user or address, so that the number of series sta
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from math import nan
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -24,7 +26,6 @@ _RUNS = """
 SELECT runs.status, count(*) AS n, min(threads.updated) AS since FROM runs JOIN threads ON threads.id = runs.thread
 WHERE runs.status IN ('queued', 'running', 'waiting') GROUP BY runs.status
 """
-_IS_THERE = "SELECT to_regclass(?) IS NOT NULL AS there"
 _ALIVE = "SELECT count(*) AS n FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => ?)"
 
 
@@ -35,35 +36,20 @@ class ServerDatabase(Protocol):
     def connections(self) -> Mapping[str, int]: ...
 
 
-class BacklogFigures(NamedTuple):
-    runs: Mapping[RunStatus, float]
-    oldest: float  # seconds for which the first queued run has waited
-    workers: float  # alive
-
-
-UNKNOWN = BacklogFigures(dict.fromkeys(ACTIVE, nan), nan, nan)
-
-
-def read_backlog(database: Database, lease: float) -> BacklogFigures:
-    """Read what all processes together have to do."""
-    with database.connection() as connection:
-        rows = {row["status"]: row for row in connection.execute(_RUNS).fetchall()}
-        workers = count_live_workers(connection, lease) if isinstance(database, ServerDatabase) else 0
-    first = rows.get(RunStatus.QUEUED)
-    oldest = (utc_now() - datetime.fromisoformat(first["since"])).total_seconds() if first else 0.0
-    runs = {status: rows[status]["n"] if status in rows else 0 for status in ACTIVE}
-    return BacklogFigures(runs, max(oldest, 0.0), workers)
-
-
 def count_live_workers(connection: Connection, lease: float) -> int:
     """Count the workers that reported in the time of a lease, by the clock of the database; 0 where none ever was."""
-    if not connection.execute(_IS_THERE, ("procrastinate_workers",)).fetchone()["there"]:
+    if not has_table(connection, "procrastinate_workers"):
         return 0
     return int(connection.execute(_ALIVE, (lease,)).fetchone()["n"])
 
 
+def has_table(connection: Connection, name: str) -> bool:
+    return bool(connection.execute("SELECT to_regclass(?) IS NOT NULL AS there", (name,)).fetchone()["there"])
+
+
 class BacklogCollector(Collector):
-    """The backlog, read when metrics are collected. `lease` is for how long a worker counts as alive."""
+    """What all processes together have to do, read when metrics are collected. `lease` is for how long a worker counts
+    as alive."""
 
     def __init__(self, database: Database, lease: float) -> None:
         self._database = database
@@ -74,20 +60,22 @@ class BacklogCollector(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        try:
-            found = read_backlog(self._database, self._lease)
-        except StorageError:  # the process's own metrics are collected all the same
-            found = UNKNOWN
+        runs, oldest, workers = dict.fromkeys(ACTIVE, nan), nan, nan
+        is_server = isinstance(self._database, ServerDatabase)
+        with suppress(StorageError), self._database.connection() as connection:  # the others are collected all the same
+            rows = {row["status"]: row for row in connection.execute(_RUNS).fetchall()}
+            workers = count_live_workers(connection, self._lease) if is_server else 0
+            first = rows.get(RunStatus.QUEUED)
+            oldest = max((utc_now() - datetime.fromisoformat(first["since"])).total_seconds(), 0.0) if first else 0.0
+            runs = {status: rows[status]["n"] if status in rows else 0 for status in ACTIVE}
         active = GaugeMetricFamily(
             "openassay_runs_active", "Runs not at their end, of all processes.", labels=["status"]
         )
-        for status, count in found.runs.items():
+        for status, count in runs.items():
             active.add_metric([status], count)
         yield active
-        yield GaugeMetricFamily(
-            "openassay_queue_oldest_seconds", "For which the first in line has waited.", found.oldest
-        )
-        yield GaugeMetricFamily("openassay_workers_alive", "Workers that have given a sign lately.", found.workers)
+        yield GaugeMetricFamily("openassay_queue_oldest_seconds", "For which the first in line has waited.", oldest)
+        yield GaugeMetricFamily("openassay_workers_alive", "Workers that have given a sign lately.", workers)
         if isinstance(self._database, ServerDatabase):
             pool = GaugeMetricFamily("openassay_database_connections", "Of this process's pool.", labels=["state"])
             for state, count in self._database.connections().items():
@@ -102,14 +90,12 @@ _STAGE_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 6
 _CALL_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 
 
-Family = TypeVar("Family", Counter, Histogram)
-
-
-class EngineStats(Protocol):
-    """What metrics need of an engine."""
-
+class ObservableEngine(Protocol):
     @property
     def settings(self) -> Settings: ...
+
+    @property
+    def watchers(self) -> list[Callable[[Event], None]]: ...
 
     def list_running(self) -> list[str]: ...
 
@@ -129,69 +115,51 @@ class LossCollector(Collector):
 class Metrics:
     """The metrics of one process: of its engine, and of the database, where the runs of all processes are counted."""
 
-    def __init__(self, engine: EngineStats, database: Database) -> None:
+    def __init__(self, engine: ObservableEngine, database: Database) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a third of all lines, and nobody reads them
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._requests = Counter(
-            "openassay_requests", "Requests that were answered.", ("route", "method", "status"), registry=registry
-        )
-        self._latency = Histogram(
-            "openassay_request_seconds",
-            "Until an answer was whole; of a stream, until it began.",
-            ("route", "method"),
-            registry=registry,
-        )
+        counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
+        self._requests = counter("openassay_requests", "Requests that were answered.", ("route", "method", "status"))
+        whole = "Until an answer was whole; of a stream, until it began."
+        self._latency = histogram("openassay_request_seconds", whole, ("route", "method"))
         self.streams = Gauge("openassay_streams_open", "Streams of events that are being read.", registry=registry)
-        Gauge("openassay_runs_at_work", "Runs this process works on.", registry=registry).set_function(
-            lambda: len(engine.list_running())
-        )
-        self._runs = Counter("openassay_runs", "Runs that came to a status here.", ("status",), registry=registry)
-        self._drained = Counter("openassay_runs_drained", "Put back in line, as this process stops.", registry=registry)
-        self._rescued = Counter("openassay_runs_rescued", "Gone on with after a process died at it.", registry=registry)
+        at_work = Gauge("openassay_runs_at_work", "Runs this process works on.", registry=registry)
+        at_work.set_function(lambda: len(engine.list_running()))
+        self._runs = counter("openassay_runs", "Runs that came to a status here.", ("status",))
+        self._drained = counter("openassay_runs_drained", "Put back in line, as this process stops.")
+        self._rescued = counter("openassay_runs_rescued", "Gone on with after a process died at it.")
         registry.register(LossCollector(engine.losses))
-        self._events = Counter("openassay_events", "Events that were written.", ("kind",), registry=registry)
-        self._stages = Histogram(
-            "openassay_stage_seconds", "Stages that were ended.", ("stage",), buckets=_STAGE_BUCKETS, registry=registry
-        )
-        self._calls = Histogram(
-            "openassay_outside_seconds",
-            "Answers of those outside, waiting for a turn aside.",
-            ("kind", "party"),
-            buckets=_CALL_BUCKETS,
-            registry=registry,
-        )
-        self._failures = Counter(
-            "openassay_outside_failures", "Calls outside that were in vain.", ("kind", "party"), registry=registry
-        )
-        self._caches = Counter(
-            "openassay_cache_lookups", "What caches were asked for.", ("cache", "result"), registry=registry
-        )
-        self._usd = Counter("openassay_spend_usd", "What was booked, in dollars.", ("kind", "party"), registry=registry)
-        self._errors = Counter("openassay_errors", "What went wrong in runs.", ("category",), registry=registry)
+        self._events = counter("openassay_events", "Events that were written.", ("kind",))
+        ended = "Stages that were ended."
+        self._stages = histogram("openassay_stage_seconds", ended, ("stage",), buckets=_STAGE_BUCKETS)
+        answers, party = "Answers of those outside, waiting for a turn aside.", ("kind", "party")
+        self._calls = histogram("openassay_outside_seconds", answers, party, buckets=_CALL_BUCKETS)
+        self._failures = counter("openassay_outside_failures", "Calls outside that were in vain.", party)
+        self._caches = counter("openassay_cache_lookups", "What caches were asked for.", ("cache", "result"))
+        self._usd = counter("openassay_spend_usd", "What was booked, in dollars.", party)
+        self._errors = counter("openassay_errors", "What went wrong in runs.", ("category",))
         registry.register(BacklogCollector(database, engine.settings.fleet.lease_seconds))
-        self._children: dict[tuple[object, ...], Any] = {}
         self._names: set[str] = set()
 
     def record_request(self, route: str, method: str, status: int, seconds: float) -> None:
         method = method if method in METHODS else "other"
-        self._get_series(self._requests, route, method, status).inc()
-        self._get_series(self._latency, route, method).observe(seconds)
+        self._requests.labels(route, method, status).inc()
+        self._latency.labels(route, method).observe(seconds)
 
     def record_event(self, event: Event) -> None:
-        """Count an event of a run of this process."""
-        self._get_series(self._events, event.kind).inc()
+        self._events.labels(event.kind).inc()
         if event.kind == "run":
             status = event.data.get("status", "")
-            self._get_series(self._runs, status).inc()
+            self._runs.labels(status).inc()
             if status == RunStatus.QUEUED:
                 self._drained.inc()
             if event.data.get("falls"):
                 self._rescued.inc()
         elif is_node_exit(event):
-            self._get_series(self._stages, event.stage).observe(read_number(event, "seconds"))
+            self._stages.labels(event.stage).observe(read_number(event, "seconds"))
         if category := event.data.get("category"):
-            self._get_series(self._errors, category).inc()
+            self._errors.labels(category).inc()
         call = parse_external_call(event)
         if call is None:
             return
@@ -201,22 +169,14 @@ class Metrics:
         else:
             party = (call.kind, "other")
         if call.seconds is not None:
-            self._get_series(self._calls, *party).observe(call.seconds)
+            self._calls.labels(*party).observe(call.seconds)
         if call.failures:
-            self._get_series(self._failures, *party).inc(call.failures)
+            self._failures.labels(*party).inc(call.failures)
         if call.usd:
-            self._get_series(self._usd, *party).inc(call.usd)
+            self._usd.labels(*party).inc(call.usd)
         if call.cached is not None:
             cache = "searches" if call.kind == "search" else "pages"
-            self._get_series(self._caches, cache, "hit" if call.cached else "miss").inc(call.failures or 1)
-
-    def _get_series(self, metric: Family, *labels: object) -> Family:
-        """Return the series with these labels: looking it up in the metric itself takes 4 µs, more than counting."""
-        key = (metric, *labels)
-        child: Family | None = self._children.get(key)
-        if child is None:
-            child = self._children[key] = metric.labels(*labels)
-        return child
+            self._caches.labels(cache, "hit" if call.cached else "miss").inc(call.failures or 1)
 
     def text(self) -> bytes:
         """Collect all metrics as text. It reads the database: call it in a thread."""

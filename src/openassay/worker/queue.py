@@ -2,8 +2,7 @@
 
 Its tables are Procrastinate's. New runs wait in `runs`; those that a worker had when it died, in `begun`: a worker
 takes some of them although it is full, so that they need not wait for others to end. `queueing_lock` of a job is its
-run, and
-`lock` its thread. The job with the highest priority comes next:
+run, and `lock` its thread. The job with the highest priority comes next:
 
     rank * 1,000,000,000 - 1,000 * (active runs of the person + place among their waiting runs) - turn
 
@@ -28,8 +27,8 @@ from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.thread import Run
 from openassay.settings import Settings
 from openassay.storage.connections import Outage
-from openassay.storage.database import Connection, Database, run_in_thread
-from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.database import Database, run_in_thread
+from openassay.telemetry.metrics import count_live_workers, has_table
 
 RUNS, BEGUN, CHORES = "runs", "begun", "chores"  # the names of the queues
 WORK = "work"  # the task of a job in the first two
@@ -83,7 +82,6 @@ _WORKING = """
 SELECT count(*) AS runs FROM procrastinate_jobs WHERE queue_name IN ('runs', 'begun') AND status = 'doing'
 """
 _ALIVE = "last_heartbeat > now() - CAST(:seconds AS double precision) * interval '1 second'"
-_WORKERS = f"SELECT count(*) AS workers FROM procrastinate_workers WHERE {_ALIVE}"  # noqa: S608
 _LOCK = "SELECT pg_advisory_xact_lock(?)"  # whoever changes many jobs does so alone: two would wait for each other's
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(?) AS mine"
 # A clock that was put back is no reason to wait.
@@ -156,7 +154,7 @@ class RunQueue:
         with self._database.connection() as connection:
             waiting = connection.execute(_QUEUE_ORDER).fetchall()
             running = connection.execute(_WORKING).fetchone()["runs"]
-            workers = connection.execute(_WORKERS, {"seconds": self.lease}).fetchone()["workers"]
+            workers = count_live_workers(connection, self.lease)
         return QueueSnapshot({row["run"]: position for position, row in enumerate(waiting, 1)}, running, workers)
 
     @run_in_thread
@@ -263,7 +261,6 @@ _MIGRATIONS = """
 CREATE TABLE IF NOT EXISTS queue_migrations (name TEXT PRIMARY KEY, applied TIMESTAMPTZ NOT NULL DEFAULT now())
 """
 _RECORD_STEP = "INSERT INTO queue_migrations (name) VALUES (?)"
-_HAS_TABLE = "SELECT to_regclass(?) IS NOT NULL AS there"
 # Before the server has counted the rows of a queue of 2,000, a job was found in 400 ms without this, in 10 ms with it.
 _BY_LOCK = "CREATE INDEX queue_by_lock ON procrastinate_jobs (lock) WHERE status IN ('todo', 'doing')"
 # When the last sweep was: twenty workers sweep no more often than one.
@@ -273,15 +270,8 @@ INSERT INTO queue_sweeps VALUES (to_timestamp(0))
 """
 
 
-def prepare_queue(address: str) -> None:
-    """Create or upgrade the tables in the database at this address. Doing it twice, or from two processes at once,
-    changes nothing more."""
-    with PostgresDatabase(address, connections=1) as database:
-        prepare_tables(database)
-
-
 def prepare_tables(database: Database) -> None:
-    """Create or upgrade the tables in an open database."""
+    """Create or upgrade the tables. Doing it twice, or from two processes at once, changes nothing more."""
     require_procrastinate()
     folder = files("procrastinate") / "sql"
     migrations = sorted(item.name for item in (folder / "migrations").iterdir() if item.name.endswith(".sql"))
@@ -293,8 +283,8 @@ def prepare_tables(database: Database) -> None:
     while has_more:  # each step in a transaction of its own
         with database.transaction() as connection:
             connection.execute(_LOCK, (_PREPARING,))
-            if not _has_table(connection, "queue_migrations"):  # all of Procrastinate's steps are applied at once
-                if _has_table(connection, "procrastinate_jobs"):
+            if not has_table(connection, "queue_migrations"):  # all of Procrastinate's steps are applied at once
+                if has_table(connection, "procrastinate_jobs"):
                     raise ConfigurationError(
                         f"{database.name} holds a queue of another program", help="Name a database of OpenAssay's own."
                     )
@@ -328,7 +318,3 @@ def check_fleet(settings: Settings) -> None:
 def require_procrastinate() -> None:
     if find_spec("procrastinate") is None:
         raise ConfigurationError("workers need the extra `fleet`", help=install_help("fleet"))
-
-
-def _has_table(connection: Connection, table: str) -> bool:
-    return bool(connection.execute(_HAS_TABLE, (table,)).fetchone()["there"])

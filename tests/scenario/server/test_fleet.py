@@ -20,7 +20,8 @@ from openassay.search.demo import DemoSource
 from openassay.server.app import RunningServer, open_server
 from openassay.settings import load
 from openassay.storage.database import ACCOUNTS
-from openassay.worker.queue import prepare_queue
+from openassay.storage.postgres import PostgresDatabase
+from openassay.worker.queue import prepare_tables
 from openassay.worker.worker import PERIODIC, Worker, open_worker
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel
@@ -417,6 +418,11 @@ async def test_a_worker_heeds_what_a_person_may_spend(
     account = server.service.resources.rows.find(ACCOUNTS, run["id"])
     assert account is not None
     assert account["cap_micros"] == 400_000
+
+
+def prepare_queue(address: str) -> None:
+    with PostgresDatabase(address, connections=1) as database:
+        prepare_tables(database)
 
 
 @pytest.mark.requirement("W-16")

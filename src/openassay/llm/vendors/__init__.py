@@ -5,8 +5,7 @@
     ParameterError   the server does not know a way of asking: the router tries the next
 
     anthropic.py openai.py google.py   one adapter per wire format; OpenAI's also serves compatible and local servers
-    base.py                            what they share: the connection, the deadline, the bounds, JSON schemas
-    errors.py                          what a refusal means
+    base.py                            what they share: the connection, the deadline, JSON schemas, what a refusal means
 
 An adapter module imports its SDK, which takes a second, so it is imported by `open_vendor` alone.
 """
@@ -66,9 +65,9 @@ def open_vendor(name: ModelName, settings: "Settings") -> Vendor:
 
             return GoogleVendor(name, settings)
         case "local":
-            from openassay.llm.local import LocalModel
+            from openassay.llm.vendors.openai import LocalVendor
 
-            return LocalModel(name, settings)
+            return LocalVendor(name, settings)
         case _:
             from openassay.llm.vendors.openai import OpenAIVendor
 

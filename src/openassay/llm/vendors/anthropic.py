@@ -6,10 +6,9 @@ from typing import Any
 import httpx2
 from anthropic import AnthropicError, APIStatusError, AsyncAnthropic, AsyncStream, transform_schema
 from anthropic.types import Message, RawMessageStreamEvent
-from pydantic import BaseModel, ConfigDict
 
-from openassay.llm.vendors import ModelRequest, ParameterError, base
-from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, is_count, make_usage
+from openassay.llm.vendors import ModelRequest, base
+from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, WireModel, is_count, make_usage
 
 _FINISHES: dict[str, Finish | None] = {
     "": None,  # a stream that ended without giving a reason is not whole
@@ -19,30 +18,24 @@ _FINISHES: dict[str, Finish | None] = {
 }
 
 
-class _AnthropicModel(BaseModel):
-    """The SDK takes whatever comes without a look at its types; this looks."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class _AnthropicCounts(_AnthropicModel):
+class _AnthropicCounts(WireModel):
     input_tokens: Any = None
     output_tokens: Any = None
     cache_creation_input_tokens: Any = None
     cache_read_input_tokens: Any = None
 
 
-class _AnthropicMessage(_AnthropicModel):
+class _AnthropicMessage(WireModel):
     usage: _AnthropicCounts | None = None
 
 
-class _AnthropicDelta(_AnthropicModel):
+class _AnthropicDelta(WireModel):
     text: str | None = None
     partial_json: str | None = None
     stop_reason: str | None = None
 
 
-class _AnthropicEvent(_AnthropicModel):
+class _AnthropicEvent(WireModel):
     type: str
     message: _AnthropicMessage | None = None
     delta: _AnthropicDelta | None = None
@@ -104,11 +97,7 @@ def build_body(request: ModelRequest, without: frozenset[str]) -> dict[str, Any]
         tool = {"name": base.schema_name(form), "description": "The answer.", "input_schema": base.clean_schema(form)}
         result |= {"tools": [tool], "tool_choice": {"type": "tool", "name": tool["name"]}}
     elif request.method == "json_schema":
-        try:
-            schema = transform_schema(form)
-        except ValueError as error:  # a part without a type
-            raise ParameterError("anthropic does not take this schema", parameter="response_format") from error
-        result["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        result["output_config"] = {"format": {"type": "json_schema", "schema": transform_schema(form)}}
     if request.temperature is not None and "temperature" not in without:
         result["temperature"] = min(request.temperature, 1.0)
     return result

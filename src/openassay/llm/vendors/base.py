@@ -1,50 +1,35 @@
-"""What all adapters share: one streamed call within its deadline and bounds, its connection, and JSON schemas."""
+"""What all adapters share: one streamed call within its deadline and bounds, its connection, JSON schemas, errors."""
 
 import asyncio
 import codecs
 import json
+import math
 import re
 import ssl
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
+from pydantic import BaseModel, ConfigDict
 
-from openassay.errors import ModelError
+from openassay.errors import ApiKeyError, ContextOverflowError, ModelError, ModelTimeoutError, RateLimitError
 from openassay.llm.names import ModelName, base_url, find_key, key_variable
 from openassay.llm.vendors import ModelRequest, ParameterError
-from openassay.llm.vendors.errors import (
-    VendorEndpoint,
-    answer_error,
-    decode_json,
-    parse_error_body,
-    refusal_error,
-    timeout_error,
-    unreachable_error,
-)
 from openassay.models.spend import ModelReply, TokenUsage
 from openassay.protocols import OnText
 from openassay.settings import Settings
+from openassay.text.urls import parse_retry_after
 
 # JSON schemas of answers -------------------------------------------------------------------------------
 
-Schema = dict[str, Any]
 
-_MAPS = frozenset({"properties", "$defs", "definitions"})
-_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-# Neither OpenAI's strict mode nor Google's schemas know these.
-UNKNOWN_KEYWORDS = frozenset(
-    {"default", "minLength", "maxLength", "uniqueItems", "minProperties", "maxProperties", "examples"}
-)
-
-
-def schema_name(form: Schema) -> str:
+def schema_name(form: dict[str, Any]) -> str:
     """Return a name for a schema or a tool: letters, digits and dashes."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(form.get("title", ""))).strip("_")[:64] or "answer"
 
@@ -66,42 +51,13 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def strict_schema(form: Schema) -> Schema | None:
-    """Close objects and require everything, for OpenAI's strict mode; None where there are maps with free keys."""
-    return None if _has_free_keys(form) else clean_schema(form, all_required=True)
-
-
-def clean_schema(node: Schema, *, all_required: bool = False) -> Schema:
-    """Drop keywords that vendors refuse; a reference stands alone, and objects hold what they list."""
-    if "$ref" in node and "$defs" not in node:
-        return {"$ref": node["$ref"]}
-    result: Schema = {}
-    for key, value in node.items():
-        if key in UNKNOWN_KEYWORDS:
-            continue
-        if key in _MAPS and isinstance(value, dict):
-            result[key] = {name: clean_schema(part, all_required=all_required) for name, part in value.items()}
-        elif key in _LISTS and isinstance(value, list):
-            result[key] = [clean_schema(part, all_required=all_required) for part in value]
-        elif isinstance(value, dict):
-            result[key] = clean_schema(value, all_required=all_required)
-        else:
-            result[key] = value
-    if "properties" in result:
-        result["additionalProperties"] = False
-        if all_required:
-            result["required"] = list(result["properties"])
-    return result
-
-
-def _has_free_keys(node: object) -> bool:
+def clean_schema(node: Any) -> Any:
+    """Drop the keyword that neither OpenAI's strict mode nor Google knows; forms are closed and complete anyway."""
     if isinstance(node, list):
-        return any(_has_free_keys(part) for part in node)
-    if not isinstance(node, dict):
-        return False
-    if node.get("type") == "object" and "properties" not in node:
-        return True
-    return any(_has_free_keys(part) for part in node.values())
+        return [clean_schema(part) for part in node]
+    if isinstance(node, dict):
+        return {key: clean_schema(part) for key, part in node.items() if key != "maxLength"}
+    return node
 
 
 # The connection below every SDK. Redirects are not followed and proxies of the environment are not used. Answers are
@@ -198,6 +154,12 @@ class StreamPiece(NamedTuple):
     finish: Finish | None = None
     counted: bool = False  # whether it says what was used, however absurd: the last word counts
     usage: TokenUsage | None = None
+
+
+class WireModel(BaseModel):
+    """The base of what is read of a stream: SDKs take whatever comes without a look at its types; this looks."""
+
+    model_config = ConfigDict(from_attributes=True)
 
 
 class StreamingVendor(ABC, Generic[SDK]):
@@ -350,8 +312,6 @@ def _is_page(exchange: HttpExchange) -> bool:
 
 
 class StreamAnswer:
-    """The answer so far."""
-
     def __init__(self) -> None:
         self.finish: Finish | None = None
         self.usage: TokenUsage | None = None
@@ -384,3 +344,204 @@ def make_usage(prompt: object, completion: object) -> TokenUsage | None:
 
 def is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+# What a refusal means, by its status, headers and body. The words of a provider are quoted only where they explain
+# something, and never when they hold a key or a piece of the prompt.
+
+# Errors in the middle of a stream have a name instead of a status.
+STATUSES = {
+    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+    "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500, "server_error": 500,
+    "timeout_error": 504, "overloaded_error": 529,
+}  # fmt: skip
+
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|maximum context|context (length|limit|window|size)|prompt is too long|input is too long"
+    r"|exceeds the maximum number of tokens|exceed_context_size|request_too_large",
+    re.I,
+)
+_NO_CREDIT = re.compile(r"insufficient_quota|credit balance|billing_error|no credit", re.I)
+_BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid api key|incorrect api key", re.I)
+_REFUSES = re.compile(
+    r"not support|unsupported|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|requires|not available"
+    r"|deprecated|only the default|extra inputs|no endpoints|failed to|cannot",
+    re.I,
+)
+# In this order: a tool's schema is a matter of tools.
+_PARAMETERS = {
+    "stream_options": re.compile(r"stream_options|include_usage", re.I),
+    "temperature": re.compile(r"\btemperature\b", re.I),
+    "max_tokens": re.compile(r"\bmax_(completion_)?tokens\b", re.I),
+    "tools": re.compile(r"\btools?\b|tool_?(choice|config)|function.?(call|declaration)", re.I),
+    "response_format": re.compile(
+        r"response_?format|output_config|output_format|response_?(json_?)?schema|response_?mime|json.?(schema|object)"
+        r"|structured output|grammar",
+        re.I,
+    ),
+}
+_KEYLIKE = re.compile(r"\b(sk|pk|key|AIza|Bearer)[-_ ]?[\w*.-]{6,}", re.I)
+
+
+class VendorEndpoint(NamedTuple):
+    vendor: str
+    address: str  # without user and password
+    variable: str  # that holds the key
+    secret: str = ""  # never in a message
+
+
+class ErrorBody(NamedTuple):
+    """The useful parts of an error body, whoever wrote it."""
+
+    code: str = ""
+    message: str = ""
+    parameter: str = ""
+    status: int = 0
+    delay: float | None = None
+
+
+def parse_error_body(body: object) -> ErrorBody:
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return ErrorBody(message=body if isinstance(body, str) else "")
+    inner = body.get("error", body)
+    if not isinstance(inner, dict):
+        return ErrorBody(message=str(inner))
+    codes = [str(inner[name]) for name in ("code", "type", "status") if inner.get(name) is not None]
+    status = inner.get("code") if isinstance(inner.get("code"), int) else STATUSES.get(str(inner.get("type")), 0)
+    # Google's ErrorInfo and RetryInfo ({"retryDelay": "34s"}), and Anthropic's error codes.
+    listed = inner.get("details")
+    details = [item for item in (listed if isinstance(listed, list) else [listed]) if isinstance(item, dict)]
+    reasons = [item.get("reason") or item.get("error_code") for item in details]
+    delays = [item["retryDelay"] for item in details if isinstance(item.get("retryDelay"), str)]
+    delay = _parse_number(delays[0].removesuffix("s")) if delays and isinstance(listed, list) else None
+    return ErrorBody(
+        code=" ".join([*codes, *(reason for reason in reasons if isinstance(reason, str))]),
+        message=str(inner.get("message") or inner.get("detail") or ""),
+        parameter=str(inner.get("param") or ""),
+        status=int(status or 0),
+        delay=delay,
+    )
+
+
+def decode_json(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None  # an HTML page of a gateway says nothing to us
+
+
+def refusal_error(
+    status: int, headers: Mapping[str, str], body: ErrorBody, endpoint: VendorEndpoint, request: ModelRequest
+) -> ModelError:
+    """Return the error of a request that the provider refused, and does not bill."""
+    text = f"{body.code} {body.parameter} {body.message}".replace(request.model, "")
+    about: dict[str, Any] = {"provider": endpoint.vendor, "model": request.model, "status": status}
+    if status in (401, 403) or _BAD_KEY.search(text):
+        return ApiKeyError(
+            f"{endpoint.vendor} rejects the key ({about['status']})",
+            help=f"Check {endpoint.variable}, and that the account may use this model.",
+            **about,
+        )
+    if status == 402 or _NO_CREDIT.search(text):
+        return ApiKeyError(
+            f"the account at {endpoint.vendor} has no credit left",
+            help=f"Add credit there, or set another {endpoint.variable}.",
+            **about,
+        )
+    if status == 429:
+        wait = body.delay if body.delay is not None else retry_after(headers)
+        return RateLimitError(f"{endpoint.vendor} wants fewer requests (429)", retry_after=wait, **about)
+    if status == 413 or (status < 500 and _OVERFLOW.search(text)) or "exceed_context_size" in text:
+        return ContextOverflowError(f"the prompt is too long for {request.model}", **about)
+    if (parameter := _find_parameter(status, text)) is not None:
+        return ParameterError(
+            f"{endpoint.vendor} does not take {parameter} for {request.model}", parameter=parameter, **about
+        )
+    if status == 404:
+        return ModelError(
+            f"{endpoint.vendor} has no model {request.model}",
+            help="Check the name with the vendor or the server.",
+            **about,
+        )
+    if 300 <= status < 400:
+        return ModelError(
+            f"{endpoint.address} redirects elsewhere ({status})",
+            help="Correct the address; redirects are not followed.",
+            **about,
+        )
+    reason = _safe_reason(body.message, request, endpoint)
+    what = "is overloaded" if status == 529 or "overloaded" in body.code else "answered"
+    return ModelError(
+        f"{endpoint.vendor} {what} ({status}){reason}", retryable=status >= 500 or status in (408, 409, 425), **about
+    )
+
+
+def unreachable_error(endpoint: VendorEndpoint) -> ModelError:
+    return ModelError(
+        f"cannot reach {endpoint.vendor} at {endpoint.address}; is the server running?",
+        help="Check the address and the network.",
+        retryable=True,
+        provider=endpoint.vendor,
+    )
+
+
+def answer_error(endpoint: VendorEndpoint, what: str, *, billed: bool = True) -> ModelError:
+    """Return the error of a broken answer, which may have been billed unless it is known that no model answered."""
+    return ModelError(f"{endpoint.vendor}: {what}", retryable=True, billed=billed, provider=endpoint.vendor)
+
+
+def timeout_error(endpoint: VendorEndpoint, seconds: float, *, connected: bool) -> ModelTimeoutError:
+    what = f"gave no whole answer in {seconds:g} s" if connected else f"at {endpoint.address} accepts no connection"
+    return ModelTimeoutError(
+        f"{endpoint.vendor} {what}",
+        help="Raise llm.call_seconds, or choose a faster model.",
+        retryable=True,
+        billed=connected,
+        provider=endpoint.vendor,
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds to wait; the header holds them, or a date."""
+    if (milliseconds := _parse_number(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    return parse_retry_after(headers.get("retry-after", ""))
+
+
+def _parse_number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _find_parameter(status: int, text: str) -> str | None:
+    """Find the parameter that was refused.
+
+    On a bad request its name is enough, save for limits, where a wrong value is named as well."""
+    if status not in (400, 404, 422, 500, 501):
+        return None
+    refuses = _REFUSES.search(text) is not None
+    for parameter, pattern in _PARAMETERS.items():
+        if pattern.search(text) and (refuses or (status in (400, 422) and parameter != "max_tokens")):
+            return parameter
+    return None
+
+
+def _safe_reason(message: str, request: ModelRequest, endpoint: VendorEndpoint) -> str:
+    """Return a provider's reason on one short line, or nothing if it repeats the prompt or the key."""
+    line = _KEYLIKE.sub("…", " ".join(message.split()))[:160]
+    if not line or not line.isprintable() or "<" in line:
+        return ""
+    if _has_overlap(message, endpoint.secret, 8):
+        return ""
+    sent = " ".join(f"{request.prompt.system} {request.prompt.text}".split())
+    return "" if _has_overlap(line, sent, 16) else f": {line}"
+
+
+def _has_overlap(text: str, secret: str, length: int) -> bool:
+    """Tell whether so many characters in a row stand in both."""
+    return any(text[at : at + length] in secret for at in range(len(text) - length + 1))

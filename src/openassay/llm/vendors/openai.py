@@ -1,49 +1,46 @@
 """OpenAI's chat format: OpenAI itself, and every server that speaks it."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx2
 from openai import APIError, AsyncOpenAI, AsyncStream, OpenAIError
-from pydantic import BaseModel, ConfigDict
 
+from openassay.llm.local import LocalServer
+from openassay.llm.names import ModelName, check_file
 from openassay.llm.vendors import ModelRequest, base
-from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, make_usage
+from openassay.llm.vendors.base import Finish, StreamingVendor, StreamPiece, WireModel, make_usage
+from openassay.settings import Settings
 
 _FINISHES: dict[str, Finish] = {"content_filter": "refusal", "length": "length"}
 
 
-class _OpenAIModel(BaseModel):
-    """The SDK takes whatever comes without a look at its types; this looks."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class _OpenAIFunction(_OpenAIModel):
+class _OpenAIFunction(WireModel):
     arguments: str | None = None
 
 
-class _OpenAIToolCall(_OpenAIModel):
+class _OpenAIToolCall(WireModel):
     function: _OpenAIFunction | None = None
 
 
-class _OpenAIDelta(_OpenAIModel):
+class _OpenAIDelta(WireModel):
     content: str | None = None
     refusal: str | None = None
     tool_calls: list[_OpenAIToolCall] | None = None
 
 
-class _OpenAIChoice(_OpenAIModel):
+class _OpenAIChoice(WireModel):
     delta: _OpenAIDelta | None = None
     finish_reason: str | None = None
 
 
-class _OpenAICounts(_OpenAIModel):
+class _OpenAICounts(WireModel):
     prompt_tokens: Any = None
     completion_tokens: Any = None
 
 
-class _OpenAIChunk(_OpenAIModel):
+class _OpenAIChunk(WireModel):
     choices: list[_OpenAIChoice] | None = None
     usage: Any = None
 
@@ -95,6 +92,26 @@ class OpenAIVendor(StreamingVendor[AsyncOpenAI]):
                 yield StreamPiece(text, finish, counts is not None, usage)
 
 
+class LocalVendor(OpenAIVendor):
+    """A .gguf file on a server of our own."""
+
+    def __init__(self, name: ModelName, settings: Settings) -> None:
+        check_file(name)
+        self._server: LocalServer | None = LocalServer.acquire(name.path)
+        super().__init__(name, settings, address=self._server.address, secret=self._server.secret)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server has died, say for lack of memory: then the model has to be opened again."""
+        return self._server is None or self._server.ended
+
+    async def close(self) -> None:
+        await super().close()
+        server, self._server = self._server, None
+        if server is not None:
+            await asyncio.to_thread(server.release)
+
+
 def build_body(request: ModelRequest, vendor: str, without: frozenset[str]) -> dict[str, Any]:
     limits = ("max_completion_tokens", "max_tokens")
     limit = limits[(vendor != "openai") ^ ("max_tokens" in without)]
@@ -115,8 +132,7 @@ def build_body(request: ModelRequest, vendor: str, without: frozenset[str]) -> d
         result["tools"] = [{"type": "function", "function": {**named, "parameters": base.clean_schema(form)}}]
         result["tool_choice"] = {"type": "function", "function": named}
     else:
-        exact = base.strict_schema(form) if vendor == "openai" else None
-        named |= {"schema": exact, "strict": True} if exact is not None else {"schema": form}
+        named |= {"schema": base.clean_schema(form), "strict": True} if vendor == "openai" else {"schema": form}
         result["response_format"] = {"type": "json_schema", "json_schema": named}
     if "stream_options" not in without:
         result["stream_options"] = {"include_usage": True}

@@ -7,7 +7,6 @@ answer, the rules make it, with a notice.
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TypeVar
 
 from openassay.models.evidence import Analysis, Claim, Disagreement
 from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
@@ -31,16 +30,14 @@ from openassay.reasoning.base import (
     TypedQuery,
     WriteRequest,
 )
-from openassay.reasoning.llm import plan, read, understand, verify, write
+from openassay.reasoning.llm import plan, read, verify, write
 from openassay.reasoning.llm.step import StepRunner, TokenStream
-from openassay.reasoning.llm.verify import JudgementPart, StatementQuotes
+from openassay.reasoning.llm.verify import StatementQuotes
 from openassay.reasoning.rules.critique import run_checks
 
-T = TypeVar("T")
-
 STEPS = (
-    understand.UNDERSTAND_STEP,
-    understand.QUESTIONS_STEP,
+    plan.UNDERSTAND_STEP,
+    plan.QUESTIONS_STEP,
     plan.PLAN_STEP,
     plan.QUERIES_STEP,
     read.READ_STEP,
@@ -49,7 +46,7 @@ STEPS = (
     verify.JUDGE_STEP,
     write.WRITE_STEP,
     write.REVIEW_STEP,
-    understand.CONDENSE_STEP,
+    plan.CONDENSE_STEP,
 )
 
 
@@ -66,39 +63,37 @@ class LLMReasoner:
         self._rules = rules
         self._emit = emit
         self._today = today
-        self._steps = StepRunner(models, emit, STEPS)
+        self._steps = StepRunner(models, emit)
 
     async def understand(self, message: str, conversation: Conversation) -> Understanding:
         """Say what a message asks; nothing is spent on one that is empty or only cancels."""
         baseline = await self._rules.understand(message, conversation)
         if baseline.intent in ("empty", "cancel"):
             return baseline
-        small = self._steps.is_small(understand.UNDERSTAND_STEP)
-        job = understand.build_understand_job(message, conversation, self._today, baseline, small)
-        return await self._steps.run(job, lambda: _as_awaitable(baseline))
+        small = self._steps.is_small(plan.UNDERSTAND_STEP)
+        job = plan.build_understand_job(message, conversation, self._today, baseline, small)
+        return await self._steps.run(job) or baseline
 
     async def propose_questions(
         self, understanding: Understanding, known: Mapping[str, str] | None = None
     ) -> Sequence[PlannerQuestion]:
-        """Propose what to ask the person before planning."""
         baseline = await self._rules.propose_questions(understanding, known)
-        small = self._steps.is_small(understand.QUESTIONS_STEP)
-        job = understand.build_questions_job(understanding, known or {}, baseline, small)
-        return await self._steps.run(job, lambda: _as_awaitable(baseline))
+        small = self._steps.is_small(plan.QUESTIONS_STEP)
+        job = plan.build_questions_job(understanding, known or {}, baseline, small)
+        return await self._steps.run(job) or baseline
 
     async def plan(self, request: PlanRequest) -> Plan:
-        """Plan the research."""
         baseline = await self._rules.plan(request)
         job = plan.build_plan_job(request, baseline, self._today.isoformat(), self._steps.is_small(plan.PLAN_STEP))
-        return await self._steps.run(job, lambda: _as_awaitable(baseline))
+        return await self._steps.run(job) or baseline
 
     async def propose_queries(self, request: QueryRequest) -> Sequence[TypedQuery]:
         """Propose search queries besides the planned ones."""
         count = request.count if request.tried else request.count - len(request.planned)
         if count <= 0:
             return ()
-        job = plan.build_queries_job(request, count)
-        return await self._steps.run(job, lambda: self._rules.propose_queries(request))
+        queries = await self._steps.run(plan.build_queries_job(request, count))
+        return queries or await self._rules.propose_queries(request)
 
     async def read(self, request: ReadRequest) -> Sequence[Quote]:
         """Choose quotes that answer a sub-question."""
@@ -107,7 +102,9 @@ class LLMReasoner:
         job = read.build_read_job(request, shortlist, small)
         if not job.sources:
             return ()
-        quotes = await self._steps.run(job, lambda: _as_awaitable(shortlist) if small else self._rules.read(request))
+        quotes = await self._steps.run(job)
+        if quotes is None:
+            return shortlist if small else await self._rules.read(request)
         if not quotes:
             text = f"The model chose nothing from {len(request.passages)} passages for {request.question.id}"
             stands_in = ", so the embedded reasoner's choice stands" if shortlist else ""
@@ -115,12 +112,11 @@ class LLMReasoner:
         return quotes or shortlist
 
     async def analyse(self, request: AnalysisRequest) -> Analysis:
-        """Say how well the evidence answers the sub-questions."""
         baseline = await self._rules.analyse(request)
         if not request.evidence:
             return baseline
         job = read.build_analysis_job(request, baseline, self._steps.is_small(read.ANALYSE_STEP))
-        return await self._steps.run(job, lambda: _as_awaitable(baseline))
+        return await self._steps.run(job) or baseline
 
     async def extract_claims(self, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
         """Draw claims from the evidence, those of the rules added where the model left something out."""
@@ -129,7 +125,7 @@ class LLMReasoner:
             return baseline
         small = self._steps.is_small(verify.CLAIMS_STEP)
         job = verify.build_claims_job(plan, evidence, small, self._steps.max_words(verify.CLAIMS_STEP))
-        extraction = await self._steps.run(job, lambda: _as_awaitable(baseline))
+        extraction = await self._steps.run(job) or baseline
         return verify.add_missing_claims(extraction, baseline, small)
 
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
@@ -147,11 +143,10 @@ class LLMReasoner:
             verify.build_judge_job(batch, str(number), others, small=small)
             for number, (batch, others) in enumerate(verify.split_batches(pairs, small, self._steps.fits), 1)
         ]
-        parts = await asyncio.gather(
-            *(self._steps.run(job, lambda: _as_awaitable(JudgementPart(failed=True))) for job in jobs)
-        )
+        asked = [self._steps.run(job) for job in jobs]
+        parts = [part for part in await asyncio.gather(*asked) if part is not None]
         judged = {number: judgement for part in parts for number, judgement in part.judgements.items()}
-        if len(judged) < len(pairs) and not any(part.failed for part in parts):
+        if len(judged) < len(pairs) and len(parts) == len(jobs):
             text = f"The model judged {len(judged)} of {len(pairs)} statements with their quotes"
             await self._steps.send_notice(verify.JUDGE_STEP, f"{text}, the embedded reasoner the others")
         counted = await self._rules.judge(statements)
@@ -167,17 +162,15 @@ class LLMReasoner:
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
     ) -> Sequence[Disagreement]:
-        """Leave it to the rules to find where claims disagree."""
         return await self._rules.find_disagreements(claims, conflicts, known)
 
     async def write(self, request: WriteRequest) -> Draft:
-        """Write a draft."""
         baseline = await self._rules.write(request)
         if not write.select_usable_claims(request):
             return baseline
         step, tokens = write.WRITE_STEP, TokenStream(self._emit)
         job = write.build_write_job(request, baseline, self._steps.is_small(step), self._steps.max_words(step))
-        draft = await self._steps.run(job, lambda: _as_awaitable(baseline), tokens.start)
+        draft = await self._steps.run(job, tokens.start) or baseline
         await tokens.flush()
         return draft
 
@@ -188,19 +181,13 @@ class LLMReasoner:
         return await self._rules.score_draft(request)
 
     async def critique(self, request: CritiqueRequest) -> Critique:
-        """Review a draft."""
         baseline = await self._rules.critique(request)
         if not any(sentence.claims for section in request.draft.sections for sentence in section.sentences):
             return baseline
         counted = await asyncio.to_thread(run_checks, request)
         job = write.build_review_job(request, counted, self._steps.is_small(write.REVIEW_STEP))
-        return await self._steps.run(job, lambda: _as_awaitable(baseline))
+        return await self._steps.run(job) or baseline
 
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str:
-        """Summarise older turns of a thread."""
-        job = understand.build_condense_job(turns, summary)
-        return await self._steps.run(job, lambda: self._rules.condense(turns, summary))
-
-
-async def _as_awaitable(value: T) -> T:
-    return value
+        job = plan.build_condense_job(turns, summary)
+        return await self._steps.run(job) or await self._rules.condense(turns, summary)

@@ -123,7 +123,6 @@ class OutputForm(BaseModel):
 
     @classmethod
     def is_readable(cls, value: Any) -> bool:
-        """Tell whether a value can be read as this form."""
         try:
             cls.model_validate(value)
         except ValidationError:

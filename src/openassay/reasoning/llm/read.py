@@ -18,34 +18,15 @@ from openassay.reasoning.base import (
     collect_known_stems,
     keep_known_words,
 )
-from openassay.reasoning.llm.forms import (
-    Line,
-    Number,
-    Numbers,
-    OutputForm,
-    Phrase,
-    Score,
-    Text,
-    build_schema,
-    choice_field,
-    match_option,
-)
+from openassay.reasoning.llm import forms
 from openassay.reasoning.llm.plan import is_searchable
 from openassay.reasoning.llm.step import Job, ReasoningStep, number_lines, wrap_tag
 from openassay.text.injection import asks_for_advice, find_instructions, is_order
 from openassay.text.sentences import TextSpan, is_statement, split_sentences
 from openassay.text.words import interleave_groups, query_key, stems
 
-READ_STEP = ReasoningStep(
-    "read", stage="read", role="searcher", output="choice of quotes", variables=("question", "sources", "most")
-)
-ANALYSE_STEP = ReasoningStep(
-    "analyse",
-    stage="analyse",
-    role="analyst",
-    output="analysis",
-    variables=("questions", "sources", "asked", "wanted"),
-)
+READ_STEP = ReasoningStep("read", stage="read", role="searcher", output="choice of quotes")
+ANALYSE_STEP = ReasoningStep("analyse", stage="analyse", role="analyst", output="analysis")
 MAX_PICKS_SMALL = 6
 MAX_SENTENCES = 3  # of one quote
 MIN_SCORE = 3.0  # of 10; below this a sentence is about something else
@@ -69,13 +50,13 @@ FULL_INSTRUCTIONS = (
 SHORT_INSTRUCTIONS = "Answer for the sub-questions only."
 
 
-class PickForm(OutputForm):
-    first: Number
-    last: Number = 0
-    score: Score
+class PickForm(forms.OutputForm):
+    first: forms.Number
+    last: forms.Number = 0
+    score: forms.Score
 
 
-class PicksForm(OutputForm):
+class PicksForm(forms.OutputForm):
     picks: list[PickForm]
 
 
@@ -88,7 +69,6 @@ class PassageExcerpt(NamedTuple):
     marked: tuple[TextSpan, ...] = ()
 
     def halve(self) -> "PassageExcerpt":
-        """Return the first half of the sentences."""
         return self._replace(pieces=self.pieces[: (len(self.pieces) + 1) // 2], marked=())
 
 
@@ -131,7 +111,7 @@ def build_read_job(
     return Job(
         READ_STEP,
         PicksForm,
-        build_schema(PicksForm, "Picks", {"picks": most}),
+        forms.build_schema(PicksForm, "Picks", {"picks": most}),
         build,
         convert=lambda answer, shown: convert_picks(answer, shown, request.passages, most, counted),
         sources=excerpts if counted else _build_excerpts(request),
@@ -206,7 +186,6 @@ class EvidenceList(NamedTuple):
     documents: list[str]
 
     def find(self, numbers: Sequence[int]) -> list[Evidence]:
-        """Return the evidence with these numbers."""
         return [self.items[number - 1] for number in numbers if 1 <= number <= len(self.items)]
 
 
@@ -217,7 +196,6 @@ def balance_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
 
 def list_evidence(shown: Sequence[Evidence]) -> EvidenceList:
-    """Sort evidence by its documents."""
     documents = list(dict.fromkeys(item.finding.span.document for item in shown))
     place = {document: number for number, document in enumerate(documents)}
     return EvidenceList(sorted(shown, key=lambda item: place[item.finding.span.document]), documents)
@@ -253,37 +231,37 @@ def format_questions(plan: Plan) -> str:
     return wrap_tag("message", f"{plan.goal}\n{number_lines(question.in_context for question in plan.questions)}")
 
 
-class KeyFindingForm(OutputForm):
-    quote: Number
-    grade: Text = choice_field(GRADES)
+class KeyFindingForm(forms.OutputForm):
+    quote: forms.Number
+    grade: forms.Text = forms.choice_field(GRADES)
 
 
-class ThemeForm(OutputForm):
-    title: Phrase
-    quotes: Numbers
+class ThemeForm(forms.OutputForm):
+    title: forms.Phrase
+    quotes: forms.Numbers
 
 
-class ContradictionForm(OutputForm):
-    about: Phrase = ""
-    first: Numbers
-    second: Numbers
-    holds: Text = choice_field(HOLDS)
+class ContradictionForm(forms.OutputForm):
+    about: forms.Phrase = ""
+    first: forms.Numbers
+    second: forms.Numbers
+    holds: forms.Text = forms.choice_field(HOLDS)
 
 
-class GapForm(OutputForm):
-    question: Number
-    severity: Text = choice_field(SEVERITIES)
-    missing: Line = ""
-    query: Phrase = ""
+class GapForm(forms.OutputForm):
+    question: forms.Number
+    severity: forms.Text = forms.choice_field(SEVERITIES)
+    missing: forms.Line = ""
+    query: forms.Phrase = ""
 
 
-class AnalysisForm(OutputForm):
+class AnalysisForm(forms.OutputForm):
     findings: list[KeyFindingForm] = []
     themes: list[ThemeForm] = []
     contradictions: list[ContradictionForm] = []
     gaps: list[GapForm] = []
-    sufficiency: Text = choice_field(SUFFICIENCIES)
-    confidence: Score
+    sufficiency: forms.Text = forms.choice_field(SUFFICIENCIES)
+    confidence: forms.Score
 
 
 def build_analysis_job(
@@ -304,7 +282,7 @@ def build_analysis_job(
     return Job(
         ANALYSE_STEP,
         AnalysisForm,
-        build_schema(AnalysisForm, "Analysis", most),
+        forms.build_schema(AnalysisForm, "Analysis", most),
         build,
         convert=lambda answer, shown: convert_analysis(answer, list_evidence(shown), request, baseline),
         sources=balance_evidence(request.evidence),
@@ -324,7 +302,7 @@ def convert_analysis(
         question = request.plan.questions[item.question - 1]
         if question.id not in gap_items:
             answered = request.coverage.get(question.id, 0.0) >= WELL_ANSWERED
-            severity = "minor" if answered else match_option(item.severity, SEVERITIES, "minor")
+            severity = "minor" if answered else forms.match_option(item.severity, SEVERITIES, "minor")
             gaps.append(Gap(section=question.section, severity=severity, question=question.id))
             gap_items[question.id] = item
     worst: dict[str, Gap] = {}
@@ -334,7 +312,7 @@ def convert_analysis(
     lacking = {gap.question for gap in worst.values() if gap.severity == "major"}
     unanswered = (question.text for question in request.plan.questions if question.id in lacking)
     feedback = [f"Missing: {item.missing.rstrip('.')}." for item in gap_items.values() if item.missing]
-    sufficiency = match_option(answer.sufficiency, SUFFICIENCIES, "sufficient")
+    sufficiency = forms.match_option(answer.sufficiency, SUFFICIENCIES, "sufficient")
     key_findings, themes = _convert_findings(answer, shown)
     return baseline.model_copy(
         update={
@@ -359,7 +337,7 @@ def _convert_findings(answer: AnalysisForm, shown: EvidenceList) -> tuple[tuple[
     graded = {}
     for item in answer.findings[:10]:
         for evidence in shown.find([item.quote]):
-            grade = match_option(item.grade, GRADES, "moderate")
+            grade = forms.match_option(item.grade, GRADES, "moderate")
             related = [number for theme in answer.themes if item.quote in theme.quotes for number in theme.quotes]
             if grade == "strong" and len({other.finding.span.document for other in shown.find(related)}) < 2:
                 grade = "moderate"
@@ -385,7 +363,7 @@ def _merge_disagreements(
         ids = {evidence.finding.id for evidence in (*first, *second)}
         if not first or not second or any(ids <= {id for side in known.sides for id in side} for known in merged):
             continue
-        holds = match_option(item.holds, HOLDS, "neither")
+        holds = forms.match_option(item.holds, HOLDS, "neither")
         sides = (second, first) if holds == "second" else (first, second)
         newer, older = (max(evidence.published or "" for evidence in side) for side in sides)
         settled = holds != "neither" and newer > older > ""

@@ -12,18 +12,7 @@ from openassay.errors import ReasoningError
 from openassay.models.evidence import Judgement, Verdict
 from openassay.models.plan import Plan
 from openassay.reasoning.base import ClaimExtraction, Conflict, DraftClaim, Evidence, SourceRating
-from openassay.reasoning.llm.forms import (
-    Line,
-    Number,
-    Numbers,
-    OutputForm,
-    Phrase,
-    Score,
-    Text,
-    build_schema,
-    choice_field,
-    match_option,
-)
+from openassay.reasoning.llm import forms
 from openassay.reasoning.llm.read import (
     EvidenceList,
     balance_evidence,
@@ -36,17 +25,8 @@ from openassay.reasoning.llm.step import Job, ReasoningStep, wrap_tag
 from openassay.text.relations import is_same_fact
 from openassay.text.words import fold
 
-CLAIMS_STEP = ReasoningStep(
-    "claims",
-    stage="verify",
-    role="judge",
-    output="list of claims",
-    variables=("questions", "sources", "most", "credibility"),
-    purpose="finish",
-)
-JUDGE_STEP = ReasoningStep(
-    "judge", stage="verify", role="judge", output="verdicts", variables=("pairs", "wanted"), purpose="finish"
-)
+CLAIMS_STEP = ReasoningStep("claims", stage="verify", role="judge", output="list of claims", purpose="finish")
+JUDGE_STEP = ReasoningStep("judge", stage="verify", role="judge", output="verdicts", purpose="finish")
 MAX_CLAIMS, MAX_CLAIMS_SMALL = 40, 8
 MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all it was shown for one vague claim
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
@@ -74,22 +54,22 @@ SHORT_INSTRUCTIONS = """For each number answer yes if the quote says what the st
 part of it, no if it says something else or gives another figure, date or name."""
 
 
-class ClaimForm(OutputForm):
+class ClaimForm(forms.OutputForm):
     """The quotes come before the text: who has named one writes what it says."""
 
-    quotes: Numbers
-    text: Line
-    question: Number = 0
-    relevance: Score = 5.0
+    quotes: forms.Numbers
+    text: forms.Line
+    question: forms.Number = 0
+    relevance: forms.Score = 5.0
 
 
-class SourceRatingForm(OutputForm):
-    source: Number
-    score: Score
-    reason: Phrase = ""
+class SourceRatingForm(forms.OutputForm):
+    source: forms.Number
+    score: forms.Score
+    reason: forms.Phrase = ""
 
 
-class ClaimListForm(OutputForm):
+class ClaimListForm(forms.OutputForm):
     claims: list[ClaimForm]
     sources: list[SourceRatingForm] = []
 
@@ -114,7 +94,7 @@ def build_claims_job(
     return Job(
         CLAIMS_STEP,
         ClaimListForm,
-        build_schema(ClaimListForm, "Claims", lists),
+        forms.build_schema(ClaimListForm, "Claims", lists),
         build,
         convert=lambda answer, shown: convert_claims(answer, list_evidence(shown), plan, evidence, quotes),
         sources=balance_evidence(evidence),
@@ -172,28 +152,26 @@ class StatementQuotes(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the quotes as one line."""
         return " … ".join(" ".join(quote.split()) for quote in self.quotes)[:MAX_QUOTE_TEXT]
 
     def halve(self) -> "StatementQuotes":
-        """Return the pair with the first half of each quote."""
         return self._replace(quotes=tuple(quote[: max(1, len(quote) // 2)] for quote in self.quotes))
 
 
-class VerdictForm(OutputForm):
+class VerdictForm(forms.OutputForm):
     # A field for what differs, before the verdict, made a small model contradict everything it was shown.
-    pair: Number
-    verdict: Text = choice_field(VERDICTS)
-    sure: Score = 7.0
+    pair: forms.Number
+    verdict: forms.Text = forms.choice_field(VERDICTS)
+    sure: forms.Score = 7.0
 
 
-class ConflictForm(OutputForm):
-    first: Number
-    second: Number
-    about: Phrase = ""
+class ConflictForm(forms.OutputForm):
+    first: forms.Number
+    second: forms.Number
+    about: forms.Phrase = ""
 
 
-class VerdictsForm(OutputForm):
+class VerdictsForm(forms.OutputForm):
     verdicts: list[VerdictForm]
     conflicts: list[ConflictForm] = []
 
@@ -215,9 +193,8 @@ class VerdictsForm(OutputForm):
 class JudgementPart(NamedTuple):
     """What one call has judged, by the numbers of the pairs."""
 
-    judgements: Mapping[int, Judgement] = {}
+    judgements: Mapping[int, Judgement]
     conflicts: tuple[Conflict, ...] = ()
-    failed: bool = False
 
 
 JudgeJob = Job[VerdictsForm, StatementQuotes, JudgementPart]
@@ -269,7 +246,7 @@ def build_judge_job(
     return Job(
         JUDGE_STEP,
         VerdictsForm,
-        build_schema(VerdictsForm, "Verdicts", most),
+        forms.build_schema(VerdictsForm, "Verdicts", most),
         build,
         convert=lambda answer, shown: convert_verdicts(answer, shown, others),
         sources=tuple(pairs),
@@ -351,7 +328,7 @@ def convert_verdicts(
 
 
 def _to_judgement(item: VerdictForm) -> Judgement:
-    verdict = match_option(item.verdict, VERDICTS, "not_found")
+    verdict = forms.match_option(item.verdict, VERDICTS, "not_found")
     score = round(SUPPORT_WEIGHTS.get(verdict, 0.0) * item.sure / 10, 4)
     return Judgement(verdict=Verdict(verdict), score=score, reason=f"judged {verdict} by the model")
 

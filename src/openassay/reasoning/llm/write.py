@@ -24,42 +24,14 @@ from openassay.reasoning.base import (
     WriteRequest,
     recommend,
 )
-from openassay.reasoning.llm.forms import (
-    Line,
-    Numbers,
-    OutputForm,
-    Phrase,
-    Score,
-    Text,
-    Texts,
-    build_schema,
-    choice_field,
-    match_option,
-)
+from openassay.reasoning.llm import forms
 from openassay.reasoning.llm.step import Job, ReasoningStep, number_lines, wrap_tag
 from openassay.reasoning.rules.critique import WEIGHTS, CheckResult, cap_scores, weigh_scores
 from openassay.text.sentences import split_sentences
 from openassay.text.words import fold, interleave_groups, stems
 
-WRITE_STEP = ReasoningStep(
-    "write",
-    stage="write",
-    role="writer",
-    output="draft",
-    variables=(
-        *("question", "sections", "claims", "abstract", "style"),
-        *("words", "most", "banned", "fixes", "language"),
-    ),
-    purpose="finish",
-)
-REVIEW_STEP = ReasoningStep(
-    "critique",
-    stage="review",
-    role="reviewer",
-    output="review",
-    variables=("question", "questions", "draft", "open", "words", "most", "today"),
-    purpose="finish",
-)
+WRITE_STEP = ReasoningStep("write", stage="write", role="writer", output="draft", purpose="finish")
+REVIEW_STEP = ReasoningStep("critique", stage="review", role="reviewer", output="review", purpose="finish")
 CATEGORIES = get_args(Issue.model_fields["category"].annotation)
 SEVERITIES = get_args(Issue.model_fields["severity"].annotation)
 MAX_ISSUES, MAX_ISSUES_SMALL = 10, 3
@@ -89,24 +61,24 @@ STYLES = {
 _CITATION = re.compile(r"\s*\[\s*\d+(?:\s*,\s*\d+)*\s*\]|\s*[✓⚠]+")
 
 
-class SentenceForm(OutputForm):
+class SentenceForm(forms.OutputForm):
     """The claims come before the text: who has named them writes what they say."""
 
-    section: Text = ""
-    claims: Numbers
-    text: Line
+    section: forms.Text = ""
+    claims: forms.Numbers
+    text: forms.Line
 
 
-class ShortAnswerForm(OutputForm):
-    claims: Numbers
-    text: Phrase
+class ShortAnswerForm(forms.OutputForm):
+    claims: forms.Numbers
+    text: forms.Phrase
 
 
-class DraftForm(OutputForm):
-    title: Phrase = ""
+class DraftForm(forms.OutputForm):
+    title: forms.Phrase = ""
     answers: list[ShortAnswerForm] = []
     sentences: list[SentenceForm]
-    notes: Texts = []
+    notes: forms.Texts = []
 
 
 def select_usable_claims(request: WriteRequest) -> list[Claim]:
@@ -142,7 +114,6 @@ class SectionMap:
         }
 
     def section_of(self, claim: Claim) -> str:
-        """Return the title of the section of a claim."""
         answered = (self._sections[id] for id in claim.questions if id in self._sections)
         return self._baseline.get(claim.id) or next(answered, self._first)
 
@@ -191,7 +162,7 @@ def build_write_job(request: WriteRequest, baseline: Draft, small: bool, room: i
     return Job(
         WRITE_STEP,
         DraftForm,
-        build_schema(DraftForm, "Draft", lists, {"section": titles}),
+        forms.build_schema(DraftForm, "Draft", lists, {"section": titles}),
         build,
         convert=lambda answer, shown: convert_draft(answer, shown, request, baseline, complete=small),
         sources=sections.rank_claims(select_usable_claims(request)),
@@ -200,12 +171,10 @@ def build_write_job(request: WriteRequest, baseline: Draft, small: bool, room: i
 
 
 def get_abstract_title(depth: Depth) -> str:
-    """Return the title of the section that comes first."""
     return "Summary" if depth is Depth.QUICK else "Abstract"
 
 
 def halve_claim(claim: Claim) -> Claim:
-    """Halve a claim for the prompt."""
     return claim.model_copy(update={"text": claim.text[: max(1, len(claim.text) // 2)]})
 
 
@@ -391,12 +360,10 @@ def format_fixes(request: WriteRequest) -> str:
 def list_fixes(request: WriteRequest) -> list[str]:
     """Return what the reviewer asks of the next version, a line each."""
     issues = sort_issues(request)
-    items = [f"{item.severity}, {item.location}: {item.description} {item.fix}".strip() for item in issues]
-    return items or list(request.fixes)
+    return [f"{item.severity}, {item.location}: {item.description} {item.fix}".strip() for item in issues]
 
 
 def sort_issues(request: WriteRequest) -> list[Issue]:
-    """Return critical and major issues first."""
     return sorted(request.issues, key=lambda issue: issue.severity == "minor")
 
 
@@ -426,23 +393,23 @@ def find_open_issues(
     return found
 
 
-class IssueForm(OutputForm):
-    category: Text = choice_field(CATEGORIES)
-    severity: Text = choice_field(("minor", *(name for name in SEVERITIES if name != "minor")))
-    location: Phrase = ""
-    description: Line
-    fix: Line = ""
+class IssueForm(forms.OutputForm):
+    category: forms.Text = forms.choice_field(CATEGORIES)
+    severity: forms.Text = forms.choice_field(("minor", *(name for name in SEVERITIES if name != "minor")))
+    location: forms.Phrase = ""
+    description: forms.Line
+    fix: forms.Line = ""
 
 
-class ReviewForm(OutputForm):
-    accuracy: Score
-    completeness: Score
-    coherence: Score
-    citation: Score
-    methodology: Score
-    style: Score
+class ReviewForm(forms.OutputForm):
+    accuracy: forms.Score
+    completeness: forms.Score
+    coherence: forms.Score
+    citation: forms.Score
+    methodology: forms.Score
+    style: forms.Score
     issues: list[IssueForm] = []
-    potential: Score = 0.0
+    potential: forms.Score = 0.0
 
 
 class DraftLine(NamedTuple):
@@ -453,14 +420,12 @@ class DraftLine(NamedTuple):
     basis: str
 
     def halve(self) -> "DraftLine":
-        """Return the first half of the sentence."""
         return self._replace(text=self.text[: max(1, len(self.text) // 2)], basis="")
 
 
 def build_review_job(
     request: CritiqueRequest, counted: CheckResult, small: bool
 ) -> Job[ReviewForm, DraftLine, Critique]:
-    """Ask for a review of a draft."""
     most = MAX_ISSUES_SMALL if small else MAX_ISSUES
     texts = {claim.id: claim.text for claim in request.claims}
     lines = []
@@ -491,7 +456,7 @@ def build_review_job(
     return Job(
         REVIEW_STEP,
         ReviewForm,
-        build_schema(ReviewForm, "Review", {"issues": most}, {"severity": severities}),
+        forms.build_schema(ReviewForm, "Review", {"issues": most}, {"severity": severities}),
         build,
         convert=lambda answer, _: convert_review(
             answer, counted, severities, revisions=request.revisions, excused=small
@@ -511,10 +476,10 @@ def convert_review(
     """
     issues = []
     for item in answer.issues:
-        severity = match_option(item.severity, SEVERITIES, "minor")
+        severity = forms.match_option(item.severity, SEVERITIES, "minor")
         if item.description:
             issue = Issue(
-                category=match_option(item.category, CATEGORIES, "coherence"),
+                category=forms.match_option(item.category, CATEGORIES, "coherence"),
                 severity=severity if severity in severities else "major",
                 location=item.location or "whole report",
                 description=item.description,
