@@ -102,9 +102,7 @@ async def endings(engine: Engine, runs: list[str], database: SqliteDatabase) -> 
 def bill(provider: FakeLlmServer, settings: Settings) -> int:
     """What the providers would charge, in micro-dollars; a run may have gone on to the next tier."""
     return sum(
-        find_price(parse_name(f"{call.format}:{call.model}"), settings)(
-            call.prompt_tokens, call.completion_tokens
-        )
+        find_price(parse_name(f"{call.format}:{call.model}"), settings)(call.prompt_tokens, call.completion_tokens)
         for call in provider.billable_calls
     )
 
